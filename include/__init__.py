@@ -1,0 +1,1 @@
+"""Tidebench: experiments on elastic stream processing, from a spec to published tables."""

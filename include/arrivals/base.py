@@ -1,0 +1,65 @@
+"""An arrival pattern: how many level units (machines) emit items at which time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """A piecewise constant level: ``levels[i]`` holds from ``starts_s[i]`` to the next start."""
+
+    starts_s: tuple[float, ...]
+    levels: tuple[float, ...]
+
+    def at(self, t_s: float) -> float:
+        """The level at ``t_s``; 0 before the first start."""
+        i = bisect_right(self.starts_s, t_s) - 1
+        return self.levels[i] if i >= 0 else 0.0
+
+    def peak(self) -> float:
+        """The highest level."""
+        return max(self.levels)
+
+    def pieces(self, end_s: float) -> Iterator[tuple[float, float, float]]:
+        """(start_s, end_s, level) of every piece before ``end_s``."""
+        ends_s = (*self.starts_s[1:], end_s)
+        for start_s, stop_s, level in zip(self.starts_s, ends_s, self.levels, strict=True):
+            if start_s < end_s:
+                yield start_s, min(stop_s, end_s), level
+
+
+class Pattern(Protocol):
+    """A frozen dataclass of options that unfolds into levels, the same for the same seed."""
+
+    def problems(self) -> Iterator[str]:
+        """Everything wrong with the options."""
+        ...
+
+    def unfold(self, duration_s: float, seed: int) -> Levels:
+        """Levels from 0 to ``duration_s``. Raises SpecError when a trace cannot be read."""
+        ...
+
+
+def held(levels: list[float], hold_s: float, duration_s: float) -> Levels:
+    """The levels one after the other, each for ``hold_s``, repeated to fill ``duration_s``."""
+    steps = max(1, -(-int(duration_s * 1000) // int(hold_s * 1000)))
+    return Levels(
+        tuple(i * hold_s for i in range(steps)),
+        tuple(float(levels[i % len(levels)]) for i in range(steps)),
+    )
+
+
+def level_problems(levels: tuple[float, ...], hold_s: float) -> Iterator[str]:
+    """What can be wrong with a list of levels."""
+    if not levels:
+        yield "levels is empty; give at least one level"
+    elif min(levels) < 0:
+        yield f"levels must not be negative, got {min(levels):g}"
+    elif max(levels) == 0:
+        yield "all levels are 0, so nothing would ever arrive; give at least one above 0"
+    if hold_s <= 0:
+        yield f"hold_s must be above 0, got {hold_s:g}"

@@ -1,0 +1,70 @@
+"""Every error this project raises on purpose:
+
+* TidebenchError
+  x SpecError            the user can fix the input; carries every problem at once
+  x TestbedError         the world misbehaved
+    + CapacityExhausted  no room or quota left; retrying will not help
+    + TestbedNotReady    retrying will help
+  x StoreError           a stored file is missing, corrupt or of another version
+  x GateFailed           validation refused the data; nothing was published
+  x PublishError         a target (folder, results database) could not be written
+  x SetupError           the machine lacks something (Java, a writable folder)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class TidebenchError(Exception):
+    """Base class of every error this project raises on purpose."""
+
+
+class SpecError(TidebenchError):
+    """The input has problems; all of them are listed, each with what to do."""
+
+    def __init__(self, source: str, problems: Iterable[str]) -> None:
+        self.source = source
+        self.problems = tuple(problems)
+        listed = "\n".join(f"  - {problem}" for problem in self.problems)
+        noun = "problem" if len(self.problems) == 1 else "problems"
+        super().__init__(f"{source}: {len(self.problems)} {noun}\n{listed}")
+
+
+class TestbedError(TidebenchError):
+    """The testbed misbehaved."""
+
+    __test__ = False  # the name starts with "Test", which pytest would collect
+
+
+class CapacityExhausted(TestbedError):
+    """No room or quota left; retrying will not help."""
+
+
+class TestbedNotReady(TestbedError):
+    """Not there yet; retrying will help."""
+
+
+class StoreError(TidebenchError):
+    """A stored file is missing, corrupt or was written by another version."""
+
+
+class GateFailed(TidebenchError):
+    """Validation refused the data; nothing was published."""
+
+
+class PublishError(TidebenchError):
+    """A publication target could not be written; nothing there was changed."""
+
+
+class SetupError(TidebenchError):
+    """The machine lacks something that a run needs."""
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
+    """One sentence for a name that is in no registry, with the closest known one."""
+    names = sorted(known)
+    close = get_close_matches(str(name), names, n=1, cutoff=0.5)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return f"unknown {kind} {name!r}.{hint} Known: {', '.join(names)}."

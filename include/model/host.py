@@ -1,0 +1,64 @@
+"""Hosts, what fits on them, and the leases they are paid by."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from include.model.topology import Operator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFlavor:
+    """A size of host. ``usable_memory_share`` is what is left beside the engine and the system."""
+
+    name: str
+    vcpus: float
+    memory_mb: float
+    usable_memory_share: float = 1.0
+
+    @property
+    def capacity(self) -> Capacity:
+        """What instances may reserve together."""
+        return Capacity(self.vcpus, self.memory_mb * self.usable_memory_share)
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """An amount of CPU (cores) and memory (MB)."""
+
+    cpu_cores: float
+    memory_mb: float
+
+    def instances_of(self, op: Operator) -> float:
+        """How many instances fit (Alg. 2, line 2: feasibilityThreshold), not rounded."""
+        return min(self.cpu_cores / op.cpu_cores, self.memory_mb / op.memory_mb)
+
+    def fits(self, op: Operator) -> bool:
+        """Whether one more instance fits (Alg. 2, line 3)."""
+        return self.instances_of(op) >= 1.0
+
+    def less(self, op: Operator) -> Capacity:
+        """What is left with one more instance."""
+        return Capacity(self.cpu_cores - op.cpu_cores, self.memory_mb - op.memory_mb)
+
+    def more(self, op: Operator) -> Capacity:
+        """What is left with one instance fewer."""
+        return Capacity(self.cpu_cores + op.cpu_cores, self.memory_mb + op.memory_mb)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceBook:
+    """How a lease is billed: whole BTUs from the order, each at ``price_per_btu``.
+
+    One lease log can be priced by several books. Money is in cost units of the paper.
+    """
+
+    name: str
+    btu_s: float
+    price_per_btu: float
+    penalty_per_item: float
+
+    def resource_cost(self, leased_s: float) -> float:
+        """Cost of one lease that lasted ``leased_s``; an order costs at least one BTU."""
+        return max(1, math.ceil(leased_s / self.btu_s)) * self.price_per_btu

@@ -1,0 +1,149 @@
+"""A stream topology: sources, operators and the edges between them (PeerJ CS 141, 2.1, 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """One operator type (Table 2). Every instance of it needs this much of a host.
+
+    ``slo_ms`` is o_slo: the processing duration of one item when nothing waits.
+    ``cpu_cores`` and ``memory_mb`` are what placement reserves for an instance.
+    """
+
+    name: str
+    label: str
+    slo_ms: float
+    cpu_cores: float
+    memory_mb: float
+    storage_mb: float
+    stateful: bool = False
+    service_ms: float | None = None
+    """Mean time to process one item alone on a core; only the simulated testbed needs it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A kind of sensor (Table 1): items emitted per level unit in every emission period."""
+
+    name: str
+    label: str
+    items_per_level: float
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """Items flow from a source or operator to an operator: ``items_out`` per ``items_in``."""
+
+    origin: str
+    target: str
+    items_out: int = 1
+    items_in: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topology:
+    """A feed-forward graph. ``level`` counts ``level_unit`` (for example machines)."""
+
+    name: str
+    level_unit: str
+    emission_period_s: float
+    operators: tuple[Operator, ...]
+    sources: tuple[Source, ...]
+    edges: tuple[Edge, ...]
+
+    @cached_property
+    def operator(self) -> Mapping[str, Operator]:
+        """Operators by name."""
+        return {op.name: op for op in self.operators}
+
+    @cached_property
+    def source(self) -> Mapping[str, Source]:
+        """Sources by name."""
+        return {source.name: source for source in self.sources}
+
+    @property
+    def operator_names(self) -> tuple[str, ...]:
+        """Names in the order of the file."""
+        return tuple(op.name for op in self.operators)
+
+    def in_flow_order(self) -> tuple[str, ...]:
+        """Operator names, every one after all it receives from. Raises ValueError on a cycle."""
+        placed: list[str] = []
+        waiting = list(self.operator_names)
+        while waiting:
+            ready = [
+                name
+                for name in waiting
+                if all(e.origin not in waiting for e in self.edges if e.target == name)
+            ]
+            if not ready:
+                raise ValueError(f"the operators {', '.join(waiting)} form a cycle")
+            placed += ready
+            waiting = [name for name in waiting if name not in ready]
+        return tuple(placed)
+
+    def items_per_level(self) -> dict[str, float]:
+        """Executions of each operator per level unit and emission period, in flow order."""
+        per_level = {source.name: source.items_per_level for source in self.sources}
+        for name in self.in_flow_order():
+            per_level[name] = sum(
+                per_level[e.origin] * e.items_out / e.items_in
+                for e in self.edges
+                if e.target == name
+            )
+        return {name: per_level[name] for name in self.in_flow_order()}
+
+    def with_memory_factor(self, factor: float) -> Topology:
+        """The same topology whose instances reserve ``factor`` times the memory."""
+        operators = tuple(replace(op, memory_mb=op.memory_mb * factor) for op in self.operators)
+        return replace(self, operators=operators)
+
+    def problems(self) -> Iterator[str]:
+        """Everything wrong with the graph, each with what to do."""
+        yield from _name_problems(self)
+        for op in self.operators:
+            for field in ("slo_ms", "cpu_cores", "memory_mb"):
+                if getattr(op, field) <= 0:
+                    yield f"operator {op.name}: {field} must be above 0, got {getattr(op, field)}"
+        for source in self.sources:
+            if source.items_per_level <= 0:
+                yield (
+                    f"source {source.name}: items_per_level must be above 0, "
+                    f"got {source.items_per_level}"
+                )
+        if self.emission_period_s <= 0:
+            yield f"emission_period_s must be above 0, got {self.emission_period_s}"
+        try:
+            self.in_flow_order()
+        except ValueError as error:
+            yield f"{error}; a topology must be feed-forward, so remove the edge that leads back"
+
+
+def _name_problems(topology: Topology) -> Iterator[str]:
+    names = [*topology.operator_names, *(source.name for source in topology.sources)]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"the name {name} is used twice; names of operators and sources must differ"
+    if not topology.operators:
+        yield "no operators; give at least one"
+    if not topology.sources:
+        yield "no sources; give at least one, or nothing would ever arrive"
+    for edge in topology.edges:
+        where = f"edge {edge.origin} -> {edge.target}"
+        if edge.origin not in names:
+            yield f"{where}: {edge.origin} is neither a source nor an operator"
+        if edge.target not in topology.operator:
+            yield f"{where}: {edge.target} is not an operator"
+        if edge.items_out < 1 or edge.items_in < 1:
+            yield f"{where}: items_out and items_in must be whole numbers of at least 1"
+    for op in topology.operators:
+        if not any(edge.target == op.name for edge in topology.edges):
+            yield f"operator {op.name} receives nothing; add an edge to it or remove it"
+    for source in topology.sources:
+        if not any(edge.origin == source.name for edge in topology.edges):
+            yield f"source {source.name} feeds nothing; add an edge from it or remove it"

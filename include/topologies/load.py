@@ -1,0 +1,160 @@
+"""YAML to Topology: the only place that parses a topology file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from include.model.errors import SpecError, unknown_name
+from include.model.topology import Edge, Operator, Source, Topology
+
+HERE = Path(__file__).parent
+SHARES_PER_CORE = 1024
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Source(_Strict):
+    label: str
+    items_per_level: float
+    size_bytes: int = 0
+
+
+class _Operator(_Strict):
+    label: str
+    slo_ms: float
+    cpu_shares: float
+    memory_mb: float
+    storage_mb: float = 0.0
+    stateful: bool = False
+    service_ms: float | None = Field(default=None, gt=0)
+
+
+class _Edge(_Strict):
+    origin: str = Field(alias="from")
+    target: str = Field(alias="to")
+    out: Annotated[str, Field(coerce_numbers_to_str=True, pattern=r"^\d+(/\d+)?$")] = "1"
+
+    def edge(self) -> Edge:
+        items_out, _, items_in = self.out.partition("/")
+        return Edge(
+            origin=self.origin,
+            target=self.target,
+            items_out=int(items_out),
+            items_in=int(items_in or 1),
+        )
+
+
+class _Topology(_Strict):
+    name: str = Field(pattern=r"^[a-z0-9_]+$")
+    level_unit: str = "level"
+    emission_period_s: float
+    sources: dict[str, _Source]
+    operators: dict[str, _Operator]
+    edges: list[_Edge]
+
+
+def _based_on(raw: Any, seen: tuple[str, ...] = ()) -> Any:
+    """Fill in what a file takes over from the topology it names as ``based_on``.
+
+    Fields of sources, operators and edges are overridden one by one; an edge is known by its
+    two ends. Raises SpecError when the base is unknown or leads back to itself.
+    """
+    if not isinstance(raw, dict) or "based_on" not in raw:
+        return raw
+    base_name = str(raw["based_on"])
+    if base_name not in topology_names() or base_name in seen:
+        known = [name for name in topology_names() if name not in seen]
+        raise SpecError("topology", [f"based_on: {unknown_name('topology', base_name, known)}"])
+    text = (HERE / f"{base_name}.yaml").read_text(encoding="utf-8")
+    merged = dict(_based_on(yaml.safe_load(text), (*seen, base_name)))
+    for key, value in raw.items():
+        if key in ("sources", "operators") and isinstance(value, dict):
+            base = merged[key]
+            merged[key] = {**base, **{k: {**base.get(k, {}), **(v or {})} for k, v in value.items()}}
+        elif key == "edges" and isinstance(value, list):
+            edges = {(edge["from"], edge["to"]): edge for edge in merged[key]}
+            edges |= {(edge.get("from"), edge.get("to")): edge for edge in value}
+            merged[key] = list(edges.values())
+        elif key != "based_on":
+            merged[key] = value
+    return merged
+
+
+def topology_names() -> tuple[str, ...]:
+    """Names of the topologies that come with the project."""
+    return tuple(sorted(path.stem for path in HERE.glob("*.yaml")))
+
+
+def load_topology(name_or_path: str) -> Topology:
+    """A topology by name, or from a YAML file of the user's own.
+
+    Raises SpecError with every problem of the file at once.
+    """
+    path = Path(name_or_path)
+    if path.suffix not in (".yaml", ".yml"):
+        path = HERE / f"{name_or_path}.yaml"
+        if name_or_path not in topology_names():
+            hint = "For a topology of your own give the path of its .yaml file."
+            raise SpecError(
+                "topology", [f"{unknown_name('topology', name_or_path, topology_names())} {hint}"]
+            )
+    if not path.is_file():
+        raise SpecError("topology", [f"there is no file {path}; check the path"])
+    return parse_topology(path.read_text(encoding="utf-8"), source=path.name)
+
+
+def parse_topology(text: str, *, source: str) -> Topology:
+    """A topology from YAML text. Raises SpecError with every problem at once."""
+    try:
+        parsed = _Topology.model_validate(_based_on(yaml.safe_load(text)))
+    except yaml.YAMLError as error:
+        raise SpecError(source, [f"not readable as YAML: {error}"]) from error
+    except ValidationError as error:
+        raise SpecError(source, list(validation_problems(error))) from error
+    topology = Topology(
+        name=parsed.name,
+        level_unit=parsed.level_unit,
+        emission_period_s=parsed.emission_period_s,
+        operators=tuple(
+            Operator(
+                name=name,
+                label=op.label,
+                slo_ms=op.slo_ms,
+                cpu_cores=op.cpu_shares / SHARES_PER_CORE,
+                memory_mb=op.memory_mb,
+                storage_mb=op.storage_mb,
+                stateful=op.stateful,
+                service_ms=op.service_ms,
+            )
+            for name, op in parsed.operators.items()
+        ),
+        sources=tuple(
+            Source(name=name, **source_.model_dump()) for name, source_ in parsed.sources.items()
+        ),
+        edges=tuple(edge.edge() for edge in parsed.edges),
+    )
+    if problems := list(topology.problems()):
+        raise SpecError(source, problems)
+    return topology
+
+
+def validation_problems(error: ValidationError) -> list[str]:
+    """Each pydantic complaint as one sentence: where, what, and what was given."""
+    problems = []
+    for item in error.errors(include_url=False):
+        where = ".".join(str(part) for part in item["loc"]) or "the file"
+        given = item.get("input")
+        shown = "" if isinstance(given, dict | list) else f", got {given!r}"
+        message = item["msg"][:1].lower() + item["msg"][1:]
+        if item["type"] == "extra_forbidden":
+            message, shown = "unknown field; remove it or correct its spelling", ""
+        elif item["type"] == "missing":
+            message, shown = "missing; add it", ""
+        problems.append(f"{where}: {message}{shown}")
+    return problems
