@@ -1,0 +1,1 @@
+"""Measured rows and where they are stored."""

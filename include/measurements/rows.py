@@ -1,0 +1,182 @@
+"""One dataclass per measured table: its fields are the columns and their Parquet types.
+
+``experiment`` and ``run`` are partition columns, added by the store. ``time_s`` is seconds
+since the run began. Strings are never null; an empty one means "does not apply".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One row per run: the point of the spec that was run."""
+
+    controller: str
+    pattern: str
+    btu_min: float
+    seed: int
+    duration_s: float
+    topology: str
+    testbed: str
+    flavor: str
+    vcpus: float
+    memory_mb: float
+    sample_every_items: int
+    spec_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRow:
+    """One row per operator of the run's topology."""
+
+    operator: str
+    label: str
+    slo_ms: float
+    cpu_cores: float
+    memory_mb: float
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """One row per price book of the run."""
+
+    price_book: str
+    btu_s: float
+    price_per_btu: float
+    penalty_per_item: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessingDuration:
+    """One sampled item at one operator; it stands for ``sample_every_items`` items.
+
+    ``duration_ms`` is what the operator recorded (publication to completion, with the
+    timestamp resolution of the run); ``wait_ms`` exact time in the queue; ``age_ms`` exact
+    time since the source emitted the item this one derives from.
+    """
+
+    time_s: float
+    operator: str
+    instance: str
+    duration_ms: float
+    wait_ms: float
+    age_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """One operator at one monitoring time. Counts of items are since the time before.
+
+    ``instances`` run or start, ``ready_instances`` can take items.
+    """
+
+    time_s: float
+    operator: str
+    waiting_items: int
+    arrived_items: int
+    completed_items: int
+    instances: int
+    ready_instances: int
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceUtilisation:
+    """Share of the last monitoring period that an instance was busy."""
+
+    time_s: float
+    instance: str
+    operator: str
+    host: str
+    cpu_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class HostUtilisation:
+    """Share of a host's CPU in use and of its memory reserved."""
+
+    time_s: float
+    host: str
+    cpu_share: float
+    memory_share: float
+    instances: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingActivity:
+    """One change that was carried out.
+
+    ``activity`` is upscaling, downscaling, migration, host_leased, host_prolonged or
+    host_released.
+    """
+
+    time_s: float
+    activity: str
+    operator: str
+    instance: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """One host, from the order to its release (or the end of the run: ``released`` is false)."""
+
+    host: str
+    flavor: str
+    ordered_s: float
+    ended_s: float
+    released: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRow:
+    """One action of one decision (or none: ``action`` is wait) with its reason and outcome."""
+
+    time_s: float
+    step: int
+    action: str
+    operator: str
+    subject: str
+    host: str
+    accepted: bool
+    because: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """The level at one monitoring time and the items each source published since the last."""
+
+    time_s: float
+    source: str
+    level: float
+    published_items: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to the testbed: a fault, its end, a lost host."""
+
+    time_s: float
+    event: str
+    subject: str
+    detail: str
+
+
+TABLES: dict[str, type] = {
+    "run": Run,
+    "operator": OperatorRow,
+    "price": Price,
+    "processing_duration": ProcessingDuration,
+    "queue": Queue,
+    "instance_utilisation": InstanceUtilisation,
+    "host_utilisation": HostUtilisation,
+    "scaling_activity": ScalingActivity,
+    "lease": Lease,
+    "decision": DecisionRow,
+    "arrival": Arrival,
+    "event": Event,
+}
+"""Measured tables by name: ``run``, ``operator``, ``price`` and ``lease`` once per run,
+the others once per window."""

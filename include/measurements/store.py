@@ -1,0 +1,173 @@
+"""Where measured rows, snapshots and commits are stored, and how: whole files or nothing.
+
+    <root>/<experiment>/measurements/<table>/experiment=<experiment>/run=<run>/part-NNN.parquet
+    <root>/<experiment>/runs/<run>/run.json, snapshots/NNN.npz, commits/NNN.json, manifest.json
+
+Every file is written beside its place and moved there in one step, so a process that is
+killed leaves the old file or the new one. A window counts once its commit is there, and a
+run once its manifest is. The same rows always give the same bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import os
+import uuid
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from include.measurements.columns import Coded
+from include.measurements.rows import TABLES
+from include.model.errors import SetupError, StoreError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class RunStore:
+    """The files of one run. ``folder`` is that of the experiment."""
+
+    folder: Path
+    experiment: str
+    run_id: str
+
+    @property
+    def home(self) -> Path:
+        """Everything of the run but its rows."""
+        return self.folder / "runs" / self.run_id
+
+    @property
+    def run_json(self) -> Path:
+        """The resolved run."""
+        return self.home / "run.json"
+
+    @property
+    def manifest(self) -> Path:
+        """What was measured and with what; there only once the run is complete."""
+        return self.home / "manifest.json"
+
+    def commit(self, window: int) -> Path:
+        """The commit of a window."""
+        return self.home / "commits" / f"{window:03d}.json"
+
+    def snapshot(self, window: int) -> Path:
+        """The state at the start of a window."""
+        return self.home / "snapshots" / f"{window:03d}.npz"
+
+    def part(self, table: str, part: int) -> Path:
+        """The rows of one table and window."""
+        partition = Path(f"experiment={self.experiment}") / f"run={self.run_id}"
+        return self.folder / "measurements" / table / partition / f"part-{part:03d}.parquet"
+
+    def write_rows(self, table: str, part: int, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Store rows of one table; returns path (relative to the folder), rows and sha256."""
+        import pyarrow.parquet as pq
+
+        arrow = to_arrow(table, columns)
+        buffer = io.BytesIO()
+        pq.write_table(arrow, buffer, compression="zstd", store_schema=False)
+        path = self.part(table, part)
+        write_bytes(path, buffer.getvalue())
+        return {
+            "path": path.relative_to(self.folder).as_posix(),
+            "rows": arrow.num_rows,
+            "sha256": hashlib.sha256(buffer.getvalue()).hexdigest(),
+        }
+
+
+@cache
+def schema(table: str) -> pa.Schema:
+    """The Parquet schema of a measured table: the fields of its dataclass, never null."""
+    import pyarrow as pa
+
+    kinds = {float: pa.float64(), int: pa.int64(), bool: pa.bool_(), str: pa.string()}
+    cls = TABLES[table]
+    hints = get_type_hints(cls)
+    return pa.schema(
+        [pa.field(f.name, kinds[hints[f.name]], nullable=False) for f in dataclasses.fields(cls)]
+    )
+
+
+def to_arrow(table: str, columns: Mapping[str, Any]) -> pa.Table:
+    """Columns (arrays, lists or Coded) as an Arrow table with the schema of ``table``."""
+    import pyarrow as pa
+
+    fields = schema(table)
+    if not columns:
+        return fields.empty_table()
+    arrays = []
+    for one in fields:
+        values = columns[one.name]
+        if isinstance(values, Coded):
+            names = pa.array(values.names, pa.string())
+            array = pa.DictionaryArray.from_arrays(pa.array(values.codes, pa.int32()), names)
+            arrays.append(array.cast(pa.string()))
+        else:
+            arrays.append(pa.array(values, one.type))
+    return pa.Table.from_arrays(arrays, schema=fields)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a whole file or nothing. Raises SetupError when the folder cannot be written."""
+    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_bytes(content)
+        os.replace(beside, path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise SetupError(
+            f"{path} cannot be written ({error.strerror}); make the folder writable, free some "
+            "space, or choose another one with TIDEBENCH_DATA_ROOT or --root"
+        ) from error
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write readable JSON, keys in order."""
+    write_bytes(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON. Raises StoreError when it is missing or damaged."""
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise StoreError(f"{path} is missing; run the tasks before this one again") from error
+    except ValueError as error:
+        raise StoreError(f"{path} is damaged ({error}); remove it and run again") from error
+
+
+def write_snapshot(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
+    """Store arrays, never pickled. Returns the sha256 of the file."""
+    import numpy as np
+
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    write_bytes(path, buffer.getvalue())
+    return hashlib.sha256(buffer.getvalue()).hexdigest()
+
+
+def read_snapshot(path: Path, sha256: str | None = None) -> dict[str, np.ndarray]:
+    """Arrays of a snapshot. Raises StoreError when it is missing, or not what was committed."""
+    import numpy as np
+
+    advice = f"remove {path.parent.parent} and run again: the same spec gives the same rows"
+    if not path.is_file():
+        raise StoreError(f"the snapshot {path} is missing; {advice}")
+    content = path.read_bytes()
+    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+        raise StoreError(f"the snapshot {path} is not the one that was committed; {advice}")
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise StoreError(f"the snapshot {path} is damaged ({error}); {advice}") from error

@@ -1,0 +1,61 @@
+"""The contract every testbed keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from include.model.decision import Decision, Outcome
+from include.model.observation import Observation
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Testbed(Protocol):
+    """What controllers act on. The loop owns time and order; a testbed obeys.
+
+    A testbed measures by itself what happens between observations (durations, events,
+    utilisation) and hands it over as columns: table name -> column name -> array.
+    """
+
+    @property
+    def now_s(self) -> float:
+        """Seconds since the run began."""
+        ...
+
+    def deploy(self, decision: Decision) -> tuple[Outcome, ...]:
+        """Apply the first decision and return when everything it started is up."""
+        ...
+
+    def advance_to(self, t_s: float) -> None:
+        """Let time pass until ``t_s``. Raises ValueError for a time that has passed."""
+        ...
+
+    def observe(self) -> Observation:
+        """What the monitor sees now."""
+        ...
+
+    def apply(self, decision: Decision) -> tuple[Outcome, ...]:
+        """Carry out each action in order; one that cannot be done is refused with a reason."""
+        ...
+
+    def take_measurements(self) -> dict[str, dict[str, Any]]:
+        """Rows measured since the last call, as columns, and forget them."""
+        ...
+
+    def leases(self) -> dict[str, list[Any]]:
+        """The lease log so far, as columns of the table ``lease``; open leases end now."""
+        ...
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """The whole state as arrays (a JSON text as bytes among them); never pickled."""
+        ...
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continue from a snapshot. Raises StoreError when it does not fit this run."""
+        ...
+
+    def close(self) -> None:
+        """Give back everything. Safe to call twice and after a failure."""
+        ...

@@ -1,0 +1,86 @@
+"""From model types to the kernel's arrays: the network of a run before it starts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from include.arrivals.base import Levels
+from include.model.topology import Topology
+from include.testbeds.simulated import kernel
+from include.testbeds.simulated.calibration import Calibration
+from include.testbeds.simulated.draws import Draws
+from include.testbeds.simulated.kernel import BLOCK, NEVER
+from include.testbeds.simulated.network import I64, Network
+
+FIRST_ITEMS, FIRST_SLOTS, FIRST_RECORDS, FIRST_ORPHANS = 1024, 8, 4096, 8
+
+
+def build_network(
+    topology: Topology, calibration: Calibration, levels: Levels, duration_s: float, seed: int
+) -> Network:
+    """An empty network with everything the sources will publish until ``duration_s``."""
+    names, draws = topology.in_flow_order(), Draws(seed)
+    origins = [*names, *(source.name for source in topology.sources)]
+    edges = sorted(topology.edges, key=lambda e: (names.index(e.target), origins.index(e.origin)))
+    targets = np.array([names.index(e.target) for e in edges])
+    origin = np.array([origins.index(e.origin) for e in edges])
+    times_us = [
+        publication_times_us(
+            levels, source.items_per_level / topology.emission_period_s, duration_s
+        )
+        for source in topology.sources
+    ]
+    state = kernel.Network(
+        in_first=np.searchsorted(targets, np.arange(len(names) + 1)).astype(np.int64),
+        out_first=np.searchsorted(np.sort(origin), np.arange(len(origins) + 1)).astype(np.int64),
+        out_edge=np.argsort(origin, kind="stable").astype(np.int64),
+        ratio=np.array([(e.items_out, e.items_in) for e in edges], dtype=np.int64),
+        items=_zeros(len(edges), FIRST_ITEMS, 3),
+        edges=_zeros(len(edges), 2),
+        servers=_zeros(len(names), FIRST_SLOTS, kernel.SERVER_COLUMNS),
+        free_us=_zeros(len(names), FIRST_SLOTS),
+        nodes=_zeros(len(origins), kernel.NODE_COLUMNS),
+        orphans=_zeros(len(names), FIRST_ORPHANS),
+        service_us=_zeros(len(names), BLOCK),
+        latency_us=_zeros(len(origins), BLOCK),
+        stalls_us=_stalls_us(names, calibration, draws, round(duration_s * 1e6)),
+        published_us=np.concatenate(times_us),
+        published_first=np.cumsum([0, *(times.size for times in times_us)], dtype=np.int64),
+        records=_zeros(FIRST_RECORDS, kernel.RECORD_COLUMNS),
+        recorded=_zeros(1),
+    )
+    return Network(topology, calibration, draws, names, state)
+
+
+def publication_times_us(levels: Levels, per_level_s: float, duration_s: float) -> I64:
+    """When a source publishes, given its items per level unit and second. Shape (items,).
+
+    Items are spread evenly: item k is published when the integral of the rate reaches k.
+    """
+    times_us: list[I64] = []
+    due = 0.0
+    for start_s, end_s, level in levels.pieces(duration_s):
+        rate = level * per_level_s
+        # Rounded so that 124.99999999 does not publish what 125 would not.
+        after = round(due + (end_s - start_s) * rate, 9)
+        items = np.arange(np.ceil(due), np.ceil(after))
+        if items.size:
+            times_us.append(np.rint((start_s + (items - due) / rate) * 1e6).astype(np.int64))
+        due = after
+    return np.concatenate(times_us) if times_us else _zeros(0)
+
+
+def _stalls_us(
+    names: tuple[str, ...], calibration: Calibration, draws: Draws, end_us: int
+) -> I64:
+    """Stalls of every operator, padded with ones that never come."""
+    rate, length_s = calibration.stalls_per_hour, calibration.stall_s
+    stalls = [draws.periods_us("stall", name, rate, length_s, end_us) for name in names]
+    padded = np.full((len(names), max(1, *map(len, stalls)), 2), NEVER, dtype=np.int64)
+    for o, periods in enumerate(stalls):
+        padded[o, : len(periods)] = periods
+    return padded
+
+
+def _zeros(*shape: int) -> I64:
+    return np.zeros(shape, dtype=np.int64)

@@ -1,0 +1,331 @@
+"""The hot loop: per-item FIFO queueing. Arrays in, arrays out; no objects, draws or I/O.
+
+Every operator is one FIFO in front of its instances (servers). The item at the head takes
+the earliest server (Kiefer and Wolfowitz), so start = max(arrival, earliest free, ready).
+`advance` moves all operators, in flow order, to one point in time. An item that would start
+at or after that point stays in its queue, because control may add or stop servers there.
+
+Time is integer microseconds: exact on every machine, and free of the order of additions.
+Results do not depend on where time is cut: which item takes which server is decided by
+arrival order alone, and each draw and each emission belongs to a number that an item gets
+when it starts. Items of one edge are ordered by (arrival, published, born); operators take
+the earliest head of their edges, the lower edge on a tie.
+
+The state is a few wide integer arrays with named columns rather than many narrow ones:
+numba counts references whenever it takes an array out of a tuple, and that once cost more
+than the queueing (docs/decisions/0002-kernel-arrays.md).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+I64 = NDArray[np.int64]
+
+BLOCK = 4096
+"""Width of the rings of draws, a power of two: draw ``i`` stands in column ``i % BLOCK``."""
+NEVER = np.iinfo(np.int64).max
+
+DONE = -1
+DRAWS_DRY, EDGE_FULL, RECORDS_FULL = 1, 2, 3
+KIND = 1_000_000
+"""`advance` returns DONE, or kind * KIND + index of what the caller must refill or grow."""
+
+# Columns of Network.items: one item that waits or travels, times in us.
+ARRIVAL, PUBLISHED, BORN = 0, 1, 2
+# Columns of Network.edges.
+HEAD, TAIL = 0, 1
+# Columns of Network.servers: one instance and what it has in service.
+INSTANCE, HOST, READY_US, OPEN, SPEED_PERMILLE, BUSY, BUSY_US, BUSY_SEEN_US = range(8)
+NUMBER, EDGE, ITEM_ARRIVAL, ITEM_PUBLISHED, ITEM_BORN, START_US, DONE_US, LATENCY_US = range(8, 16)
+SERVER_COLUMNS = 16
+# Columns of Network.nodes: counters of an operator or source.
+NUMBERED, DRAWN, FILLED, COMPLETED, RESUME_US, ORPHANS, SERVERS = range(7)
+NODE_COLUMNS = 7
+# Columns of Network.records: one sampled item.
+R_OPERATOR, R_INSTANCE, R_NUMBER, R_DONE_US, R_DURATION_US, R_WAIT_US, R_AGE_US = range(7)
+RECORD_COLUMNS = 7
+
+
+class Network(NamedTuple):
+    """The whole state. Nodes are operators in flow order, then sources; all integers."""
+
+    in_first: I64
+    """(operators + 1): inbound edges of operator o are in_first[o] to in_first[o + 1] - 1."""
+    out_first: I64
+    """(nodes + 1): outbound edges of a node are out_edge[out_first[n] : out_first[n + 1]]."""
+    out_edge: I64
+    ratio: I64
+    """(edges, 2): items that leave, for so many that the origin finishes."""
+    items: I64
+    """(edges, width, 3): items of an edge in order, from HEAD to TAIL."""
+    edges: I64
+    """(edges, 2): HEAD and TAIL."""
+    servers: I64
+    """(operators, slots, SERVER_COLUMNS); a closed server (OPEN 0) finishes its item only."""
+    free_us: I64
+    """(operators, slots): when an open server is free and ready; NEVER for a closed one."""
+    nodes: I64
+    """(nodes, NODE_COLUMNS). NUMBERED items got a number, DRAWN got draws, FILLED draws exist.
+
+    No item starts before RESUME_US. ORPHANS counts numbers of crashed items, which the next
+    items get so that ratios and samples stay exact. SERVERS counts slots in use.
+    """
+    orphans: I64
+    """(operators, width): the numbers of crashed items."""
+    service_us: I64
+    """(operators, BLOCK)."""
+    latency_us: I64
+    """(nodes, BLOCK)."""
+    stalls_us: I64
+    """(operators, n, 2), in order: no item of the operator starts from the one to the other."""
+    published_us: I64
+    """All publication times, source after source."""
+    published_first: I64
+    """(sources + 1): those of source s are published_us[first[s] : first[s + 1]]."""
+    records: I64
+    """(width, RECORD_COLUMNS): sampled items, in no particular order."""
+    recorded: I64
+    """(1,): how many records there are."""
+
+
+@njit(cache=True, error_model="numpy", _nrt=False)
+def _room(e, count, items, edges):  # type: ignore[no-untyped-def]
+    """Make room for ``count`` items at the tail of edge ``e``; False when rows must grow."""
+    width = items.shape[1]
+    if edges[e, TAIL] + count <= width:
+        return True
+    head, kept = edges[e, HEAD], edges[e, TAIL] - edges[e, HEAD]
+    if head < width // 4 or kept + count > width:
+        return False
+    for i in range(kept):
+        for column in range(3):
+            items[e, i, column] = items[e, head + i, column]
+    edges[e, HEAD], edges[e, TAIL] = 0, kept
+    return True
+
+
+@njit(cache=True, error_model="numpy", _nrt=False)
+def _put(e, arrival_us, published_us, born_us, items, edges):  # type: ignore[no-untyped-def]
+    """Insert one item in order. Latency is short, so it belongs near the tail."""
+    i, head = edges[e, TAIL], edges[e, HEAD]
+    while i > head:
+        before = items[e, i - 1, ARRIVAL]
+        if before < arrival_us:
+            break
+        if before == arrival_us:
+            before = items[e, i - 1, PUBLISHED]
+            if before < published_us or (
+                before == published_us and items[e, i - 1, BORN] <= born_us
+            ):
+                break
+        for column in range(3):
+            items[e, i, column] = items[e, i - 1, column]
+        i -= 1
+    items[e, i, ARRIVAL], items[e, i, PUBLISHED], items[e, i, BORN] = (
+        arrival_us,
+        published_us,
+        born_us,
+    )
+    edges[e, TAIL] += 1
+
+
+@njit(cache=True, error_model="numpy", _nrt=False)
+def _emitted(number, out, per):  # type: ignore[no-untyped-def]
+    """How many items leave an edge when the origin finishes its item ``number``."""
+    return out if per == 1 else (number + 1) * out // per - number * out // per
+
+
+@njit(cache=True, error_model="numpy", _nrt=False)
+def _full_edge(node, number, out_first, out_edge, ratio, items, edges):  # type: ignore[no-untyped-def]
+    """The first outbound edge without room for what item ``number`` emits, or -1."""
+    for k in range(out_first[node], out_first[node + 1]):
+        e = out_edge[k]
+        count = _emitted(number, ratio[e, 0], ratio[e, 1])
+        if count > 0 and not _room(e, count, items, edges):
+            return e
+    return -1
+
+
+@njit(cache=True, error_model="numpy", _nrt=False)
+def _publish(source, until_us, net):  # type: ignore[no-untyped-def]
+    """Publish what a source emits before ``until_us``."""
+    out_first, out_edge, ratio, items = net.out_first, net.out_edge, net.ratio, net.items
+    edges, nodes, latency_us, times_us = net.edges, net.nodes, net.latency_us, net.published_us
+    node = net.in_first.size - 1 + source
+    first, last = net.published_first[source], net.published_first[source + 1]
+    while first + nodes[node, NUMBERED] < last:
+        number = nodes[node, NUMBERED]
+        published_us = times_us[first + number]
+        if published_us >= until_us:
+            break
+        if number >= nodes[node, FILLED]:
+            return DRAWS_DRY * KIND + node
+        full = _full_edge(node, number, out_first, out_edge, ratio, items, edges)
+        if full >= 0:
+            return EDGE_FULL * KIND + full
+        arrival_us = published_us + latency_us[node, number & (BLOCK - 1)]
+        for k in range(out_first[node], out_first[node + 1]):
+            e = out_edge[k]
+            for _ in range(_emitted(number, ratio[e, 0], ratio[e, 1])):
+                _put(e, arrival_us, published_us, published_us, items, edges)
+        nodes[node, NUMBERED] = nodes[node, DRAWN] = number + 1
+    return DONE
+
+
+@njit(cache=True, error_model="numpy", _nrt=False)
+def _finish(  # type: ignore[no-untyped-def]
+    o, s, sample_every, resolution_us, out_first, out_edge, ratio, items, edges, servers, nodes, records, recorded
+):
+    """The item in service at server ``s`` is done: emit, count and, if sampled, record it.
+
+    Returns DONE, or what must grow first; then nothing has changed.
+    """
+    number, done_us = servers[o, s, NUMBER], servers[o, s, DONE_US]
+    sampled = number % sample_every == 0
+    if sampled and recorded[0] >= records.shape[0]:
+        return RECORDS_FULL * KIND
+    full = _full_edge(o, number, out_first, out_edge, ratio, items, edges)
+    if full >= 0:
+        return EDGE_FULL * KIND + full
+    arrival_us, born_us = done_us + servers[o, s, LATENCY_US], servers[o, s, ITEM_BORN]
+    for k in range(out_first[o], out_first[o + 1]):
+        e = out_edge[k]
+        for _ in range(_emitted(number, ratio[e, 0], ratio[e, 1])):
+            _put(e, arrival_us, done_us, born_us, items, edges)
+    servers[o, s, BUSY] = 0
+    nodes[o, COMPLETED] += 1
+    if sampled:
+        n = recorded[0]
+        stamp_us = servers[o, s, ITEM_PUBLISHED] // resolution_us * resolution_us
+        records[n, R_OPERATOR], records[n, R_INSTANCE] = o, servers[o, s, INSTANCE]
+        records[n, R_NUMBER], records[n, R_DONE_US] = number, done_us
+        records[n, R_DURATION_US] = done_us - stamp_us
+        records[n, R_WAIT_US] = servers[o, s, START_US] - servers[o, s, ITEM_ARRIVAL]
+        records[n, R_AGE_US] = done_us - born_us
+        recorded[0] = n + 1
+    return DONE
+
+
+@njit(cache=True, error_model="numpy", _nrt=False)
+def _earliest_edge(first, last, items, edges):  # type: ignore[no-untyped-def]
+    """The edge of first to last - 1 whose head arrives first, or -1 when all are empty."""
+    best, best_us = -1, NEVER
+    for e in range(first, last):
+        head = edges[e, HEAD]
+        if head < edges[e, TAIL] and items[e, head, ARRIVAL] < best_us:
+            best, best_us = e, items[e, head, ARRIVAL]
+    return best
+
+
+@njit(cache=True, error_model="numpy", _nrt=False)
+def _after_stalls(o, start_us, stalls_us):  # type: ignore[no-untyped-def]
+    """``start_us``, moved to the end of a stall of the operator that it falls into."""
+    for k in range(stalls_us.shape[1]):
+        if start_us < stalls_us[o, k, 0]:
+            break
+        start_us = max(start_us, stalls_us[o, k, 1])
+    return start_us
+
+
+@njit(cache=True, error_model="numpy", _nrt=False)
+def _serve(o, until_us, sample_every, resolution_us, net):  # type: ignore[no-untyped-def]
+    """Start every item of operator ``o`` that can start before ``until_us``."""
+    items, edges, servers, free_us = net.items, net.edges, net.servers, net.free_us
+    nodes, orphans, stalls_us = net.nodes, net.orphans, net.stalls_us
+    service_us, latency_us = net.service_us, net.latency_us
+    out_first, out_edge, ratio = net.out_first, net.out_edge, net.ratio
+    records, recorded = net.records, net.recorded
+    first, last, slots = net.in_first[o], net.in_first[o + 1], nodes[o, SERVERS]
+    while True:
+        e = _earliest_edge(first, last, items, edges)
+        if e < 0:
+            break
+        i = edges[e, HEAD]
+        arrival_us = items[e, i, ARRIVAL]
+        s, start_us = -1, NEVER
+        for slot in range(slots):
+            if free_us[o, slot] < start_us:
+                s, start_us = slot, free_us[o, slot]
+        if s < 0 or arrival_us >= until_us:
+            break
+        start_us = _after_stalls(o, max(arrival_us, start_us, nodes[o, RESUME_US]), stalls_us)
+        if start_us >= until_us:
+            break
+        draw = nodes[o, DRAWN]
+        if draw >= nodes[o, FILLED]:
+            return DRAWS_DRY * KIND + o
+        if servers[o, s, BUSY]:
+            code = _finish(
+                o, s, sample_every, resolution_us, out_first, out_edge, ratio, items, edges, servers, nodes, records, recorded
+            )
+            if code != DONE:
+                return code
+        if nodes[o, ORPHANS] > 0:
+            nodes[o, ORPHANS] -= 1
+            number = orphans[o, nodes[o, ORPHANS]]
+        else:
+            number = nodes[o, NUMBERED]
+            nodes[o, NUMBERED] = number + 1
+        busy_us = service_us[o, draw & (BLOCK - 1)]
+        if servers[o, s, SPEED_PERMILLE] != 1000:
+            busy_us = busy_us * 1000 // servers[o, s, SPEED_PERMILLE]
+        nodes[o, DRAWN] = draw + 1
+        edges[e, HEAD] = i + 1
+        free_us[o, s] = start_us + busy_us
+        servers[o, s, BUSY] = 1
+        servers[o, s, BUSY_US] += busy_us
+        servers[o, s, NUMBER] = number
+        servers[o, s, EDGE] = e
+        servers[o, s, ITEM_ARRIVAL] = arrival_us
+        servers[o, s, ITEM_PUBLISHED] = items[e, i, PUBLISHED]
+        servers[o, s, ITEM_BORN] = items[e, i, BORN]
+        servers[o, s, START_US] = start_us
+        servers[o, s, DONE_US] = start_us + busy_us
+        servers[o, s, LATENCY_US] = latency_us[o, draw & (BLOCK - 1)]
+    return DONE
+
+
+@njit(cache=True, error_model="numpy", _nrt=False)
+def advance(net, until_us, sample_every, resolution_us):  # type: ignore[no-untyped-def]
+    """Move every source and operator to ``until_us``.
+
+    Returns DONE, or what stopped it (see KIND); the state is then consistent, and the same
+    call goes on where it stopped. ``sample_every`` items one is recorded;
+    ``resolution_us`` is the resolution of the publication time stamps (1 = exact).
+    """
+    operators = net.in_first.size - 1
+    for source in range(net.published_first.size - 1):
+        code = _publish(source, until_us, net)
+        if code != DONE:
+            return code
+    for o in range(operators):
+        code = _serve(o, until_us, sample_every, resolution_us, net)
+        if code != DONE:
+            return code
+        for s in range(net.nodes[o, SERVERS]):
+            if net.servers[o, s, BUSY] and net.servers[o, s, DONE_US] < until_us:
+                code = _finish(
+                    o, s, sample_every, resolution_us, net.out_first, net.out_edge, net.ratio, net.items, net.edges, net.servers, net.nodes, net.records, net.recorded
+                )
+                if code != DONE:
+                    return code
+    return DONE
+
+
+@njit(cache=True, error_model="numpy", _nrt=False)
+def waiting_items(net, now_us, waiting):  # type: ignore[no-untyped-def]
+    """Fill ``waiting`` with the items per operator that have arrived and not started."""
+    items, edges = net.items, net.edges
+    for o in range(net.in_first.size - 1):
+        count = 0
+        for e in range(net.in_first[o], net.in_first[o + 1]):
+            i = edges[e, TAIL]
+            while i > edges[e, HEAD] and items[e, i - 1, ARRIVAL] >= now_us:
+                i -= 1
+            count += i - edges[e, HEAD]
+        waiting[o] = count

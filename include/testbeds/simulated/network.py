@@ -1,0 +1,182 @@
+"""The queueing network of a run: refills, grows, cuts and stores the kernel's arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from include.model.topology import Topology
+from include.testbeds.simulated import kernel
+from include.testbeds.simulated.calibration import Calibration
+from include.testbeds.simulated.draws import Draws
+from include.testbeds.simulated.kernel import BLOCK, NEVER
+
+I64 = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Network:
+    """Operators are rows in flow order. All times are whole microseconds since the run began."""
+
+    topology: Topology
+    calibration: Calibration
+    draws: Draws
+    names: tuple[str, ...]
+    state: kernel.Network
+
+    def advance(self, until_us: int) -> None:
+        """Move to ``until_us``, refilling draws and growing arrays as the kernel asks."""
+        resolution_us = max(1, round(self.calibration.timestamp_resolution_s * 1e6))
+        sample_every = self.calibration.sample_every_items
+        while True:
+            code = kernel.advance(self.state, until_us, sample_every, resolution_us)
+            if code == kernel.DONE:
+                return
+            kind, index = divmod(code, kernel.KIND)
+            if kind == kernel.DRAWS_DRY:
+                self._refill(index)
+            elif kind == kernel.EDGE_FULL:
+                self._put(items=widened(self.state.items, 1, 2 * self.state.items.shape[1]))
+            else:
+                self._put(records=widened(self.state.records, 0, 2 * len(self.state.records)))
+
+    def waiting_items(self, now_us: int) -> I64:
+        """Items per operator that have arrived by now and not started."""
+        waiting = np.zeros(len(self.names), dtype=np.int64)
+        kernel.waiting_items(self.state, now_us, waiting)
+        return waiting
+
+    def take_records(self) -> I64:
+        """Sampled items since the last call, (n, RECORD_COLUMNS), by operator, time, number."""
+        records = self.state.records[: self.state.recorded[0]]
+        columns = (kernel.R_NUMBER, kernel.R_DONE_US, kernel.R_OPERATOR)
+        order = np.lexsort([records[:, column] for column in columns])
+        self.state.recorded[0] = 0
+        return records[order]
+
+    def slots_in_use(self) -> NDArray[np.bool_]:
+        """Which slots hold a server. Shape (operators, slots)."""
+        count = self.state.nodes[: len(self.names), kernel.SERVERS]
+        return np.arange(self.state.servers.shape[1]) < count[:, None]
+
+    def slot(self, operator: int, instance: int) -> int:
+        """The slot of an instance."""
+        row = self.state.servers[operator, : self.state.nodes[operator, kernel.SERVERS]]
+        return int(np.flatnonzero(row[:, kernel.INSTANCE] == instance)[0])
+
+    def add_server(self, operator: int, instance: int, host: int, ready_us: int) -> None:
+        """Open a server that takes items from ``ready_us`` on."""
+        slot = int(self.state.nodes[operator, kernel.SERVERS])
+        if slot == self.state.servers.shape[1]:
+            servers = widened(self.state.servers, 1, 2 * slot)
+            self._put(servers=servers, free_us=widened(self.state.free_us, 1, 2 * slot))
+        server = self.state.servers[operator, slot]
+        server[:] = 0
+        server[kernel.INSTANCE], server[kernel.HOST] = instance, host
+        server[kernel.OPEN], server[kernel.SPEED_PERMILLE] = 1, 1000
+        server[kernel.READY_US] = self.state.free_us[operator, slot] = ready_us
+        self.state.nodes[operator, kernel.SERVERS] += 1
+
+    def close_server(self, operator: int, instance: int) -> None:
+        """Let a server finish its item and take no other."""
+        slot = self.slot(operator, instance)
+        self.state.servers[operator, slot, kernel.OPEN] = 0
+        self.state.free_us[operator, slot] = NEVER
+
+    def remove_server(self, operator: int, instance: int) -> None:
+        """Take an idle server away; the order of the others stays."""
+        slot = self.slot(operator, instance)
+        for field in (self.state.servers, self.state.free_us):
+            field[operator, slot:-1] = field[operator, slot + 1 :]
+        self.state.nodes[operator, kernel.SERVERS] -= 1
+
+    def crash_server(self, operator: int, instance: int, now_us: int) -> bool:
+        """Lose a server now. Its item goes back to its place in the queue; True if it had one."""
+        server = self.state.servers[operator, self.slot(operator, instance)].copy()
+        lost = bool(server[kernel.BUSY])
+        if lost:
+            columns = [kernel.ITEM_ARRIVAL, kernel.ITEM_PUBLISHED, kernel.ITEM_BORN]
+            self._put_back(int(server[kernel.EDGE]), server[columns])
+            node = self.state.nodes[operator]
+            if node[kernel.ORPHANS] == self.state.orphans.shape[1]:
+                self._put(orphans=widened(self.state.orphans, 1, 2 * self.state.orphans.shape[1]))
+            self.state.orphans[operator, node[kernel.ORPHANS]] = server[kernel.NUMBER]
+            node[kernel.ORPHANS] += 1
+            node[kernel.RESUME_US] = now_us
+        self.remove_server(operator, instance)
+        return lost
+
+    def _put_back(self, edge: int, item: I64) -> None:
+        head, tail = self.state.edges[edge]
+        kept = np.vstack([self.state.items[edge, head:tail], item])
+        if len(kept) > self.state.items.shape[1]:
+            self._put(items=widened(self.state.items, 1, 2 * self.state.items.shape[1]))
+        order = np.lexsort((kept[:, kernel.BORN], kept[:, kernel.PUBLISHED], kept[:, 0]))
+        self.state.items[edge, : len(kept)] = kept[order]
+        self.state.edges[edge] = 0, len(kept)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What cannot be computed again from the spec: items, servers and counters."""
+        state = self.state
+        slots = max(1, int(state.nodes[:, kernel.SERVERS].max()))
+        rows = [state.items[e, head:tail] for e, (head, tail) in enumerate(state.edges.tolist())]
+        stored = {
+            "items": np.concatenate(rows),
+            "items_per_edge": np.array([len(row) for row in rows], dtype=np.int64),
+            "servers": state.servers[:, :slots],
+            "free_us": state.free_us[:, :slots],
+            "nodes": state.nodes,
+            "orphans": state.orphans,
+        }
+        return {name: array.copy() for name, array in stored.items()}
+
+    def load(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continue from :meth:`arrays` of a network of the same run."""
+        counts = arrays["items_per_edge"]
+        width = max(self.state.items.shape[1], 2 * int(counts.max()))
+        items = np.zeros((counts.size, width, 3), dtype=np.int64)
+        for e, row in enumerate(np.split(arrays["items"], np.cumsum(counts)[:-1])):
+            items[e, : len(row)] = row
+        nodes = arrays["nodes"].copy()
+        nodes[:, kernel.FILLED] = nodes[:, kernel.DRAWN] // BLOCK * BLOCK
+        slots = max(self.state.servers.shape[1], arrays["servers"].shape[1])
+        self._put(
+            items=items,
+            edges=np.stack([np.zeros_like(counts), counts], axis=1),
+            servers=widened(arrays["servers"], 1, slots),
+            free_us=widened(arrays["free_us"], 1, slots),
+            nodes=nodes,
+            orphans=arrays["orphans"].copy(),
+        )
+        for node in np.flatnonzero(nodes[:, kernel.DRAWN] % BLOCK):
+            self._refill(int(node))
+
+    def _refill(self, node: int) -> None:
+        state, calibration = self.state, self.calibration
+        block = int(state.nodes[node, kernel.FILLED]) // BLOCK
+        if node < len(self.names):
+            name = self.names[node]
+            generator = self.draws.generator("operator", name, block)
+            mean_us = calibration.service_ms[name] * 1000
+            state.service_us[node] = self.draws.service_us(
+                generator, mean_us, calibration.service_cv
+            )
+        else:
+            name = self.topology.sources[node - len(self.names)].name
+            generator = self.draws.generator("source", name, block)
+        state.latency_us[node] = self.draws.latency_us(generator, calibration.latency_ms * 1000)
+        state.nodes[node, kernel.FILLED] += BLOCK
+
+    def _put(self, **parts: Any) -> None:
+        self.state = self.state._replace(**parts)
+
+
+def widened(array: np.ndarray, axis: int, width: int) -> I64:
+    """A copy with ``axis`` extended to ``width`` by zeros."""
+    missing = [(0, 0)] * array.ndim
+    missing[axis] = (0, width - array.shape[axis])
+    return np.pad(array, missing)
