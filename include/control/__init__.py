@@ -1,0 +1,1 @@
+"""The control loop, and the stages that cut a run into windows."""

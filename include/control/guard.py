@@ -1,0 +1,126 @@
+"""Refuse what cannot be done, and say why: a pure check between controller and testbed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from include.model.decision import (
+    Decision,
+    LeaseHost,
+    MigrateInstance,
+    ProlongLease,
+    Reasoned,
+    ReleaseHost,
+    StartInstance,
+    StopInstance,
+)
+from include.model.host import Capacity, HostFlavor
+from include.model.observation import HostSample, InstanceSample, Observation
+from include.model.topology import Topology
+
+ROUNDING = 1e-6
+"""Sums of reserved cores and megabytes may miss a full host by this much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One step, and why it is refused ("" when it is not)."""
+
+    step: Reasoned
+    refusal: str
+
+
+def check(
+    decision: Decision, seen: Observation, topology: Topology, flavor: HostFlavor
+) -> list[Checked]:
+    """Every step of a decision with its refusal, as if those before it were carried out."""
+    cluster = _Cluster(seen, topology, flavor)
+    return [Checked(step, cluster.refusal(step)) for step in decision.steps]
+
+
+@dataclass(slots=True)
+class _Cluster:
+    """What is left after the steps so far. A stopped instance gives its room back at once."""
+
+    seen: Observation
+    topology: Topology
+    flavor: HostFlavor
+    hosts: dict[str, HostSample | None] = field(init=False)
+    instances: dict[str, InstanceSample] = field(init=False)
+    left: dict[str, Capacity] = field(init=False)
+    started: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.hosts = {name: host for name, host in self.seen.hosts.items() if not host.releasing}
+        self.instances = {n: one for n, one in self.seen.instances.items() if not one.stopping}
+        self.left = dict.fromkeys(self.hosts, self.flavor.capacity)
+        for one in self.seen.instances.values():
+            if one.host in self.left:
+                op = self.topology.operator[one.operator]
+                self.left[one.host] = self.left[one.host].less(op)
+
+    def refusal(self, step: Reasoned) -> str:
+        return next(self._refusals(step), "")
+
+    def _refusals(self, step: Reasoned) -> Iterator[str]:
+        match step.action:
+            case LeaseHost(flavor=flavor, handle=handle):
+                if flavor != self.flavor.name:
+                    yield f"the run leases flavor {self.flavor.name}, not {flavor}"
+                elif handle in self.hosts:
+                    yield f"the handle {handle} is taken"
+                else:
+                    self.hosts[handle], self.left[handle] = None, self.flavor.capacity
+            case StartInstance(operator=operator, host=host):
+                yield from self._start(operator, host)
+            case StopInstance(instance=instance):
+                yield from self._stop(instance, last_may_go=False)
+            case MigrateInstance(instance=instance, host=host):
+                one = self.instances.get(instance)
+                if one is None:
+                    yield f"there is no running instance {instance}"
+                elif one.host == host:
+                    yield f"{instance} is on {host} already"
+                else:
+                    yield from self._start(one.operator, host)
+                    yield from self._stop(instance, last_may_go=True)
+            case ProlongLease(host=host):
+                if self.hosts.get(host) is None:
+                    yield f"there is no lease of {host} to prolong"
+            case ReleaseHost(host=host):
+                if self.hosts.get(host) is None:
+                    yield f"there is no lease of {host} to end"
+                elif any(one.host == host for one in self.instances.values()):
+                    yield f"instances still run on {host}; stop or migrate them first"
+                else:
+                    del self.hosts[host], self.left[host]
+
+    def _start(self, operator: str, host: str) -> Iterator[str]:
+        op = self.topology.operator.get(operator)
+        if op is None:
+            yield f"the topology has no operator {operator}"
+        elif host not in self.hosts:
+            yield f"{host} is not a leased host that takes instances"
+        elif self.left[host].instances_of(op) < 1 - ROUNDING:
+            left = self.left[host]
+            yield (
+                f"{host} has no room for {operator}: {left.cpu_cores:.2f} cores and "
+                f"{left.memory_mb:.0f} MB left"
+            )
+        else:
+            self.left[host] = self.left[host].less(op)
+            self.started[operator] = self.started.get(operator, 0) + 1
+
+    def _stop(self, instance: str, *, last_may_go: bool) -> Iterator[str]:
+        one = self.instances.get(instance)
+        if one is None:
+            yield f"there is no running instance {instance}"
+            return
+        others = sum(other.operator == one.operator for other in self.instances.values()) - 1
+        if not last_may_go and others + self.started.get(one.operator, 0) < 1:
+            yield f"{instance} is the last instance of {one.operator}"
+            return
+        del self.instances[instance]
+        if one.host in self.left:
+            self.left[one.host] = self.left[one.host].more(self.topology.operator[one.operator])

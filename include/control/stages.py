@@ -1,0 +1,238 @@
+"""The stages of a run, as tasks or in one process: provision, deploy, replay, windows, release.
+
+Every stage may be killed at any point and repeated: it reads what the stage before it
+committed, writes whole files, and writes the same bytes again. ``root`` is the data root;
+a run lives in ``root/<experiment>``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from include.control.session import Session
+from include.control.versions import versions
+from include.controllers.deployment import first_deployment
+from include.experiment.run import Run, resolve
+from include.experiment.spec import RunSpec
+from include.measurements.rows import TABLES
+from include.measurements.store import (
+    RunStore,
+    read_json,
+    read_snapshot,
+    write_bytes,
+    write_json,
+    write_snapshot,
+)
+from include.model.errors import StoreError
+
+ONCE_PER_RUN = ("run", "operator", "price", "lease")
+Report = Callable[[dict[str, Any]], None]
+
+
+def store_of(spec: RunSpec, root: Path) -> RunStore:
+    """Where the files of a run are."""
+    return RunStore(root / spec.experiment, spec.experiment, spec.run_id)
+
+
+def provision(spec: RunSpec, root: Path) -> Run:
+    """Look everything up and store it as run.json; nothing is stored when the spec is wrong.
+
+    Raises SpecError with every problem, StoreError when the folder holds another run.
+    """
+    run, store = resolve(spec), store_of(spec, root)
+    if store.run_json.is_file() and store.run_json.read_text(encoding="utf-8") != run.to_json():
+        raise StoreError(
+            f"{store.home} holds a run of the same spec with other inputs (a trace, topology or "
+            "calibration file, or the code behind it, has changed). Remove that folder to "
+            "measure anew, or give the experiment another name"
+        )
+    write_bytes(store.run_json, run.to_json().encode())
+    return run
+
+
+def deploy(spec: RunSpec, root: Path) -> None:
+    """Start the first instances before anything arrives, and store the state at second 0."""
+    run, store = load_run(spec, root), store_of(spec, root)
+    session = Session.open(run)
+    plan = first_deployment(session.setting, session.loop.controller.initial_instances())
+    session.loop.deploy(plan)
+    session.loop.testbed.take_measurements()
+    write_snapshot(store.snapshot(0), session.snapshot())
+    session.close()
+
+
+def replay_arrivals(spec: RunSpec, root: Path) -> None:
+    """Make the arrival pattern ready: the levels that the sources will follow, as a file."""
+    run, store = load_run(spec, root), store_of(spec, root)
+    rows = zip(run.levels.starts_s, run.levels.levels, strict=True)
+    text = "time_s,level\n" + "".join(f"{t_s!r},{level!r}\n" for t_s, level in rows)
+    write_bytes(store.home / "arrivals.csv", text.encode())
+
+
+def load_run(spec: RunSpec, root: Path) -> Run:
+    """The stored run. Raises StoreError when it was not provisioned."""
+    path = store_of(spec, root).run_json
+    if not path.is_file():
+        raise StoreError(f"{path} is missing; run provision_testbed first")
+    return Run.from_json(path.read_text(encoding="utf-8"))
+
+
+def window_reached(spec: RunSpec, root: Path, window: int) -> bool:
+    """Whether the testbed has come to the window and the one before it is committed."""
+    store = store_of(spec, root)
+    if window == 0:
+        return store.snapshot(0).is_file() and (store.home / "arrivals.csv").is_file()
+    return store.commit(window - 1).is_file()
+
+
+def control_window(spec: RunSpec, root: Path, window: int) -> dict[str, Any]:
+    """Run all ticks of one window and commit; a committed window is left as it is."""
+    return control_windows(spec, root, window, window)[0]
+
+
+def control_windows(
+    spec: RunSpec, root: Path, first: int, last: int, report: Report = lambda _: None
+) -> list[dict[str, Any]]:
+    """Run windows ``first`` to ``last`` in one process; returns their summaries."""
+    store, run, session = store_of(spec, root), None, None
+    summaries = []
+    for window in range(first, last + 1):
+        commit = store.commit(window)
+        if commit.is_file():
+            summary = read_json(commit)["summary"]
+            session = None
+        else:
+            run = run or load_run(spec, root)
+            session = session or _resumed(run, store, window)
+            summary = _measure(run, store, session, window)
+        summaries.append(summary)
+        report(summary)
+    return summaries
+
+
+def run_all(spec: RunSpec, root: Path, report: Report = lambda _: None) -> list[dict[str, Any]]:
+    """Every stage of a run in one process, with the same bytes as task by task."""
+    provision(spec, root)
+    store = store_of(spec, root)
+    if not store.snapshot(0).is_file():
+        deploy(spec, root)
+    replay_arrivals(spec, root)
+    try:
+        return control_windows(spec, root, 0, spec.windows - 1, report)
+    finally:
+        release(spec, root)
+
+
+def release(spec: RunSpec, root: Path) -> None:
+    """Give back whatever the run still holds. Safe at any time and more than once."""
+    store = store_of(spec, root)
+    if store.run_json.is_file():
+        session = Session.open(load_run(spec, root))
+        session.close()
+
+
+def forget(spec: RunSpec, root: Path) -> None:
+    """Remove everything stored of a run, to measure it anew."""
+    store = store_of(spec, root)
+    shutil.rmtree(store.home, ignore_errors=True)
+    for table in TABLES:
+        shutil.rmtree(store.part(table, 0).parent, ignore_errors=True)
+
+
+def _resumed(run: Run, store: RunStore, window: int) -> Session:
+    sha256 = read_json(store.commit(window - 1))["snapshot_sha256"] if window else None
+    session = Session.open(run)
+    session.restore(read_snapshot(store.snapshot(window), sha256))
+    return session
+
+
+def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[str, Any]:
+    """One window: ticks, rows, the next snapshot and, last of all, the commit."""
+    start_s = window * run.spec.window_s
+    end_s = min(start_s + run.spec.window_s, run.spec.duration_s)
+    decisions = session.run(start_s, end_s)
+    tables: dict[str, Mapping[str, Any]] = {**session.loop.testbed.take_measurements()}
+    tables["decision"] = decisions
+    final = window == run.spec.windows - 1
+    if final:
+        tables |= _once_per_run(run, session)
+    parts = [
+        store.write_rows(table, window if table not in ONCE_PER_RUN else 0, tables.get(table, {}))
+        for table in TABLES
+        if final or table not in ONCE_PER_RUN
+    ]
+    summary = {
+        "window": window,
+        "start_min": start_s / 60,
+        "end_min": end_s / 60,
+        **session.summary(tables),
+    }
+    sha256 = write_snapshot(store.snapshot(window + 1), session.snapshot())
+    commit = {"parts": parts, "snapshot_sha256": sha256, "summary": summary}
+    if final:
+        _write_manifest(run, store, window, parts)
+    write_json(store.commit(window), commit)
+    return summary
+
+
+def _once_per_run(run: Run, session: Session) -> dict[str, Mapping[str, Any]]:
+    spec, operators, books = run.spec, run.topology.operators, run.price_books
+    row = {
+        "controller": spec.controller,
+        "pattern": spec.pattern,
+        "btu_min": spec.btu_min,
+        "seed": spec.seed,
+        "duration_s": spec.duration_s,
+        "topology": run.topology.name,
+        "testbed": spec.testbed,
+        "flavor": run.flavor.name,
+        "vcpus": run.flavor.vcpus,
+        "memory_mb": run.flavor.memory_mb,
+        "sample_every_items": run.calibration["sample_every_items"],
+        "spec_hash": run.spec_hash,
+    }
+    return {
+        "run": {name: [value] for name, value in row.items()},
+        "operator": {
+            "operator": [op.name for op in operators],
+            **{
+                name: [getattr(op, name) for op in operators]
+                for name in ("label", "slo_ms", "cpu_cores", "memory_mb")
+            },
+        },
+        "price": {
+            "price_book": [book.name for book in books],
+            **{
+                name: [getattr(book, name) for book in books]
+                for name in ("btu_s", "price_per_btu", "penalty_per_item")
+            },
+        },
+        "lease": session.loop.testbed.leases(),
+    }
+
+
+def _write_manifest(
+    run: Run, store: RunStore, last: int, parts: list[dict[str, Any]]
+) -> None:
+    for window in range(last):
+        parts = read_json(store.commit(window))["parts"] + parts
+    levels = repr((run.levels.starts_s, run.levels.levels)).encode()
+    write_json(
+        store.manifest,
+        {
+            "experiment": run.spec.experiment,
+            "run": run.spec.run_id,
+            "spec": run.spec.to_json(),
+            "spec_hash": run.spec_hash,
+            "seed": run.spec.seed,
+            "testbed": run.spec.testbed,
+            "arrivals_sha256": hashlib.sha256(levels).hexdigest(),
+            "windows": run.spec.windows,
+            "parts": sorted(parts, key=lambda part: part["path"]),
+            "versions": versions(),
+        },
+    )

@@ -1,0 +1,77 @@
+"""Ticks as rows: every action with its reason and what became of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from include.control.loop import Tick
+from include.measurements.rows import DecisionRow
+from include.model.decision import (
+    Action,
+    LeaseHost,
+    MigrateInstance,
+    Outcome,
+    ProlongLease,
+    ReleaseHost,
+    StartInstance,
+    StopInstance,
+)
+
+NAMES: dict[type[Action], str] = {
+    StartInstance: "start_instance",
+    StopInstance: "stop_instance",
+    MigrateInstance: "migrate_instance",
+    LeaseHost: "lease_host",
+    ProlongLease: "prolong_lease",
+    ReleaseHost: "release_host",
+}
+
+
+def decision_rows(ticks: Iterable[Tick]) -> dict[str, list[Any]]:
+    """Columns of the table ``decision``: one row per action, or one that says why to wait."""
+    names = [field.name for field in dataclasses.fields(DecisionRow)]
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    for tick in ticks:
+        for row in _rows(tick):
+            for name in names:
+                columns[name].append(getattr(row, name))
+    return columns
+
+
+def _rows(tick: Tick) -> Iterable[DecisionRow]:
+    now_s = tick.seen.now_s
+    if not tick.outcomes:
+        yield DecisionRow(now_s, 0, "wait", "", "", "", True, tick.decided.because, "")
+    for step, outcome in enumerate(tick.outcomes):
+        yield _row(now_s, step, outcome, tick)
+
+
+def _row(now_s: float, step: int, outcome: Outcome, tick: Tick) -> DecisionRow:
+    action = outcome.action
+    operator = host = ""
+    subject = outcome.subject
+    match action:
+        case StartInstance():
+            operator, host = action.operator, action.host
+        case StopInstance() | MigrateInstance():
+            subject = subject or action.instance
+            one = tick.seen.instances.get(action.instance)
+            operator = one.operator if one else ""
+            host = action.host if isinstance(action, MigrateInstance) else one.host if one else ""
+        case LeaseHost():
+            host = subject
+        case ProlongLease() | ReleaseHost():
+            host = subject = action.host
+    return DecisionRow(
+        now_s,
+        step,
+        NAMES[type(action)],
+        operator,
+        subject,
+        host,
+        outcome.accepted,
+        outcome.because,
+        outcome.detail,
+    )

@@ -1,0 +1,52 @@
+"""The contract every controller keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from include.model.decision import Decision
+from include.model.host import HostFlavor
+from include.model.observation import Observation
+from include.model.topology import Topology
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What a controller knows before the run starts, and nothing about its arrivals.
+
+    ``instances_at_peak`` is filled only for the ``fixed`` controller, which is an oracle.
+    """
+
+    topology: Topology
+    flavor: HostFlavor
+    btu_s: float
+    seed: int
+    instances_at_peak: Mapping[str, int] = field(default_factory=dict)
+
+
+class Controller(Protocol):
+    """A pure decision function with explicit memory.
+
+    ``decide`` reads no clock, draws no random number, logs nothing and calls no testbed:
+    the same memory and observation always give the same memory and decision. Memory is a
+    frozen dataclass of plain values, so that a window can store it and the next one go on.
+    """
+
+    @property
+    def interval_s(self) -> float:
+        """Seconds between two decisions."""
+        ...
+
+    def problems(self) -> Iterator[str]:
+        """Options that make no sense, each with what to do."""
+        ...
+
+    def initial_instances(self) -> Mapping[str, int]:
+        """Instances of each operator that are deployed before the first item arrives."""
+        ...
+
+    def initial_memory(self) -> Any: ...
+
+    def decide(self, memory: Any, seen: Observation) -> tuple[Any, Decision]: ...

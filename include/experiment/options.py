@@ -1,0 +1,39 @@
+"""Options of controllers and patterns, as a user writes them, against what their class takes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from include.model.errors import unknown_name
+
+
+def option_types(factory: Callable[..., Any], hidden: Collection[str] = ()) -> dict[str, Any]:
+    """The options a registered dataclass takes, with their types."""
+    cls = factory.func if isinstance(factory, partial) else factory
+    hints = get_type_hints(cls)
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    return {f.name: hints[f.name] for f in fields if f.name not in hidden and f.init}
+
+
+def checked_options(
+    where: str, types: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """The options with the right types, and everything wrong with them."""
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for name, given in options.items():
+        if name not in types:
+            known = f"{unknown_name('option', name, types)}" if types else "takes no options"
+            problems.append(f"{where}: {known}")
+            continue
+        try:
+            values[name] = TypeAdapter(types[name]).validate_python(given)
+        except ValidationError as error:
+            message = error.errors(include_url=False)[0]["msg"]
+            problems.append(f"{where}.{name}: {message[:1].lower()}{message[1:]}, got {given!r}")
+    return values, problems

@@ -1,0 +1,130 @@
+"""Everything wrong with a spec point, at once and before anything is provisioned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from include.arrivals import PATTERNS
+from include.controllers import CONTROLLERS
+from include.controllers.base import Setting
+from include.experiment.options import checked_options, option_types
+from include.experiment.prices import PRICE_BOOKS
+from include.experiment.spec import RunSpec
+from include.model.errors import SpecError, unknown_name
+from include.model.host import HostFlavor
+from include.model.topology import Topology
+from include.testbeds import TESTBEDS
+from include.testbeds.flavors import FLAVORS
+from include.testbeds.simulated.calibration import (
+    Calibration,
+    Faults,
+    calibration_for,
+    load_calibration,
+)
+from include.topologies.load import load_topology, validation_problems
+
+TICK_S = 15.0
+
+
+def problems_of(spec: RunSpec) -> list[str]:
+    """One sentence per problem, each with what to do; empty when the point can run."""
+    problems = list(_name_problems(spec))
+    problems += _time_problems(spec)
+    topology = _collected(partial(load_topology, spec.topology), problems)
+    calibration = None
+    if topology is not None:
+        calibration = _collected(partial(_calibration, spec, topology), problems)
+    problems += _pattern_problems(spec)
+    if topology is not None and spec.flavor in FLAVORS:
+        factor = 1.0 if calibration is None else calibration.memory_factor
+        flavor = FLAVORS[spec.flavor]
+        topology = topology.with_memory_factor(factor)
+        problems += _controller_problems(spec, topology, flavor)
+        problems += _size_problems(topology, flavor)
+    try:
+        Faults.model_validate(spec.faults)
+    except ValidationError as error:
+        problems += [f"faults.{problem}" for problem in validation_problems(error)]
+    return problems
+
+
+def _collected(load: Callable[[], Any], problems: list[str]) -> Any:
+    try:
+        return load()
+    except SpecError as error:
+        problems += error.problems
+        return None
+
+
+def _calibration(spec: RunSpec, topology: Topology) -> Calibration:
+    name = spec.calibration or calibration_for(spec.topology)
+    return load_calibration(name).complete(topology)
+
+
+def _name_problems(spec: RunSpec) -> Iterator[str]:
+    registries: tuple[tuple[str, str, Collection[str]], ...] = (
+        ("controller", spec.controller, CONTROLLERS),
+        ("pattern", spec.pattern, PATTERNS),
+        ("testbed", spec.testbed, TESTBEDS),
+        ("flavor", spec.flavor, FLAVORS),
+        *(("price book", name, PRICE_BOOKS) for name in spec.price_books),
+    )
+    for kind, name, known in registries:
+        if name not in known:
+            yield unknown_name(kind, name, known)
+
+
+def _time_problems(spec: RunSpec) -> Iterator[str]:
+    for name, minutes in (("btu_min", spec.btu_min), ("duration_min", spec.duration_min)):
+        if minutes <= 0:
+            yield f"{name} must be above 0, got {minutes:g}"
+        elif abs(minutes * 60 / TICK_S - round(minutes * 60 / TICK_S)) > 1e-9:
+            yield f"{name} must be a multiple of 0.25 (the monitor reads every 15 s), got {minutes:g}"
+    if spec.duration_min > 60 * 24 * 14:
+        yield f"duration_min is {spec.duration_min:g}; the longest run is two weeks (20160)"
+    if spec.seed < 0:
+        yield f"seed must not be negative, got {spec.seed}"
+
+
+def _pattern_problems(spec: RunSpec) -> Iterator[str]:
+    factory = PATTERNS.get(spec.pattern)
+    if factory is None:
+        return
+    # What an entry of the registry fixes is not the user's to change.
+    fixed = tuple(factory.keywords) if isinstance(factory, partial) else ()
+    types = option_types(factory, hidden=fixed)
+    where = f"pattern {spec.pattern}"
+    values, problems = checked_options(where, types, spec.pattern_options)
+    yield from problems
+    if spec.pattern == "trace" and "path" not in spec.pattern_options:
+        yield f"{where} needs the option path: a CSV or Parquet file with time_s and level"
+    elif not problems:
+        yield from (f"{where}: {problem}" for problem in factory(**values).problems())
+
+
+def _controller_problems(spec: RunSpec, topology: Topology, flavor: HostFlavor) -> Iterator[str]:
+    factory = CONTROLLERS.get(spec.controller)
+    if factory is None or spec.btu_min <= 0:
+        return
+    where = f"controller {spec.controller}"
+    types: Mapping[str, Any] = option_types(factory, hidden=("setting",))
+    values, problems = checked_options(where, types, spec.controller_options)
+    yield from problems
+    if not problems:
+        setting = Setting(topology=topology, flavor=flavor, btu_s=spec.window_s, seed=spec.seed)
+        yield from (f"{where}: {one}" for one in factory(setting=setting, **values).problems())
+
+
+def _size_problems(topology: Topology, flavor: HostFlavor) -> Iterator[str]:
+    room = flavor.capacity
+    for op in topology.operators:
+        if not room.fits(op):
+            yield (
+                f"operator {op.name} fits no host: an instance reserves {op.cpu_cores:.2f} cores "
+                f"and {op.memory_mb:.0f} MB, flavor {flavor.name} offers {room.cpu_cores:g} cores "
+                f"and {room.memory_mb:.0f} MB; choose a larger flavor or lower the need"
+            )

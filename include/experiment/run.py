@@ -1,0 +1,142 @@
+"""A run: a spec point with everything looked up, stored once and read by every window."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from include.arrivals import PATTERNS
+from include.arrivals.base import Levels
+from include.controllers import CONTROLLERS
+from include.controllers.base import Controller, Setting
+from include.experiment.options import checked_options, option_types
+from include.experiment.prices import PRICE_BOOKS
+from include.experiment.problems import problems_of
+from include.experiment.spec import RunSpec
+from include.model.errors import SpecError
+from include.model.host import HostFlavor, PriceBook
+from include.model.topology import Topology
+from include.testbeds import TESTBEDS
+from include.testbeds.base import Testbed
+from include.testbeds.flavors import FLAVORS
+from include.testbeds.simulated.calibration import Faults, calibration_for, load_calibration
+from include.topologies import load_topology
+
+MONITOR_EVERY_S = 15.0
+PEAK_UTILISATION = 0.6
+"""How busy the instances of the ``fixed`` controller are at the peak of the arrivals."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Everything that decides what is measured. Stored as run.json before anything starts."""
+
+    spec: RunSpec
+    topology: Topology
+    levels: Levels
+    flavor: HostFlavor
+    price_books: tuple[PriceBook, ...]
+    calibration: Mapping[str, Any]
+    faults: Mapping[str, Any]
+    instances_at_peak: Mapping[str, int]
+
+    @property
+    def spec_hash(self) -> str:
+        """The same for the same measurements: it covers every file the spec refers to."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
+
+    def to_json(self) -> str:
+        """Canonical JSON."""
+        plain = _ADAPTER.dump_python(self, mode="json")
+        return json.dumps(plain, sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Run:
+        """The inverse of :meth:`to_json`."""
+        return _ADAPTER.validate_json(text)
+
+    def build_controller(self) -> Controller:
+        """The controller of the run, with its options."""
+        factory = CONTROLLERS[self.spec.controller]
+        types = option_types(factory, hidden=("setting",))
+        options, _ = checked_options("", types, self.spec.controller_options)
+        oracle = self.instances_at_peak if self.spec.controller == "fixed" else {}
+        setting = Setting(
+            topology=self.topology,
+            flavor=self.flavor,
+            btu_s=self.spec.window_s,
+            seed=self.spec.seed,
+            instances_at_peak=oracle,
+        )
+        return factory(setting=setting, **options)
+
+    def build_testbed(self) -> Testbed:
+        """The testbed of the run, before anything is deployed on it."""
+        return TESTBEDS[self.spec.testbed](
+            topology=self.topology,
+            levels=self.levels,
+            flavor=self.flavor,
+            btu_s=self.spec.window_s,
+            duration_s=self.spec.duration_s,
+            seed=self.spec.seed,
+            monitor_every_s=MONITOR_EVERY_S,
+            calibration=self.calibration,
+            faults=self.faults,
+        )
+
+
+_ADAPTER = TypeAdapter(Run)
+
+
+def resolve(spec: RunSpec) -> Run:
+    """Look everything up. Raises SpecError with every problem, before anything is provisioned."""
+    if problems := problems_of(spec):
+        raise SpecError(f"experiment {spec.experiment}", problems)
+    topology = load_topology(spec.topology)
+    calibration = load_calibration(
+        spec.calibration or calibration_for(spec.topology)
+    ).complete(topology)
+    levels = _levels(spec, topology)
+    return Run(
+        spec=spec,
+        topology=topology.with_memory_factor(calibration.memory_factor),
+        levels=levels,
+        flavor=FLAVORS[spec.flavor],
+        price_books=tuple(PRICE_BOOKS[name] for name in spec.price_books),
+        calibration=calibration.model_dump(mode="json"),
+        faults=Faults.model_validate(spec.faults).model_dump(mode="json"),
+        instances_at_peak=_instances_at_peak(topology, levels, calibration.service_ms),
+    )
+
+
+def _levels(spec: RunSpec, topology: Topology) -> Levels:
+    factory = PATTERNS[spec.pattern]
+    options = dict(spec.pattern_options)
+    types = option_types(factory)
+    if "items_per_level_s" in types:
+        options.setdefault("items_per_level_s", items_per_level_s(topology))
+    values, _ = checked_options("", types, options)
+    return factory(**values).unfold(spec.duration_s, spec.seed)
+
+
+def items_per_level_s(topology: Topology) -> float:
+    """Items that all sources publish per second at level 1."""
+    per_period = sum(source.items_per_level for source in topology.sources)
+    return per_period / topology.emission_period_s
+
+
+def _instances_at_peak(
+    topology: Topology, levels: Levels, service_ms: Mapping[str, float]
+) -> dict[str, int]:
+    """Instances that are PEAK_UTILISATION busy when the level is highest."""
+    per_s = levels.peak() / topology.emission_period_s
+    return {
+        name: max(1, math.ceil(items * per_s * service_ms[name] / 1000 / PEAK_UTILISATION))
+        for name, items in topology.items_per_level().items()
+    }

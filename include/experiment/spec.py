@@ -1,0 +1,181 @@
+"""What a user asks for: one YAML file, or the params of a DAG, as points to run.
+
+Every field that may hold a list is an axis; an experiment is the product of its axes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from include.model.errors import SpecError
+from include.topologies.load import validation_problems
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """One point of an experiment: names and numbers, nothing looked up yet."""
+
+    experiment: str
+    controller: str
+    pattern: str
+    btu_min: float
+    seed: int
+    duration_min: float
+    topology: str = "manufacturing"
+    testbed: str = "simulated"
+    flavor: str = "docker-4cpu-7gb"
+    calibration: str = ""
+    """Name or path; empty means the one named like the topology, else ``default``."""
+    controller_options: Mapping[str, Any] = field(default_factory=dict)
+    pattern_options: Mapping[str, Any] = field(default_factory=dict)
+    faults: Mapping[str, Any] = field(default_factory=dict)
+    price_books: tuple[str, ...] = ("btu10", "btu30", "btu60")
+
+    @property
+    def run_id(self) -> str:
+        """Readable and unique: two specs that differ in anything have two ids."""
+        digest = hashlib.sha256(self.to_json().encode()).hexdigest()[:6]
+        return f"{self.controller}-{self.pattern}-btu{self.btu_min:g}-s{self.seed}-{digest}"
+
+    @property
+    def window_s(self) -> float:
+        """Windows are as long as a BTU."""
+        return self.btu_min * 60
+
+    @property
+    def duration_s(self) -> float:
+        """How long items arrive."""
+        return self.duration_min * 60
+
+    @property
+    def windows(self) -> int:
+        """How many windows the run is cut into; the last one may be shorter."""
+        return max(1, math.ceil(self.duration_s / self.window_s - 1e-9))
+
+    def to_json(self) -> str:
+        """Canonical JSON."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> RunSpec:
+        """The inverse of :meth:`to_json`."""
+        return TypeAdapter(cls).validate_json(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A name and its options: `btu`, or `{name: threshold, scale_up_above_items: 100}`."""
+
+    name: str
+    options: dict[str, Any]
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _as_choice(value: Any) -> Any:
+    if isinstance(value, str):
+        return {"name": value, "options": {}}
+    if isinstance(value, dict) and isinstance(value.get("name"), str):
+        return {"name": value["name"], "options": {k: v for k, v in value.items() if k != "name"}}
+    raise ValueError("give a name, or a mapping with name and options")
+
+
+Choices = Annotated[
+    list[Annotated[Choice, BeforeValidator(_as_choice)]],
+    BeforeValidator(_as_list),
+    Field(min_length=1),
+]
+Minutes = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class ExperimentSpec(BaseModel):
+    """The YAML file. Only ``name``, ``controllers`` and ``patterns`` are required."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+    controllers: Choices
+    patterns: Choices
+    btus_min: Annotated[list[Minutes], BeforeValidator(_as_list), Field(min_length=1)] = [10]
+    seeds: Annotated[
+        list[Annotated[int, Field(ge=0)]], BeforeValidator(_as_list), Field(min_length=1)
+    ] = [1]
+    duration_min: Minutes = 120
+    topology: str = "manufacturing"
+    testbed: str = "simulated"
+    flavor: str = "docker-4cpu-7gb"
+    calibration: str = ""
+    faults: dict[str, Any] = {}
+    price_books: Annotated[list[str], BeforeValidator(_as_list), Field(min_length=1)] = [
+        "btu10",
+        "btu30",
+        "btu60",
+    ]
+
+    def points(self) -> Iterator[RunSpec]:
+        """Every point of the product, controllers slowest, seeds fastest."""
+        axes = product(self.controllers, self.patterns, self.btus_min, self.seeds)
+        for controller, pattern, btu_min, seed in axes:
+            yield RunSpec(
+                experiment=self.name,
+                controller=controller.name,
+                controller_options=controller.options,
+                pattern=pattern.name,
+                pattern_options=pattern.options,
+                btu_min=btu_min,
+                seed=seed,
+                duration_min=self.duration_min,
+                topology=self.topology,
+                testbed=self.testbed,
+                flavor=self.flavor,
+                calibration=self.calibration,
+                faults=self.faults,
+                price_books=tuple(self.price_books),
+            )
+
+
+def parse_spec(raw: Any, *, source: str) -> ExperimentSpec:
+    """A spec from plain values. Raises SpecError with every problem of its form at once."""
+    try:
+        return ExperimentSpec.model_validate(raw if raw is not None else {})
+    except ValidationError as error:
+        raise SpecError(source, validation_problems(error)) from error
+
+
+def load_spec(path: Path) -> ExperimentSpec:
+    """A spec from a YAML file; paths in it are relative to the file.
+
+    Raises SpecError when there is no such file or it is not a spec.
+    """
+    if not path.is_file():
+        raise SpecError("spec", [f"there is no file {path}; check the path"])
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
+    spec = parse_spec(raw, source=path.name)
+    for pattern in spec.patterns:
+        if "path" in pattern.options:
+            pattern.options["path"] = _beside(path, str(pattern.options["path"]))
+    files = {
+        key: _beside(path, value)
+        for key in ("topology", "calibration")
+        if (value := getattr(spec, key)).endswith((".yaml", ".yml"))
+    }
+    return spec.model_copy(update=files)
+
+
+def _beside(path: Path, other: str) -> str:
+    return str((path.parent / other).resolve())
