@@ -1,0 +1,228 @@
+"""The BTU-based controller: PeerJ CS 141, "Optimization approach", and its preprint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from include.controllers.base import Setting
+from include.controllers.btu_procedures import Spare, downscaling_procedure, upscaling_procedure
+from include.controllers.placement import CACHE_FACTOR
+from include.controllers.plan import Plan
+from include.controllers.reclaim import UTILITIES, AllOperators, Standing, Weights, best_first
+from include.controllers.upscaling import (
+    OBSERVATIONS,
+    SCALING_THRESHOLD_ITEMS,
+    UpTrigger,
+    in_seeded_order,
+    up_trigger,
+)
+from include.model.decision import Decision
+from include.model.errors import unknown_name
+from include.model.observation import HostSample, Observation, OperatorSample
+from include.model.topology import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class BtuMemory:
+    """Per operator: o_s, the scalings decided so far, and the time of the last upscaling.
+
+    A migration is no scaling. The first deployment counts in neither.
+    """
+
+    scalings: dict[str, int] = field(default_factory=dict)
+    upscaled_s: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """An operator wants this many more instances."""
+
+    instances: int
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Btu:
+    """Scales up when an operator is late; scales down and gives hosts back as their BTU ends.
+
+    The defaults are the final version of the paper where it speaks, and the original runtime
+    where the paper is silent (docs/deviations.md, BTU-*). ``formula`` is final or preprint.
+    """
+
+    setting: Setting
+    interval_s: float = 60.0
+    scaling_threshold_items: int = SCALING_THRESHOLD_ITEMS
+    twice_above_items: int = 250
+    observations: int = OBSERVATIONS
+    cache_factor: float = CACHE_FACTOR
+    formula: str = "final"
+    weight_instances: float = 1.0
+    weight_queue_load: float = 1.0
+    weight_delay: float = 1.0
+    weight_scalings: float = 1.0
+    empty_queue_bonus: float = 100.0
+    penalty_per_item: float = 0.0001
+    release_window_share: float = 0.05
+    release_window_min_s: float = 60.0
+    release_limit_share: float = 0.2
+    scale_down_guard_s: float = 180.0
+    release_guard_s: float = 180.0
+    upscale_first: bool = True
+
+    def problems(self) -> Iterator[str]:
+        """Options that make no sense, each with what to do."""
+        if self.interval_s <= 0:
+            yield f"interval_s must be above 0, got {self.interval_s}"
+        if self.observations < 2:
+            yield f"observations must be at least 2 to show a trend, got {self.observations}"
+        if self.formula not in UTILITIES:
+            yield unknown_name("formula", self.formula, UTILITIES)
+        if not 0 <= self.release_limit_share <= 1:
+            yield f"release_limit_share must lie in 0..1, got {self.release_limit_share}"
+
+    def initial_instances(self) -> Mapping[str, int]:
+        """One instance of every operator."""
+        return dict.fromkeys(self.setting.topology.operator_names, 1)
+
+    def initial_memory(self) -> BtuMemory:
+        """Nothing was scaled yet."""
+        return BtuMemory()
+
+    def decide(self, memory: BtuMemory, seen: Observation) -> tuple[BtuMemory, Decision]:
+        """Fig. 4 for operators that are late, Fig. 5 for hosts whose BTU ends, then the leases."""
+        plan = Plan(self.setting, seen)
+        needs = self.needs(plan, seen)
+
+        def spare() -> Mapping[str, float]:
+            return self.counted(self.utilities(plan, seen, memory, needs))
+
+        if self.upscale_first:
+            self._scale_up(plan, needs, spare)
+        self._retire(plan, seen, spare)
+        if not self.upscale_first:
+            self._scale_up(plan, needs, spare)
+        plan.keep_leases(self.interval_s)
+        return _remembered(memory, plan), plan.decision(self._why_wait(seen))
+
+    def needs(self, plan: Plan, seen: Observation) -> dict[str, Need]:
+        """Algorithm 1 for every operator the monitor could read, in seeded random order."""
+        needs: dict[str, Need] = {}
+        for name in in_seeded_order(seen.operators, self.setting.seed, seen.now_s):
+            sample, op = seen.operators[name], plan.operator(name)
+            if plan.count(name) == 0:
+                needs[name] = Need(1, f"{name} has no instance left")
+                continue
+            trigger = self.trigger(sample, op)
+            if trigger.upscaling:
+                twice = sample.waiting_items > self.twice_above_items
+                needs[name] = Need(2 if twice else 1, trigger.because)
+        return needs
+
+    def trigger(self, sample: OperatorSample, op: Operator) -> UpTrigger:
+        """Algorithm 1."""
+        return up_trigger(sample, op.slo_ms, self.scaling_threshold_items, self.observations)
+
+    def utilities(
+        self, plan: Plan, seen: Observation, memory: BtuMemory, needs: Mapping[str, Need]
+    ) -> dict[str, float]:
+        """Algorithm 3 for every operator that may shrink now, in the order of the topology.
+
+        Left out are operators without a sample or a duration, those that need an instance
+        themselves, and those scaled up less than ``scale_down_guard_s`` ago.
+        """
+        names = self.setting.topology.operator_names
+        counts = {name: plan.count(name) for name in names}
+        scalings = {
+            name: memory.scalings.get(name, 0) + plan.started[name] + plan.stopped[name]
+            for name in names
+        }
+        among = self.all_operators(list(counts.values()), sum(scalings.values()))
+        weigh, formula = self._weights(), UTILITIES[self.formula]
+        values: dict[str, float] = {}
+        for op in self.setting.topology.operators:
+            sample = seen.operators.get(op.name)
+            duration_ms = None if sample is None else sample.duration_ms
+            since_up_s = seen.now_s - memory.upscaled_s.get(op.name, -math.inf)
+            guarded = since_up_s < self.scale_down_guard_s or op.name in needs
+            if sample is None or duration_ms is None or guarded:
+                continue
+            standing = Standing(
+                instances=counts[op.name],
+                duration_ms=duration_ms,
+                slo_ms=op.slo_ms,
+                waiting_items=sample.waiting_items,
+                scalings=scalings[op.name],
+            )
+            values[op.name] = formula(standing, among, weigh)
+        return values
+
+    def all_operators(self, instances: list[int], scalings: int) -> AllOperators:
+        """Minimum and maximum of o_# and the sum of o_s, as Algorithm 3 reads them."""
+        return AllOperators(
+            fewest_instances=min(instances), most_instances=max(instances), scalings=scalings
+        )
+
+    def counted(self, utilities: Mapping[str, float]) -> Mapping[str, float]:
+        """The operators that may shrink, best first: every positive utility."""
+        return best_first(utilities)
+
+    def start_one(self, plan: Plan, op: Operator, because: str, spare: Spare) -> None:
+        """Fig. 4."""
+        upscaling_procedure(plan, op, because, spare, self.cache_factor)
+
+    def retire_one(self, plan: Plan, host: HostSample, spare: Spare) -> None:
+        """Fig. 5."""
+        downscaling_procedure(plan, host, spare, self.release_limit_share, self.cache_factor)
+
+    def _scale_up(self, plan: Plan, needs: Mapping[str, Need], spare: Spare) -> None:
+        for name, need in needs.items():
+            op = plan.operator(name)
+            if plan.fits_an_empty_host(op):
+                for _ in range(need.instances):
+                    self.start_one(plan, op, need.because, spare)
+
+    def _retire(self, plan: Plan, seen: Observation, spare: Spare) -> None:
+        """Hosts in the last part of their BTU, the earliest end first, one after the other.
+
+        Within ``release_guard_s`` of an order no host is given back: a lease that ends meanwhile
+        is prolonged at its last tick, and one that does not waits for the next.
+        """
+        window_s = self._release_window_s
+        for host in sorted(plan.hosts, key=lambda host: host.paid_until_s):
+            if host.paid_until_s - plan.now_s > window_s or len(plan.rooms) < 2:
+                return
+            unread = any(one.operator not in seen.operators for one in plan.on_host(host.host))
+            if not unread and not plan.last_order_was_within(self.release_guard_s):
+                self.retire_one(plan, host, spare)
+
+    @property
+    def _release_window_s(self) -> float:
+        return max(self.release_window_share * self.setting.btu_s, self.release_window_min_s)
+
+    def _weights(self) -> Weights:
+        return Weights(
+            instances=self.weight_instances,
+            queue_load=self.weight_queue_load,
+            delay=self.weight_delay,
+            scalings=self.weight_scalings,
+            empty_queue_bonus=self.empty_queue_bonus,
+            penalty_per_item=self.penalty_per_item,
+        )
+
+    def _why_wait(self, seen: Observation) -> str:
+        return (
+            f"nothing to do: none of {len(seen.operators)} operators is late or about to be with "
+            f"more than {self.scaling_threshold_items} items waiting, and no lease of "
+            f"{len(seen.hosts)} has to be decided on now"
+        )
+
+
+def _remembered(memory: BtuMemory, plan: Plan) -> BtuMemory:
+    """The memory with the scalings of this decision."""
+    scalings = dict(memory.scalings)
+    for name in sorted({*plan.started, *plan.stopped}):
+        scalings[name] = scalings.get(name, 0) + plan.started[name] + plan.stopped[name]
+    upscaled_s = {**memory.upscaled_s, **dict.fromkeys(sorted(plan.started), plan.now_s)}
+    return BtuMemory(scalings, upscaled_s)

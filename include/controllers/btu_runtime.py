@@ -1,0 +1,83 @@
+"""The BTU-based controller as the original runtime behaved, where that differs from the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from include.controllers.btu import Btu
+from include.controllers.btu_procedures import Spare
+from include.controllers.placement import best_host
+from include.controllers.plan import Plan
+from include.controllers.reclaim import AllOperators, record_highs
+from include.controllers.upscaling import UpTrigger
+from include.model.observation import HostSample, OperatorSample
+from include.model.topology import Operator
+
+
+@dataclass(frozen=True, kw_only=True)
+class BtuRuntime(Btu):
+    """Acts first and looks afterwards; each method says how it differs from the paper."""
+
+    upscale_first: bool = False
+
+    def trigger(self, sample: OperatorSample, op: Operator) -> UpTrigger:
+        """A queue above ``twice_above_items`` suffices, late or not."""
+        trigger = super().trigger(sample, op)
+        if not trigger.upscaling and sample.waiting_items > self.twice_above_items:
+            why = f"{op.name} has {sample.waiting_items} > {self.twice_above_items} items waiting"
+            return UpTrigger(True, why)
+        return trigger
+
+    def all_operators(self, instances: list[int], scalings: int) -> AllOperators:
+        """The minimum starts at 0 and so stays 0."""
+        return AllOperators(fewest_instances=0, most_instances=max(instances), scalings=scalings)
+
+    def counted(self, utilities: Mapping[str, float]) -> Mapping[str, float]:
+        """Only utilities above all before them, in the order of the operators."""
+        return record_highs(utilities)
+
+    def start_one(self, plan: Plan, op: Operator, because: str, spare: Spare) -> None:
+        """Without room, one instance of the best operator is stopped and a host leased as well."""
+        choice = best_host(plan.rooms.values(), op, self.cache_factor)
+        if choice is not None:
+            why = f"{because}; {choice.host} is the most suitable host ({choice.suitability:.4f})"
+            plan.start(op.name, choice.host, why)
+            return
+        _stop_one_of_the_best(plan, op, spare())
+        handle = plan.lease(f"{because}; no host has room")
+        plan.start(op.name, handle, f"{because}; on the new host")
+
+    def retire_one(self, plan: Plan, host: HostSample, spare: Spare) -> None:
+        """Every counted operator is cut on the host, as long as an instance of it stays.
+
+        Then the others are moved one by one. When one does not fit the host is prolonged; what
+        was cut and moved by then stays so.
+        """
+        ends = f"the BTU of {host.host} ends in {host.paid_until_s - plan.now_s:.0f} s"
+        if plan.is_given_work(host.host):
+            plan.prolong(host, f"{ends}, and it has just been given an instance")
+            return
+        utilities = spare()
+        for one in reversed(plan.on_host(host.host)):
+            if one.operator in utilities and plan.may_stop(one):
+                plan.stop(one, f"{ends}; {one.operator} has utility {utilities[one.operator]:.2f}")
+        for one in plan.on_host(host.host):
+            rooms = [room for room in plan.rooms.values() if room.up and room.host != host.host]
+            choice = best_host(rooms, plan.operator(one.operator), self.cache_factor)
+            if choice is None:
+                plan.prolong(host, f"{ends}; no other host has room for {one.instance}")
+                return
+            plan.migrate(one, choice.host, f"{ends}; {one.operator} fits on {choice.host}")
+        plan.release(host, f"{ends}; its instances were stopped or moved")
+
+
+def _stop_one_of_the_best(plan: Plan, op: Operator, utilities: Mapping[str, float]) -> None:
+    """Stop the newest instance of the operator with the best utility on a host in use."""
+    for name, utility in utilities.items():
+        candidates = [
+            one for one in plan.serving(name) if one.host in plan.rooms and plan.may_stop(one)
+        ]
+        if name != op.name and candidates:
+            plan.stop(candidates[-1], f"{op.name} finds no room; {name} has utility {utility:.2f}")
+            return

@@ -1,0 +1,29 @@
+"""The first deployment: where the instances go that run before the first item arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from include.controllers.base import Setting
+from include.controllers.placement import best_host
+from include.controllers.plan import Plan
+from include.model.decision import Decision
+from include.model.observation import Observation
+
+
+def first_deployment(setting: Setting, instances: Mapping[str, int]) -> Decision:
+    """Lease hosts and start ``instances`` of each operator, placed by Algorithm 2.
+
+    One instance of every operator comes first, then the second ones, so that the operators
+    are spread over the hosts. An operator that fits no host is left out; the experiment
+    refuses such a topology before it gets here.
+    """
+    plan = Plan(setting, Observation(now_s=0.0, operators={}, hosts={}, instances={}))
+    for turn in range(max(instances.values(), default=0)):
+        for op in setting.topology.operators:
+            if turn < instances.get(op.name, 0) and plan.fits_an_empty_host(op):
+                why = f"instance {turn + 1} of {op.name} before the first item"
+                choice = best_host(plan.rooms.values(), op)
+                host = plan.lease(why) if choice is None else choice.host
+                plan.start(op.name, host, why)
+    return plan.decision("nothing to deploy")

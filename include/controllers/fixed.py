@@ -1,0 +1,56 @@
+"""The fixed deployment: over-provisioned from the start, PeerJ CS 141, "Introduction"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from include.controllers.base import Setting
+from include.controllers.plan import NoMemory, Plan
+from include.controllers.threshold import start_first_fit
+from include.model.decision import Decision
+from include.model.observation import Observation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fixed:
+    """Never scales: it keeps as many instances as the known peak of the run needs.
+
+    ``instances_each`` above 0 takes that many of every operator instead. An instance that was
+    lost is replaced, and every lease is prolonged.
+    """
+
+    setting: Setting
+    interval_s: float = 60.0
+    instances_each: int = 0
+
+    def problems(self) -> Iterator[str]:
+        """Options that make no sense, each with what to do."""
+        if self.interval_s <= 0:
+            yield f"interval_s must be above 0, got {self.interval_s}"
+        if self.instances_each < 0:
+            yield f"instances_each must not be negative, got {self.instances_each}"
+
+    def initial_instances(self) -> Mapping[str, int]:
+        """What the peak needs, at least one of every operator."""
+        peak = self.setting.instances_at_peak
+        return {
+            name: self.instances_each or max(1, peak.get(name, 1))
+            for name in self.setting.topology.operator_names
+        }
+
+    def initial_memory(self) -> NoMemory:
+        """It remembers nothing."""
+        return NoMemory()
+
+    def decide(self, memory: NoMemory, seen: Observation) -> tuple[NoMemory, Decision]:
+        """Replace what was lost and keep every lease."""
+        plan = Plan(self.setting, seen)
+        for name, instances in self.initial_instances().items():
+            lost = instances - plan.count(name)
+            if name in seen.operators:
+                for _ in range(lost):
+                    why = f"{name} has lost {lost} of its {instances} instances"
+                    start_first_fit(plan, name, why)
+        plan.keep_leases(self.interval_s)
+        return memory, plan.decision("nothing to do: no instance is missing and no lease ends")

@@ -1,0 +1,116 @@
+"""The threshold baseline: PeerJ CS 141, "Baseline"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from include.controllers.base import Setting
+from include.controllers.placement import first_host
+from include.controllers.plan import NoMemory, Plan
+from include.model.decision import Decision
+from include.model.observation import InstanceSample, Observation, OperatorSample
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold:
+    """Scales on the number of waiting items alone, whatever a BTU costs.
+
+    The defaults are those that reproduce the published tables: upper thresholds of the
+    original runtime, lower one of the paper.
+    """
+
+    setting: Setting
+    interval_s: float = 60.0
+    scale_up_above_items: int = 250
+    scale_up_twice_above_items: int = 1250
+    scale_down_below_items: int = 1
+
+    def problems(self) -> Iterator[str]:
+        """Options that make no sense, each with what to do."""
+        if self.interval_s <= 0:
+            yield f"interval_s must be above 0, got {self.interval_s}"
+        if self.scale_up_twice_above_items < self.scale_up_above_items:
+            yield (
+                f"scale_up_twice_above_items ({self.scale_up_twice_above_items}) must not be "
+                f"below scale_up_above_items ({self.scale_up_above_items})"
+            )
+        if self.scale_down_below_items > self.scale_up_above_items:
+            yield (
+                f"scale_down_below_items ({self.scale_down_below_items}) must not be above "
+                f"scale_up_above_items ({self.scale_up_above_items}), or it would scale up and down"
+            )
+
+    def initial_instances(self) -> Mapping[str, int]:
+        """One instance of every operator."""
+        return dict.fromkeys(self.setting.topology.operator_names, 1)
+
+    def initial_memory(self) -> NoMemory:
+        """It looks at the present only."""
+        return NoMemory()
+
+    def decide(self, memory: NoMemory, seen: Observation) -> tuple[NoMemory, Decision]:
+        """Give back empty hosts, then look at every queue, then keep the leases that end."""
+        plan = Plan(self.setting, seen)
+        release_empty_hosts(plan)
+        for name in self.setting.topology.operator_names:
+            if name in seen.operators:
+                self._scale(plan, seen.operators[name])
+        plan.keep_leases(self.interval_s)
+        return memory, plan.decision(
+            f"nothing to do: every queue of {len(seen.operators)} is between its thresholds "
+            f"or at one instance"
+        )
+
+    def _scale(self, plan: Plan, sample: OperatorSample) -> None:
+        name, waiting = sample.operator, sample.waiting_items
+        if waiting > self.scale_up_twice_above_items:
+            why = f"{name} has {waiting} > {self.scale_up_twice_above_items} items waiting"
+            start_first_fit(plan, name, why)
+            start_first_fit(plan, name, why)
+        elif waiting > self.scale_up_above_items:
+            why = f"{name} has {waiting} > {self.scale_up_above_items} items waiting"
+            start_first_fit(plan, name, why)
+        elif plan.count(name) == 0:
+            start_first_fit(plan, name, f"{name} has no instance left")
+        elif waiting < self.scale_down_below_items:
+            victim = loneliest(plan, name)
+            if victim is not None:
+                floor = self.scale_down_below_items
+                plan.stop(victim, f"{name} has {waiting} < {floor} items waiting")
+
+
+def start_first_fit(plan: Plan, operator: str, because: str) -> None:
+    """Start on the first host with room; lease a new one when all are fully utilised."""
+    op = plan.operator(operator)
+    host = first_host(plan.rooms.values(), op)
+    if host is None:
+        if not plan.fits_an_empty_host(op):
+            return
+        host = plan.lease(f"{because}; no host has room")
+    plan.start(operator, host, f"{because}; {host} is the first with room")
+
+
+def loneliest(plan: Plan, operator: str) -> InstanceSample | None:
+    """The instance to stop: where more memory and more CPU are free than at those before it.
+
+    The first one when no host has more of both. None when no instance may stop.
+    """
+    chosen: InstanceSample | None = None
+    for one in plan.serving(operator):
+        if one.host not in plan.rooms or not plan.may_stop(one):
+            continue
+        if chosen is None:
+            chosen = one
+            continue
+        left, most = plan.rooms[one.host].left, plan.rooms[chosen.host].left
+        if left.memory_mb > most.memory_mb and left.cpu_cores > most.cpu_cores:
+            chosen = one
+    return chosen
+
+
+def release_empty_hosts(plan: Plan) -> None:
+    """ "Releases a VM, as soon as the last operator instance on that VM is terminated"."""
+    for host in list(plan.hosts):
+        if plan.is_empty(host.host) and len(plan.rooms) > 1:
+            plan.release(host, f"the last instance on {host.host} has ended")
