@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +52,7 @@ class Trace:
             levels = [rate / self.items_per_level_s for rate in columns["rate_items_per_s"]]
         times_s = [t_s / self.speedup for t_s in columns["time_s"]]
         kept = [i for i, t_s in enumerate(times_s) if t_s < duration_s]
-        return Levels(
-            tuple(times_s[i] for i in kept), tuple(levels[i] * self.scale for i in kept)
-        )
+        return Levels(tuple(times_s[i] for i in kept), tuple(levels[i] * self.scale for i in kept))
 
 
 def read_columns(path: Path) -> dict[str, list[float]]:
@@ -66,21 +65,15 @@ def read_columns(path: Path) -> dict[str, list[float]]:
         raise SpecError("trace", [f"there is no file {path}; check the path"])
     try:
         table: Any = (
-            pa.parquet.read_table(path)
-            if path.suffix == ".parquet"
-            else pa.csv.read_csv(path)
+            pa.parquet.read_table(path) if path.suffix == ".parquet" else pa.csv.read_csv(path)
         )
     except (pa.ArrowInvalid, OSError) as error:
         raise SpecError("trace", [f"{path} cannot be read as CSV or Parquet: {error}"]) from error
     names = set(table.column_names)
     if "time_s" not in names or not names & {"level", "rate_items_per_s"}:
-        raise SpecError(
-            "trace",
-            [
-                f"{path} needs the columns time_s and level (or rate_items_per_s), "
-                f"has {', '.join(table.column_names) or 'none'}"
-            ],
-        )
+        has = ", ".join(table.column_names) or "none"
+        needs = f"{path} needs the columns time_s and level (or rate_items_per_s), has {has}"
+        raise SpecError("trace", [needs])
     wanted = ["time_s", "level" if "level" in names else "rate_items_per_s"]
     try:
         return {name: table[name].cast(pa.float64()).to_pylist() for name in wanted}
@@ -100,7 +93,7 @@ def _row_problems(path: str, columns: dict[str, list[float]]) -> Iterator[str]:
         return
     if times_s[0] != 0:
         yield f"{path} starts at {times_s[0]:g} s; the first row must be at time_s 0"
-    for i, (before_s, after_s) in enumerate(zip(times_s, times_s[1:], strict=False), start=2):
+    for i, (before_s, after_s) in enumerate(pairwise(times_s), start=2):
         if after_s <= before_s:
             yield (
                 f"{path} row {i}: time_s {after_s:g} does not come after {before_s:g}; "

@@ -61,40 +61,50 @@ class _Cluster:
                 self.left[one.host] = self.left[one.host].less(op)
 
     def refusal(self, step: Reasoned) -> str:
-        return next(self._refusals(step), "")
-
-    def _refusals(self, step: Reasoned) -> Iterator[str]:
+        """Why the step cannot be done, or "" and it counts as done."""
         match step.action:
-            case LeaseHost(flavor=flavor, handle=handle):
-                if flavor != self.flavor.name:
-                    yield f"the run leases flavor {self.flavor.name}, not {flavor}"
-                elif handle in self.hosts:
-                    yield f"the handle {handle} is taken"
-                else:
-                    self.hosts[handle], self.left[handle] = None, self.flavor.capacity
-            case StartInstance(operator=operator, host=host):
-                yield from self._start(operator, host)
-            case StopInstance(instance=instance):
-                yield from self._stop(instance, last_may_go=False)
-            case MigrateInstance(instance=instance, host=host):
-                one = self.instances.get(instance)
-                if one is None:
-                    yield f"there is no running instance {instance}"
-                elif one.host == host:
-                    yield f"{instance} is on {host} already"
-                else:
-                    yield from self._start(one.operator, host)
-                    yield from self._stop(instance, last_may_go=True)
-            case ProlongLease(host=host):
-                if self.hosts.get(host) is None:
-                    yield f"there is no lease of {host} to prolong"
-            case ReleaseHost(host=host):
-                if self.hosts.get(host) is None:
-                    yield f"there is no lease of {host} to end"
-                elif any(one.host == host for one in self.instances.values()):
-                    yield f"instances still run on {host}; stop or migrate them first"
-                else:
-                    del self.hosts[host], self.left[host]
+            case LeaseHost():
+                found = self._lease(step.action)
+            case StartInstance():
+                found = self._start(step.action.operator, step.action.host)
+            case StopInstance():
+                found = self._stop(step.action.instance, last_may_go=False)
+            case MigrateInstance():
+                found = self._migrate(step.action)
+            case ProlongLease():
+                found = self._leased(step.action.host, "prolong")
+            case ReleaseHost():
+                found = self._release(step.action.host)
+        return next(found, "")
+
+    def _lease(self, action: LeaseHost) -> Iterator[str]:
+        if action.flavor != self.flavor.name:
+            yield f"the run leases flavor {self.flavor.name}, not {action.flavor}"
+        elif action.handle in self.hosts:
+            yield f"the handle {action.handle} is taken"
+        else:
+            self.hosts[action.handle], self.left[action.handle] = None, self.flavor.capacity
+
+    def _leased(self, host: str, verb: str) -> Iterator[str]:
+        if self.hosts.get(host) is None:
+            yield f"there is no lease of {host} to {verb}"
+
+    def _release(self, host: str) -> Iterator[str]:
+        yield from self._leased(host, "end")
+        if any(one.host == host for one in self.instances.values()):
+            yield f"instances still run on {host}; stop or migrate them first"
+        else:
+            del self.hosts[host], self.left[host]
+
+    def _migrate(self, action: MigrateInstance) -> Iterator[str]:
+        one = self.instances.get(action.instance)
+        if one is None:
+            yield f"there is no running instance {action.instance}"
+        elif one.host == action.host:
+            yield f"{action.instance} is on {action.host} already"
+        else:
+            yield from self._start(one.operator, action.host)
+            yield from self._stop(action.instance, last_may_go=True)
 
     def _start(self, operator: str, host: str) -> Iterator[str]:
         op = self.topology.operator.get(operator)

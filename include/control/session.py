@@ -58,9 +58,7 @@ class Session:
             codes, names = measured["operator"]
             slo_ms = _by_code(codes, [self.run_of.topology.operator[n].slo_ms for n in names])
             durations_ms, samples = measured["duration_ms"], len(measured["duration_ms"])
-            within = {
-                name: int((durations_ms <= slo_ms * factor).sum()) for name, factor in LEVELS
-            }
+            within = {name: int((durations_ms <= slo_ms * factor).sum()) for name, factor in LEVELS}
         activities = list(tables.get("scaling_activity", {}).get("activity", []))
         return {
             "samples": samples,
@@ -94,4 +92,5 @@ class Session:
 def _by_code(codes: np.ndarray, values: list[float]) -> np.ndarray:
     import numpy as np
 
-    return np.array(values)[codes]
+    rows: np.ndarray = np.array(values)[codes]
+    return rows

@@ -215,9 +215,7 @@ def _once_per_run(run: Run, session: Session) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def _write_manifest(
-    run: Run, store: RunStore, last: int, parts: list[dict[str, Any]]
-) -> None:
+def _write_manifest(run: Run, store: RunStore, last: int, parts: list[dict[str, Any]]) -> None:
     for window in range(last):
         parts = read_json(store.commit(window))["parts"] + parts
     levels = repr((run.levels.starts_s, run.levels.levels)).encode()

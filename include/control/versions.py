@@ -27,7 +27,7 @@ def _git_commit() -> str:
     here = Path(__file__).resolve().parent
     try:
         done = subprocess.run(
-            ["git", "rev-parse", "HEAD"],  # noqa: S607
+            ["git", "rev-parse", "HEAD"],
             cwd=here,
             capture_output=True,
             text=True,

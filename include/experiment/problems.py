@@ -83,7 +83,7 @@ def _time_problems(spec: RunSpec) -> Iterator[str]:
         if minutes <= 0:
             yield f"{name} must be above 0, got {minutes:g}"
         elif abs(minutes * 60 / TICK_S - round(minutes * 60 / TICK_S)) > 1e-9:
-            yield f"{name} must be a multiple of 0.25 (the monitor reads every 15 s), got {minutes:g}"
+            yield f"{name} must be a multiple of 0.25 (monitoring is every 15 s), got {minutes:g}"
     if spec.duration_min > 60 * 24 * 14:
         yield f"duration_min is {spec.duration_min:g}; the longest run is two weeks (20160)"
     if spec.seed < 0:

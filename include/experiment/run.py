@@ -23,7 +23,7 @@ from include.model.errors import SpecError
 from include.model.host import HostFlavor, PriceBook
 from include.model.topology import Topology
 from include.testbeds import TESTBEDS
-from include.testbeds.base import Testbed
+from include.testbeds.base import Scene, Testbed
 from include.testbeds.flavors import FLAVORS
 from include.testbeds.simulated.calibration import Faults, calibration_for, load_calibration
 from include.topologies import load_topology
@@ -78,7 +78,7 @@ class Run:
 
     def build_testbed(self) -> Testbed:
         """The testbed of the run, before anything is deployed on it."""
-        return TESTBEDS[self.spec.testbed](
+        scene = Scene(
             topology=self.topology,
             levels=self.levels,
             flavor=self.flavor,
@@ -89,6 +89,7 @@ class Run:
             calibration=self.calibration,
             faults=self.faults,
         )
+        return TESTBEDS[self.spec.testbed](scene)
 
 
 _ADAPTER = TypeAdapter(Run)
@@ -99,9 +100,9 @@ def resolve(spec: RunSpec) -> Run:
     if problems := problems_of(spec):
         raise SpecError(f"experiment {spec.experiment}", problems)
     topology = load_topology(spec.topology)
-    calibration = load_calibration(
-        spec.calibration or calibration_for(spec.topology)
-    ).complete(topology)
+    calibration = load_calibration(spec.calibration or calibration_for(spec.topology)).complete(
+        topology
+    )
     levels = _levels(spec, topology)
     return Run(
         spec=spec,

@@ -41,6 +41,11 @@ class RunSpec:
     faults: Mapping[str, Any] = field(default_factory=dict)
     price_books: tuple[str, ...] = ("btu10", "btu30", "btu60")
 
+    def __post_init__(self) -> None:
+        """Ten minutes are ten minutes, written as 10 or 10.0: ids and hashes must not differ."""
+        object.__setattr__(self, "btu_min", float(self.btu_min))
+        object.__setattr__(self, "duration_min", float(self.duration_min))
+
     @property
     def run_id(self) -> str:
         """Readable and unique: two specs that differ in anything have two ids."""

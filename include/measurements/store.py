@@ -14,18 +14,18 @@ import dataclasses
 import hashlib
 import io
 import json
-import os
 import uuid
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from include.measurements.columns import Coded
 from include.measurements.rows import TABLES
 from include.model.errors import SetupError, StoreError
+from include.testbeds.columns import Coded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,22 +98,51 @@ def schema(table: str) -> pa.Schema:
 
 
 def to_arrow(table: str, columns: Mapping[str, Any]) -> pa.Table:
-    """Columns (arrays, lists or Coded) as an Arrow table with the schema of ``table``."""
+    """Columns (arrays, lists or Coded) as an Arrow table with the schema of ``table``.
+
+    No columns at all are a table without rows; one that is missing is a KeyError.
+
+    Arrays are made of their buffers: ``pyarrow.array`` would import pandas first, which takes
+    longer than writing a run.
+    """
     import pyarrow as pa
 
     fields = schema(table)
-    if not columns:
-        return fields.empty_table()
-    arrays = []
-    for one in fields:
-        values = columns[one.name]
-        if isinstance(values, Coded):
-            names = pa.array(values.names, pa.string())
-            array = pa.DictionaryArray.from_arrays(pa.array(values.codes, pa.int32()), names)
-            arrays.append(array.cast(pa.string()))
-        else:
-            arrays.append(pa.array(values, one.type))
+    arrays = [_arrow_array(columns[one.name] if columns else (), one.type) for one in fields]
     return pa.Table.from_arrays(arrays, schema=fields)
+
+
+def _arrow_array(values: Any, kind: pa.DataType) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    if kind == pa.string():
+        codes, names = values if isinstance(values, Coded) else _coded_text(values)
+        indices = _arrow_array(codes.astype(np.int32), pa.int32())
+        return pa.DictionaryArray.from_arrays(indices, _text(names)).cast(pa.string())
+    dtype = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float64(): np.float64}.get(kind, bool)
+    array = np.ascontiguousarray(values, dtype=dtype)
+    content = np.packbits(array, bitorder="little") if dtype is bool else array
+    return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(content)])
+
+
+def _coded_text(values: Sequence[str]) -> Coded:
+    import numpy as np
+
+    names = tuple(dict.fromkeys(values))
+    code = {name: i for i, name in enumerate(names)}
+    return Coded(np.array([code[value] for value in values], dtype=np.int32), names)
+
+
+def _text(names: Sequence[str]) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    encoded = [name.encode() for name in names]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    return pa.StringArray.from_buffers(
+        len(names), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))
+    )
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -122,9 +151,10 @@ def write_bytes(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         beside.write_bytes(content)
-        os.replace(beside, path)
+        beside.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
         raise SetupError(
             f"{path} cannot be written ({error.strerror}); make the folder writable, free some "
             "space, or choose another one with TIDEBENCH_DATA_ROOT or --root"

@@ -72,4 +72,6 @@ class Observation:
 
     def on_host(self, host: str) -> tuple[InstanceSample, ...]:
         """Instances on the host that run or start."""
-        return tuple(one for one in self.instances.values() if one.host == host and not one.stopping)
+        return tuple(
+            one for one in self.instances.values() if one.host == host and not one.stopping
+        )

@@ -107,6 +107,7 @@ class Topology:
     def problems(self) -> Iterator[str]:
         """Everything wrong with the graph, each with what to do."""
         yield from _name_problems(self)
+        yield from _loose_ends(self)
         for op in self.operators:
             for field in ("slo_ms", "cpu_cores", "memory_mb"):
                 if getattr(op, field) <= 0:
@@ -141,6 +142,9 @@ def _name_problems(topology: Topology) -> Iterator[str]:
             yield f"{where}: {edge.target} is not an operator"
         if edge.items_out < 1 or edge.items_in < 1:
             yield f"{where}: items_out and items_in must be whole numbers of at least 1"
+
+
+def _loose_ends(topology: Topology) -> Iterator[str]:
     for op in topology.operators:
         if not any(edge.target == op.name for edge in topology.edges):
             yield f"operator {op.name} receives nothing; add an edge to it or remove it"

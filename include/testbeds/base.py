@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from include.arrivals.base import Levels
 from include.model.decision import Decision, Outcome
+from include.model.host import HostFlavor
 from include.model.observation import Observation
+from include.model.topology import Topology
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Everything that is decided before a run starts, the same for every testbed.
+
+    ``calibration`` and ``faults`` hold what the testbed in question understands.
+    """
+
+    topology: Topology
+    levels: Levels
+    flavor: HostFlavor
+    btu_s: float
+    duration_s: float
+    seed: int
+    monitor_every_s: float
+    calibration: Mapping[str, Any]
+    faults: Mapping[str, Any]
 
 
 class Testbed(Protocol):

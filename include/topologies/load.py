@@ -76,7 +76,10 @@ def _based_on(raw: Any, seen: tuple[str, ...] = ()) -> Any:
     for key, value in raw.items():
         if key in ("sources", "operators") and isinstance(value, dict):
             base = merged[key]
-            merged[key] = {**base, **{k: {**base.get(k, {}), **(v or {})} for k, v in value.items()}}
+            merged[key] = {
+                **base,
+                **{k: {**base.get(k, {}), **(v or {})} for k, v in value.items()},
+            }
         elif key == "edges" and isinstance(value, list):
             edges = {(edge["from"], edge["to"]): edge for edge in merged[key]}
             edges |= {(edge.get("from"), edge.get("to")): edge for edge in value}

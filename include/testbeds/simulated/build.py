@@ -70,9 +70,7 @@ def publication_times_us(levels: Levels, per_level_s: float, duration_s: float) 
     return np.concatenate(times_us) if times_us else _zeros(0)
 
 
-def _stalls_us(
-    names: tuple[str, ...], calibration: Calibration, draws: Draws, end_us: int
-) -> I64:
+def _stalls_us(names: tuple[str, ...], calibration: Calibration, draws: Draws, end_us: int) -> I64:
     """Stalls of every operator, padded with ones that never come."""
     rate, length_s = calibration.stalls_per_hour, calibration.stall_s
     stalls = [draws.periods_us("stall", name, rate, length_s, end_us) for name in names]

@@ -64,7 +64,7 @@ class Draws:
     def periods_us(
         self, purpose: str, name: str, per_hour: float, length_s: tuple[float, float], end_us: int
     ) -> NDArray[np.int64]:
-        """Poisson periods before ``end_us``, shape (n, 2): from and to, in order, not overlapping."""
+        """Poisson periods before ``end_us``, shape (n, 2): from and to, in order, apart."""
         periods: list[tuple[int, int]] = []
         if per_hour > 0:
             generator, at_us = self.generator(purpose, name), 0.0

@@ -76,14 +76,12 @@ class Fleet:
         return [one for one in self.instances.values() if one.host == number]
 
     def next_failure(self) -> tuple[int, Host | Instance] | None:
-        """The next host to fail or instance to crash, hosts first on a tie."""
-        hosts = [(host.fails_us, 0, host.number, host) for host in self.leased()]
-        instances = [(one.crashes_us, 1, one.number, one) for one in self.instances.values()]
-        due = [one for one in (*hosts, *instances) if one[0] is not None]
-        if not due:
-            return None
-        at_us, _, _, who = min(due, key=lambda one: one[:3])  # type: ignore[arg-type,return-value]
-        return int(at_us or 0), who
+        """When the next host fails or instance crashes, and which; hosts first on a tie."""
+        due: list[tuple[int, Host | Instance]] = [
+            *((host.fails_us, host) for host in self.leased() if host.fails_us is not None),
+            *((i.crashes_us, i) for i in self.instances.values() if i.crashes_us is not None),
+        ]
+        return min(due, key=lambda one: one[0], default=None)
 
     def to_plain(self) -> dict[str, Any]:
         """Plain values for a snapshot."""

@@ -11,14 +11,13 @@ arrival order alone, and each draw and each emission belongs to a number that an
 when it starts. Items of one edge are ordered by (arrival, published, born); operators take
 the earliest head of their edges, the lower edge on a tie.
 
-The state is a few wide integer arrays with named columns rather than many narrow ones:
-numba counts references whenever it takes an array out of a tuple, and that once cost more
-than the queueing (docs/decisions/0002-kernel-arrays.md).
+The state is a few wide integer arrays with named columns rather than many narrow ones, and
+nothing here allocates: docs/decisions/0002-the-kernel.md says why.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -49,6 +48,10 @@ NODE_COLUMNS = 7
 # Columns of Network.records: one sampled item.
 R_OPERATOR, R_INSTANCE, R_NUMBER, R_DONE_US, R_DURATION_US, R_WAIT_US, R_AGE_US = range(7)
 RECORD_COLUMNS = 7
+
+_OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
+compiled = njit(**_OPTIONS)
+"""Without the run-time that counts references: counting them took longer than the queueing."""
 
 
 class Network(NamedTuple):
@@ -93,8 +96,8 @@ class Network(NamedTuple):
     """(1,): how many records there are."""
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def _room(e, count, items, edges):  # type: ignore[no-untyped-def]
+@compiled
+def _room(e, count, items, edges):
     """Make room for ``count`` items at the tail of edge ``e``; False when rows must grow."""
     width = items.shape[1]
     if edges[e, TAIL] + count <= width:
@@ -109,8 +112,8 @@ def _room(e, count, items, edges):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def _put(e, arrival_us, published_us, born_us, items, edges):  # type: ignore[no-untyped-def]
+@compiled
+def _put(e, arrival_us, published_us, born_us, items, edges):
     """Insert one item in order. Latency is short, so it belongs near the tail."""
     i, head = edges[e, TAIL], edges[e, HEAD]
     while i > head:
@@ -134,14 +137,14 @@ def _put(e, arrival_us, published_us, born_us, items, edges):  # type: ignore[no
     edges[e, TAIL] += 1
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def _emitted(number, out, per):  # type: ignore[no-untyped-def]
+@compiled
+def _emitted(number, out, per):
     """How many items leave an edge when the origin finishes its item ``number``."""
     return out if per == 1 else (number + 1) * out // per - number * out // per
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def _full_edge(node, number, out_first, out_edge, ratio, items, edges):  # type: ignore[no-untyped-def]
+@compiled
+def _full_edge(node, number, out_first, out_edge, ratio, items, edges):
     """The first outbound edge without room for what item ``number`` emits, or -1."""
     for k in range(out_first[node], out_first[node + 1]):
         e = out_edge[k]
@@ -151,8 +154,8 @@ def _full_edge(node, number, out_first, out_edge, ratio, items, edges):  # type:
     return -1
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def _publish(source, until_us, net):  # type: ignore[no-untyped-def]
+@compiled
+def _publish(source, until_us, net):
     """Publish what a source emits before ``until_us``."""
     out_first, out_edge, ratio, items = net.out_first, net.out_edge, net.ratio, net.items
     edges, nodes, latency_us, times_us = net.edges, net.nodes, net.latency_us, net.published_us
@@ -177,9 +180,21 @@ def _publish(source, until_us, net):  # type: ignore[no-untyped-def]
     return DONE
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def _finish(  # type: ignore[no-untyped-def]
-    o, s, sample_every, resolution_us, out_first, out_edge, ratio, items, edges, servers, nodes, records, recorded
+@compiled
+def _finish(
+    o,
+    s,
+    sample_every,
+    resolution_us,
+    out_first,
+    out_edge,
+    ratio,
+    items,
+    edges,
+    servers,
+    nodes,
+    records,
+    recorded,
 ):
     """The item in service at server ``s`` is done: emit, count and, if sampled, record it.
 
@@ -211,8 +226,8 @@ def _finish(  # type: ignore[no-untyped-def]
     return DONE
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def _earliest_edge(first, last, items, edges):  # type: ignore[no-untyped-def]
+@compiled
+def _earliest_edge(first, last, items, edges):
     """The edge of first to last - 1 whose head arrives first, or -1 when all are empty."""
     best, best_us = -1, NEVER
     for e in range(first, last):
@@ -222,8 +237,8 @@ def _earliest_edge(first, last, items, edges):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def _after_stalls(o, start_us, stalls_us):  # type: ignore[no-untyped-def]
+@compiled
+def _after_stalls(o, start_us, stalls_us):
     """``start_us``, moved to the end of a stall of the operator that it falls into."""
     for k in range(stalls_us.shape[1]):
         if start_us < stalls_us[o, k, 0]:
@@ -232,8 +247,8 @@ def _after_stalls(o, start_us, stalls_us):  # type: ignore[no-untyped-def]
     return start_us
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def _serve(o, until_us, sample_every, resolution_us, net):  # type: ignore[no-untyped-def]
+@compiled
+def _serve(o, until_us, sample_every, resolution_us, net):
     """Start every item of operator ``o`` that can start before ``until_us``."""
     items, edges, servers, free_us = net.items, net.edges, net.servers, net.free_us
     nodes, orphans, stalls_us = net.nodes, net.orphans, net.stalls_us
@@ -261,7 +276,19 @@ def _serve(o, until_us, sample_every, resolution_us, net):  # type: ignore[no-un
             return DRAWS_DRY * KIND + o
         if servers[o, s, BUSY]:
             code = _finish(
-                o, s, sample_every, resolution_us, out_first, out_edge, ratio, items, edges, servers, nodes, records, recorded
+                o,
+                s,
+                sample_every,
+                resolution_us,
+                out_first,
+                out_edge,
+                ratio,
+                items,
+                edges,
+                servers,
+                nodes,
+                records,
+                recorded,
             )
             if code != DONE:
                 return code
@@ -290,8 +317,8 @@ def _serve(o, until_us, sample_every, resolution_us, net):  # type: ignore[no-un
     return DONE
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def advance(net, until_us, sample_every, resolution_us):  # type: ignore[no-untyped-def]
+@compiled
+def advance(net, until_us, sample_every, resolution_us):
     """Move every source and operator to ``until_us``.
 
     Returns DONE, or what stopped it (see KIND); the state is then consistent, and the same
@@ -310,15 +337,27 @@ def advance(net, until_us, sample_every, resolution_us):  # type: ignore[no-unty
         for s in range(net.nodes[o, SERVERS]):
             if net.servers[o, s, BUSY] and net.servers[o, s, DONE_US] < until_us:
                 code = _finish(
-                    o, s, sample_every, resolution_us, net.out_first, net.out_edge, net.ratio, net.items, net.edges, net.servers, net.nodes, net.records, net.recorded
+                    o,
+                    s,
+                    sample_every,
+                    resolution_us,
+                    net.out_first,
+                    net.out_edge,
+                    net.ratio,
+                    net.items,
+                    net.edges,
+                    net.servers,
+                    net.nodes,
+                    net.records,
+                    net.recorded,
                 )
                 if code != DONE:
                     return code
     return DONE
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def waiting_items(net, now_us, waiting):  # type: ignore[no-untyped-def]
+@compiled
+def waiting_items(net, now_us, waiting):
     """Fill ``waiting`` with the items per operator that have arrived and not started."""
     items, edges = net.items, net.edges
     for o in range(net.in_first.size - 1):

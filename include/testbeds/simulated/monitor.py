@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from include.measurements.columns import Coded, coded
+from include.testbeds.columns import Coded, coded
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.fleet import Fleet
 from include.testbeds.simulated.network import Network
@@ -118,7 +118,7 @@ class Monitor:
         servers = self.network.state.servers
         ahead_us = servers[:, :, kernel.BUSY] * (servers[:, :, kernel.DONE_US] - now_us)
         busy_us = servers[:, :, kernel.BUSY_US] - np.maximum(ahead_us, 0)
-        share = (busy_us - servers[:, :, kernel.BUSY_SEEN_US]) / period_us
+        share: np.ndarray = (busy_us - servers[:, :, kernel.BUSY_SEEN_US]) / period_us
         servers[:, :, kernel.BUSY_SEEN_US] = busy_us
         return share
 
@@ -179,11 +179,19 @@ class Monitor:
             tables["queue"] = {
                 "time_s": np.repeat(np.array(times_us), count) / 1e6,
                 "operator": Coded(np.tile(np.arange(count), len(taken)), names),
-                **dict(zip(
-                    ("waiting_items", "arrived_items", "completed_items", "instances", "ready_instances"),
-                    (np.concatenate(column) for column in columns),
-                    strict=True,
-                )),
+                **dict(
+                    zip(
+                        (
+                            "waiting_items",
+                            "arrived_items",
+                            "completed_items",
+                            "instances",
+                            "ready_instances",
+                        ),
+                        (np.concatenate(column) for column in columns),
+                        strict=True,
+                    )
+                ),
             }
         if taken := rows.get("instance_utilisation"):
             time_s, (instance, operator, host, share) = _stacked(taken)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from include.arrivals.base import Levels
 from include.model.decision import (
     Action,
     Decision,
@@ -23,9 +22,8 @@ from include.model.decision import (
     StopInstance,
 )
 from include.model.errors import StoreError
-from include.model.host import HostFlavor
 from include.model.observation import HostSample, InstanceSample, Observation, OperatorSample
-from include.model.topology import Topology
+from include.testbeds.base import Scene
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.build import build_network
 from include.testbeds.simulated.calibration import Calibration, Faults
@@ -34,21 +32,6 @@ from include.testbeds.simulated.monitor import Monitor
 from include.testbeds.simulated.network import Network
 
 SNAPSHOT_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
-    """Everything that is decided before a simulated run starts."""
-
-    topology: Topology
-    calibration: Calibration
-    faults: Faults
-    levels: Levels
-    flavor: HostFlavor
-    btu_s: float
-    duration_s: float
-    seed: int
-    monitor_every_s: float = 15.0
 
 
 def us(time_s: float) -> int:
@@ -61,6 +44,8 @@ class SimulatedTestbed:
     """Hosts, instances and queues that exist in memory only; time passes when it is told to."""
 
     scene: Scene
+    calibration: Calibration = field(init=False)
+    faults: Faults = field(init=False)
     network: Network = field(init=False)
     monitor: Monitor = field(init=False)
     fleet: Fleet = field(default_factory=Fleet)
@@ -74,14 +59,16 @@ class SimulatedTestbed:
     def __post_init__(self) -> None:
         """Build the empty world at second 0."""
         scene = self.scene
+        calibration = Calibration.model_validate(scene.calibration).complete(scene.topology)
+        faults = Faults.model_validate(scene.faults)
+        self.calibration, self.faults = calibration, faults
         self.network = build_network(
-            scene.topology, scene.calibration, scene.levels, scene.duration_s, scene.seed
+            scene.topology, calibration, scene.levels, scene.duration_s, scene.seed
         )
         capacity = scene.flavor.capacity
         self.monitor = Monitor(
-            self.network, scene.calibration.cpu_noise, (scene.flavor.vcpus, capacity.memory_mb)
+            self.network, calibration.cpu_noise, (scene.flavor.vcpus, capacity.memory_mb)
         )
-        faults = scene.faults
         self._gaps_us = self.network.draws.periods_us(
             "gap",
             "monitor",
@@ -133,7 +120,7 @@ class SimulatedTestbed:
 
     def _settle(self) -> None:
         """Take away instances that have drained, and hosts whose last instance has."""
-        drain_us = us(self.scene.calibration.drain_s)
+        drain_us = us(self.calibration.drain_s)
         ended_us: dict[int, int] = {}
         for one in [one for one in self.fleet.instances.values() if one.stopped_us is not None]:
             slot = self.network.slot(one.operator, one.number)
@@ -196,9 +183,9 @@ class SimulatedTestbed:
     def _lease(self, action: LeaseHost) -> str:
         scene, draws = self.scene, self.network.draws
         number = len(self.fleet.hosts) + 1
-        boot_us = draws.between_us("boot", str(number), scene.calibration.host_boot_s)
-        if draws.chance("boot_delay", str(number), scene.faults.host_boot_delay):
-            late_us = draws.between_us("boot_late", str(number), scene.faults.host_boot_delay_s)
+        boot_us = draws.between_us("boot", str(number), self.calibration.host_boot_s)
+        if draws.chance("boot_delay", str(number), self.faults.host_boot_delay):
+            late_us = draws.between_us("boot_late", str(number), self.faults.host_boot_delay_s)
             boot_us += late_us
             detail = f"{late_us / 1e6:.0f} s later than usual"
             self._events.append((self.now_s, "host_boot_delay", f"host-{number}", detail))
@@ -209,7 +196,7 @@ class SimulatedTestbed:
             paid_until_us=self.now_us + us(scene.btu_s),
             up_us=self.now_us + boot_us,
         )
-        if draws.chance("boot_failure", str(number), scene.faults.host_boot_failure):
+        if draws.chance("boot_failure", str(number), self.faults.host_boot_failure):
             host.fails_us, host.fails_as = host.up_us, "host_boot_failure"
         else:
             host.fails_us, host.fails_as = self._loss_us(number, host.up_us), "host_lost"
@@ -218,22 +205,22 @@ class SimulatedTestbed:
         return host.name
 
     def _loss_us(self, number: int, up_us: int) -> int | None:
-        rate = self.scene.faults.host_losses_per_hour
+        rate = self.faults.host_losses_per_hour
         after_us = self.network.draws.after_us("host_loss", str(number), rate)
         return None if after_us is None else up_us + after_us
 
     def _start(self, operator_name: str, host: Host | None, activity: str) -> str:
         if host is None or operator_name not in self.network.names:
             return ""
-        scene, draws = self.scene, self.network.draws
+        draws = self.network.draws
         self.fleet.instances_started += 1
         number = self.fleet.instances_started
         ready_us = max(self.now_us, host.up_us)
-        ready_us += draws.between_us("start", str(number), scene.calibration.instance_start_s)
+        ready_us += draws.between_us("start", str(number), self.calibration.instance_start_s)
         if operator_name not in host.images:
-            ready_us += draws.between_us("pull", str(number), scene.calibration.image_pull_s)
+            ready_us += draws.between_us("pull", str(number), self.calibration.image_pull_s)
             host.images.append(operator_name)
-        after_us = draws.after_us("crash", str(number), scene.faults.instance_crashes_per_hour)
+        after_us = draws.after_us("crash", str(number), self.faults.instance_crashes_per_hour)
         one = Instance(
             number=number,
             operator=self.network.names.index(operator_name),
