@@ -1,0 +1,41 @@
+"""What we demand of every registered arrival pattern."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from include.arrivals import PATTERNS
+
+
+@pytest.fixture(params=sorted(PATTERNS))
+def pattern(request, tmp_path):
+    if request.param == "trace":
+        path = tmp_path / "trace.csv"
+        path.write_text("time_s,level\n0,2\n600,5\n1200,1\n")
+        return PATTERNS["trace"](path=str(path))
+    return PATTERNS[request.param]()
+
+
+def test_it_has_no_problems_as_it_comes(pattern):
+    assert list(pattern.problems()) == []
+
+
+def test_it_starts_at_0_in_order_and_is_never_negative(pattern):
+    levels = pattern.unfold(3600, seed=1)
+    assert levels.starts_s[0] == 0
+    assert list(levels.starts_s) == sorted(set(levels.starts_s))
+    assert min(levels.levels) >= 0
+    assert levels.peak() > 0
+
+
+def test_the_same_seed_gives_the_same_levels(pattern):
+    assert pattern.unfold(3600, seed=3) == pattern.unfold(3600, seed=3)
+
+
+def test_its_pieces_cover_the_run_without_gap(pattern):
+    pieces = list(pattern.unfold(3000, seed=1).pieces(3000))
+    assert pieces[0][0] == 0
+    assert pieces[-1][1] == 3000
+    assert all(a[1] == b[0] for a, b in pairwise(pieces))

@@ -1,0 +1,239 @@
+"""What we demand of every registered testbed that needs no server."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from include.arrivals.base import Levels
+from include.measurements.store import to_arrow
+from include.model.decision import (
+    Decision,
+    LeaseHost,
+    MigrateInstance,
+    ProlongLease,
+    Reasoned,
+    ReleaseHost,
+    StartInstance,
+    StopInstance,
+)
+from include.model.errors import StoreError
+from include.testbeds import TESTBEDS
+from include.testbeds.base import Scene
+from tests.builders import SMALL, a_topology, an_operator
+
+EMBEDDED = ("simulated",)
+
+
+def decision(*actions):
+    return Decision(tuple(Reasoned(action, "the test says so") for action in actions), "test")
+
+
+@pytest.fixture(params=EMBEDDED)
+def build(request):
+    def made(**changes):
+        values = {
+            "topology": a_topology(*(an_operator(n, service_ms=100.0) for n in ("O1", "O2"))),
+            "levels": Levels((0.0,), (4.0,)),
+            "flavor": SMALL,
+            "btu_s": 600.0,
+            "duration_s": 1800.0,
+            "seed": 7,
+            "monitor_every_s": 15.0,
+            "calibration": {"drain_s": 20, "host_boot_s": [30, 60]},
+            "faults": {},
+        }
+        return TESTBEDS[request.param](Scene(**(values | changes)))
+
+    return made
+
+
+@pytest.fixture
+def testbed(build):
+    testbed = build()
+    start = [StartInstance(name, "first") for name in ("O1", "O2")]
+    testbed.deploy(decision(LeaseHost(SMALL.name, "first"), *start))
+    yield testbed
+    testbed.close()
+    testbed.close()  # safe to call twice
+
+
+def test_what_is_deployed_is_up_before_anything_arrives(testbed):
+    seen = testbed.observe()
+    assert seen.now_s == 0
+    assert [one.operator for one in seen.instances.values()] == ["O1", "O2"]
+    assert all(one.ready for one in seen.instances.values())
+    assert [host.up for host in seen.hosts.values()] == [True]
+
+
+def test_time_moves_forward_only(testbed):
+    testbed.advance_to(30)
+    assert testbed.now_s == 30
+    testbed.advance_to(30)
+    with pytest.raises(ValueError, match="cannot go back"):
+        testbed.advance_to(29.9)
+
+
+def test_the_monitor_counts_what_flows(testbed):
+    testbed.advance_to(60)
+    first = testbed.observe().operators
+    testbed.advance_to(120)
+    second = testbed.observe().operators
+    # Level 4 at one item a second each: 240 a minute, and counts are since the last look.
+    assert first["O1"].arrived_items == pytest.approx(240, abs=3)
+    assert second["O1"].arrived_items == pytest.approx(240, abs=3)
+    assert len(second["O1"].durations_ms) == 5
+    assert second["O1"].duration_ms > 50
+
+
+def test_a_new_instance_serves_after_its_host_is_up_and_its_image_is_there(testbed):
+    testbed.advance_to(60)
+    first, second = testbed.apply(
+        decision(LeaseHost(SMALL.name, "more"), StartInstance("O1", "more"))
+    )
+    assert (first.accepted, second.accepted) == (True, True)
+    ready = {}
+    for t_s in range(75, 181, 15):
+        testbed.advance_to(t_s)
+        seen = testbed.observe()
+        ready[t_s] = seen.instances[second.subject].ready
+        if seen.hosts[first.subject].up and not ready[t_s]:
+            assert seen.hosts[first.subject].images == {"O1"}
+    assert not ready[75], "a host takes at least 30 s to boot"
+    assert ready[150], "host 60 s, start 10 s and image 15 s at most"
+
+
+def test_a_stopped_instance_drains_and_only_then_gives_its_host_back(testbed):
+    testbed.advance_to(60)
+    more = testbed.apply(decision(LeaseHost(SMALL.name, "more"), StartInstance("O1", "more")))
+    host, instance = (outcome.subject for outcome in more)
+    testbed.advance_to(300)
+    testbed.apply(decision(StopInstance(instance), ReleaseHost(host)))
+    assert testbed.observe().instances[instance].stopping
+    assert testbed.observe().hosts[host].releasing
+    testbed.advance_to(315)
+    assert host in testbed.observe().hosts, "it drains for 20 s"
+    testbed.advance_to(330)
+    assert host not in testbed.observe().hosts
+    ended_s = dict(zip(testbed.leases()["host"], testbed.leases()["ended_s"], strict=True))[host]
+    assert ended_s == pytest.approx(320, abs=5)
+
+
+def test_a_migration_moves_the_instance_and_prolonging_pays_a_btu(testbed):
+    testbed.advance_to(60)
+    (leased,) = testbed.apply(decision(LeaseHost(SMALL.name, "more")))
+    old = next(one.instance for one in testbed.observe().instances.values())
+    migrated, prolonged = testbed.apply(
+        decision(MigrateInstance(old, leased.subject), ProlongLease(leased.subject))
+    )
+    seen = testbed.observe()
+    assert seen.instances[old].stopping
+    assert seen.instances[migrated.subject].host == leased.subject
+    assert prolonged.accepted
+    assert seen.hosts[leased.subject].paid_until_s == 60 + 2 * 600
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        StopInstance("O1-99"),
+        ReleaseHost("host-99"),
+        ProlongLease("host-99"),
+        StartInstance("O1", "host-99"),
+        MigrateInstance("O1-99", "host-1"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_a_reason(testbed, action):
+    (outcome,) = testbed.apply(decision(action))
+    assert not outcome.accepted
+    assert "99" in outcome.detail
+
+
+def test_a_snapshot_continues_exactly(testbed, build):
+    testbed.advance_to(120)
+    testbed.take_measurements()
+    stored = testbed.snapshot()
+    assert all(array.dtype != object for array in stored.values())
+    other = build()
+    other.restore(stored)
+    for one in (testbed, other):
+        one.advance_to(600)
+    assert testbed.observe() == other.observe()
+    ours, theirs = testbed.take_measurements(), other.take_measurements()
+    assert ours.keys() == theirs.keys()
+    for table, columns in ours.items():
+        assert to_arrow(table, columns) == to_arrow(table, theirs[table])
+
+
+def test_a_snapshot_of_another_version_is_refused(testbed, build):
+    stored = testbed.snapshot()
+    text = stored["plain"].tobytes().replace(b'"version":1', b'"version":0')
+    stored["plain"] = np.frombuffer(text, dtype=np.uint8)
+    with pytest.raises(StoreError, match="run it again"):
+        build().restore(stored)
+
+
+def test_measurements_are_handed_over_once(testbed):
+    testbed.advance_to(60)
+    assert len(testbed.take_measurements()["queue"]["time_s"]) == 4 * 2
+    assert "queue" not in testbed.take_measurements()
+
+
+def test_a_monitoring_gap_hides_operators_but_loses_no_items(build):
+    gaps = {"monitoring_gaps_per_hour": 60, "monitoring_gap_s": [30, 30]}
+    testbed = build(faults=gaps)
+    testbed.deploy(
+        decision(LeaseHost(SMALL.name, "a"), StartInstance("O1", "a"), StartInstance("O2", "a"))
+    )
+    seen, arrived = [], 0
+    for t_s in range(15, 901, 15):
+        testbed.advance_to(t_s)
+        now = testbed.observe()
+        seen.append(bool(now.operators))
+        arrived += now.operators["O1"].arrived_items if now.operators else 0
+    assert True in seen
+    assert False in seen
+    last_seen = max(i for i, one in enumerate(seen) if one)
+    assert arrived == pytest.approx(4 * 15 * (last_seen + 1), abs=3)
+
+
+def test_lost_hosts_and_crashed_instances_disappear_and_queue_their_items_again(build):
+    testbed = build(faults={"host_losses_per_hour": 6, "instance_crashes_per_hour": 30})
+    testbed.deploy(
+        decision(
+            LeaseHost(SMALL.name, "a"),
+            LeaseHost(SMALL.name, "b"),
+            StartInstance("O1", "a"),
+            StartInstance("O1", "b"),
+            StartInstance("O2", "b"),
+        )
+    )
+    testbed.advance_to(1800)
+    events = testbed.take_measurements()["event"]
+    assert {"host_lost", "instance_crash"} <= set(events["event"])
+    assert testbed.observe().instances == {}
+    assert not any(testbed.observe().hosts)
+    assert all(testbed.leases()["released"])
+
+
+def test_a_boot_that_fails_ends_the_lease_and_takes_what_was_planned_on_it(build):
+    testbed = build(faults={"host_boot_failure": 1.0})
+    testbed.advance_to(15)
+    testbed.apply(decision(LeaseHost(SMALL.name, "a"), StartInstance("O1", "a")))
+    testbed.advance_to(90)
+    assert testbed.observe().hosts == {}
+    assert testbed.observe().instances == {}
+    assert testbed.take_measurements()["event"]["event"] == ["host_boot_failure"]
+
+
+def test_instances_on_a_crowded_host_share_its_cpu(build):
+    topology = a_topology(an_operator("O1", service_ms=100.0, cpu_cores=4.0, memory_mb=100.0))
+    waits = []
+    for instances in (1, 2):
+        testbed = build(topology=topology, levels=Levels((0.0,), (9.0,)))
+        start = [StartInstance("O1", "a")] * instances
+        testbed.deploy(decision(LeaseHost(SMALL.name, "a"), *start))
+        testbed.advance_to(600)
+        waits.append(testbed.take_measurements()["processing_duration"]["wait_ms"].mean())
+    # Two instances of a core set each run at half the speed: no more is served than by one.
+    assert waits[1] > waits[0] / 2

@@ -1,0 +1,199 @@
+"""Order, conservation and cuts: what must hold for every network."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from include.testbeds.simulated import kernel
+from tests.builders import a_topology, an_operator, manufacturing
+from tests.kernel.worlds import a_network, column, poisson_us
+
+SERVICE_MS = {"O1": 1246, "O2": 75, "O3": 111, "O4": 111, "O5": 111, "O6": 26, "O7": 9, "O8": 6}
+
+
+def a_plant(**changes):
+    return a_network(
+        topology=manufacturing(),
+        duration_s=600,
+        level=2.0,
+        service_ms={**SERVICE_MS, "O9": 7},
+        latency_ms=13,
+        stalls_per_hour=20,
+        **{"servers": 4, **changes},
+    )
+
+
+def test_one_server_serves_in_order_of_arrival():
+    arrivals_us = poisson_us(0.9, 5_000)
+    network = a_network(arrivals_us)
+    network.advance(10**13)
+    records = network.take_records()
+    started = arrivals_us + column(records, kernel.R_WAIT_US)
+    assert (np.diff(started) >= 0).all()
+    assert (started[1:] >= column(records, kernel.R_DONE_US)[:-1]).all()
+
+
+def test_items_take_the_earliest_server_and_the_lower_slot_on_a_tie():
+    network = a_network(np.array([0, 1, 2, 3]), servers=3, service_cv=0.0)
+    network.advance(10_000_000)
+    records = network.take_records()
+    assert column(records, kernel.R_INSTANCE).tolist() == [1, 2, 3, 1]
+    assert column(records, kernel.R_WAIT_US).tolist() == [0, 0, 0, 999_997]
+
+
+def test_a_server_takes_nothing_before_it_is_ready_and_nothing_once_closed():
+    network = a_network(np.array([0, 100]), servers=0, service_cv=0.0)
+    network.add_server(0, instance=1, host=1, ready_us=5_000_000)
+    network.advance(5_500_000)
+    network.close_server(0, instance=1)
+    network.advance(60_000_000)
+    records = network.take_records()
+    assert records[:, kernel.R_WAIT_US].tolist() == [5_000_000]  # it finishes the item it has
+    assert network.waiting_items(60_000_000).tolist() == [1]
+
+
+def test_no_item_is_lost_or_made_up():
+    network = a_plant()
+    network.advance(400_000_000)
+    numbered = network.state.nodes[:, kernel.NUMBERED]
+    waiting = network.waiting_items(400_000_000)
+    travelling = network.state.edges[:, 1] - network.state.edges[:, 0]
+    nodes = [*network.names, *(source.name for source in network.topology.sources)]
+    assert (numbered[: len(network.names)] > 0).all()
+    for o, name in enumerate(network.names):
+        sent = 0
+        for edge in network.topology.edges:
+            if edge.target == name:
+                origin = nodes.index(edge.origin)
+                finished = (
+                    numbered[origin]
+                    - network.state.servers[
+                        origin, : network.state.nodes[origin, kernel.SERVERS], kernel.BUSY
+                    ].sum()
+                    if origin < len(network.names)
+                    else numbered[origin]
+                )
+                sent += finished * edge.items_out // edge.items_in
+        first, last = network.state.in_first[o], network.state.in_first[o + 1]
+        inside = travelling[first:last].sum()
+        # Items in service may be the ones whose number emits, hence the few that may differ.
+        assert abs(sent - numbered[o] - inside) <= 4, name
+        assert inside >= waiting[o]
+
+
+def test_a_stall_delays_starts_only():
+    network = a_network(np.array([0, 1_000_000, 2_000_000, 9_000_000]), servers=4, service_cv=0.0)
+    network.state.stalls_us[0, 0] = 900_000, 5_000_000
+    network.advance(60_000_000)
+    wait_us = column(network.take_records(), kernel.R_WAIT_US)
+    assert wait_us.tolist() == [0, 4_000_000, 3_000_000, 0]
+
+
+def test_a_crashed_item_goes_back_to_the_head_and_keeps_its_number():
+    network = a_network(np.array([0, 10, 20]), servers=2, service_cv=0.0)
+    network.advance(500_000)
+    assert network.crash_server(0, instance=1, now_us=500_000) is True
+    assert network.waiting_items(500_000).tolist() == [2]
+    network.advance(60_000_000)
+    records = network.take_records()
+    # Item 0 again at the second server, as soon as that is free; then item 2. None is lost.
+    assert column(records, kernel.R_NUMBER).tolist() == [0, 1, 2]
+    assert column(records, kernel.R_DONE_US).tolist() == [2_000_010, 1_000_010, 3_000_010]
+
+
+def test_half_the_speed_is_twice_the_service_time():
+    network = a_network(np.array([0]), service_cv=0.0)
+    network.state.servers[0, 0, kernel.SPEED_PERMILLE] = 500
+    network.advance(60_000_000)
+    assert network.take_records()[0, kernel.R_DONE_US] == 2_000_000
+
+
+def test_time_stamps_of_a_second_add_what_was_cut_off():
+    exact = a_network(np.array([1_700_000]), service_cv=0.0)
+    coarse = a_network(np.array([1_700_000]), service_cv=0.0, timestamp_resolution_s=1)
+    for network in (exact, coarse):
+        network.advance(60_000_000)
+    assert exact.take_records()[0, kernel.R_DURATION_US] == 1_000_000
+    assert coarse.take_records()[0, kernel.R_DURATION_US] == 1_700_000
+
+
+def test_rows_grow_when_a_queue_does():
+    network = a_network(np.arange(50_000), servers=1)
+    network.advance(60_000_000)
+    assert network.waiting_items(60_000_000)[0] > 49_000
+
+
+def run_cut(cuts_us, end_us=200_000_000):
+    """Records of a plant that is advanced in pieces, with a snapshot at every cut."""
+    network = a_plant()
+    taken = []
+    for cut_us in [*sorted(cuts_us), end_us]:
+        network.advance(cut_us)
+        taken.append(network.take_records())
+        stored = network.arrays()
+        network = a_plant()
+        network.load(stored)
+    records = np.concatenate(taken)
+    return records[np.lexsort((records[:, kernel.R_NUMBER], records[:, kernel.R_OPERATOR]))]
+
+
+@pytest.fixture(scope="module")
+def uncut():
+    return run_cut([])
+
+
+@settings(max_examples=25, deadline=None)
+@given(cuts_us=st.lists(st.integers(1, 199_999_999), max_size=12, unique=True))
+def test_results_do_not_depend_on_where_time_is_cut(uncut, cuts_us):
+    np.testing.assert_array_equal(run_cut(cuts_us), uncut)
+
+
+def test_another_operator_elsewhere_leaves_the_draws_of_this_one_alone():
+    alone = a_network(topology=a_topology(an_operator("O1", service_ms=300.0)), level=2.0)
+    longer = a_topology(*(an_operator(name, service_ms=300.0) for name in ("O1", "O2")))
+    followed = a_network(topology=longer, level=2.0)
+    for network in (alone, followed):
+        network.advance(600_000_000)
+    ours = alone.take_records()
+    theirs = followed.take_records()
+    np.testing.assert_array_equal(
+        column(ours, kernel.R_DONE_US),
+        column(theirs[theirs[:, kernel.R_OPERATOR] == 0], kernel.R_DONE_US),
+    )
+
+
+TWIN = """
+import hashlib
+from tests.kernel.test_network import a_plant
+network = a_plant()
+network.advance(8_000_000)
+network.crash_server(0, 1, 8_000_000)
+network.advance(20_000_000)
+print(hashlib.sha256(network.take_records().tobytes()).hexdigest())
+print(network.waiting_items(20_000_000))
+"""
+
+
+def test_compiled_and_plain_python_agree():
+    def digest(**environment):
+        done = subprocess.run(
+            [sys.executable, "-c", TWIN],
+            env=os.environ | environment,
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    compiled = digest()
+    assert compiled == digest(NUMBA_DISABLE_JIT="1")
+    assert len(compiled) > 64

@@ -1,0 +1,95 @@
+"""PeerJ CS 141, Algorithm 2 (Host Selection Algorithm), line by line."""
+
+from __future__ import annotations
+
+import pytest
+
+from include.controllers.placement import Room, best_host, first_host, suitability
+from include.model.host import Capacity
+from tests.builders import an_operator
+
+HOST = Capacity(4.0, 8000.0)  # h_cpu, h_memory
+OPERATOR = an_operator(cpu_cores=1.0, memory_mb=1000.0)
+
+
+def room(host: str, cpu_cores: float, memory_mb: float, *images: str) -> Room:
+    return Room(host, HOST, Capacity(cpu_cores, memory_mb), frozenset(images), up=True)
+
+
+@pytest.mark.parametrize(
+    ("left", "fits"),
+    [
+        (Capacity(1.0, 1000.0), True),
+        (Capacity(0.99, 8000.0), False),
+        (Capacity(4.0, 999.0), False),
+        (Capacity(0.0, 0.0), False),
+        (Capacity(-1.0, 8000.0), False),
+    ],
+)
+def test_lines_2_to_5_refuse_a_host_without_room(left: Capacity, fits: bool) -> None:
+    value = suitability(HOST, left, OPERATOR, cached=False)
+    assert (value >= 0) is fits
+    assert fits or value == -1.0
+
+
+def test_lines_6_to_9_with_the_numbers_of_a_worked_example() -> None:
+    # feasibilityThreshold = min(3 / 1, 4000 / 1000) = 3
+    # difference = |(3 - 1) / 4 - (4000 - 1000) / 8000| = |0.5 - 0.375| = 0.125
+    value = suitability(HOST, Capacity(3.0, 4000.0), OPERATOR, cached=False)
+    assert value == pytest.approx(0.125 / 3)
+
+
+def test_lines_10_to_12_multiply_by_cf_when_the_image_is_cached() -> None:
+    left = Capacity(3.0, 4000.0)
+    without = suitability(HOST, left, OPERATOR, cached=False)
+    assert suitability(HOST, left, OPERATOR, cached=True) == pytest.approx(without * 0.01)
+    assert suitability(HOST, left, OPERATOR, True, cache_factor=0.5) == pytest.approx(without / 2)
+
+
+def test_line_9_prefers_the_host_that_is_used_least() -> None:
+    # the difference between CPU and memory is 0.125 on both
+    crowded, empty = room("h1", 1.0, 1000.0), room("h2", 3.0, 4000.0)
+    assert suitability(HOST, crowded.left, OPERATOR, False) == pytest.approx(0.0)
+    crowded = room("h1", 1.5, 1000.0)
+    choice = best_host([crowded, empty], OPERATOR)
+    assert choice is not None
+    assert choice.host == "h2"
+
+
+def test_the_lowest_value_that_is_not_negative_wins() -> None:
+    full, fair, good = room("h1", 0.5, 500.0), room("h2", 2.0, 8000.0), room("h3", 3.0, 6000.0)
+    choice = best_host([full, fair, good], OPERATOR)
+    assert choice is not None
+    assert choice.host == "h3"
+    assert choice.suitability == pytest.approx(abs(2 / 4 - 5000 / 8000) / 3)
+
+
+def test_a_cached_image_puts_a_host_before_all_others() -> None:
+    better, cached = room("h1", 3.0, 6000.0), room("h2", 3.0, 5000.0, "O1")
+    choice = best_host([better, cached], OPERATOR)
+    assert choice is not None
+    assert choice.host == "h2"
+
+
+def test_a_tie_goes_to_the_host_leased_first() -> None:
+    choice = best_host([room("h1", 2.0, 4000.0), room("h2", 2.0, 4000.0)], OPERATOR)
+    assert choice is not None
+    assert choice.host == "h1"
+
+
+def test_no_host_with_room_is_no_choice() -> None:
+    assert best_host([room("h1", 0.5, 8000.0)], OPERATOR) is None
+    assert best_host([], OPERATOR) is None
+
+
+def test_placing_an_instance_takes_its_room_and_caches_its_image() -> None:
+    after = room("h1", 3.0, 4000.0).with_one(OPERATOR)
+    assert after.left == Capacity(2.0, 3000.0)
+    assert "O1" in after.images
+    assert after.without_one(OPERATOR).left == Capacity(3.0, 4000.0)
+
+
+def test_first_fit_of_the_baseline_takes_the_earliest_lease() -> None:
+    rooms = [room("h1", 0.5, 8000.0), room("h2", 2.0, 8000.0), room("h3", 3.0, 6000.0)]
+    assert first_host(rooms, OPERATOR) == "h2"
+    assert first_host(rooms[:1], OPERATOR) is None

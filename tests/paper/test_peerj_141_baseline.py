@@ -1,0 +1,164 @@
+"""PeerJ CS 141, "Baseline": threshold-based provisioning, with its three sets of thresholds."""
+
+from __future__ import annotations
+
+import pytest
+
+from include.controllers import CONTROLLERS
+from include.controllers.threshold import Threshold
+from include.model.decision import (
+    Decision,
+    LeaseHost,
+    ProlongLease,
+    ReleaseHost,
+    StartInstance,
+    StopInstance,
+)
+from include.model.observation import Observation
+from tests.builders import a_host, a_sample, a_setting, an_instance, an_observation, instances
+
+SETS = [  # name, upper, second upper, lower
+    ("threshold", 250, 1250, 1),
+    ("threshold-peerj", 50, 250, 1),
+    ("threshold-preprint", 250, 1000, 1),
+]
+
+
+def decide(seen: Observation, name: str = "threshold") -> Decision:
+    controller = CONTROLLERS[name](setting=a_setting())
+    return controller.decide(controller.initial_memory(), seen)[1]
+
+
+@pytest.mark.parametrize(("name", "upper", "twice", "lower"), SETS)
+def test_thresholds(name: str, upper: int, twice: int, lower: int) -> None:
+    def changes(waiting_items: int) -> int:
+        seen = an_observation(
+            operators=[a_sample("O1", waiting_items)],
+            hosts=[a_host("h1")],
+            running=instances({"h1": "O1 O1"}),
+        )
+        actions = decide(seen, name).actions
+        starts = sum(isinstance(action, StartInstance) for action in actions)
+        return starts - sum(isinstance(action, StopInstance) for action in actions)
+
+    waiting = (lower - 1, lower, upper, upper + 1, twice, twice + 1)
+    assert [changes(items) for items in waiting] == [-1, 0, 0, 1, 1, 2]
+
+
+def test_the_preprint_decides_every_20_s_and_the_paper_every_60_s() -> None:
+    intervals = {name: CONTROLLERS[name](setting=a_setting()).interval_s for name, *_ in SETS}
+    assert intervals == {
+        "threshold": 60.0,
+        "threshold-peerj": 60.0,
+        "threshold-preprint": 20.0,
+    }
+
+
+def test_processing_durations_play_no_part() -> None:
+    def with_durations(*durations_ms: float) -> Decision:
+        seen = an_observation(
+            operators=[a_sample("O1", 251, durations_ms)],
+            hosts=[a_host("h1")],
+            running=instances({"h1": "O1"}),
+        )
+        return decide(seen)
+
+    assert with_durations() == with_durations(9000.0) != Decision((), "")
+
+
+def test_the_first_host_with_room_takes_the_instance() -> None:
+    hosts = [a_host("h1"), a_host("h2", ordered_s=2.0), a_host("h10", ordered_s=2.0)]
+    running = instances({"h1": "O1 O2 O2 O2", "h2": "O2 O2", "h10": "O2"})
+    operators = [a_sample("O1", 251), a_sample("O2")]
+    seen = an_observation(operators=operators, hosts=reversed(hosts), running=running)
+    assert decide(seen).actions == (StartInstance("O1", "h2"),)
+
+
+def test_a_host_is_leased_as_soon_as_all_are_fully_utilised() -> None:
+    seen = an_observation(
+        operators=[a_sample("O1", 1251)],
+        hosts=[a_host("h1")],
+        running=instances({"h1": "O1 O1 O1"}),
+    )
+    assert decide(seen).actions == (
+        StartInstance("O1", "h1"),
+        LeaseHost("small", "new-1"),
+        StartInstance("O1", "new-1"),
+    )
+
+
+def test_the_last_instance_of_an_operator_stays() -> None:
+    seen = an_observation(
+        operators=[a_sample("O1", 0)], hosts=[a_host("h1")], running=instances({"h1": "O1"})
+    )
+    assert decide(seen).actions == ()
+
+
+def test_one_instance_per_tick_is_stopped_where_more_cpu_and_memory_are_free() -> None:
+    seen = an_observation(
+        operators=[a_sample("O1", 0), a_sample("O2")],
+        hosts=[a_host("h1"), a_host("h2"), a_host("h3")],
+        running=instances({"h1": "O1 O2", "h2": "O1", "h3": "O1 O2 O2"}),
+    )
+    assert decide(seen).actions == (StopInstance("i3"),)
+
+
+def test_the_first_instance_is_stopped_when_hosts_are_used_alike() -> None:
+    seen = an_observation(
+        operators=[a_sample("O1", 0)],
+        hosts=[a_host("h1"), a_host("h2")],
+        running=instances({"h1": "O1", "h2": "O1"}),
+    )
+    assert decide(seen).actions == (StopInstance("i1"),)
+
+
+def test_a_host_is_released_as_soon_as_its_last_instance_has_ended() -> None:
+    hosts = [a_host("h1"), a_host("h2")]
+    draining = [an_instance("i1", "O1"), an_instance("i2", "O1", "h2", stopping=True)]
+    operators = [a_sample("O1")]
+    seen = an_observation(operators=operators, hosts=hosts, running=draining)
+    assert decide(seen).actions == ()
+    seen = an_observation(operators=operators, hosts=hosts, running=draining[:1])
+    assert decide(seen).actions == (ReleaseHost("h2"),)
+
+
+def test_a_release_pays_no_attention_to_the_btu() -> None:
+    hosts = [a_host("h1"), a_host("h2", paid_until_s=3600.0 + 599.0)]
+    seen = an_observation(operators=[a_sample("O1")], hosts=hosts, running=instances({"h1": "O1"}))
+    assert decide(seen).actions == (ReleaseHost("h2"),)
+
+
+def test_the_last_host_is_never_released() -> None:
+    assert decide(an_observation(hosts=[a_host("h1")])).actions == ()
+    two = an_observation(hosts=[a_host("h1"), a_host("h2")])
+    assert decide(two).actions == (ReleaseHost("h1"),)
+
+
+@pytest.mark.parametrize(("left_s", "prolonged"), [(61.0, False), (60.0, True), (-1.0, True)])
+def test_a_lease_that_ends_before_the_next_tick_is_prolonged(
+    left_s: float, prolonged: bool
+) -> None:
+    seen = an_observation(
+        operators=[a_sample("O1")],
+        hosts=[a_host("h1", paid_until_s=3600.0 + left_s)],
+        running=instances({"h1": "O1"}),
+    )
+    assert decide(seen).actions == ((ProlongLease("h1"),) if prolonged else ())
+
+
+def test_the_preprint_prolongs_only_in_the_last_20_s() -> None:
+    for left_s, actions in ((21.0, ()), (20.0, (ProlongLease("h1"),))):
+        seen = an_observation(hosts=[a_host("h1", paid_until_s=3600.0 + left_s)])
+        assert decide(seen, "threshold-preprint").actions == actions
+
+
+def test_thresholds_that_contradict_each_other_are_named() -> None:
+    assert list(Threshold(setting=a_setting()).problems()) == []
+    contradiction = Threshold(
+        setting=a_setting(),
+        interval_s=0.0,
+        scale_up_above_items=100,
+        scale_up_twice_above_items=99,
+        scale_down_below_items=101,
+    )
+    assert len(list(contradiction.problems())) == 3

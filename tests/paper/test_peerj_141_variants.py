@@ -1,0 +1,180 @@
+"""PeerJ CS 141: what the original runtime and the preprint do differently."""
+
+from __future__ import annotations
+
+import pytest
+
+from include.controllers import CONTROLLERS
+from include.controllers.btu import Btu, BtuMemory
+from include.controllers.btu_runtime import BtuRuntime
+from include.model.decision import (
+    LeaseHost,
+    MigrateInstance,
+    ProlongLease,
+    ReleaseHost,
+    StartInstance,
+    StopInstance,
+)
+from include.model.observation import Observation
+from tests.builders import (
+    a_host,
+    a_sample,
+    a_setting,
+    a_topology,
+    an_observation,
+    an_operator,
+    idle,
+    instances,
+    late,
+)
+
+NOW_S = 3600.0
+RUNTIME, PAPER = BtuRuntime(setting=a_setting()), Btu(setting=a_setting())
+
+
+def actions(controller: Btu, seen: Observation) -> tuple[object, ...]:
+    return controller.decide(BtuMemory(), seen)[1].actions
+
+
+def full_host_with_idle_o2() -> Observation:
+    return an_observation(
+        operators=[late("O1"), idle("O2")],
+        hosts=[a_host("h1")],
+        running=instances({"h1": "O1 O2 O2 O2"}),
+    )
+
+
+def test_the_runtime_reclaims_an_instance_and_leases_a_host_all_the_same() -> None:
+    assert actions(PAPER, full_host_with_idle_o2()) == (
+        StopInstance("i4"),
+        StartInstance("O1", "h1"),
+    )
+    assert actions(RUNTIME, full_host_with_idle_o2()) == (
+        StopInstance("i4"),
+        LeaseHost("small", "new-1"),
+        StartInstance("O1", "new-1"),
+    )
+
+
+def test_the_runtime_reclaims_although_it_frees_too_little() -> None:
+    setting = a_setting(a_topology(an_operator("O1", memory_mb=2000.0), "O2", "O3"))
+    seen = an_observation(
+        operators=[late("O1"), idle("O2")],
+        hosts=[a_host("h1")],
+        running=instances({"h1": "O1 O2 O2"}),
+    )
+    assert not any(isinstance(a, StopInstance) for a in actions(Btu(setting=setting), seen))
+    assert StopInstance("i3") in actions(BtuRuntime(setting=setting), seen)
+
+
+def test_the_runtime_counts_only_record_highs() -> None:
+    # utilities: O1 idle 101.5 (a record), O2 in time about 1.5 (not one)
+    seen = an_observation(
+        operators=[idle("O1"), a_sample("O2")],
+        hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
+        running=instances({"h1": "O1 O2", "h2": "O1 O2"}),
+    )
+    assert actions(PAPER, seen) == (StopInstance("i4"), StopInstance("i3"), ReleaseHost("h2"))
+    assert actions(RUNTIME, seen) == (
+        StopInstance("i3"),
+        MigrateInstance("i4", "h1"),
+        ReleaseHost("h2"),
+    )
+
+
+def test_the_runtime_reads_the_minimum_of_algorithm_3_as_0() -> None:
+    assert RUNTIME.all_operators([2, 5, 3], 7).fewest_instances == 0
+    assert PAPER.all_operators([2, 5, 3], 7).fewest_instances == 2
+
+
+@pytest.mark.parametrize(("waiting_items", "runtime_starts"), [(250, 0), (251, 2)])
+def test_the_runtime_scales_up_twice_on_a_long_queue_alone(
+    waiting_items: int, runtime_starts: int
+) -> None:
+    for durations_ms in ((), (10.0,) * 5):
+        seen = an_observation(
+            operators=[a_sample("O1", waiting_items, durations_ms)],
+            hosts=[a_host("h1")],
+            running=instances({"h1": "O1"}),
+        )
+        assert actions(PAPER, seen) == ()
+        assert actions(RUNTIME, seen) == (StartInstance("O1", "h1"),) * runtime_starts
+
+
+def test_the_runtime_has_no_20_percent_limit_but_leaves_one_instance() -> None:
+    seen = an_observation(
+        operators=[idle("O1")],
+        hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
+        running=instances({"h2": "O1 O1 O1"}),
+    )
+    assert actions(RUNTIME, seen) == (
+        StopInstance("i3"),
+        StopInstance("i2"),
+        MigrateInstance("i1", "h1"),
+        ReleaseHost("h2"),
+    )
+
+
+def test_the_runtime_cuts_and_moves_before_it_finds_out_that_the_host_must_stay() -> None:
+    needed = [a_sample(name, durations_ms=(2900.0,) * 5) for name in ("O2", "O3")]
+    seen = an_observation(
+        operators=[idle("O1"), *needed],
+        hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
+        running=instances({"h1": "O1 O2 O3", "h2": "O1 O2 O3"}),
+    )
+    assert actions(PAPER, seen) == (ProlongLease("h2"),)
+    assert actions(RUNTIME, seen) == (
+        StopInstance("i4"),
+        MigrateInstance("i5", "h1"),
+        ProlongLease("h2"),
+    )
+
+
+def test_the_runtime_looks_at_hosts_before_operators() -> None:
+    seen = an_observation(
+        operators=[late("O1"), a_sample("O2")],
+        hosts=[
+            a_host("h1"),
+            a_host("h2", paid_until_s=NOW_S + 60, images=frozenset({"O1"})),
+        ],
+        running=instances({"h1": "O1 O2"}),
+    )
+    assert actions(RUNTIME, seen) == (ReleaseHost("h2"), StartInstance("O1", "h1"))
+    assert actions(PAPER, seen) == (StartInstance("O1", "h2"), ProlongLease("h2"))
+
+
+def test_the_preprint_shrinks_a_late_operator_that_the_final_version_spares() -> None:
+    seen = an_observation(
+        operators=[late("O1"), a_sample("O2", durations_ms=(2900.0,) * 5), a_sample("O3")],
+        hosts=[a_host("h1")],
+        running=instances({"h1": "O2 O2 O2 O3"}),
+    )
+    preprint = CONTROLLERS["btu-preprint"](setting=a_setting())
+    assert StopInstance("i3") in preprint.decide(BtuMemory(), seen)[1].actions
+    assert actions(PAPER, seen)[0] == LeaseHost("small", "new-1")
+
+
+def test_the_preprint_decides_every_20_s_without_a_20_percent_limit() -> None:
+    preprint = CONTROLLERS["btu-preprint"](setting=a_setting())
+    assert preprint.interval_s == 20.0
+    seen = an_observation(
+        operators=[idle("O1"), idle("O2")],
+        hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
+        running=instances({"h1": "O1 O2", "h2": "O1 O1 O1"}),
+    )
+    stops = preprint.decide(BtuMemory(), seen)[1].actions
+    assert [type(action) for action in stops] == [StopInstance] * 3 + [ReleaseHost]
+
+
+def test_options_that_make_no_sense_are_named() -> None:
+    assert list(PAPER.problems()) == []
+    broken = Btu(
+        setting=a_setting(),
+        interval_s=0.0,
+        observations=1,
+        formula="finale",
+        release_limit_share=1.5,
+    )
+    problems = list(broken.problems())
+    assert len(problems) == 4
+    assert any("Did you mean 'final'?" in problem for problem in problems)

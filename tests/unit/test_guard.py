@@ -1,0 +1,111 @@
+"""The guard: what it refuses, and what a refusal says."""
+
+from __future__ import annotations
+
+import pytest
+
+from include.control.guard import check
+from include.model.decision import (
+    Decision,
+    LeaseHost,
+    MigrateInstance,
+    ProlongLease,
+    Reasoned,
+    ReleaseHost,
+    StartInstance,
+    StopInstance,
+)
+from include.model.observation import HostSample, InstanceSample, Observation
+from tests.builders import SMALL, a_topology
+
+
+def a_host(name, **changes):
+    values = {"host": name, "flavor": SMALL.name, "ordered_s": 0.0, "paid_until_s": 600.0}
+    return HostSample(
+        **values, up=True, releasing=changes.get("releasing", False), images=frozenset()
+    )
+
+
+def an_instance(name, host, stopping=False):
+    return InstanceSample(
+        instance=name,
+        operator=name.split("-")[0],
+        host=host,
+        started_s=0.0,
+        ready=True,
+        stopping=stopping,
+    )
+
+
+def refusals(*actions, hosts=("h1", "h2"), instances=(("O1-1", "h1"), ("O2-2", "h1"))):
+    seen = Observation(
+        now_s=60.0,
+        operators={},
+        hosts={name: a_host(name) for name in hosts},
+        instances={name: an_instance(name, host) for name, host in instances},
+    )
+    steps = Decision(tuple(Reasoned(action, "test") for action in actions), "test")
+    return [one.refusal for one in check(steps, seen, a_topology("O1", "O2"), SMALL)]
+
+
+@pytest.mark.parametrize(
+    ("action", "refusal"),
+    [
+        (StartInstance("O9", "h1"), "no operator O9"),
+        (StartInstance("O1", "h9"), "h9 is not a leased host"),
+        (StopInstance("O1-9"), "no running instance O1-9"),
+        (StopInstance("O1-1"), "the last instance of O1"),
+        (MigrateInstance("O1-9", "h2"), "no running instance"),
+        (MigrateInstance("O1-1", "h1"), "is on h1 already"),
+        (LeaseHost("huge", "new"), "leases flavor small, not huge"),
+        (LeaseHost(SMALL.name, "h1"), "the handle h1 is taken"),
+        (ProlongLease("h9"), "no lease of h9 to prolong"),
+        (ReleaseHost("h9"), "no lease of h9 to end"),
+        (ReleaseHost("h1"), "instances still run on h1"),
+    ],
+)
+def test_it_refuses_what_cannot_be_done(action, refusal):
+    (said,) = refusals(action)
+    assert refusal in said
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        StartInstance("O1", "h2"),
+        MigrateInstance("O1-1", "h2"),
+        ProlongLease("h1"),
+        ReleaseHost("h2"),
+        LeaseHost(SMALL.name, "new"),
+    ],
+)
+def test_it_lets_through_what_can(action):
+    assert refusals(action) == [""]
+
+
+def test_a_full_host_takes_no_more():
+    # Four instances of 1000 MB fill a SMALL host.
+    *fits, too_much = refusals(*[StartInstance("O1", "h2")] * 5)
+    assert fits == [""] * 4
+    assert "h2 has no room for O1: 2.00 cores and 0 MB left" in too_much
+
+
+def test_a_handle_is_a_host_for_later_steps():
+    assert refusals(LeaseHost(SMALL.name, "new"), StartInstance("O1", "new")) == ["", ""]
+    assert "is not a leased host" in refusals(StartInstance("O1", "new"))[0]
+
+
+def test_what_was_stopped_in_the_same_decision_gives_its_room():
+    full = tuple((f"O1-{i}", "h1") for i in range(4))
+    assert refusals(StopInstance("O1-0"), StartInstance("O2", "h1"), instances=full) == ["", ""]
+    assert "no room" in refusals(StartInstance("O2", "h1"), instances=full)[0]
+
+
+def test_a_host_may_go_once_everything_on_it_was_moved():
+    steps = (MigrateInstance("O1-1", "h2"), MigrateInstance("O2-2", "h2"), ReleaseHost("h1"))
+    assert refusals(*steps) == ["", "", ""]
+
+
+def test_nothing_starts_on_a_host_that_is_released():
+    said = refusals(ReleaseHost("h2"), StartInstance("O1", "h2"))
+    assert "is not a leased host that takes instances" in said[1]

@@ -1,0 +1,232 @@
+"""Specs: the product of axes, every problem at once, and what each problem says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from include.experiment.params import experiment_params, run_from_params
+from include.experiment.run import Run, resolve
+from include.experiment.spec import RunSpec, load_spec, parse_spec
+from include.model.errors import SpecError
+
+SPECS = sorted((Path(__file__).parents[2] / "include" / "experiment" / "specs").glob("*.yaml"))
+
+
+def a_point(**changes):
+    values = {
+        "experiment": "test",
+        "controller": "btu",
+        "pattern": "constant",
+        "btu_min": 10,
+        "seed": 1,
+        "duration_min": 20,
+    }
+    return RunSpec(**(values | changes))
+
+
+def problems(**changes):
+    with pytest.raises(SpecError) as caught:
+        resolve(a_point(**changes))
+    return caught.value.problems
+
+
+def test_lists_are_axes_of_a_product():
+    spec = parse_spec(
+        {
+            "name": "product",
+            "controllers": ["btu", {"name": "threshold", "scale_up_above_items": 100}],
+            "patterns": ["stepwise", "two_level"],
+            "btus_min": [10, 30, 60],
+            "seeds": [1, 2, 3],
+        },
+        source="test",
+    )
+    points = list(spec.points())
+    assert len(points) == 2 * 2 * 3 * 3
+    assert len({point.run_id for point in points}) == len(points)
+    assert points[-1].controller_options == {"scale_up_above_items": 100}
+
+
+def test_a_scalar_is_an_axis_of_one():
+    spec = parse_spec({"name": "one", "controllers": "btu", "patterns": "stepwise"}, source="test")
+    assert len(list(spec.points())) == 1
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
+def test_every_spec_that_comes_with_the_project_can_run(path):
+    points = list(load_spec(path).points())
+    assert points
+    for point in points:
+        run = resolve(point)
+        assert Run.from_json(run.to_json()) == run
+
+
+def test_every_problem_is_reported_at_once():
+    found = problems(
+        controller="btuu",
+        pattern="step_wise",
+        testbed="simulatd",
+        flavor="docker-4cpu",
+        price_books=("btu15",),
+        btu_min=-10,
+        faults={"host_losses_per_hour": -1, "earthquakes": 1},
+    )
+    assert len(found) == 8
+    text = "\n".join(found)
+    for hint in ("'btu'", "'stepwise'", "'simulated'", "'docker-4cpu-7gb'", "'btu10'"):
+        assert f"Did you mean {hint}?" in text
+    assert "btu_min must be above 0, got -10" in text
+    assert "faults.host_losses_per_hour" in text
+    assert "faults.earthquakes: unknown field" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"pattern_options": {"level": 0}}, "nothing would ever arrive"),
+        ({"pattern_options": {"level": -2}}, "must not be negative, got -2"),
+        ({"pattern_options": {"levell": 2}}, "Did you mean 'level'?"),
+        ({"pattern_options": {"level": "many"}}, "pattern constant.level: input should be a valid"),
+        ({"pattern": "random_walk_1", "pattern_options": {"number": 2}}, "takes no options"),
+        ({"pattern": "trace"}, "needs the option path"),
+        ({"controller_options": {"interval": 5}}, "Did you mean 'interval_s'?"),
+        ({"controller_options": {"interval_s": 0}}, "interval_s must be above 0"),
+        ({"topology": "manufactoring"}, "Did you mean 'manufacturing'?"),
+        ({"topology": "missing.yaml"}, "there is no file missing.yaml"),
+        ({"calibration": "manufactoring"}, "Did you mean 'manufacturing'?"),
+        ({"duration_min": 0.1}, "multiple of 0.25"),
+        ({"duration_min": 10**6}, "the longest run is two weeks"),
+        ({"seed": -1}, "seed must not be negative"),
+    ],
+)
+def test_a_problem_says_what_to_do(changes, message):
+    assert any(message in problem for problem in problems(**changes)), problems(**changes)
+
+
+TOPOLOGY = """
+name: mine
+emission_period_s: 1
+sources: {S: {label: Source, items_per_level: 1}}
+operators:
+  A: {label: First, slo_ms: 500, cpu_shares: 100, memory_mb: 400, service_ms: 50}
+  B: {label: Second, slo_ms: 500, cpu_shares: 100, memory_mb: 400, service_ms: 50}
+edges: [{from: S, to: A}, {from: A, to: B}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("{from: A, to: B}", "{from: A, to: B}, {from: B, to: A}", "form a cycle; a topology must"),
+        ("memory_mb: 400", "memory_mb: 40000", "fits no host: an instance reserves"),
+        ("memory_mb: 400", "memory_mb: -4", "memory_mb must be above 0"),
+        ("items_per_level: 1", "items_per_level: 0", "items_per_level must be above 0"),
+        (", service_ms: 50", "", "has no service_ms"),
+        ("slo_ms: 500", "slo: 500", "operators.A.slo: unknown field"),
+        ("slo_ms: 500, ", "", "operators.A.slo_ms: missing"),
+        ("to: A}", "to: C}", "C is not an operator"),
+        (", {from: A, to: B}", "", "operator B receives nothing"),
+        ("{from: A, to: B}", "{from: A, to: B, out: 1/0}", "whole numbers of at least 1"),
+        ("name: mine", "name: [", "not readable as YAML"),
+    ],
+)
+def test_a_wrong_topology_says_where_and_what(tmp_path, before, after, message):
+    path = tmp_path / "mine.yaml"
+    path.write_text(TOPOLOGY.replace(before, after))
+    found = problems(topology=str(path))
+    assert any(message in problem for problem in found), found
+
+
+def test_a_topology_of_ones_own_runs(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(TOPOLOGY)
+    run = resolve(a_point(topology=str(path)))
+    assert run.topology.operator_names == ("A", "B")
+    assert run.calibration["timestamp_resolution_s"] == 0  # honest, unlike the reproduction
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("time_s,level\n", "has no rows"),
+        ("time_s,level\n0,1\n20,2\n10,3\n", "does not come after 20"),
+        ("time_s,level\n0,1\n10,2\n10,3\n", "does not come after 10"),
+        ("time_s,level\n5,1\n", "the first row must be at time_s 0"),
+        ("time_s,level\n0,-1\n", "level is negative"),
+        ("time_s,level\n0,0\n", "nothing would ever arrive"),
+        ("time_s,level\n0,\n", "empty cells"),
+        ("time_s,level\n0,many\n", "must be a number"),
+        ("when,what\n0,1\n", "needs the columns time_s and level"),
+        ("", "cannot be read"),
+    ],
+)
+def test_a_wrong_trace_says_where_and_what(tmp_path, rows, message):
+    path = tmp_path / "trace.csv"
+    path.write_text(rows)
+    found = problems(pattern="trace", pattern_options={"path": str(path)})
+    assert any(message in problem for problem in found), found
+
+
+def test_a_trace_of_rates_becomes_levels(tmp_path):
+    path = tmp_path / "trace.csv"
+    # One machine publishes 16 items every 0.48 s over all sources.
+    path.write_text(f"time_s,rate_items_per_s\n0,{16 / 0.48}\n60,{3 * 16 / 0.48}\n")
+    run = resolve(a_point(pattern="trace", pattern_options={"path": str(path)}))
+    assert run.levels.levels == pytest.approx((1.0, 3.0))
+
+
+def test_a_parquet_trace_equals_its_csv(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"time_s": [0.0, 60.0], "level": [1, 4]}), tmp_path / "t.parquet")
+    (tmp_path / "t.csv").write_text("time_s,level\n0,1\n60,4\n")
+    runs = [
+        resolve(a_point(pattern="trace", pattern_options={"path": str(tmp_path / name)}))
+        for name in ("t.parquet", "t.csv")
+    ]
+    assert runs[0].levels == runs[1].levels
+
+
+def test_paths_in_a_spec_are_relative_to_it(tmp_path):
+    (tmp_path / "mine.yaml").write_text(TOPOLOGY)
+    (tmp_path / "trace.csv").write_text("time_s,level\n0,1\n")
+    (tmp_path / "spec.yaml").write_text(
+        "{name: own, topology: mine.yaml, controllers: btu,"
+        " patterns: {name: trace, path: trace.csv}, duration_min: 10}"
+    )
+    (point,) = load_spec(tmp_path / "spec.yaml").points()
+    assert resolve(point).topology.name == "mine"
+
+
+def test_the_form_has_a_default_for_everything_and_runs_as_it_comes():
+    params = experiment_params()
+    point = run_from_params({name: param["default"] for name, param in params.items()})
+    assert resolve(point).spec.pattern == "random_walk_1"
+    assert all(param["title"] and param["section"] for param in params.values())
+
+
+def test_what_a_form_gets_wrong_is_said_at_once():
+    with pytest.raises(SpecError) as caught:
+        run_from_params({"btu_min": -1, "seed": -1, "experiment": "No Spaces"})
+    assert len(caught.value.problems) == 3
+
+
+def test_options_of_a_form_may_be_json_text():
+    point = run_from_params({"pattern": "constant", "pattern_options": '{"level": 6}'})
+    assert point.pattern_options == {"level": 6}
+    with pytest.raises(SpecError, match="not JSON"):
+        run_from_params({"faults": "{"})
+
+
+def test_the_run_id_tells_two_specs_apart_and_the_hash_two_inputs(tmp_path):
+    assert a_point().run_id == a_point().run_id
+    assert a_point().run_id != a_point(duration_min=30).run_id
+    path = tmp_path / "trace.csv"
+    hashes = set()
+    for level in (1, 2):
+        path.write_text(f"time_s,level\n0,{level}\n")
+        hashes.add(resolve(a_point(pattern="trace", pattern_options={"path": str(path)})).spec_hash)
+    assert len(hashes) == 2

@@ -1,0 +1,194 @@
+"""Stages: whole or not at all, the same bytes however a run is cut, killed or repeated."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from include.control import stages
+from include.experiment.spec import RunSpec
+from include.measurements.store import read_json
+from include.model.errors import SetupError, StoreError
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def a_spec(**changes):
+    values = {
+        "experiment": "stages",
+        "controller": "btu-runtime",
+        "pattern": "random_walk_2",
+        "btu_min": 5,
+        "seed": 3,
+        "duration_min": 15,
+        "faults": {"instance_crashes_per_hour": 2, "monitoring_gaps_per_hour": 6},
+    }
+    return RunSpec(**(values | changes))
+
+
+def digests(root):
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    root = tmp_path_factory.mktemp("whole")
+    stages.run_all(a_spec(), root)
+    return digests(root)
+
+
+def test_window_by_window_gives_the_same_bytes(whole, tmp_path):
+    spec = a_spec()
+    stages.provision(spec, tmp_path)
+    stages.deploy(spec, tmp_path)
+    assert not stages.window_reached(spec, tmp_path, 0)
+    stages.replay_arrivals(spec, tmp_path)
+    for window in range(spec.windows):
+        assert stages.window_reached(spec, tmp_path, window)
+        assert not stages.window_reached(spec, tmp_path, window + 1)
+        stages.control_window(spec, tmp_path, window)
+    stages.release(spec, tmp_path)
+    assert digests(tmp_path) == whole
+
+
+def test_everything_may_be_repeated(whole, tmp_path):
+    spec = a_spec()
+    for _ in range(2):
+        stages.run_all(spec, tmp_path)
+    stages.deploy(spec, tmp_path)
+    assert digests(tmp_path) == whole
+
+
+def test_a_window_measured_again_gives_the_same_bytes(whole, tmp_path):
+    spec = a_spec()
+    stages.run_all(spec, tmp_path)
+    stages.store_of(spec, tmp_path).commit(1).unlink()
+    stages.control_window(spec, tmp_path, 1)
+    assert digests(tmp_path) == whole
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from include.control import stages
+from include.experiment.spec import RunSpec
+
+left, replace = int(sys.argv[3]), Path.replace
+
+def replace_or_die(source, target):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replace(source, target)
+
+Path.replace = replace_or_die
+stages.run_all(RunSpec.from_json(sys.argv[1]), Path(sys.argv[2]))
+print("complete")
+"""
+
+
+def run_killed(spec, root, at_write):
+    """Run in a process that is killed just before its ``at_write``-th file appears."""
+    return subprocess.run(
+        [sys.executable, "-c", KILLED, spec.to_json(), str(root), str(at_write)],
+        cwd=REPOSITORY,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("at_write", [2, 9, 14, 37])
+def test_killed_at_any_file_and_repeated_it_gives_the_same_bytes(whole, tmp_path, at_write):
+    spec = a_spec()
+    assert run_killed(spec, tmp_path, at_write).returncode == -signal.SIGKILL
+    stages.run_all(spec, tmp_path)
+    left_over = {name for name in digests(tmp_path) if name.endswith(".tmp")}
+    assert {k: v for k, v in digests(tmp_path).items() if k not in left_over} == whole
+
+
+def test_a_damaged_snapshot_says_what_to_do(tmp_path):
+    spec = a_spec()
+    stages.provision(spec, tmp_path)
+    stages.deploy(spec, tmp_path)
+    stages.replay_arrivals(spec, tmp_path)
+    stages.control_window(spec, tmp_path, 0)
+    snapshot = stages.store_of(spec, tmp_path).snapshot(1)
+    snapshot.write_bytes(snapshot.read_bytes()[:-100])
+    with pytest.raises(StoreError, match=r"not the one that was committed; remove .* run again"):
+        stages.control_window(spec, tmp_path, 1)
+    assert not stages.store_of(spec, tmp_path).commit(1).exists()
+    snapshot.unlink()
+    with pytest.raises(StoreError, match="is missing"):
+        stages.control_window(spec, tmp_path, 1)
+
+
+def test_a_snapshot_that_is_no_archive_says_so(tmp_path):
+    spec = a_spec()
+    stages.provision(spec, tmp_path)
+    stages.deploy(spec, tmp_path)
+    stages.store_of(spec, tmp_path).snapshot(0).write_bytes(b"not an archive")
+    with pytest.raises(StoreError, match="is damaged"):
+        stages.control_window(spec, tmp_path, 0)
+
+
+def test_a_window_before_its_stages_says_what_to_run(tmp_path):
+    with pytest.raises(StoreError, match="run provision_testbed first"):
+        stages.control_window(a_spec(), tmp_path, 0)
+
+
+def test_a_folder_that_holds_another_run_is_left_alone(tmp_path):
+    trace = tmp_path / "trace.csv"
+    spec = a_spec(pattern="trace", pattern_options={"path": str(trace)})
+    trace.write_text("time_s,level\n0,1\n")
+    stages.provision(spec, tmp_path)
+    trace.write_text("time_s,level\n0,2\n")
+    with pytest.raises(StoreError, match="another name"):
+        stages.provision(spec, tmp_path)
+
+
+def test_an_unwritable_root_says_what_to_do(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(SetupError, match="TIDEBENCH_DATA_ROOT"):
+        stages.provision(a_spec(), tmp_path / "file" / "root")
+
+
+def test_the_manifest_lists_every_part_with_its_hash(tmp_path):
+    spec = a_spec()
+    stages.run_all(spec, tmp_path)
+    store = stages.store_of(spec, tmp_path)
+    manifest = read_json(store.manifest)
+    parts = {path.relative_to(store.folder).as_posix() for path in store.folder.rglob("*.parquet")}
+    assert {part["path"] for part in manifest["parts"]} == parts
+    for part in manifest["parts"]:
+        content = (store.folder / part["path"]).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == part["sha256"]
+    assert manifest["windows"] == 3
+    assert manifest["seed"] == 3
+
+
+def test_a_run_whose_last_window_is_shorter_ends_on_time(tmp_path):
+    spec = a_spec(duration_min=12, faults={})
+    last = stages.run_all(spec, tmp_path)[-1]
+    assert (last["start_min"], last["end_min"]) == (10, 12)
+
+
+def test_forgetting_a_run_removes_all_of_it_and_nothing_else(tmp_path):
+    kept, gone = a_spec(duration_min=5), a_spec(duration_min=5, seed=4)
+    for spec in (kept, gone):
+        stages.run_all(spec, tmp_path)
+    before = digests(tmp_path)
+    stages.forget(gone, tmp_path)
+    assert set(digests(tmp_path)) == {name for name in before if gone.run_id not in name}
