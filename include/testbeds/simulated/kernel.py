@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 I64 = NDArray[np.int64]
 
-BLOCK = 4096
+BLOCK = 16384
 """Width of the rings of draws, a power of two: draw ``i`` stands in column ``i % BLOCK``."""
 NEVER = np.iinfo(np.int64).max
 
@@ -139,17 +139,22 @@ def _put(e, arrival_us, published_us, born_us, items, edges):
 
 @compiled
 def _emitted(number, out, per):
-    """How many items leave an edge when the origin finishes its item ``number``."""
-    return out if per == 1 else (number + 1) * out // per - number * out // per
+    """How many items leave an edge when the origin finishes its item ``number``.
+
+    Item by item these add up to ``out`` per ``per``: the whole part of number * out / per
+    grows by as many.
+    """
+    return out if per == 1 else (number * out % per + out) // per
 
 
 @compiled
-def _full_edge(node, number, out_first, out_edge, ratio, items, edges):
-    """The first outbound edge without room for what item ``number`` emits, or -1."""
+def _rooms(node, number, out_first, out_edge, ratio, items, edges):
+    """Find room for what item ``number`` emits. Returns the first edge without, or -1."""
     for k in range(out_first[node], out_first[node + 1]):
         e = out_edge[k]
-        count = _emitted(number, ratio[e, 0], ratio[e, 1])
-        if count > 0 and not _room(e, count, items, edges):
+        # As many as ever leave this edge at once: no need to divide here.
+        most = (ratio[e, 0] - 1) // ratio[e, 1] + 1 if ratio[e, 0] > ratio[e, 1] else 1
+        if edges[e, TAIL] + most > items.shape[1] and not _room(e, most, items, edges):
             return e
     return -1
 
@@ -168,7 +173,7 @@ def _publish(source, until_us, net):
             break
         if number >= nodes[node, FILLED]:
             return DRAWS_DRY * KIND + node
-        full = _full_edge(node, number, out_first, out_edge, ratio, items, edges)
+        full = _rooms(node, number, out_first, out_edge, ratio, items, edges)
         if full >= 0:
             return EDGE_FULL * KIND + full
         arrival_us = published_us + latency_us[node, number & (BLOCK - 1)]
@@ -204,7 +209,7 @@ def _finish(
     sampled = number % sample_every == 0
     if sampled and recorded[0] >= records.shape[0]:
         return RECORDS_FULL * KIND
-    full = _full_edge(o, number, out_first, out_edge, ratio, items, edges)
+    full = _rooms(o, number, out_first, out_edge, ratio, items, edges)
     if full >= 0:
         return EDGE_FULL * KIND + full
     arrival_us, born_us = done_us + servers[o, s, LATENCY_US], servers[o, s, ITEM_BORN]
@@ -357,14 +362,33 @@ def advance(net, until_us, sample_every, resolution_us):
 
 
 @compiled
-def waiting_items(net, now_us, waiting):
-    """Fill ``waiting`` with the items per operator that have arrived and not started."""
-    items, edges = net.items, net.edges
+def read(net, now_us, period_us, per_operator, per_server, busy_share):
+    """Read queues and servers, for the monitor. Returns how many servers there are.
+
+    Fills ``per_operator`` (operators, 3) with waiting items, open servers and those of them
+    that are ready, ``per_server`` (n, 3) with instance, operator and host, and
+    ``busy_share`` (n,) with the share of the last ``period_us`` that each was busy.
+    """
+    items, edges, servers = net.items, net.edges, net.servers
+    n = 0
     for o in range(net.in_first.size - 1):
-        count = 0
+        waiting = 0
         for e in range(net.in_first[o], net.in_first[o + 1]):
             i = edges[e, TAIL]
             while i > edges[e, HEAD] and items[e, i - 1, ARRIVAL] >= now_us:
                 i -= 1
-            count += i - edges[e, HEAD]
-        waiting[o] = count
+            waiting += i - edges[e, HEAD]
+        per_operator[o, 0], per_operator[o, 1], per_operator[o, 2] = waiting, 0, 0
+        for s in range(net.nodes[o, SERVERS]):
+            busy_us = servers[o, s, BUSY_US]
+            if servers[o, s, BUSY]:
+                busy_us -= max(servers[o, s, DONE_US] - now_us, 0)
+            busy_share[n] = (busy_us - servers[o, s, BUSY_SEEN_US]) / period_us
+            servers[o, s, BUSY_SEEN_US] = busy_us
+            per_server[n, 0], per_server[n, 1] = servers[o, s, INSTANCE], o
+            per_server[n, 2] = servers[o, s, HOST]
+            n += 1
+            if servers[o, s, OPEN]:
+                per_operator[o, 1] += 1
+                per_operator[o, 2] += servers[o, s, READY_US] <= now_us
+    return n

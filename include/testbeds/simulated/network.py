@@ -44,19 +44,30 @@ class Network:
             else:
                 self._put(records=widened(self.state.records, 0, 2 * len(self.state.records)))
 
+    def read(self, now_us: int, period_us: int) -> tuple[I64, I64, NDArray[np.float64]]:
+        """What a monitor can see now: see :func:`kernel.read` for the three arrays."""
+        operators, slots = self.state.free_us.shape
+        per_operator = np.zeros((operators, 3), dtype=np.int64)
+        per_server = np.zeros((operators * slots, 3), dtype=np.int64)
+        busy_share = np.zeros(operators * slots)
+        n = kernel.read(self.state, now_us, period_us, per_operator, per_server, busy_share)
+        return per_operator, per_server[:n], busy_share[:n]
+
     def waiting_items(self, now_us: int) -> I64:
         """Items per operator that have arrived by now and not started."""
-        waiting = np.zeros(len(self.names), dtype=np.int64)
-        kernel.waiting_items(self.state, now_us, waiting)
+        waiting: I64 = self.read(now_us, 1)[0][:, 0]
         return waiting
 
     def take_records(self) -> I64:
         """Sampled items since the last call, (n, RECORD_COLUMNS), by operator, time, number."""
         records = self.state.records[: self.state.recorded[0]]
-        columns = (kernel.R_NUMBER, kernel.R_DONE_US, kernel.R_OPERATOR)
-        order = np.lexsort([records[:, column] for column in columns])
         self.state.recorded[0] = 0
-        return records[order]
+        # One key sorts faster than three: 7 bits of operator, 41 of time, 15 of number.
+        number = records[:, kernel.R_NUMBER] // self.calibration.sample_every_items
+        key = records[:, kernel.R_OPERATOR] << 56
+        key |= records[:, kernel.R_DONE_US] << 15
+        key |= number & 0x7FFF
+        return records[np.argsort(key, kind="stable")]
 
     def slots_in_use(self) -> NDArray[np.bool_]:
         """Which slots hold a server. Shape (operators, slots)."""

@@ -67,7 +67,7 @@ class SimulatedTestbed:
         )
         capacity = scene.flavor.capacity
         self.monitor = Monitor(
-            self.network, calibration.cpu_noise, (scene.flavor.vcpus, capacity.memory_mb)
+            self.network, calibration.cpu_noise, capacity.cpu_cores, capacity.memory_mb
         )
         self._gaps_us = self.network.draws.periods_us(
             "gap",
@@ -301,34 +301,42 @@ class SimulatedTestbed:
     def observe(self) -> Observation:
         """The last reading of the monitor, and the hosts and instances as they are now."""
         self._settle()
-        reading, names = self.monitor.reading, self.network.names
-        operators = {}
-        if not reading.missed:
-            waiting, arrived = reading.waiting.tolist(), reading.arrived.tolist()
-            completed = reading.completed.tolist()
-            for o, name in enumerate(names):
-                operators[name] = OperatorSample(
-                    operator=name,
-                    waiting_items=waiting[o],
-                    durations_ms=reading.durations_ms[o],
-                    arrived_items=arrived[o],
-                    completed_items=completed[o],
-                )
-            self.monitor.forget_counts()
+        reading = self.monitor.reading
+        instance_cpu = dict(
+            zip(reading.instances.tolist(), reading.instance_cpu.tolist(), strict=True)
+        )
+        shares = zip(reading.host_cpu.tolist(), reading.host_memory.tolist(), strict=True)
+        of_host = dict(zip(reading.hosts.tolist(), shares, strict=True))
         return Observation(
             now_s=self.now_s,
-            operators={name: operators[name] for name in self._in_file_order(operators)},
-            hosts={host.name: self._host_sample(host) for host in self.fleet.leased()},
+            operators={} if reading.missed else self._operator_samples(),
+            hosts={
+                host.name: self._host_sample(host, *of_host.get(host.number, (None, None)))
+                for host in self.fleet.leased()
+            },
             instances={
-                one.name: self._instance_sample(one) for one in self.fleet.instances.values()
+                one.name: self._instance_sample(one, instance_cpu.get(one.number))
+                for one in self.fleet.instances.values()
             },
         )
 
-    def _in_file_order(self, operators: Mapping[str, OperatorSample]) -> list[str]:
-        return [name for name in self.scene.topology.operator_names if name in operators]
+    def _operator_samples(self) -> dict[str, OperatorSample]:
+        waiting = self.monitor.reading.waiting.tolist()
+        arrived, completed = self.monitor.counts_since_observed()
+        durations_ms = self.monitor.durations_ms()
+        samples = {}
+        for name in self.scene.topology.operator_names:
+            o = self.network.names.index(name)
+            samples[name] = OperatorSample(
+                operator=name,
+                waiting_items=waiting[o],
+                durations_ms=durations_ms[o],
+                arrived_items=arrived[o],
+                completed_items=completed[o],
+            )
+        return samples
 
-    def _host_sample(self, host: Host) -> HostSample:
-        reading = self.monitor.reading
+    def _host_sample(self, host: Host, cpu: float | None, memory: float | None) -> HostSample:
         return HostSample(
             host=host.name,
             flavor=host.flavor,
@@ -337,11 +345,11 @@ class SimulatedTestbed:
             up=host.up_us <= self.now_us,
             releasing=host.releasing,
             images=frozenset(host.images),
-            cpu_share=reading.cpu_by_host.get(host.number),
-            memory_share=reading.memory_by_host.get(host.number),
+            cpu_share=cpu,
+            memory_share=memory,
         )
 
-    def _instance_sample(self, one: Instance) -> InstanceSample:
+    def _instance_sample(self, one: Instance, cpu: float | None) -> InstanceSample:
         return InstanceSample(
             instance=one.name,
             operator=one.operator_name,
@@ -349,7 +357,7 @@ class SimulatedTestbed:
             started_s=one.started_us / 1e6,
             ready=one.ready_us <= self.now_us,
             stopping=one.stopped_us is not None,
-            cpu_share=self.monitor.reading.cpu_by_instance.get(one.number),
+            cpu_share=cpu,
         )
 
     # ------------------------------------------------------------- recording
