@@ -10,6 +10,9 @@ import typer
 
 from include.model.errors import TidebenchError
 
+# Looking for plug-ins that nobody has takes pydantic longer than checking a spec.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
+
 app = typer.Typer(
     help="Experiments on elastic stream processing, without Airflow.",
     no_args_is_help=True,

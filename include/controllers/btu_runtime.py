@@ -78,6 +78,6 @@ def _stop_one_of_the_best(plan: Plan, op: Operator, utilities: Mapping[str, floa
         candidates = [
             one for one in plan.serving(name) if one.host in plan.rooms and plan.may_stop(one)
         ]
-        if name != op.name and candidates:
+        if candidates:
             plan.stop(candidates[-1], f"{op.name} finds no room; {name} has utility {utility:.2f}")
             return

@@ -18,7 +18,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from include.model.errors import SpecError
-from include.topologies.load import validation_problems
+from include.topologies.load import read_yaml, validation_problems
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +167,7 @@ def load_spec(path: Path) -> ExperimentSpec:
     if not path.is_file():
         raise SpecError("spec", [f"there is no file {path}; check the path"])
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = read_yaml(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
     spec = parse_spec(raw, source=path.name)

@@ -74,7 +74,9 @@ class RunStore:
 
         arrow = to_arrow(table, columns)
         buffer = io.BytesIO()
-        pq.write_table(arrow, buffer, compression="zstd", store_schema=False)
+        text = [field.name for field in arrow.schema if field.type == "string"]
+        options = {"compression": "zstd", "use_dictionary": text, "store_schema": False}
+        pq.write_table(arrow, buffer, **options)
         path = self.part(table, part)
         write_bytes(path, buffer.getvalue())
         return {

@@ -12,6 +12,8 @@ from include.model.errors import SpecError, unknown_name
 from include.model.topology import Edge, Operator, Source, Topology
 
 HERE = Path(__file__).parent
+# The same language, read ten times as fast where libyaml is there.
+LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 SHARES_PER_CORE = 1024
 
 
@@ -59,6 +61,11 @@ class _Topology(_Strict):
     edges: list[_Edge]
 
 
+def read_yaml(text: str) -> Any:
+    """Plain values from YAML text. Raises yaml.YAMLError when it is none."""
+    return yaml.load(text, Loader=LOADER)  # a safe loader either way
+
+
 def _based_on(raw: Any, seen: tuple[str, ...] = ()) -> Any:
     """Fill in what a file takes over from the topology it names as ``based_on``.
 
@@ -72,7 +79,7 @@ def _based_on(raw: Any, seen: tuple[str, ...] = ()) -> Any:
         known = [name for name in topology_names() if name not in seen]
         raise SpecError("topology", [f"based_on: {unknown_name('topology', base_name, known)}"])
     text = (HERE / f"{base_name}.yaml").read_text(encoding="utf-8")
-    merged = dict(_based_on(yaml.safe_load(text), (*seen, base_name)))
+    merged = dict(_based_on(read_yaml(text), (*seen, base_name)))
     for key, value in raw.items():
         if key in ("sources", "operators") and isinstance(value, dict):
             base = merged[key]
@@ -115,7 +122,7 @@ def load_topology(name_or_path: str) -> Topology:
 def parse_topology(text: str, *, source: str) -> Topology:
     """A topology from YAML text. Raises SpecError with every problem at once."""
     try:
-        parsed = _Topology.model_validate(_based_on(yaml.safe_load(text)))
+        parsed = _Topology.model_validate(_based_on(read_yaml(text)))
     except yaml.YAMLError as error:
         raise SpecError(source, [f"not readable as YAML: {error}"]) from error
     except ValidationError as error:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, note, settings
-from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller
 from include.controllers.btu_runtime import BtuRuntime
 from include.model.decision import (
-    Decision,
     LeaseHost,
     MigrateInstance,
     ProlongLease,
@@ -25,107 +21,10 @@ from include.model.decision import (
     StartInstance,
     StopInstance,
 )
-from include.model.host import Capacity
-from include.model.observation import HostSample, InstanceSample, Observation, OperatorSample
-from tests.builders import (
-    a_host,
-    a_sample,
-    a_setting,
-    a_topology,
-    an_instance,
-    an_observation,
-    an_operator,
-    idle,
-    instances,
-    late,
-)
-
-TOPOLOGY = a_topology(
-    an_operator("O1", cpu_cores=1.5, memory_mb=900.0),
-    an_operator("O2", cpu_cores=0.25, memory_mb=1100.0),
-    an_operator("O3", cpu_cores=0.5, memory_mb=700.0),
-    an_operator("O4", cpu_cores=0.1, memory_mb=2000.0),
-)
-SETTING = a_setting(TOPOLOGY, instances_at_peak={"O1": 3, "O2": 2, "O3": 2})
-NAMES = TOPOLOGY.operator_names
-ROUNDING = 1e-6
-
-
-@pytest.fixture(params=sorted(CONTROLLERS))
-def controller(request: pytest.FixtureRequest) -> Controller:
-    return CONTROLLERS[request.param](setting=SETTING)
-
-
-# --- random clusters -------------------------------------------------------------------------
-
-HOSTS = tuple(f"h{number}" for number in range(1, 6))
-ANYWHERE = (*HOSTS, "h9")  # h9 is a host that the monitor never reads
-
-
-def mostly(usual: Any, *rare: Any) -> st.SearchStrategy[Any]:
-    """The usual value in three of four draws or more."""
-    return st.sampled_from([usual] * 3 * len(rare) + list(rare))
-
-
-def samples(name: str) -> st.SearchStrategy[OperatorSample | None]:
-    """Absent, idle, late with a short or long queue, or anything."""
-    anything = st.builds(
-        a_sample,
-        st.just(name),
-        st.integers(0, 3000),
-        st.lists(st.floats(0.0, 20_000.0), max_size=5),
-    )
-    usual = [idle(name), a_sample(name), late(name), late(name, 300), late(name, 5), None]
-    return st.one_of(st.sampled_from(usual), anything)
-
-
-def seen_hosts(name: str) -> st.SearchStrategy[HostSample]:
-    """Up and paid for long, or about to end; some boot, leave or were ordered just now."""
-    return st.builds(
-        a_host,
-        st.just(name),
-        ordered_s=mostly(0.0, 3500.0),
-        paid_until_s=st.sampled_from([3590.0, 3610.0, 3650.0, 3660.0, 4000.0, 4100.0]),
-        up=mostly(True, False),
-        releasing=mostly(False, True),
-        images=st.frozensets(st.sampled_from(NAMES)),
-    )
-
-
-running = st.lists(
-    st.tuples(
-        st.sampled_from(NAMES),
-        st.sampled_from(ANYWHERE),
-        st.sampled_from([0.0, 60.0, 3500.0]),
-        mostly(True, False),
-        mostly(False, True),
-    ),
-    min_size=4,
-    max_size=20,
-)
-
-
-@st.composite
-def observations(draw: st.DrawFn) -> Observation:
-    """What a monitor might report: gaps, overfull and lost hosts, orphaned instances."""
-    names = draw(st.lists(st.sampled_from(HOSTS), unique=True, min_size=1))
-    sampled = [draw(samples(name)) for name in NAMES]
-    return an_observation(
-        operators=[sample for sample in sampled if sample is not None],
-        hosts=[draw(seen_hosts(name)) for name in names],
-        running=[
-            an_instance(f"i{n}", op, host, started_s=started, ready=ready, stopping=stopping)
-            for n, (op, host, started, ready, stopping) in enumerate(draw(running), start=1)
-        ],
-    )
-
-
-def every_controller() -> Iterator[Controller]:
-    """One after the other on the same cluster, so that a cluster is drawn only once."""
-    for name in sorted(CONTROLLERS):
-        note(f"controller {name}")  # the last one noted is the one that failed
-        yield CONTROLLERS[name](setting=SETTING)
-
+from include.model.observation import InstanceSample, Observation, OperatorSample
+from tests.builders import a_host, a_sample, an_observation, instances, late
+from tests.random_clusters import NAMES, SETTING, observations
+from tests.replay import Replay, carried_out
 
 any_cluster = settings(
     max_examples=int(os.environ.get("TIDEBENCH_EXAMPLES", "100")),
@@ -135,85 +34,16 @@ any_cluster = settings(
 """The same examples in every run; ``TIDEBENCH_EXAMPLES=3000`` searches for new ones."""
 
 
-# --- replaying a decision on capacities ------------------------------------------------------
+@pytest.fixture(params=sorted(CONTROLLERS))
+def controller(request: pytest.FixtureRequest) -> Controller:
+    return CONTROLLERS[request.param](setting=SETTING)
 
 
-class Replay:
-    """Carries a decision out step by step and complains about what no testbed could do."""
-
-    def __init__(self, seen: Observation) -> None:
-        self.seen = seen
-        self.free = {
-            host.host: self._left(host) for host in seen.hosts.values() if not host.releasing
-        }
-        self.serving = {one.instance: one for one in seen.instances.values() if not one.stopping}
-        self.count = Counter(one.operator for one in self.serving.values())
-        self.decided: set[str] = set()
-
-    def _left(self, host: HostSample) -> Capacity:
-        left = SETTING.flavor.capacity
-        for one in self.seen.instances.values():
-            left = left.less(TOPOLOGY.operator[one.operator]) if one.host == host.host else left
-        return left
-
-    def run(self, decision: Decision) -> None:
-        handlers: dict[type, Callable[[Any], None]] = {
-            StartInstance: lambda action: self.start(action.operator, action.host),
-            StopInstance: lambda action: self.stop(action.instance),
-            MigrateInstance: self.migrate,
-            LeaseHost: self.lease,
-            ProlongLease: lambda action: self.decide_on(action.host),
-            ReleaseHost: self.release,
-        }
-        for action in decision.actions:
-            handlers[type(action)](action)
-
-    def start(self, operator: str, host: str) -> None:
-        assert operator in self.seen.operators, f"{operator} was not read"
-        op = TOPOLOGY.operator[operator]
-        left = self.free[host].less(op)  # KeyError: not a host that takes instances
-        assert min(left.cpu_cores, left.memory_mb) >= -ROUNDING, f"no room on {host}"
-        self.free[host] = left
-        self.count[operator] += 1
-
-    def stop(self, instance: str) -> InstanceSample:
-        one = self.serving.pop(instance)  # KeyError: unknown, stopping or acted on twice
-        assert one.operator in self.seen.operators, f"{one.operator} was not read"
-        self.count[one.operator] -= 1
-        assert self.count[one.operator] > 0, f"the last {one.operator} was stopped"
-        if one.ready:
-            others = [o for o in self.serving.values() if o.operator == one.operator]
-            assert any(other.ready for other in others), f"the last ready {one.operator}"
-        self.free[one.host] = self.free[one.host].more(TOPOLOGY.operator[one.operator])
-        return one
-
-    def migrate(self, action: MigrateInstance) -> None:
-        one = self.serving.pop(action.instance)
-        assert one.host != action.host
-        assert self.seen.hosts[action.host].up
-        self.start(one.operator, action.host)
-        self.count[one.operator] -= 1
-
-    def lease(self, action: LeaseHost) -> None:
-        assert action.flavor == SETTING.flavor.name
-        assert action.handle not in self.free
-        assert action.handle not in self.seen.hosts
-        self.free[action.handle] = SETTING.flavor.capacity
-
-    def decide_on(self, host: str) -> None:
-        assert host in self.seen.hosts
-        assert not self.seen.hosts[host].releasing
-        assert host not in self.decided, f"two decisions on the lease of {host}"
-        self.decided.add(host)
-
-    def release(self, action: ReleaseHost) -> None:
-        self.decide_on(action.host)
-        assert not any(one.host == action.host for one in self.serving.values())
-        del self.free[action.host]
-        assert self.free, "the last host was released"
-
-
-# --- the contract ----------------------------------------------------------------------------
+def every_controller() -> Iterator[Controller]:
+    """One after the other on the same cluster, so that a cluster is drawn only once."""
+    for name in sorted(CONTROLLERS):
+        note(f"controller {name}")  # the last one noted is the one that failed
+        yield CONTROLLERS[name](setting=SETTING)
 
 
 @any_cluster
@@ -332,35 +162,6 @@ def test_every_operator_starts_with_at_least_one_instance(controller: Controller
     first = controller.initial_instances()
     assert set(first) == set(NAMES)
     assert min(first.values()) >= 1
-
-
-def carried_out(seen: Observation, decision: Decision, later_s: float) -> Observation:
-    """A world without delays: what was decided has happened when the next tick comes."""
-    hosts, running = dict(seen.hosts), dict(seen.instances)
-    names: dict[str, str] = {}
-    for number, action in enumerate(decision.actions):
-        new = f"{seen.now_s:.0f}-{number}"
-        match action:
-            case LeaseHost(handle=handle):
-                names[handle] = f"h{new}"
-                until_s = seen.now_s + SETTING.btu_s
-                hosts[f"h{new}"] = a_host(f"h{new}", ordered_s=seen.now_s, paid_until_s=until_s)
-            case ProlongLease(host=host):
-                until_s = hosts[host].paid_until_s + SETTING.btu_s
-                hosts[host] = dataclasses.replace(hosts[host], paid_until_s=until_s)
-            case ReleaseHost(host=host):
-                del hosts[host]
-            case StartInstance(operator=operator, host=host):
-                where = names.get(host, host)
-                running[f"i{new}"] = an_instance(f"i{new}", operator, where, started_s=seen.now_s)
-            case StopInstance(instance=instance):
-                del running[instance]
-            case MigrateInstance(instance=instance, host=host):
-                one = running.pop(instance)
-                running[f"i{new}"] = an_instance(f"i{new}", one.operator, host)
-    return Observation(
-        now_s=seen.now_s + later_s, operators=seen.operators, hosts=hosts, instances=running
-    )
 
 
 @pytest.mark.parametrize("waiting_items", [0, 10])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from include.controllers.btu import Btu, BtuMemory
+from include.controllers.btu_procedures import simulate_reclaim
+from include.controllers.plan import Plan
 from include.model.decision import Decision, LeaseHost, StartInstance, StopInstance
 from include.model.observation import Observation
 from tests.builders import (
@@ -122,6 +126,50 @@ def test_the_host_with_the_fewest_stops_is_cleared() -> None:
     # h1 would need both O2 (one must stay), h2 one O3.
     decision = decide(seen, setting=a_setting(topology))
     assert decision.actions == (StopInstance("i5"), StartInstance("O1", "h2"))
+
+
+def test_one_stop_of_a_lower_utility_is_better_than_two_of_the_best() -> None:
+    topology = a_topology(
+        an_operator("O1", memory_mb=2000.0), "O2", an_operator("O3", memory_mb=2000.0)
+    )
+    seen = an_observation(
+        operators=[late("O1"), idle("O2"), a_sample("O3")],
+        hosts=[a_host("h1"), a_host("h2"), a_host("h3")],
+        running=instances({"h1": "O2 O2 O1", "h2": "O3 O3", "h3": "O2 O2 O1"}),
+    )
+    decision = decide(seen, setting=a_setting(topology))
+    assert decision.actions == (StopInstance("i5"), StartInstance("O1", "h2"))
+
+
+def test_among_single_stops_the_best_utility_wins_over_the_earlier_host() -> None:
+    seen = an_observation(
+        operators=[late("O1"), a_sample("O2"), idle("O3")],
+        hosts=[a_host("h1"), a_host("h2")],
+        running=instances({"h1": "O1 O2 O2 O2", "h2": "O1 O3 O3 O3"}),
+    )
+    assert decide(seen).actions == (StopInstance("i8"), StartInstance("O1", "h2"))
+
+
+def test_an_operator_does_not_make_room_for_itself() -> None:
+    seen = an_observation(
+        hosts=[a_host("h1")], running=instances({"h1": "O1 O1 O1 O2"}), operators=[late("O1")]
+    )
+    plan = Plan(a_setting(), seen)
+    assert simulate_reclaim(plan, plan.operator("O1"), {"O1": 5.0}) == ()
+    assert simulate_reclaim(plan, plan.operator("O2"), {"O1": 5.0}) == (seen.instances["i3"],)
+
+
+def test_utilities_count_the_scalings_that_the_same_decision_has_made() -> None:
+    seen = an_observation(
+        operators=[a_sample("O1"), idle("O2")],
+        hosts=[a_host("h1")],
+        running=instances({"h1": "O1 O2 O2"}),
+    )
+    controller, plan = Btu(setting=a_setting()), Plan(a_setting(), seen)
+    memory = BtuMemory({"O2": 1}, {})
+    before = controller.utilities(plan, seen, memory, {})["O2"]  # o_s / sum = 1 / 1
+    plan.start("O1", "h1", "needed")  # 1 / 2; max(o_#) stays 2, min(o_#) of O3 stays 0
+    assert controller.utilities(plan, seen, memory, {})["O2"] - before == pytest.approx(0.5)
 
 
 def test_an_operator_keeps_its_last_instance_and_its_last_ready_one() -> None:

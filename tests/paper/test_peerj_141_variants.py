@@ -130,6 +130,15 @@ def test_the_runtime_cuts_and_moves_before_it_finds_out_that_the_host_must_stay(
     )
 
 
+def test_the_runtime_moves_nothing_to_a_host_that_still_boots() -> None:
+    seen = an_observation(
+        operators=[a_sample("O1")],
+        hosts=[a_host("h1", up=False), a_host("h2", paid_until_s=NOW_S + 60)],
+        running=instances({"h2": "O1"}),
+    )
+    assert actions(RUNTIME, seen) == (ProlongLease("h2"),)
+
+
 def test_the_runtime_looks_at_hosts_before_operators() -> None:
     seen = an_observation(
         operators=[late("O1"), a_sample("O2")],

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
-from include.topologies.load import validation_problems
+from include.topologies.load import read_yaml, validation_problems
 
 HERE = Path(__file__).parent / "calibrations"
 
@@ -100,7 +100,7 @@ def load_calibration(name_or_path: str) -> Calibration:
     if not path.is_file():
         raise SpecError("calibration", [f"there is no file {path}; check the path"])
     try:
-        return Calibration.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+        return Calibration.model_validate(read_yaml(path.read_text(encoding="utf-8")) or {})
     except yaml.YAMLError as error:
         raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
     except ValidationError as error:

@@ -1,0 +1,65 @@
+"""The over-provisioned deployment that never scales."""
+
+from __future__ import annotations
+
+from include.controllers.fixed import Fixed
+from include.controllers.plan import NoMemory
+from include.model.decision import Action, LeaseHost, ProlongLease, StartInstance
+from include.model.observation import Observation
+from tests.builders import (
+    a_host,
+    a_sample,
+    a_setting,
+    an_instance,
+    an_observation,
+    idle,
+    instances,
+    late,
+)
+
+SETTING = a_setting(instances_at_peak={"O1": 3, "O2": 0})
+
+
+def actions(seen: Observation) -> tuple[Action, ...]:
+    return Fixed(setting=SETTING).decide(NoMemory(), seen)[1].actions
+
+
+def test_it_starts_with_the_instances_of_the_peak_and_at_least_one_of_each_operator() -> None:
+    assert Fixed(setting=SETTING).initial_instances() == {"O1": 3, "O2": 1, "O3": 1}
+
+
+def test_instances_each_overrides_the_peak() -> None:
+    fixed = Fixed(setting=SETTING, instances_each=4)
+    assert fixed.initial_instances() == {"O1": 4, "O2": 4, "O3": 4}
+
+
+def test_it_scales_neither_up_nor_down() -> None:
+    seen = an_observation(
+        operators=[late("O1", 9999), idle("O2"), a_sample("O3")],
+        hosts=[a_host("h1"), a_host("h2")],
+        running=instances({"h1": "O1 O1 O1", "h2": "O2 O2 O3"}),
+    )
+    assert actions(seen) == ()
+
+
+def test_it_replaces_what_was_lost() -> None:
+    seen = an_observation(
+        operators=[a_sample("O1"), a_sample("O2")],
+        hosts=[a_host("h1")],
+        running=[*instances({"h1": "O1 O2 O3"}), an_instance("i9", "O1", stopping=True)],
+    )
+    assert actions(seen) == (
+        LeaseHost("small", "new-1"),
+        StartInstance("O1", "new-1"),
+        StartInstance("O1", "new-1"),
+    )
+
+
+def test_it_prolongs_leases_and_keeps_empty_hosts() -> None:
+    hosts = [a_host("h1", paid_until_s=3660.0), a_host("h2", paid_until_s=3661.0)]
+    assert actions(an_observation(hosts=hosts)) == (ProlongLease("h1"),)
+
+
+def test_options_that_make_no_sense_are_named() -> None:
+    assert list(Fixed(setting=SETTING).problems()) == []
+    assert len(list(Fixed(setting=SETTING, interval_s=-1.0, instances_each=-1).problems())) == 2
