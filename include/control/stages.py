@@ -203,6 +203,7 @@ def _once_per_run(run: Run, session: Session) -> dict[str, Mapping[str, Any]]:
                 name: [getattr(op, name) for op in operators]
                 for name in ("label", "slo_ms", "cpu_cores", "memory_mb")
             },
+            "instances_per_level": [run.instances_per_level[op.name] for op in operators],
         },
         "price": {
             "price_book": [book.name for book in books],

@@ -47,6 +47,15 @@ class Run:
     instances_at_peak: Mapping[str, int]
 
     @property
+    def instances_per_level(self) -> dict[str, float]:
+        """Instances of each operator that one level unit keeps busy all the time."""
+        service_ms = self.calibration["service_ms"]
+        return {
+            name: per_s * service_ms[name] / 1000
+            for name, per_s in items_per_level_s(self.topology).items()
+        }
+
+    @property
     def spec_hash(self) -> str:
         """The same for the same measurements: it covers every file the spec refers to."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
@@ -121,23 +130,24 @@ def _levels(spec: RunSpec, topology: Topology) -> Levels:
     options = dict(spec.pattern_options)
     types = option_types(factory)
     if "items_per_level_s" in types:
-        options.setdefault("items_per_level_s", items_per_level_s(topology))
+        per_source = (source.items_per_level for source in topology.sources)
+        options.setdefault("items_per_level_s", sum(per_source) / topology.emission_period_s)
     values, _ = checked_options("", types, options)
     return factory(**values).unfold(spec.duration_s, spec.seed)
 
 
-def items_per_level_s(topology: Topology) -> float:
-    """Items that all sources publish per second at level 1."""
-    per_period = sum(source.items_per_level for source in topology.sources)
-    return per_period / topology.emission_period_s
+def items_per_level_s(topology: Topology) -> dict[str, float]:
+    """Items that reach each operator per second and level unit."""
+    period_s = topology.emission_period_s
+    return {name: items / period_s for name, items in topology.items_per_level().items()}
 
 
 def _instances_at_peak(
     topology: Topology, levels: Levels, service_ms: Mapping[str, float]
 ) -> dict[str, int]:
     """Instances that are PEAK_UTILISATION busy when the level is highest."""
-    per_s = levels.peak() / topology.emission_period_s
+    peak = levels.peak() / 1000 / PEAK_UTILISATION
     return {
-        name: max(1, math.ceil(items * per_s * service_ms[name] / 1000 / PEAK_UTILISATION))
-        for name, items in topology.items_per_level().items()
+        name: max(1, math.ceil(peak * per_s * service_ms[name]))
+        for name, per_s in items_per_level_s(topology).items()
     }

@@ -29,13 +29,18 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class OperatorRow:
-    """One row per operator of the run's topology."""
+    """One row per operator of the run's topology.
+
+    ``instances_per_level`` instances are busy all the time per level unit: the demand that
+    elasticity metrics compare the supply with.
+    """
 
     operator: str
     label: str
     slo_ms: float
     cpu_cores: float
     memory_mb: float
+    instances_per_level: float
 
 
 @dataclass(frozen=True, slots=True)

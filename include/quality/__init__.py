@@ -1,0 +1,1 @@
+"""What must be true of the staged tables before anything is published."""

@@ -1,0 +1,150 @@
+"""The gate between staged tables and publication: Great Expectations on every table."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from include.model.errors import GateFailed
+from include.quality.verdict import Check, Verdict, staged_digests, write_verdict
+from include.tables.catalogue import schema_of
+from include.tables.files import new_folder, swap_in
+from include.tables.staged import read_staged, staged_path
+
+if TYPE_CHECKING:
+    from great_expectations.data_context.data_context.abstract_data_context import (
+        AbstractDataContext,
+    )
+
+_ROWS_KEPT = 100
+
+
+def check_tables(folder: Path, experiment: str) -> dict[str, Any]:
+    """Hold every staged table and the counts of the inputs against its suite.
+
+    Writes Data Docs and verdict.json to ``folder/data_docs`` and returns the verdict (see
+    include/quality/verdict.py). Raises GateFailed, naming table, column, expectation and
+    offending rows, when anything fails; the evidence stays, nothing is published. Raises
+    StoreError when a table was not built.
+    """
+    runs = [row["run"] for row in read_staged(folder, "runs")]
+    docs = folder / "data_docs"
+    with new_folder(docs) as draft:
+        verdict = Verdict(
+            experiment=experiment,
+            staged=staged_digests(folder),
+            checks=tuple(_checked(folder, runs, draft)),
+        )
+        write_verdict(draft / "verdict.json", verdict)
+        swap_in(draft, docs)
+    if verdict.failed:
+        listed = "\n".join(str(check) for check in verdict.failed)
+        noun = "check" if len(verdict.failed) == 1 else "checks"
+        raise GateFailed(
+            f"{experiment}: {len(verdict.failed)} {noun} failed, nothing was published.\n{listed}\n"
+            f"The staged tables are in {folder / 'staged'}, the Data Docs in {docs / 'index.html'}."
+        )
+    return verdict.to_json()
+
+
+def _checked(folder: Path, runs: Sequence[str], docs: Path) -> Iterator[Check]:
+    """Every check of every table, in the order of the suites; the Data Docs come last."""
+    from include.quality.suites import SUITES
+
+    for table in SUITES:
+        read_staged(folder, table)  # a missing or torn file is named before anything is checked
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Great Expectations calls deprecated parts of itself
+        context = _context(docs)
+        source = context.data_sources.add_pandas_filesystem(
+            "staged", base_directory=(folder / "staged").absolute()
+        )
+        for table, expectations in SUITES.items():
+            batch = source.add_parquet_asset(table).add_batch_definition_path(
+                table, path=staged_path(folder, table).name
+            )
+            for result in _validated(context, table, batch, expectations(runs)):
+                yield _check(table, result)
+        context.build_data_docs(site_names=["tidebench"])
+
+
+def _validated(
+    context: AbstractDataContext, table: str, batch: Any, expectations: list[Any]
+) -> Iterator[dict[str, Any]]:
+    import great_expectations as gx
+
+    suite = context.suites.add(gx.ExpectationSuite(name=table, expectations=expectations))
+    validation = context.validation_definitions.add(
+        gx.ValidationDefinition(name=table, data=batch, suite=suite)
+    )
+    checkpoint = context.checkpoints.add(
+        gx.Checkpoint(
+            name=table,
+            validation_definitions=[validation],
+            result_format={
+                "result_format": "COMPLETE",
+                "unexpected_index_column_names": list(schema_of(table).key),
+            },
+        )
+    )
+    for outcome in checkpoint.run().run_results.values():
+        yield from (result.to_json_dict() for result in outcome.results)
+
+
+def _context(docs: Path) -> AbstractDataContext:
+    """A context in memory whose only trace on disk are the Data Docs."""
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    import great_expectations as gx
+    from great_expectations.data_context.types.base import ProgressBarsConfig
+
+    logging.getLogger("great_expectations").setLevel(logging.ERROR)
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    site: Any = {
+        "class_name": "SiteBuilder",
+        "show_how_to_buttons": False,
+        "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
+        "store_backend": {
+            "class_name": "TupleFilesystemStoreBackend",
+            "base_directory": str(docs.absolute()),
+        },
+    }
+    context.add_data_docs_site("tidebench", site)
+    return context
+
+
+def _check(table: str, result: dict[str, Any]) -> Check:
+    config, passed = result["expectation_config"], bool(result["success"])
+    given = config["kwargs"]
+    columns = [given[key] for key in ("column", "column_A", "column_B") if key in given]
+    return Check(
+        table=table,
+        columns=tuple(columns or given.get("column_list", ())),
+        expectation=config["type"],
+        sentence=str(config.get("notes") or config["type"]),
+        passed=passed,
+        rows=() if passed else tuple(_offending(result)[:_ROWS_KEPT]),
+    )
+
+
+def _offending(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows by key and value; where no row is to blame, what is missing or was seen instead."""
+    outcome = result["result"]
+    rows = list(outcome.get("unexpected_index_list") or ())
+    rows += [{"missing": value} for value in outcome.get("partial_missing_list") or ()]
+    if rows:
+        return rows
+    seen = outcome.get("observed_value")
+    return [{"observed": seen} if seen is not None else {"error": _broken(result)}]
+
+
+def _broken(result: dict[str, Any]) -> str:
+    """Why an expectation could not be evaluated: the first message among its metrics."""
+    for reason in (result.get("exception_info") or {}).values():
+        if isinstance(reason, dict) and reason.get("exception_message"):
+            return str(reason["exception_message"]).strip()
+    return "it could not be evaluated"

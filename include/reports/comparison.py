@@ -1,0 +1,74 @@
+"""Measured compliance and cost beside what PeerJ CS 141 printed for the same case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from include.reproduction.published import Figure, pays_by_own_btu, published_figure
+
+_COMPLIANCE = ("real_time_compliance", "near_real_time_compliance", "relaxed_compliance")
+_COST = (
+    "resource_cost",
+    "real_time_total_cost",
+    "near_real_time_total_cost",
+    "relaxed_total_cost",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One measured number and the printed one, if there is one. ``unit`` is percent or cost."""
+
+    run: str
+    label: str
+    unit: str
+    measured: float
+    published: float | None
+    where: str
+
+    @property
+    def difference(self) -> float | None:
+        """Measured minus published; None where nothing was published."""
+        return None if self.published is None else self.measured - self.published
+
+
+def compare_compliance(compliance: Sequence[dict[str, Any]]) -> Iterator[Comparison]:
+    """Overall compliance of every run, in percent of sampled items."""
+    for row in compliance:
+        if row["scope"] != "overall":
+            continue
+        for metric in _COMPLIANCE:
+            found = published_figure(row["controller"], row["pattern"], row["btu_min"], metric)
+            label = _label(metric.removesuffix("_compliance"))
+            yield _compared(row["run"], label, "percent", row[f"{metric}_percent"], found)
+
+
+def compare_cost(cost: Sequence[dict[str, Any]]) -> Iterator[Comparison]:
+    """Cost of every run under every price book.
+
+    The paper priced a BTU-based run at its own BTU, so under another price book there is
+    nothing to compare it with.
+    """
+    for row in cost:
+        book_min = row["price_book_btu_min"]
+        comparable = not pays_by_own_btu(row["controller"]) or book_min == row["btu_min"]
+        for metric in _COST:
+            found = (
+                published_figure(row["controller"], row["pattern"], book_min, metric)
+                if comparable
+                else None
+            )
+            label = f"{_label(metric.removesuffix('_cost'))}, BTU {book_min:g} min"
+            yield _compared(row["run"], label, "cost", row[metric], found)
+
+
+def _compared(run: str, label: str, unit: str, measured: float, found: Figure | None) -> Comparison:
+    published = found.mean if found else None
+    return Comparison(run, label, unit, measured, published, found.table if found else "")
+
+
+def _label(metric: str) -> str:
+    words = metric.replace("near_real_time", "near real-time").replace("real_time", "real-time")
+    return words.replace("_", " ").capitalize()

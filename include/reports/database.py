@@ -1,0 +1,131 @@
+"""The results database: published tables of every experiment, in SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from include.model.errors import PublishError
+from include.tables.catalogue import SQL_ROOT, schema_of
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+    from sqlalchemy.engine import URL
+
+_WAIT_S = 10
+_TYPES = {
+    "string": "TEXT",
+    "double": "DOUBLE PRECISION",
+    "bigint": "BIGINT",
+    "boolean": "BOOLEAN",
+}
+_SQL = Environment(
+    loader=FileSystemLoader(SQL_ROOT / "publish"),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+@contextmanager
+def sent_rows(
+    database_url: str,
+    experiment: str,
+    tables: Mapping[str, Sequence[Mapping[str, Any]]],
+    edition: str,
+) -> Iterator[None]:
+    """Send the rows in one transaction that is committed when the block ends without error.
+
+    ``edition`` names this publication; rows of the same runs from another one are removed.
+    Raises PublishError, without any password, when the database is down, locked or unknown;
+    nothing in it has changed then. Errors of the block pass through and roll back.
+    """
+    from sqlalchemy.exc import SQLAlchemyError
+
+    engine = _engine(database_url)
+    try:
+        connection = engine.connect()
+        try:
+            _send(connection, experiment, tables, edition)
+        except SQLAlchemyError:
+            connection.close()
+            raise
+    except SQLAlchemyError as error:
+        engine.dispose()
+        raise _cannot(engine.url, error) from None
+    try:
+        yield
+        connection.commit()
+    except SQLAlchemyError as error:
+        raise _cannot(engine.url, error) from None
+    finally:
+        connection.close()
+        engine.dispose()
+
+
+def _engine(database_url: str) -> Engine:
+    from sqlalchemy import create_engine
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+    from sqlalchemy.pool import NullPool
+
+    try:
+        url = make_url(database_url)
+        return create_engine(url, connect_args=_patience(url), poolclass=NullPool)
+    except (ArgumentError, NoSuchModuleError, ImportError, ValueError) as error:
+        raise PublishError(
+            "the URL of the results database is not one that can be used "
+            f"({type(error).__name__}). Give sqlite:///FILE or "
+            "postgresql+psycopg://USER:PASSWORD@HOST/DATABASE."
+        ) from None
+
+
+def _patience(url: URL) -> dict[str, Any]:
+    """How long to wait for a lock or a server: seconds, not for ever."""
+    if url.get_backend_name() == "sqlite":
+        return {"timeout": _WAIT_S}
+    return {"connect_timeout": _WAIT_S, "options": f"-c lock_timeout={_WAIT_S}s"}
+
+
+def _send(
+    connection: Connection,
+    experiment: str,
+    tables: Mapping[str, Sequence[Mapping[str, Any]]],
+    edition: str,
+) -> None:
+    runs = sorted({row["run"] for rows in tables.values() for row in rows})
+    mark = {"experiment": experiment, "edition": edition}
+    for table, rows in tables.items():
+        _execute(connection, "create", table)
+        if rows:
+            _execute(connection, "upsert", table, [{**row, **mark} for row in rows])
+        _execute(connection, "forget", table, [{"run": run, **mark} for run in runs])
+
+
+def _execute(
+    connection: Connection, statement: str, table: str, rows: list[dict[str, Any]] | None = None
+) -> None:
+    from sqlalchemy import text
+
+    shape = {"table": schema_of(table), "types": _TYPES}
+    connection.execute(text(_SQL.get_template(f"{statement}.sql.j2").render(shape)), rows)
+
+
+def _cannot(url: URL, error: Exception) -> PublishError:
+    reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+    if url.password:
+        reason = reason.replace(str(url.password), "***")
+    if url.get_backend_name() == "sqlite":
+        todo = (
+            f"Check that the folder of {url.database} exists and can be written and that no other "
+            "program holds the file, then publish again."
+        )
+    else:
+        todo = "Check that the server runs and that user and database are right, then try again."
+    return PublishError(
+        f"the results database {url.render_as_string(hide_password=True)} cannot be written: "
+        f"{reason}. {todo}"
+    )

@@ -1,0 +1,96 @@
+"""One table as CSV, Markdown and LaTeX, rounded for readers as its schema says."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from include.tables.catalogue import Column, TableSchema
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def shown(value: Any, column: Column) -> str:
+    """One cell as text: rounded, booleans as yes or no, a missing value empty."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        if column.decimals is None:
+            return repr(value)
+        text = f"{value:.{column.decimals}f}"
+        return text.removeprefix("-") if float(text) == 0 else text
+    return str(value)
+
+
+def as_csv(rows: Rows, schema: TableSchema) -> str:
+    """Comma-separated values with a header."""
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(schema.column_names)
+    writer.writerows(_cells(rows, schema))
+    return sink.getvalue()
+
+
+def as_markdown(rows: Rows, schema: TableSchema) -> str:
+    """What the table is, the rows, and what each column means."""
+    lines = [f"# {schema.name}", "", schema.description, ""]
+    lines.append(_bars(schema.column_names))
+    lines.append(_bars("---:" if _is_number(c) else "---" for c in schema.columns))
+    lines += [_bars(map(_markdown_text, cells)) for cells in _cells(rows, schema)]
+    lines += ["", _bars(("column", "unit", "description")), _bars(("---",) * 3)]
+    lines += [_bars((c.name, c.unit, _markdown_text(c.description))) for c in schema.columns]
+    return "\n".join(lines) + "\n"
+
+
+def as_latex(rows: Rows, schema: TableSchema) -> str:
+    """A booktabs table, ready for ``\\input``."""
+    align = "".join("r" if _is_number(column) else "l" for column in schema.columns)
+    lines = [
+        f"% {schema.name}: needs \\usepackage{{booktabs}}",
+        f"\\begin{{tabular}}{{{align}}}",
+        "\\toprule",
+        _latex_row(schema.column_names),
+        "\\midrule",
+        *(_latex_row(cells) for cells in _cells(rows, schema)),
+        "\\bottomrule",
+        "\\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+WRITERS: Mapping[str, Callable[[Rows, TableSchema], str]] = {
+    "csv": as_csv,
+    "md": as_markdown,
+    "tex": as_latex,
+}
+"""Text formats by file suffix. To add one: write the function and the line."""
+
+
+def _cells(rows: Rows, schema: TableSchema) -> list[list[str]]:
+    return [[shown(row[column.name], column) for column in schema.columns] for row in rows]
+
+
+def _is_number(column: Column) -> bool:
+    return column.type in ("double", "bigint")
+
+
+def _bars(cells: Any) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _markdown_text(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+_LATEX = str.maketrans(
+    {c: f"\\{c}" for c in "&%$#_{}"}
+    | {"~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "\\": "\\textbackslash{}"}
+)
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(cell.translate(_LATEX) for cell in cells) + " \\\\"

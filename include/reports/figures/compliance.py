@@ -1,0 +1,66 @@
+"""Which share of the items of each operator met which compliance level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from include.reports.figures import style
+
+_LABELS = ("real-time (1 x)", "near real-time (2 x)", "relaxed (5 x)", "later")
+
+
+def draw(run: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """One stacked bar per scope from the rows of `compliance` of one run, top to bottom."""
+    figure, (axis,) = style.panels([0.27 * len(rows) + 0.85])
+    names = [_label(row["scope"]) for row in rows]
+    left = [0.0] * len(rows)
+    for label, colour, shares in zip(_LABELS, style.LEVELS, _shares(rows), strict=True):
+        axis.barh(names, shares, left=left, color=colour, label=label, height=0.68)
+        left = [a + b for a, b in zip(left, shares, strict=True)]
+    for position, row in enumerate(rows):
+        share = row["real_time_compliance_percent"]
+        axis.text(
+            1.2 if share > 8 else share + 1.2,
+            position,
+            f"{share:.0f} %",
+            va="center",
+            fontsize=8.5,
+            color="#ffffff" if share > 8 else None,
+        )
+    axis.invert_yaxis()
+    axis.set_xlim(0, 100)
+    axis.set_xlabel("percent of sampled items", fontsize=9.5)
+    axis.tick_params(labelsize=9)
+    axis.grid(visible=False, axis="y")
+    axis.tick_params(axis="y", length=0)
+    figure.legend(
+        loc="outside upper left",
+        ncols=4,
+        frameon=False,
+        fontsize=9,
+        handlelength=1,
+        columnspacing=1.4,
+    )
+    return style.as_svg(figure, f"compliance {run}", f"SLA compliance per operator of run {run}")
+
+
+def _shares(rows: Sequence[Mapping[str, Any]]) -> list[list[float]]:
+    """Items per level without those of the stricter level; the rest is later."""
+    limits = [
+        [row[f"{level}_compliance_percent"] for row in rows]
+        for level in ("real_time", "near_real_time", "relaxed")
+    ]
+    steps = [[0.0] * len(rows), *limits, [100.0] * len(rows)]
+    return [
+        [wide - strict for strict, wide in zip(below, above, strict=True)]
+        for below, above in pairwise(steps)
+    ]
+
+
+def _label(scope: str) -> str:
+    """without_o2_o6 as people write it; other scopes are names already."""
+    if not scope.startswith("without_"):
+        return scope
+    return "without " + ", ".join(scope.removeprefix("without_").upper().split("_"))

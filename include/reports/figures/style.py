@@ -1,0 +1,107 @@
+"""How every figure looks, and how it becomes an inline SVG that is the same byte for byte.
+
+Text and lines take the colours of the page through CSS, so that one figure is readable on a
+light and on a dark background; the series colours are of middle lightness for both.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LOAD, HOSTS, INSTANCES, WAITING = "#8a97a6", "#d97a1f", "#2f7fc1", "#9a63b5"
+UP, DOWN, MOVED, KEPT = "#2f7fc1", "#d97a1f", "#9a63b5", "#8a97a6"
+LEVELS = ("#157f78", "#4fb0a5", "#a9d5cd", "#d9604a")
+
+_TEXT, _LINE = "#101112", "#d0d1d2"
+_CSS = {_TEXT: "currentColor", _LINE: "var(--line)"}
+_SETTINGS: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.size": 9.5,
+    "text.color": _TEXT,
+    "axes.labelcolor": _TEXT,
+    "axes.edgecolor": _LINE,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": _LINE,
+    "grid.linewidth": 0.6,
+    "xtick.color": _LINE,
+    "xtick.labelcolor": _TEXT,
+    "ytick.color": _LINE,
+    "ytick.labelcolor": _TEXT,
+    "svg.fonttype": "none",
+}
+
+
+def panels(heights: Sequence[float], width_in: float = 7.6) -> tuple[Figure, list[Axes]]:
+    """A figure of panels above each other that share the x axis; heights in inches."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(_SETTINGS):
+        figure = Figure(figsize=(width_in, sum(heights)), layout="constrained")
+        axes = figure.subplots(
+            len(heights), 1, sharex=True, squeeze=False, height_ratios=list(heights)
+        )
+        return figure, list(axes[:, 0])
+
+
+def minutes(axis: Axes, length_min: float) -> None:
+    """Label the x axis in minutes of the run, at round numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_xlim(0, length_min)
+    axis.xaxis.set_major_locator(MaxNLocator(nbins=12, steps=[1, 2, 3, 5, 6, 10], integer=True))
+    axis.set_xlabel("minutes", fontsize=9.5)
+    axis.tick_params(labelsize=9)
+
+
+def titled(axis: Axes, text: str) -> None:
+    """What a panel shows, above its left end."""
+    axis.set_title(text, loc="left", fontsize=9.5, fontweight="bold", pad=5)
+
+
+def whole(axis: Axes, bins: int = 4) -> None:
+    """Whole numbers on the y axis: there is no half host."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.yaxis.set_major_locator(MaxNLocator(nbins=bins, integer=True))
+    axis.tick_params(labelsize=9)
+
+
+def as_svg(figure: Figure, name: str, description: str) -> str:
+    """The figure as an ``<svg>`` element; ``name``, unique on the page, starts all its ids."""
+    from matplotlib import rc_context
+
+    sink = io.StringIO()
+    with rc_context({**_SETTINGS, "svg.hashsalt": f"tidebench-{name}"}):
+        figure.savefig(sink, format="svg", transparent=True, metadata={"Date": None})
+    svg = sink.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    prefix = re.sub(r"[^a-zA-Z0-9]+", "-", name)
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", svg)
+    for placeholder, colour in _CSS.items():
+        svg = svg.replace(placeholder, colour)
+    svg = re.sub(r'^<svg [^>]*?(viewBox="[^"]*")[^>]*>', _opening(prefix), svg, count=1)
+    return svg.replace("@description@", _escaped(description), 1)
+
+
+def _opening(prefix: str) -> str:
+    return (
+        rf'<svg \1 role="img" aria-labelledby="{prefix}-title" '
+        'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
+        rf'<title id="{prefix}-title">@description@</title>'
+    )
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

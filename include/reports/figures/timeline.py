@@ -1,0 +1,36 @@
+"""Load, hosts, instances and waiting items over a run, as in Figs. 8-11 of PeerJ CS 141."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from include.reports.figures import style
+
+_PANELS = (
+    ("level_machines", "Load: machines that publish", style.LOAD, 1.05),
+    ("hosts", "Hosts leased", style.HOSTS, 1.05),
+    ("instances", "Operator instances", style.INSTANCES, 1.35),
+    ("waiting_items", "Items waiting in all queues", style.WAITING, 1.35),
+)
+
+
+def draw(run: str, rows: Sequence[Mapping[str, Any]], length_min: float) -> str:
+    """One panel per quantity from the rows of `timeline` of one run, in time order."""
+    figure, axes = style.panels([height for *_, height in _PANELS])
+    for axis, (column, title, colour, _) in zip(axes, _PANELS, strict=True):
+        seen = [row for row in rows if row[column] is not None]
+        at_min = [row["time_s"] / 60 for row in seen]
+        values = [row[column] for row in seen]
+        axis.fill_between(at_min, values, step="post", color=colour, alpha=0.22, linewidth=0)
+        axis.plot(at_min, values, drawstyle="steps-post", color=colour, linewidth=1.5)
+        style.titled(axis, title)
+        axis.set_ylim(0, max(1, *values) * 1.08 if values else 1)
+        style.whole(axis)
+        axis.grid(visible=False, axis="x")
+    style.minutes(axes[-1], length_min)
+    return style.as_svg(
+        figure,
+        f"timeline {run}",
+        f"Load, hosts, operator instances and waiting items over the minutes of run {run}",
+    )

@@ -1,0 +1,127 @@
+"""report.html: one file with everything in it, so that it can be mailed, printed and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from include.reports.comparison import Comparison, compare_compliance, compare_cost
+from include.reports.documents import shown
+from include.reports.figures import compliance, scaling, timeline
+from include.tables.catalogue import schema_of
+from include.tables.staged import Row
+
+OPEN_FIGURES = 3
+"""Runs whose figures are open when the page is; those of the others unfold."""
+
+_SPEC_COLUMNS = (
+    "controller",
+    "pattern",
+    "btu_min",
+    "seed",
+    "duration_min",
+    "topology",
+    "testbed",
+    "flavor",
+    "vcpus",
+    "memory_mb",
+    "sample_every_items",
+)
+
+_PAGE = Environment(
+    loader=FileSystemLoader(Path(__file__).parent),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def render_page(
+    tables: Mapping[str, Sequence[Row]], verdict: Mapping[str, Any], origin: Mapping[str, Any]
+) -> str:
+    """The page as HTML text; equal arguments give equal text.
+
+    ``tables`` are the published tables by name, ``verdict`` is verdict.json, ``origin`` says
+    experiment, edition, git_commit and versions.
+    """
+    return _PAGE.get_template("page.html.j2").render(
+        origin=origin,
+        runs=tables["runs"],
+        sentence=_sentence(tables["runs"]),
+        compliance=_matrix(compare_compliance(tables["compliance"])),
+        cost=_matrix(compare_cost(tables["cost"])),
+        totals={row["run"]: row for row in tables["scaling_total"]},
+        utilisation={row["run"]: row for row in tables["utilisation"]},
+        adapt=_by_run(tables["time_to_adapt"]),
+        prices=_by_run(tables["cost"]),
+        figures={run["run"]: _figures(run, tables) for run in tables["runs"]},
+        verdict=verdict,
+        checks=_by_table(verdict),
+        schema_of=schema_of,
+        shown=shown,
+        spec_columns=_SPEC_COLUMNS,
+        open_figures=OPEN_FIGURES,
+    )
+
+
+def _sentence(runs: Sequence[Row]) -> str:
+    """What was run, in one sentence."""
+    controllers = _listed(row["controller"] for row in runs)
+    patterns = _listed(row["pattern"] for row in runs)
+    lengths = _listed(f"{row['duration_min']:g}" for row in runs)
+    btus = _listed(f"{row['btu_min']:g}" for row in runs)
+    testbeds = _listed(row["testbed"] for row in runs)
+    topologies = _listed(row["topology"] for row in runs)
+    count = "One run" if len(runs) == 1 else f"{len(runs)} runs"
+    return (
+        f"{count} of {lengths} minutes: controller {controllers} provisioned the {topologies} "
+        f"topology under arrival pattern {patterns}, with hosts billed per {btus} minutes, "
+        f"on the {testbeds} testbed."
+    )
+
+
+def _listed(values: Any) -> str:
+    unique = list(dict.fromkeys(values))
+    return " and ".join(filter(None, [", ".join(unique[:-1]), unique[-1]]))
+
+
+def _matrix(compared: Any) -> dict[str, list[Comparison]]:
+    return _by(list(compared), lambda one: one.run)
+
+
+def _by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    return _by(rows, lambda row: row["run"])
+
+
+def _by_table(verdict: Mapping[str, Any]) -> dict[str, list[Row]]:
+    return {table: list(own) for table, own in groupby(verdict["checks"], lambda c: c["table"])}
+
+
+def _by(rows: Sequence[Any], key: Any) -> dict[str, list[Any]]:
+    return {name: list(own) for name, own in groupby(sorted(rows, key=key), key)}
+
+
+def _figures(run: Row, tables: Mapping[str, Sequence[Row]]) -> dict[str, Markup]:
+    """The figures of one run. They are made by matplotlib, which escapes its text."""
+
+    def own(table: str) -> list[Row]:
+        return [row for row in tables[table] if row["run"] == run["run"]]
+
+    name, length_min = run["run"], run["duration_min"]
+    scopes = sorted(own("compliance"), key=lambda row: (_rank(row["scope"]), row["scope"]))
+    return {
+        "timeline": Markup(timeline.draw(name, own("timeline"), length_min)),
+        "compliance": Markup(compliance.draw(name, scopes)),
+        "scaling": Markup(scaling.draw(name, own("scaling"), length_min)),
+    }
+
+
+def _rank(scope: str) -> int:
+    """Totals first, operators after them."""
+    return 0 if scope == "overall" else 1 if scope.startswith("without_") else 2

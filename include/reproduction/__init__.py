@@ -1,0 +1,1 @@
+"""Published results, to hold measured ones against."""

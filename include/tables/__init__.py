@@ -1,0 +1,1 @@
+"""Measured Parquet in, one small staged file per published table out, through Spark SQL."""

@@ -1,0 +1,60 @@
+"""Measured Parquet to staged tables: one Spark application, every measured row read once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from include.model.errors import StoreError
+from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, schema_of
+from include.tables.measured import check_files, complete_runs, register
+from include.tables.queries import SHARED, STEPS, run_query
+from include.tables.session import require_java, spark_session
+from include.tables.staged import staged_path, write_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+
+def build_tables(
+    folder: Path, experiment: str, runs: Sequence[str] = (), *, master: str | None = "local[*]"
+) -> dict[str, int]:
+    """Write ``folder/staged/<table>.parquet`` for every published table and the input checks.
+
+    ``folder`` is the folder of the experiment; ``runs`` are run ids, none meaning every
+    complete run; ``master`` is a Spark master, None the one that spark-submit has chosen.
+    Returns the rows of each table. All queries succeed before the first file is replaced.
+    Raises StoreError when there is nothing to read or a file is torn, SetupError without
+    Java 17.
+    """
+    require_java()
+    chosen = complete_runs(folder, runs)
+    paths = check_files(folder, experiment, chosen)
+    with spark_session(master) as spark:
+        register(spark, folder, paths)
+        results = _queried(spark)
+    return {
+        table: write_table(staged_path(folder, table), rows, schema_of(table))
+        for table, rows in results.items()
+    }
+
+
+def _queried(spark: SparkSession) -> dict[str, pa.Table]:
+    from pyspark.errors import PySparkException
+
+    cached, results = [], {}
+    for step in STEPS:
+        frame = run_query(spark, step)
+        if step in SHARED:
+            cached.append(frame.cache())
+        else:
+            try:
+                results[step] = frame.toArrow()
+            except PySparkException as error:
+                raise StoreError(f"table {step} could not be built: {error}") from error
+        frame.createOrReplaceTempView(step)
+    for frame in cached:
+        frame.unpersist()
+    return {table: results[table] for table in (*PUBLISHED, INPUT_CHECKS)}

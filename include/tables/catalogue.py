@@ -1,0 +1,81 @@
+"""What is published: the tables in reading order, and their columns from schema.yaml.
+
+A table is a folder ``sql/tables/<table>/`` with the query and the schema. The schema is the
+truth about the columns: staged files are cast to it, documents and the results database are
+made from it, and a test compares it with what the query returns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+SQL_ROOT = Path(__file__).parents[2] / "sql"
+
+PUBLISHED: tuple[str, ...] = (
+    "runs",
+    "compliance",
+    "cost",
+    "time_to_adapt",
+    "scaling",
+    "scaling_total",
+    "timeline",
+    "utilisation",
+    "decisions",
+)
+"""Published tables. To add one: write its folder in sql/tables, its suite in
+include/quality, and the line here."""
+
+INPUT_CHECKS = "input_checks"
+"""Staged beside them for the gate, and never published: one row per run and check."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column. ``decimals`` rounds documents for readers; Parquet keeps every digit."""
+
+    name: str
+    type: str
+    unit: str
+    description: str
+    decimals: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSchema:
+    """Columns of one table; ``key`` names the columns that identify a row."""
+
+    name: str
+    description: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names in the order of the file."""
+        return tuple(column.name for column in self.columns)
+
+
+@cache
+def schema_of(table: str) -> TableSchema:
+    """The schema of one table. A column given as a name alone is in sql/tables/columns.yaml."""
+    content = _yaml(SQL_ROOT / "tables" / table / "schema.yaml")
+    shared = _yaml(SQL_ROOT / "tables" / "columns.yaml")
+    columns = tuple(
+        Column(name=entry, **shared[entry]) if isinstance(entry, str) else Column(**entry)
+        for entry in content["columns"]
+    )
+    return TableSchema(
+        name=table,
+        description=" ".join(content["description"].split()),
+        key=tuple(content["key"]),
+        columns=columns,
+    )
+
+
+def _yaml(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -1,0 +1,104 @@
+"""The measured tables of some runs, as views that SQL can name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, get_type_hints
+
+from include.measurements.rows import TABLES
+from include.model.errors import StoreError, unknown_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SPARK_TYPE = {float: "double", int: "bigint", str: "string", bool: "boolean"}
+
+
+def complete_runs(folder: Path, runs: Sequence[str] = ()) -> tuple[str, ...]:
+    """The named runs, or every complete one when none is named, sorted.
+
+    A run is complete when its manifest is there. Raises StoreError, saying what to do, when
+    there is none or when a named one is unknown or not complete.
+    """
+    found = sorted(path.parent.name for path in folder.glob("runs/*/manifest.json"))
+    if not found:
+        raise StoreError(
+            f"{folder} holds no complete run. Run the experiment to its end first, "
+            "or give the folder of an experiment that was."
+        )
+    for run in runs:
+        if run in found:
+            continue
+        if (folder / "runs" / run).is_dir():
+            raise StoreError(
+                f"run {run!r} in {folder} has no manifest.json: it was stopped before its end. "
+                "Start it again, which goes on from its last window, or leave it out."
+            )
+        raise StoreError(unknown_name("run", run, found))
+    return tuple(sorted(set(runs))) or tuple(found)
+
+
+def spark_columns(table: str) -> str:
+    """The columns of a measured table as Spark DDL, partition columns included."""
+    hints = get_type_hints(TABLES[table])
+    columns = [f"{f.name} {_SPARK_TYPE[hints[f.name]]}" for f in fields(TABLES[table])]
+    return ", ".join([*columns, "experiment string", "run string"])
+
+
+def check_files(folder: Path, experiment: str, runs: Sequence[str]) -> dict[str, list[str]]:
+    """Folders to read per measured table.
+
+    Reads every footer, so that a torn file or one of another version is named here and not
+    in the middle of a query. Raises StoreError.
+    """
+    return {
+        table: [
+            str(part)
+            for run in runs
+            if _are_readable(part := _part(folder, table, experiment, run), table)
+        ]
+        for table in TABLES
+    }
+
+
+def register(spark: SparkSession, folder: Path, paths: dict[str, list[str]]) -> None:
+    """Name each measured table as a view; one without files is an empty view."""
+    for table, parts in paths.items():
+        columns = spark_columns(table)
+        frame = (
+            spark.read.schema(columns)
+            .option("basePath", str(folder / "measurements" / table))
+            .parquet(*parts)
+            if parts
+            else spark.createDataFrame([], columns)
+        )
+        frame.createOrReplaceTempView(table)
+
+
+def _part(folder: Path, table: str, experiment: str, run: str) -> Path:
+    return folder / "measurements" / table / f"experiment={experiment}" / f"run={run}"
+
+
+def _are_readable(part: Path, table: str) -> bool:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    files = sorted(part.glob("*.parquet"))
+    expected = [field.name for field in fields(TABLES[table])]
+    for file in files:
+        try:
+            names = pq.read_schema(file).names
+        except (OSError, pa.ArrowException) as error:
+            raise StoreError(
+                f"{file} cannot be read ({error}). Delete the run's folders and run it again."
+            ) from error
+        if names != expected:
+            raise StoreError(
+                f"{file} has the columns {', '.join(names)}; this version writes "
+                f"{', '.join(expected)}. Run it again, or report with the version that wrote it."
+            )
+    if not files and table in ("run", "operator", "price"):
+        raise StoreError(f"{part} holds no file, though the run is complete. Run it again.")
+    return bool(files)

@@ -1,0 +1,54 @@
+"""The SQL of a table: Jinja gives it its shape, Spark parameters give it its values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, SQL_ROOT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LEVELS: tuple[str, ...] = ("real_time", "near_real_time", "relaxed")
+"""Compliance levels of PeerJ CS 141, "Metrics", the strictest first."""
+
+SHARED: tuple[str, ...] = ("sampled",)
+"""Intermediate results that several tables read, each computed once."""
+
+STEPS: tuple[str, ...] = (*SHARED, *PUBLISHED, INPUT_CHECKS)
+"""Every query of a report, in the order in which it may read others."""
+
+VALUES: Mapping[str, Any] = MappingProxyType(
+    {
+        "real_time_factor": 1.0,
+        "near_real_time_factor": 2.0,
+        "relaxed_factor": 5.0,
+        "excluded_operators": ["O2", "O6"],
+        "monitoring_period_s": 15.0,
+    }
+)
+"""Limits of the compliance levels as multiples of o_slo, the operators that the second
+compliance total leaves out, and the monitoring period (PeerJ CS 141, "Metrics")."""
+
+_SHAPE = Environment(
+    loader=FileSystemLoader(SQL_ROOT),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def query_of(table: str) -> str:
+    """The text of one query, with ``:name`` where a value goes."""
+    return _SHAPE.get_template(f"tables/{table}/query.sql.j2").render(levels=LEVELS)
+
+
+def run_query(
+    spark: SparkSession, table: str, values: Mapping[str, Any] = MappingProxyType({})
+) -> DataFrame:
+    """The rows of one table, from the views that its query names."""
+    return spark.sql(query_of(table), args={**VALUES, **values})

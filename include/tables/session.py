@@ -1,0 +1,119 @@
+"""The only place with Spark settings."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from include.model.errors import SetupError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OLDEST_JAVA = 17
+_INSTALL = "Install one (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME to it."
+_LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+
+_ALWAYS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+}
+
+LOCAL_DRIVER = {
+    # Set before the JVM starts, so only when this process starts it. The second compiler
+    # would not pay for itself in an application of a few seconds.
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": " ".join(
+        [
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
+            f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}",
+        ]
+    ),
+}
+
+_LOCAL_MASTER = {
+    # The rows of a few runs cost less than the tasks that would share them out.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.files.openCostInBytes": "65536",
+}
+
+
+def require_java() -> None:
+    """Raise SetupError unless Java 17 or later is in JAVA_HOME or on the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which(str(Path(home) / "bin" / "java") if home else "java")
+    if java is None:
+        where = f"JAVA_HOME is {home}, which has no bin/java" if home else "there is no java"
+        raise SetupError(f"Spark needs Java {OLDEST_JAVA} or later, but {where}. {_INSTALL}")
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    if found is None or int(found[1]) < OLDEST_JAVA:
+        version = found[1] if found else "of unknown version"
+        raise SetupError(
+            f"Spark needs Java {OLDEST_JAVA} or later, but {java} is Java {version}. {_INSTALL}"
+        )
+
+
+@contextmanager
+def spark_session(master: str | None) -> Iterator[SparkSession]:
+    """A session with views of its own; ``master`` None means the one spark-submit has chosen.
+
+    A Spark application that already runs in this process is used and left running, any
+    other is stopped at the end. Raises SetupError when Java is missing or too old.
+    """
+    require_java()
+    # Spark repeats every failed query as JSON on the terminal; the exception says it already.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    with tempfile.TemporaryDirectory(prefix="tidebench-warehouse-") as warehouse:
+        spark = running or _started(master, warehouse)
+        try:
+            yield _own_views(spark)
+        finally:
+            if running is None:
+                spark.stop()
+
+
+def _started(master: str | None, warehouse: str) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("tidebench-tables")
+    settings = {**_ALWAYS, "spark.sql.warehouse.dir": warehouse}
+    if master is not None:
+        builder = builder.master(master)
+        settings |= LOCAL_DRIVER if _is_local(master) else {}
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def _own_views(spark: SparkSession) -> SparkSession:
+    own = spark.newSession()
+    if _is_local(spark.sparkContext.master):
+        for name, value in _LOCAL_MASTER.items():
+            own.conf.set(name, value)
+    return own
+
+
+def _is_local(master: str | None) -> bool:
+    return master is not None and master.startswith("local")
