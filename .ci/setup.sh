@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Create .venv with everything pinned, and Airflow's database. Says what is missing before it
+# changes anything; repeating it costs nothing while the requirements stay as they are.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+missing=()
+
+python=""
+for candidate in "${PYTHON:-}" python3.11 python3; do
+    [ -n "$candidate" ] || continue
+    if "$candidate" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then
+        python="$candidate"
+        break
+    fi
+done
+if [ -z "$python" ]; then
+    missing+=("Python 3.11 (Debian 12: apt-get install python3 python3-venv), or PYTHON=/path/to/python3.11")
+elif ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+    missing+=("the venv module of Python (Debian: apt-get install python3-venv)")
+fi
+
+java="${JAVA_HOME:+$JAVA_HOME/bin/}java"
+java_major="$("$java" -version 2>&1 | sed -nE '1s/.*version "([0-9]+).*/\1/p' || true)"
+if [ "${java_major:-0}" -lt 17 ]; then
+    missing+=("Java 17 or later for Spark, found ${java_major:-none} (Debian: apt-get install openjdk-17-jre-headless)")
+fi
+
+if [ "${#missing[@]}" -gt 0 ]; then
+    echo "Tidebench cannot be set up here yet. Missing:" >&2
+    printf '  - %s\n' "${missing[@]}" >&2
+    echo "Install what is named, then repeat the command." >&2
+    exit 1
+fi
+
+stamp=".venv/installed-from.txt"
+if ! [ -x .venv/bin/python ] || ! cat requirements.txt requirements-dev.txt | cmp -s - "$stamp"; then
+    echo "Setting up .venv (about two minutes the first time) ..."
+    [ -x .venv/bin/python ] || "$python" -m venv .venv
+    pip=(.venv/bin/python -m pip --quiet --disable-pip-version-check)
+    "${pip[@]}" --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
+    "${pip[@]}" install "$(grep '^uv==' requirements-dev.txt)"
+    pinned=(-r requirements.txt -r requirements-dev.txt)
+    # uv takes a quarter of pip's time; pip is there for a machine that only pip is configured for.
+    .venv/bin/uv pip install --quiet --python .venv/bin/python --compile-bytecode "${pinned[@]}" ||
+        "${pip[@]}" install "${pinned[@]}"
+    cat requirements.txt requirements-dev.txt >"$stamp"
+fi
+
+source .ci/env.sh
+migrated="$AIRFLOW_HOME/migrated-for.txt"
+if ! [ -f "$AIRFLOW_HOME/airflow.db" ] || ! cmp -s "$stamp" "$migrated"; then
+    echo "Setting up Airflow's database in $AIRFLOW_HOME ..."
+    mkdir -p "$AIRFLOW_HOME"
+    airflow db migrate >"$AIRFLOW_HOME/migrate.log" 2>&1 ||
+        { tail -n 20 "$AIRFLOW_HOME/migrate.log" >&2; exit 1; }
+    cp "$stamp" "$migrated"
+fi

@@ -1,0 +1,51 @@
+# Every target is safe to repeat. What they need to know about this machine is in .ci/env.sh.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.NOTPARALLEL:
+ENV := source .ci/env.sh &&
+FAST := pytest -q -n auto -m "not spark and not airflow and not live"
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-fast test-spark test-airflow check format bench lock clean
+
+help:  ## List what can be made
+	@echo "Tidebench: experiments on elastic stream processing"
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup:  ## Create .venv with everything pinned (says first what the machine lacks)
+	@bash .ci/setup.sh
+
+demo: setup  ## Run one experiment through Airflow and print its tables
+	@$(ENV) python .ci/demo.py
+
+test: test-fast test-spark test-airflow  ## Run every test
+
+test-fast: setup  ## Run the tests that need neither Spark nor Airflow
+	@$(ENV) $(FAST)
+
+test-spark: setup  ## Run the tests of tables, gates and reports
+	@$(ENV) pytest -q -m "spark and not live"
+
+test-airflow: setup  ## Run the tests of the DAGs, also end to end and killed in the middle
+	@$(ENV) pytest -q -m "airflow and not live"
+
+check: setup  ## Format, lint, types, import contracts and fast tests, in under a minute
+	@$(ENV) ruff format --check . && ruff check . && mypy && lint-imports && $(FAST)
+
+format: setup  ## Format and fix what can be fixed
+	@$(ENV) ruff check --fix . ; $(ENV) ruff format .
+
+bench: setup  ## Measure the simulator against SimPy
+	@$(ENV) python -m tests.bench
+
+lock: setup  ## Resolve requirements*.in again, keeping what is pinned where possible
+	@$(ENV) for name in requirements requirements-dev; do \
+	    uv pip compile --quiet --python-version 3.11 --custom-compile-command "make lock" \
+	        --no-emit-index-url --no-emit-find-links $$name.in --output-file $$name.txt; \
+	done
+
+clean:  ## Remove caches and the environment; results under var/ stay
+	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -not -path './var/*' -prune -exec rm -rf {} +

@@ -1,0 +1,60 @@
+"""
+Run one experiment and publish its report. Triggering it opens a form with every parameter.
+
+- `resolve_spec`: every problem of the parameters at once, before anything is provisioned
+- `provision_testbed`, `deploy_images`, `replay_arrivals`: the testbed is up and gets items
+- `window`: one billing time unit each, strictly in order: wait, then control
+- `release_testbed`: teardown, always; when it fails, the run fails
+- `build_tables`, `check_tables`, `publish_report`: Spark, gates, files and results database
+
+Every task is safe to repeat, also after it was killed. Results: `<experiment>/published/`.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import Param, dag, task_group
+
+from include.experiment.params import experiment_params
+from tidebench import sensors, spark, tasks
+
+RETRIES = {"retries": 2, "retry_delay": timedelta(seconds=10)}
+AT_MOST = {"execution_timeout": timedelta(hours=2)}
+
+
+@dag(
+    schedule=None,
+    max_active_runs=1,
+    dagrun_timeout=timedelta(days=2),
+    default_args=RETRIES | AT_MOST,
+    params={name: Param(**keywords) for name, keywords in experiment_params().items()},
+    tags=["experiment"],
+    doc_md=__doc__,
+)
+def experiment() -> None:
+    resolve = tasks.ResolveSpec(task_id="resolve_spec")
+    run, windows = resolve.output["run"], resolve.output
+    provision = tasks.ProvisionTestbed(task_id="provision_testbed", run=run).as_setup()
+    deploy = tasks.DeployImages(task_id="deploy_images", run=run)
+    replay = tasks.ReplayArrivals(task_id="replay_arrivals", run=run)
+
+    @task_group
+    def window(window: Any) -> None:
+        place = {"run": run, "window": window, "map_index_template": "{{ task.window.name }}"}
+        wait = sensors.WaitForWindow(task_id="wait", poke_interval=5, timeout=86400, **place)
+        wait >> tasks.ControlWindow(task_id="control", **place)
+
+    control = window.expand(window=windows)
+    release = tasks.ReleaseTestbed(task_id="release_testbed", run=run)
+    build = spark.BuildTables(task_id="build_tables", run=run)
+    check = tasks.CheckTables(task_id="check_tables", run=run)
+    publish = tasks.PublishReport(task_id="publish_report", run=run)
+
+    resolve >> provision >> deploy >> replay >> control
+    control >> release.as_teardown(setups=provision, on_failure_fail_dagrun=True)
+    control >> build >> check >> publish
+
+
+experiment()

@@ -1,0 +1,1 @@
+"""The Airflow side of Tidebench: tasks, sensors. What they do is in ``include``."""

@@ -1,0 +1,55 @@
+"""Airflow connections with a default, so that a fresh machine needs none."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from airflow.sdk import Connection
+from airflow.sdk.exceptions import AirflowNotFoundException
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def find(conn_id: str) -> Connection | None:
+    """The connection, or None when nobody defined it."""
+    try:
+        found: Connection = Connection.get(conn_id)
+    except AirflowNotFoundException:
+        return None
+    return found
+
+
+def spark_runs_here(conn_id: str) -> bool:
+    """Whether Spark runs in the task's own process group, not on a cluster.
+
+    An undefined connection is defined here for this process, as all cores of this machine;
+    the Spark provider itself would fall back to YARN.
+    """
+    found = find(conn_id)
+    if found is None:
+        local = '{"conn_type": "spark", "host": "local[*]"}'
+        os.environ[f"AIRFLOW_CONN_{conn_id.upper()}"] = local
+    return found is None or (found.host or "").startswith("local")
+
+
+def results_database_url(conn_id: str, root: Path) -> str:
+    """SQLAlchemy URL of the results database: SQLite below ``root`` when undefined."""
+    from sqlalchemy.engine import URL
+
+    found = find(conn_id)
+    if found is None:
+        return f"sqlite:///{root / 'results.db'}"
+    if found.conn_type == "sqlite":
+        return f"sqlite:///{found.host or found.schema}"
+    url = URL.create(
+        "postgresql+psycopg",
+        username=found.login,
+        password=found.password,
+        host=found.host,
+        port=found.port,
+        database=found.schema,
+        query={key: str(value) for key, value in found.extra_dejson.items()},
+    )
+    return url.render_as_string(hide_password=False)

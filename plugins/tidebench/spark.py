@@ -1,0 +1,59 @@
+"""The Spark task, apart from the others because it brings the Spark provider along."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+
+from tidebench.connections import spark_runs_here
+from tidebench.stage import REPOSITORY, data_root, run_of, without_vain_retries
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class BuildTables(SparkSubmitOperator):
+    """Build the tables of all complete runs of the experiment, in one Spark application.
+
+    The connection ``spark_default`` chooses the Spark master; undefined means all cores of
+    this machine.
+    """
+
+    template_fields: Sequence[str] = ("run",)
+
+    def __init__(self, *, run: str, conn_id: str = "spark_default", **kwargs: Any) -> None:
+        super().__init__(
+            application=str(REPOSITORY / "include" / "tables" / "job.py"),
+            conn_id=conn_id,
+            name="tidebench tables",
+            **kwargs,
+        )
+        self.run = run
+        self.conn_id = conn_id
+
+    def execute(self, context: Context) -> None:
+        """Submit and wait. A machine without Java fails before Spark starts."""
+        from include.tables.session import LOCAL_DRIVER, require_java
+
+        with without_vain_retries():
+            require_java()
+        experiment = run_of(self.run).experiment
+        folder = data_root() / experiment
+        self.application_args = ["--folder", str(folder), "--experiment", experiment]
+        if spark_runs_here(self.conn_id):
+            self.conf = LOCAL_DRIVER
+        _let_spark_find_this_python()
+        super().execute(context)
+        self.log.info("tidebench: tables are built in %s", folder / "staged")
+
+
+def _let_spark_find_this_python() -> None:
+    """Put this interpreter's ``spark-submit`` and ``python3`` first on the path."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    os.environ["PYTHONPATH"] = f"{REPOSITORY}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"

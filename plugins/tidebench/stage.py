@@ -1,0 +1,75 @@
+"""What every task of an experiment has in common."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from include.experiment.spec import RunSpec
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def data_root() -> Path:
+    """The folder of all experiments: TIDEBENCH_DATA_ROOT, or ``var`` beside this code."""
+    return Path(os.environ.get("TIDEBENCH_DATA_ROOT") or REPOSITORY / "var").resolve()
+
+
+def run_of(text: str) -> RunSpec:
+    """The run that ``resolve_spec`` handed down as JSON."""
+    from include.experiment.spec import RunSpec
+
+    return RunSpec.from_json(text)
+
+
+@contextmanager
+def without_vain_retries() -> Iterator[None]:
+    """Turn errors that a retry cannot fix into a final failure; let the others pass."""
+    from include.model.errors import (
+        CapacityExhausted,
+        GateFailed,
+        SetupError,
+        SpecError,
+        StoreError,
+    )
+
+    try:
+        yield
+    except (SpecError, CapacityExhausted, GateFailed, SetupError, StoreError) as error:
+        raise AirflowFailException(str(error)) from error
+
+
+class Stage(BaseOperator):
+    """One step of a run. Subclasses say what it does in ``work``.
+
+    ``run`` is the JSON text of the run. The value of ``work`` becomes the task's XCom.
+    """
+
+    template_fields: Sequence[str] = ("run",)
+
+    def __init__(self, *, run: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.run = run
+
+    def execute(self, context: Context) -> Any:
+        """Do the work; errors that a retry cannot fix fail the task for good."""
+        with without_vain_retries():
+            return self.work(run_of(self.run), data_root())
+
+    @abstractmethod
+    def work(self, run: RunSpec, root: Path) -> Any:
+        """Do this step for ``run`` below the data root. Safe to repeat."""
+
+    def say(self, message: str, *values: object) -> None:
+        """Log one line of progress; `make demo` shows exactly these."""
+        self.log.info("tidebench: " + message, *values)

@@ -1,0 +1,141 @@
+"""The tasks of one run, in the order of the flow. What they do is in ``include``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+
+from tidebench.stage import Stage, without_vain_retries
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from airflow.sdk import Context
+
+    from include.experiment.spec import RunSpec
+
+
+class ResolveSpec(BaseOperator):
+    """Check the parameters, all at once, before anything is provisioned.
+
+    XComs: ``run`` is the run as JSON; the return value lists its windows for mapping.
+    """
+
+    def execute(self, context: Context) -> list[dict[str, Any]]:
+        """Return one entry per window: its index and its name in the UI."""
+        from include.experiment.params import run_from_params
+        from include.experiment.run import resolve
+
+        with without_vain_retries():
+            run = run_from_params(context["params"])
+            resolve(run)
+        context["ti"].xcom_push(key="run", value=run.to_json())
+        return [{"index": k, "name": window_name(run, k)} for k in range(run.windows)]
+
+
+def window_name(run: RunSpec, index: int) -> str:
+    """What the UI calls a window; the last one ends with the run."""
+    begin_min, end_min = (min(k * run.window_s, run.duration_s) / 60 for k in (index, index + 1))
+    return f"window {index:03d}, minute {begin_min:g} to {end_min:g}"
+
+
+class ProvisionTestbed(Stage):
+    """Set-up: get the testbed. What a failed attempt leased is given back at once."""
+
+    def work(self, run: RunSpec, root: Path) -> None:
+        """Provision; the teardown only follows a set-up that succeeded, so clean up here."""
+        from include.control.stages import provision, release
+
+        try:
+            provision(run, root)
+        except Exception:
+            release(run, root)
+            raise
+        self.say("testbed of run %s is provisioned", run.run_id)
+
+
+class DeployImages(Stage):
+    """Start the first instances of every operator."""
+
+    def work(self, run: RunSpec, root: Path) -> None:
+        """Deploy and return when everything is up."""
+        from include.control.stages import deploy
+
+        deploy(run, root)
+        self.say("operators are deployed")
+
+
+class ReplayArrivals(Stage):
+    """Let the sources publish."""
+
+    def work(self, run: RunSpec, root: Path) -> None:
+        """Start the replay and return."""
+        from include.control.stages import replay_arrivals
+
+        replay_arrivals(run, root)
+        self.say("arrivals are replayed")
+
+
+class ControlWindow(Stage):
+    """Run every tick of one window and commit the testbed's state at its end."""
+
+    template_fields: Sequence[str] = ("run", "window")
+
+    def __init__(self, *, window: dict[str, Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.window = window
+
+    def work(self, run: RunSpec, root: Path) -> dict[str, Any]:
+        """Return the summary of the window, which is committed; a repetition only reads it."""
+        from include.control.stages import control_window
+
+        seen: dict[str, Any] = control_window(run, root, self.window["index"])
+        self.say(
+            "%s: %d hosts, %d instances, %d items wait, %.0f %% of samples in real time",
+            self.window["name"],
+            *(seen[name] for name in ("hosts", "instances", "waiting_items")),
+            100 * seen["samples_within"]["real_time"] / max(seen["samples"], 1),
+        )
+        return seen
+
+
+class ReleaseTestbed(Stage):
+    """Teardown: give back whatever is leased, however the run ended."""
+
+    def work(self, run: RunSpec, root: Path) -> None:
+        """Release; safe when nothing is left to release."""
+        from include.control.stages import release
+
+        release(run, root)
+        self.say("testbed is released")
+
+
+class CheckTables(Stage):
+    """Gate: no table is published unless Great Expectations accepts all of them."""
+
+    def work(self, run: RunSpec, root: Path) -> None:
+        """Validate the staged tables; the evidence is in ``data_docs/`` either way."""
+        from include.quality.gates import check_tables
+
+        check_tables(root / run.experiment, run.experiment)
+        self.say("tables passed their checks")
+
+
+class PublishReport(Stage):
+    """Publish tables and page as files, and upsert the tables into the results database."""
+
+    def __init__(self, *, conn_id: str = "tidebench_results", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.conn_id = conn_id
+
+    def work(self, run: RunSpec, root: Path) -> list[str]:
+        """Return the paths of what was published."""
+        from include.reports.publish import publish
+        from tidebench.connections import results_database_url
+
+        url = results_database_url(self.conn_id, root)
+        published = publish(root / run.experiment, run.experiment, url)
+        self.say("report is published below %s", root / run.experiment / "published")
+        return [str(path) for path in published]

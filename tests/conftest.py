@@ -1,0 +1,42 @@
+"""Fixtures that tests of several folders share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+# Airflow writes its configuration where this says when it is imported; never into ~/airflow.
+os.environ.setdefault("AIRFLOW_HOME", str(REPOSITORY / "var" / "airflow"))
+
+
+@pytest.fixture
+def data_root(tmp_path: Path) -> Path:
+    """An empty data root."""
+    root = tmp_path / "data"
+    root.mkdir()
+    return root
+
+
+@pytest.fixture(scope="session")
+def airflow_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of an Airflow of its own: this repository's DAGs, a fresh database."""
+    home = tmp_path_factory.mktemp("airflow")
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")}
+    environment = ours | {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(REPOSITORY / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(REPOSITORY / "plugins"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "plugins")]),
+    }
+    migrate = ["airflow", "db", "migrate"]
+    done = subprocess.run(migrate, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return environment

@@ -1,0 +1,67 @@
+"""Parse every DAG file as Airflow does and print, as JSON, what the policy tests look at.
+
+Runs as a process of its own, because Airflow reads its configuration when it is imported.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+HEAVY = ("great_expectations", "matplotlib", "numba", "openstack", "pandas", "pyspark", "scipy")
+
+
+def main(folder: str) -> None:
+    """Print imports, errors and DAGs of ``folder``."""
+    from airflow.dag_processing.dagbag import DagBag
+
+    imported_before, begin_s = set(sys.modules), time.perf_counter()
+    bag = DagBag(folder)
+    parsed = {
+        "parse_s": time.perf_counter() - begin_s,
+        "heavy": sorted(set(HEAVY) & (set(sys.modules) - imported_before)),
+        "import_errors": bag.import_errors,
+        "dags": {dag_id: dag_facts(dag) for dag_id, dag in bag.dags.items()},
+    }
+    sys.stdout.write("\n" + json.dumps(parsed))
+
+
+def dag_facts(dag: Any) -> dict[str, Any]:
+    """What is promised of a DAG."""
+    return {
+        "file": dag.fileloc,
+        "doc": dag.doc_md or "",
+        "tags": sorted(dag.tags),
+        "timeout_s": dag.dagrun_timeout.total_seconds() if dag.dagrun_timeout else None,
+        "params": {name: dag.params.get_param(name).dump() for name in dag.params},
+        "tasks": {task.task_id: task_facts(task) for task in dag.tasks},
+    }
+
+
+def task_facts(task: Any) -> dict[str, Any]:
+    """What is promised of a task, mapped or not."""
+    keywords = getattr(task, "partial_kwargs", {})
+    return {
+        "retries": task.retries,
+        "retry_delay_s": task.retry_delay.total_seconds(),
+        "timeout_s": task.execution_timeout.total_seconds() if task.execution_timeout else None,
+        "setup": task.is_setup,
+        "teardown": task.is_teardown,
+        "fails_the_run": bool(getattr(task, "on_failure_fail_dagrun", False)),
+        "upstream": sorted(task.get_flat_relative_ids(upstream=True)),
+        "name_of_copy": keywords.get(
+            "map_index_template", getattr(task, "map_index_template", None)
+        ),
+        "sensor": {
+            name: keywords.get(name, getattr(task, name, None))
+            for name in ("poke_interval", "timeout", "mode")
+        }
+        if getattr(task, "_is_sensor", False)
+        else None,
+    }
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

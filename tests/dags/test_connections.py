@@ -1,0 +1,68 @@
+"""Connections are optional: what is not defined has a default on this machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.airflow,
+    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
+]
+
+CONNECTION = "AIRFLOW_CONN_TIDEBENCH_RESULTS"
+
+
+def results_url(root: Path) -> str:
+    from tidebench.connections import results_database_url
+
+    return results_database_url("tidebench_results", root)
+
+
+def test_results_go_to_sqlite_beside_the_data_unless_a_connection_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv(CONNECTION, raising=False)
+    assert results_url(tmp_path) == f"sqlite:///{tmp_path}/results.db"
+
+
+def test_a_postgres_connection_keeps_its_password_port_and_options(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(
+        CONNECTION, "postgres://reporter:p%40ss-word@db:5433/results?sslmode=require"
+    )
+    assert results_url(tmp_path) == (
+        "postgresql+psycopg://reporter:p%40ss-word@db:5433/results?sslmode=require"
+    )
+
+
+def test_a_sqlite_connection_names_its_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(CONNECTION, '{"conn_type": "sqlite", "host": "/data/all.db"}')
+    assert results_url(tmp_path) == "sqlite:////data/all.db"
+
+
+@pytest.mark.parametrize(
+    ("defined", "master"),
+    [(None, "local[*]"), ('{"conn_type": "spark", "host": "local[1]"}', "local[1]"),
+     ("spark://master:7077", "spark://master:7077")],
+)  # fmt: skip
+def test_the_spark_connection_chooses_the_master_and_may_be_missing(
+    monkeypatch: pytest.MonkeyPatch, defined: str | None, master: str
+) -> None:
+    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
+    from tidebench.connections import spark_runs_here
+
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", defined or "")
+    if defined is None:
+        monkeypatch.delenv("AIRFLOW_CONN_SPARK_DEFAULT")
+    try:
+        assert spark_runs_here("spark_default") == master.startswith("local")
+        assert SparkSubmitHook(conn_id="spark_default")._connection["master"] == master
+    finally:
+        os.environ.pop("AIRFLOW_CONN_SPARK_DEFAULT", None)

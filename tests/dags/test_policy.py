@@ -1,0 +1,120 @@
+"""What every DAG of this repository promises: documented, bounded, retried, cleaned up, light."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.airflow
+
+HERE = Path(__file__).parent
+DAG_FILES = sorted((HERE.parents[1] / "dags").glob("*.py"))
+VERBS = {
+    "build", "check", "control", "deploy", "provision", "publish", "release", "replay", "resolve",
+    "wait",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def parsed(airflow_environment: dict[str, str]) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, HERE / "dump_dags.py", HERE.parents[1] / "dags"],
+        env=airflow_environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    facts: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return facts
+
+
+@pytest.fixture(scope="module")
+def dags(parsed: dict[str, Any]) -> dict[str, Any]:
+    dags: dict[str, Any] = parsed["dags"]
+    return dags
+
+
+@pytest.fixture(scope="module")
+def tasks(dags: dict[str, Any]) -> dict[str, Any]:
+    return {
+        f"{dag_id}.{task_id}": task
+        for dag_id, dag in dags.items()
+        for task_id, task in dag["tasks"].items()
+    }
+
+
+def test_every_dag_file_gives_a_dag(parsed: dict[str, Any]) -> None:
+    assert parsed["import_errors"] == {}
+    assert sorted({dag["file"] for dag in parsed["dags"].values()}) == [str(f) for f in DAG_FILES]
+
+
+def test_parsing_imports_nothing_heavy(parsed: dict[str, Any]) -> None:
+    print(f"{len(DAG_FILES)} DAG files parsed in {parsed['parse_s']:.2f} s")
+    assert parsed["heavy"] == []
+
+
+def test_a_dag_file_is_a_table_of_contents() -> None:
+    assert {f.name: n for f in DAG_FILES if (n := len(f.read_text().splitlines())) > 60} == {}
+
+
+def test_every_dag_is_documented_tagged_and_bounded(dags: dict[str, Any]) -> None:
+    for dag_id, dag in dags.items():
+        assert len(dag["doc"].split()) > 20, dag_id
+        assert dag["tags"], dag_id
+        assert dag["timeout_s"], dag_id
+
+
+def test_every_parameter_explains_itself_in_the_form(dags: dict[str, Any]) -> None:
+    for dag_id, dag in dags.items():
+        for name, param in dag["params"].items():
+            assert param["schema"].get("title"), (dag_id, name)
+            assert param["description"] or param["schema"].get("enum"), (dag_id, name)
+
+
+def test_task_names_begin_with_a_verb(tasks: dict[str, Any]) -> None:
+    firsts = {task_id: task_id.split(".")[-1].split("_")[0] for task_id in tasks}
+    assert {task_id for task_id, first in firsts.items() if first not in VERBS} == set()
+
+
+def test_every_task_is_retried_after_a_while_and_ends(tasks: dict[str, Any]) -> None:
+    for task_id, task in tasks.items():
+        assert task["retries"] >= 1, task_id
+        assert task["retry_delay_s"] >= 5, task_id
+        assert task["timeout_s"], task_id
+
+
+def test_sensors_hold_no_worker_and_give_up(tasks: dict[str, Any]) -> None:
+    sensors = {task_id: task["sensor"] for task_id, task in tasks.items() if task["sensor"]}
+    assert sensors
+    for task_id, sensor in sensors.items():
+        assert sensor["mode"] == "reschedule", task_id
+        assert 0 < sensor["timeout"] < 7 * 86400, task_id
+        # apache/airflow issue 71172: an executor that reports late fails a sensor at 1 s.
+        assert sensor["poke_interval"] >= 5, task_id
+
+
+def test_what_is_provisioned_is_released_or_the_run_fails(dags: dict[str, Any]) -> None:
+    for dag_id, dag in dags.items():
+        setups = {name for name, task in dag["tasks"].items() if task["setup"]}
+        teardowns = {name: task for name, task in dag["tasks"].items() if task["teardown"]}
+        assert bool(setups) == bool(teardowns), dag_id
+        for name, teardown in teardowns.items():
+            assert teardown["fails_the_run"], (dag_id, name)
+            assert setups <= set(teardown["upstream"]), (dag_id, name)
+
+
+def test_the_testbed_outlives_every_window(dags: dict[str, Any]) -> None:
+    tasks = dags["experiment"]["tasks"]
+    windows = {"window.wait", "window.control"}
+    assert windows <= set(tasks["release_testbed"]["upstream"])
+    assert all("provision_testbed" in tasks[window]["upstream"] for window in windows)
+    assert all("window" in tasks[window]["name_of_copy"] for window in windows)
+
+
+def test_nothing_is_published_unchecked(dags: dict[str, Any]) -> None:
+    tasks = dags["experiment"]["tasks"]
+    assert {"build_tables", "check_tables"} <= set(tasks["publish_report"]["upstream"])
+    assert "build_tables" in tasks["check_tables"]["upstream"]

@@ -1,0 +1,116 @@
+"""`airflow dags test experiment` as a process group that a test can watch and kill."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+DEADLINE_S = 240.0
+_STARTS = re.compile(r"\[DAG TEST\] starting task_id=(\S+) map_index=(-?\d+)")
+_ENDS = re.compile(r"\[DAG TEST\] end task task_id=(\S+) map_index=(-?\d+)")
+
+
+class DagProcess:
+    """One run of the DAG, from its start to its end or to SIGKILL."""
+
+    def __init__(
+        self, environment: Mapping[str, str], params: Mapping[str, Any], log: Path
+    ) -> None:
+        self.log = log
+        with log.open("w") as sink:
+            self.process = subprocess.Popen(
+                ["airflow", "dags", "test", "experiment", "--conf", json.dumps(params)],
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def said(self) -> str:
+        """The log so far."""
+        return self.log.read_text()
+
+    def finish(self) -> int:
+        """Wait for the end; the exit code."""
+        return self.process.wait(timeout=DEADLINE_S)
+
+    def kill_in(
+        self,
+        task: str,
+        map_index: int = -1,
+        *,
+        after_s: float = 0.0,
+        once: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """SIGKILL the whole group while it is in ``task``, and check that it was.
+
+        That is ``after_s`` after the task began, and not before ``once`` holds.
+        """
+        mark = f"starting task_id={task} map_index={map_index} "
+        self._wait_until(lambda: mark in self.said)
+        time.sleep(after_s)
+        self._wait_until(once)
+        self.kill()
+        assert self.unfinished() == (task, map_index), self.tail()
+
+    def _wait_until(self, holds: Callable[[], bool]) -> None:
+        end_s = time.monotonic() + DEADLINE_S
+        while not holds():
+            assert self.process.poll() is None, self.tail()
+            assert time.monotonic() < end_s, self.tail()
+            time.sleep(0.005)
+
+    def kill(self) -> None:
+        """SIGKILL the whole process group, Spark's JVM included, and reap it."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        finally:
+            self.process.wait()
+
+    def unfinished(self) -> tuple[str, int] | None:
+        """The task that began last, if it has not ended."""
+        begun = [(task, int(index)) for task, index in _STARTS.findall(self.said)]
+        ended = [(task, int(index)) for task, index in _ENDS.findall(self.said)]
+        return begun[-1] if begun.count(begun[-1]) > ended.count(begun[-1]) else None
+
+    def done(self, task: str) -> list[int]:
+        """Map indexes of ``task`` in the order in which its copies did their work."""
+        return [int(index) for name, index in _ENDS.findall(self.said) if name == task]
+
+    def tail(self) -> str:
+        """The end of the log, for an assertion message."""
+        return "\n".join(self.said.splitlines()[-60:])
+
+
+@contextmanager
+def started(
+    environment: Mapping[str, str], params: Mapping[str, Any], log: Path
+) -> Iterator[DagProcess]:
+    """Start the DAG; nothing of it survives the block."""
+    dag = DagProcess(environment, params, log)
+    try:
+        yield dag
+    finally:
+        dag.kill()
+
+
+def measured(folder: Path) -> dict[str, str]:
+    """SHA-256 of every measured Parquet file of an experiment, by its path."""
+    files = sorted((folder / "measurements").rglob("*.parquet"))
+    return {
+        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in files
+    }
