@@ -52,5 +52,5 @@ class Fixed:
                 for _ in range(lost):
                     why = f"{name} has lost {lost} of its {instances} instances"
                     start_first_fit(plan, name, why)
-        plan.keep_leases(self.interval_s)
+        plan.keep_leases(0)
         return memory, plan.decision("nothing to do: no instance is missing and no lease ends")

@@ -178,12 +178,15 @@ class Plan:
         del self.rooms[host.host]
 
     def keep_leases(self, interval_s: float) -> None:
-        """Prolong every lease that nobody decided on and that ends before the next tick."""
+        """Prolong every lease that nobody decided on and that ends within ``interval_s``.
+
+        With the interval of the controller none runs out before its next tick; with 0 leases
+        are prolonged once they have ended, as a cloud does that bills what goes on.
+        """
         for host in list(self.hosts):
             left_s = host.paid_until_s - self.now_s
             if left_s <= interval_s:
-                why = f"{host.host} is kept: its BTU ends in {left_s:.0f} s, before the next tick"
-                self.prolong(host, why)
+                self.prolong(host, f"{host.host} is kept: its BTU ends in {left_s:.0f} s")
 
     def decision(self, waiting: str) -> Decision:
         """The steps and a summary of them, or ``waiting`` when there are none."""

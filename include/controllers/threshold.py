@@ -56,7 +56,7 @@ class Threshold:
         for name in self.setting.topology.operator_names:
             if name in seen.operators:
                 self._scale(plan, seen.operators[name])
-        plan.keep_leases(self.interval_s)
+        plan.keep_leases(0)
         return memory, plan.decision(
             f"nothing to do: every queue of {len(seen.operators)} is between its thresholds "
             f"or at one instance"

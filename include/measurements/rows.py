@@ -125,12 +125,17 @@ class ScalingActivity:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """One host, from the order to its release (or the end of the run: ``released`` is false)."""
+    """One host, from the order to its release (or the end of the run: ``released`` is false).
+
+    ``paid_until_s`` is the end of the last BTU that the order and its prolongations pay for; a
+    host that is kept longer is billed for the BTUs it has begun.
+    """
 
     host: str
     flavor: str
     ordered_s: float
     ended_s: float
+    paid_until_s: float
     released: bool
 
 

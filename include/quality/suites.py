@@ -6,10 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from include.quality import (
+    cells,
+    comparison,
     compliance,
     cost,
     decisions,
+    elasticity,
     input_checks,
+    metrics,
     runs,
     scaling,
     scaling_total,
@@ -31,5 +35,9 @@ SUITES: Mapping[str, Callable[[Sequence[str]], list[Expectation]]] = {
     "scaling_total": scaling_total.expectations,
     "timeline": timeline.expectations,
     "utilisation": utilisation.expectations,
+    "elasticity": elasticity.expectations,
     "decisions": decisions.expectations,
+    "metrics": metrics.expectations,
+    "cells": cells.expectations,
+    "comparison": comparison.expectations,
 }

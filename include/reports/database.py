@@ -96,7 +96,7 @@ def _send(
     tables: Mapping[str, Sequence[Mapping[str, Any]]],
     edition: str,
 ) -> None:
-    runs = sorted({row["run"] for rows in tables.values() for row in rows})
+    runs = [row["run"] for row in tables["runs"]]
     mark = {"experiment": experiment, "edition": edition}
     for table, rows in tables.items():
         _execute(connection, "create", table)

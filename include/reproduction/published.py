@@ -1,14 +1,21 @@
-"""The figures that PeerJ CS 141 printed in Tables 3 and 5: means of three runs each."""
+"""The figures that PeerJ CS 141 printed in Tables 3-6: means of three runs each.
+
+Every file ``peerj_cs_141_*.csv`` beside this module is read, so a further table needs only its
+file. Columns: table, pattern, controller, btu_min (empty where a figure has none), metric, mean,
+unit (percent or cost) and, where it was copied too, sigma.
+"""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-_RESULTS = Path(__file__).with_name("peerj_cs_141_results.csv")
+from include.model.errors import StoreError
+
+FOLDER = Path(__file__).parent
 
 _CONTROLLERS: Mapping[str, str] = {
     "btu": "btu",
@@ -30,6 +37,9 @@ METRICS: tuple[str, ...] = (
 )
 """Rows of the published tables, in their order."""
 
+CellKey = tuple[str, str, float | None, str]
+"""Pattern, approach of the paper, BTU in minutes and metric."""
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -38,6 +48,7 @@ class Figure:
     mean: float
     unit: str
     table: str
+    sigma: float | None = None
 
 
 def published_figure(
@@ -48,28 +59,54 @@ def published_figure(
     ``controller`` is one of ours. The threshold approach ran once and was priced at three
     BTUs, so its compliance has no BTU: give None.
     """
-    approach = _CONTROLLERS.get(controller)
+    approach = approach_of(controller)
     if approach is None:
         return None
-    if approach == "threshold" and metric.endswith("_compliance"):
+    if approach == "threshold" and is_compliance(metric):
         btu_min = None
-    return _figures().get((approach, pattern, btu_min, metric))
+    return published_cells().get((pattern, approach, btu_min, metric))
+
+
+def approach_of(controller: str) -> str | None:
+    """The approach of the paper that one of our controllers stands for; None for others."""
+    return _CONTROLLERS.get(controller)
 
 
 def pays_by_own_btu(controller: str) -> bool:
     """Whether the paper priced this approach at the BTU that it planned with, and no other."""
-    return _CONTROLLERS.get(controller) == "btu"
+    return approach_of(controller) == "btu"
+
+
+def is_compliance(metric: str) -> bool:
+    """Whether a metric is a share of items; the others are costs."""
+    return metric.endswith("_compliance")
 
 
 @cache
-def _figures() -> Mapping[tuple[str, str, float | None, str], Figure]:
-    with _RESULTS.open(encoding="utf-8", newline="") as file:
-        return {
-            (
-                row["controller"],
-                row["pattern"],
-                float(row["btu_min"]) if row["btu_min"] else None,
-                row["metric"],
-            ): Figure(float(row["mean"]), row["unit"], row["table"])
-            for row in csv.DictReader(file)
-        }
+def published_cells(folder: Path = FOLDER) -> Mapping[CellKey, Figure]:
+    """Every printed figure, in the order of the files and their lines.
+
+    Raises StoreError when two files print different means for one cell.
+    """
+    found: dict[CellKey, Figure] = {}
+    for path in sorted(folder.glob("peerj_cs_141_*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                btu_min = float(row["btu_min"]) if row["btu_min"] else None
+                key = (row["pattern"], row["controller"], btu_min, row["metric"])
+                sigma = float(row["sigma"]) if row.get("sigma") else None
+                figure = Figure(float(row["mean"]), row["unit"], row["table"], sigma)
+                found[key] = _merged(found.get(key), figure, key, path)
+    return found
+
+
+def _merged(known: Figure | None, figure: Figure, key: CellKey, path: Path) -> Figure:
+    """One figure of what two files say about a cell; either may know the sigma."""
+    if known is None:
+        return figure
+    if known.mean != figure.mean:
+        raise StoreError(
+            f"{path} prints {figure.mean:g} for {key}, another file of that folder "
+            f"{known.mean:g}. Correct the one that was copied wrongly."
+        )
+    return replace(figure, sigma=known.sigma if figure.sigma is None else figure.sigma)

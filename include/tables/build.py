@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from include.model.errors import StoreError
-from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, schema_of
+from include.tables.catalogue import schema_of
 from include.tables.measured import check_files, complete_runs, register
 from include.tables.queries import SHARED, STEPS, run_query
 from include.tables.session import require_java, spark_session
@@ -42,19 +42,21 @@ def build_tables(
 
 
 def _queried(spark: SparkSession) -> dict[str, pa.Table]:
+    """Every table once; later queries read the finished rows of earlier ones."""
     from pyspark.errors import PySparkException
 
-    cached, results = [], {}
+    shared, results = [], {}
     for step in STEPS:
         frame = run_query(spark, step)
         if step in SHARED:
-            cached.append(frame.cache())
+            shared.append(frame.cache())
         else:
             try:
                 results[step] = frame.toArrow()
             except PySparkException as error:
                 raise StoreError(f"table {step} could not be built: {error}") from error
+            frame = spark.createDataFrame(results[step])
         frame.createOrReplaceTempView(step)
-    for frame in cached:
+    for frame in shared:
         frame.unpersist()
-    return {table: results[table] for table in (*PUBLISHED, INPUT_CHECKS)}
+    return results

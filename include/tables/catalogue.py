@@ -25,7 +25,11 @@ PUBLISHED: tuple[str, ...] = (
     "scaling_total",
     "timeline",
     "utilisation",
+    "elasticity",
     "decisions",
+    "metrics",
+    "cells",
+    "comparison",
 )
 """Published tables. To add one: write its folder in sql/tables, its suite in
 include/quality, and the line here."""

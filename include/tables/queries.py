@@ -29,10 +29,17 @@ VALUES: Mapping[str, Any] = MappingProxyType(
         "relaxed_factor": 5.0,
         "excluded_operators": ["O2", "O6"],
         "monitoring_period_s": 15.0,
+        "btu_agnostic_controllers": [
+            "threshold",
+            "threshold-peerj",
+            "threshold-preprint",
+            "fixed",
+        ],
     }
 )
 """Limits of the compliance levels as multiples of o_slo, the operators that the second
-compliance total leaves out, and the monitoring period (PeerJ CS 141, "Metrics")."""
+compliance total leaves out, the monitoring period (PeerJ CS 141, "Metrics"), and the controllers
+that never look at the BTU."""
 
 _SHAPE = Environment(
     loader=FileSystemLoader(SQL_ROOT),

@@ -134,22 +134,14 @@ def test_the_last_host_is_never_released() -> None:
     assert decide(two).actions == (ReleaseHost("h1"),)
 
 
-@pytest.mark.parametrize(("left_s", "prolonged"), [(61.0, False), (60.0, True), (-1.0, True)])
-def test_a_lease_that_ends_before_the_next_tick_is_prolonged(
-    left_s: float, prolonged: bool
-) -> None:
+@pytest.mark.parametrize(("left_s", "prolonged"), [(1.0, False), (0.0, True), (-1.0, True)])
+def test_a_lease_whose_btu_has_ended_is_prolonged(left_s: float, prolonged: bool) -> None:
     seen = an_observation(
         operators=[a_sample("O1")],
         hosts=[a_host("h1", paid_until_s=3600.0 + left_s)],
         running=instances({"h1": "O1"}),
     )
     assert decide(seen).actions == ((ProlongLease("h1"),) if prolonged else ())
-
-
-def test_the_preprint_prolongs_only_in_the_last_20_s() -> None:
-    for left_s, actions in ((21.0, ()), (20.0, (ProlongLease("h1"),))):
-        seen = an_observation(hosts=[a_host("h1", paid_until_s=3600.0 + left_s)])
-        assert decide(seen, "threshold-preprint").actions == actions
 
 
 def test_thresholds_that_contradict_each_other_are_named() -> None:

@@ -56,7 +56,7 @@ def test_it_replaces_what_was_lost() -> None:
 
 
 def test_it_prolongs_leases_and_keeps_empty_hosts() -> None:
-    hosts = [a_host("h1", paid_until_s=3660.0), a_host("h2", paid_until_s=3661.0)]
+    hosts = [a_host("h1", paid_until_s=3600.0), a_host("h2", paid_until_s=3601.0)]
     assert actions(an_observation(hosts=hosts)) == (ProlongLease("h1"),)
 
 

@@ -27,7 +27,7 @@ def draw(run: str, rows: Sequence[Mapping[str, Any]]) -> str:
             f"{share:.0f} %",
             va="center",
             fontsize=8.5,
-            color="#ffffff" if share > 8 else None,
+            color="#ffffff" if share > 8 else style.TEXT,
         )
     axis.invert_yaxis()
     axis.set_xlim(0, 100)
@@ -39,6 +39,7 @@ def draw(run: str, rows: Sequence[Mapping[str, Any]]) -> str:
         loc="outside upper left",
         ncols=4,
         frameon=False,
+        labelcolor=style.TEXT,
         fontsize=9,
         handlelength=1,
         columnspacing=1.4,

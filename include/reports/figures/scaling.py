@@ -55,6 +55,6 @@ def _bars(
     axis.grid(visible=False, axis="x")
     style.whole(axis)
     axis.legend(
-        loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False,
+        loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, labelcolor=style.TEXT,
         fontsize=9, handlelength=1, borderaxespad=0.2, columnspacing=1.4,
     )  # fmt: skip

@@ -19,13 +19,13 @@ LOAD, HOSTS, INSTANCES, WAITING = "#8a97a6", "#d97a1f", "#2f7fc1", "#9a63b5"
 UP, DOWN, MOVED, KEPT = "#2f7fc1", "#d97a1f", "#9a63b5", "#8a97a6"
 LEVELS = ("#157f78", "#4fb0a5", "#a9d5cd", "#d9604a")
 
-_TEXT, _LINE = "#101112", "#d0d1d2"
-_CSS = {_TEXT: "currentColor", _LINE: "var(--line)"}
+TEXT, _LINE = "#101112", "#d0d1d2"
+_CSS = {TEXT: "currentColor", _LINE: "var(--line)"}
 _SETTINGS: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 9.5,
-    "text.color": _TEXT,
-    "axes.labelcolor": _TEXT,
+    "text.color": TEXT,
+    "axes.labelcolor": TEXT,
     "axes.edgecolor": _LINE,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -34,9 +34,9 @@ _SETTINGS: dict[Any, Any] = {
     "grid.color": _LINE,
     "grid.linewidth": 0.6,
     "xtick.color": _LINE,
-    "xtick.labelcolor": _TEXT,
+    "xtick.labelcolor": TEXT,
     "ytick.color": _LINE,
-    "ytick.labelcolor": _TEXT,
+    "ytick.labelcolor": TEXT,
     "svg.fonttype": "none",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from include.reports.figures import style
@@ -19,7 +20,7 @@ def draw(run: str, rows: Sequence[Mapping[str, Any]], length_min: float) -> str:
     """One panel per quantity from the rows of `timeline` of one run, in time order."""
     figure, axes = style.panels([height for *_, height in _PANELS])
     for axis, (column, title, colour, _) in zip(axes, _PANELS, strict=True):
-        seen = [row for row in rows if row[column] is not None]
+        seen = _changes([row for row in rows if row[column] is not None], column)
         at_min = [row["time_s"] / 60 for row in seen]
         values = [row[column] for row in seen]
         axis.fill_between(at_min, values, step="post", color=colour, alpha=0.22, linewidth=0)
@@ -34,3 +35,9 @@ def draw(run: str, rows: Sequence[Mapping[str, Any]], length_min: float) -> str:
         f"timeline {run}",
         f"Load, hosts, operator instances and waiting items over the minutes of run {run}",
     )
+
+
+def _changes(rows: Sequence[Mapping[str, Any]], column: str) -> list[Mapping[str, Any]]:
+    """The rows in which the step line turns, and the ends: the same picture in fewer bytes."""
+    inner = [row for before, row in pairwise(rows) if row[column] != before[column]]
+    return [*rows[:1], *inner, *rows[-1:]]

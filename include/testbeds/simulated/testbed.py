@@ -386,6 +386,7 @@ class SimulatedTestbed:
             "ended_s": [
                 (self.now_us if host.ended_us is None else host.ended_us) / 1e6 for host in hosts
             ],
+            "paid_until_s": [host.paid_until_us / 1e6 for host in hosts],
             "released": [host.ended_us is not None for host in hosts],
         }
 

@@ -1,0 +1,164 @@
+"""Many runs at once, in worker processes: each run whole, alone, and reused once complete."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from typing import Any, Literal
+
+from include.control.stages import run_all, store_of
+from include.experiment.run import resolve
+from include.experiment.spec import RunSpec
+from include.measurements.store import read_json
+from include.model.errors import TidebenchError
+
+DIED = (
+    "the process of this run was killed, most likely because memory ran out; run it again with "
+    "fewer processes: it goes on from its last window"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """What became of one run. ``summaries`` has one entry per window, none after a failure."""
+
+    spec: RunSpec
+    outcome: Literal["measured", "reused", "failed"]
+    summaries: tuple[Mapping[str, Any], ...] = ()
+    error: str = ""
+    took_s: float = 0.0
+
+
+Finished = Callable[[RunResult], None]
+
+
+def run_batch(
+    specs: Sequence[RunSpec],
+    root: Path,
+    *,
+    processes: int | None = None,
+    report: Finished = lambda _: None,
+) -> list[RunResult]:
+    """Measure every run under ``root``; results in the order of ``specs``.
+
+    ``processes`` is the number of worker processes, one per CPU by default; with 1 everything
+    happens in this process. Measurements do not depend on it. A run that is complete under the
+    same spec hash is reused, one that was interrupted goes on from its last window, and one
+    that fails leaves the others alone: its error is in its result. ``report`` is called once
+    per finished run, in the order in which they finish.
+    """
+    results: dict[int, RunResult] = {}
+
+    def finished(index: int, result: RunResult) -> None:
+        results[index] = result
+        report(result)
+
+    waiting = []
+    for index, spec in enumerate(specs):
+        if (reused := _reused(spec, root)) is not None:
+            finished(index, reused)
+        else:
+            waiting.append(index)
+    workers = min(processes or os.cpu_count() or 1, len(waiting))
+    if workers <= 1:
+        for index in waiting:
+            finished(index, measured(specs[index], root))
+    else:
+        _in_workers(specs, root, waiting, workers, finished)
+    return [results[index] for index in range(len(specs))]
+
+
+def measured(spec: RunSpec, root: Path) -> RunResult:
+    """Run one spec to its end in this process; whatever goes wrong is in the result."""
+    started_s = time.perf_counter()
+    try:
+        summaries = tuple(run_all(spec, root))
+    except TidebenchError as error:
+        return RunResult(spec=spec, outcome="failed", error=str(error))
+    except Exception:
+        return RunResult(spec=spec, outcome="failed", error=traceback.format_exc())
+    took_s = time.perf_counter() - started_s
+    return RunResult(spec=spec, outcome="measured", summaries=summaries, took_s=took_s)
+
+
+def _reused(spec: RunSpec, root: Path) -> RunResult | None:
+    """The stored result of a complete run; None when there is anything left to do or to say."""
+    store = store_of(spec, root)
+    if not store.manifest.is_file():
+        return None
+    try:
+        if read_json(store.manifest)["spec_hash"] != resolve(spec).spec_hash:
+            return None
+        commits = [read_json(store.commit(window)) for window in range(spec.windows)]
+    except (TidebenchError, KeyError):
+        return None  # measuring it says what is wrong, or puts it right
+    summaries = tuple(commit["summary"] for commit in commits)
+    return RunResult(spec=spec, outcome="reused", summaries=summaries)
+
+
+def _in_workers(
+    specs: Sequence[RunSpec],
+    root: Path,
+    waiting: list[int],
+    workers: int,
+    finished: Callable[[int, RunResult], None],
+) -> None:
+    """Share the runs out; when a worker is killed, the runs it may have had go on alone.
+
+    The pool cannot say which run was in the worker that died, only that it was one of the
+    first that had not finished. Each of those gets a worker of its own, so that the one to
+    blame fails by itself; the others return to a new pool.
+    """
+    while waiting:
+        left = _shared(specs, root, waiting, workers, finished)
+        for index in left[:workers]:
+            if _shared(specs, root, [index], 1, finished):
+                finished(index, RunResult(spec=specs[index], outcome="failed", error=DIED))
+        waiting = left[workers:]
+
+
+def _shared(
+    specs: Sequence[RunSpec],
+    root: Path,
+    waiting: Sequence[int],
+    workers: int,
+    finished: Callable[[int, RunResult], None],
+) -> list[int]:
+    """Run in one pool; returns what was left when a worker died, in the order of ``specs``."""
+    left = set(waiting)
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_worker)
+    try:
+        futures: dict[Future[RunResult], int] = {
+            pool.submit(measured, specs[index], root): index for index in waiting
+        }
+        for future in as_completed(futures):
+            index = futures[future]
+            finished(index, future.result())
+            left.discard(index)
+    except BrokenProcessPool:
+        pass
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return sorted(left)
+
+
+def _worker() -> None:
+    """A worker leaves Ctrl-C to the process that started it, and ends when that one does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,127 @@
+"""Staged tables made up for tests of gate and publication, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from include.quality.verdict import Check, Verdict, staged_digests, verdict_path, write_verdict
+from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, schema_of
+from include.tables.staged import read_staged, staged_path, staged_schema, write_table
+
+Rows = list[dict[str, Any]]
+RUN = "btu-random_walk_1-btu10-s1"
+
+
+def stage(
+    folder: Path, run: str = RUN, *, controller: str = "btu", pattern: str = "random_walk_1"
+) -> Path:
+    """Write every staged table of one run of two minutes and return ``folder``."""
+    dims = {"run": run, "controller": controller, "pattern": pattern, "btu_min": 10.0, "seed": 1}
+    made_up = {**_results(dims), **_activity(run)}
+    for table in (*PUBLISHED, INPUT_CHECKS):
+        restage(folder, table, made_up.get(table) or [_any_row(table, dims)])
+    return folder
+
+
+def restage(folder: Path, table: str, rows: Rows) -> None:
+    """Replace one staged table."""
+    write_table(
+        staged_path(folder, table),
+        pa.Table.from_pylist(rows, schema=staged_schema(table)),
+        schema_of(table),
+    )
+
+
+def change(folder: Path, table: str, **values: Any) -> None:
+    """Set columns of the first row of one staged table."""
+    rows = read_staged(folder, table)
+    rows[0].update(values)
+    restage(folder, table, rows)
+
+
+def let_pass(folder: Path) -> Path:
+    """Write the verdict that a gate gives to tables that pass, and return ``folder``."""
+    check = Check(
+        table="cost", columns=("leases",), expectation="made_up", sentence="Fine.", passed=True
+    )
+    verdict = Verdict(experiment=folder.name, staged=staged_digests(folder), checks=(check,))
+    write_verdict(verdict_path(folder), verdict)
+    return folder
+
+
+def _results(dims: dict[str, Any]) -> dict[str, Rows]:
+    shares = {"real_time": 49.0, "near_real_time": 85.0, "relaxed": 89.0}
+    compliance = {
+        **dims,
+        "sampled_items": 100,
+        **{f"{level}_compliance_percent": share for level, share in shares.items()},
+        "duration_p50_ms": 700.0,
+        "duration_p95_ms": 2000.0,
+    }
+    penalties = {"real_time": 90.0, "near_real_time": 25.0, "relaxed": 20.0}
+    cost = [
+        {
+            **dims,
+            "price_book": f"btu{btu_min:g}",
+            "price_book_btu_min": btu_min,
+            "leases": 2,
+            "paid_btus": 3,
+            "resource_cost": 70.0,
+            **{f"{level}_penalty_cost": value for level, value in penalties.items()},
+            **{f"{level}_total_cost": 70.0 + value for level, value in penalties.items()},
+        }
+        for btu_min in (10.0, 30.0)
+    ]
+    run = {
+        **dims, "duration_min": 2.0, "topology": "manufacturing", "testbed": "simulated",
+        "flavor": "m2.medium", "vcpus": 4.0, "memory_mb": 7168.0, "sample_every_items": 10,
+        "spec_hash": "0123456789abcdef",
+    }  # fmt: skip
+    return {
+        "runs": [run],
+        "compliance": [{**compliance, "scope": scope} for scope in ("overall", "O1", "O2")],
+        "cost": cost,
+    }
+
+
+def _activity(run: str) -> dict[str, Rows]:
+    counts = {
+        "upscaling": 2, "downscaling": 1, "migrations": 0,
+        "hosts_leased": 1, "hosts_prolonged": 0, "hosts_released": 0,
+    }  # fmt: skip
+    calm = dict.fromkeys(counts, 0)
+    timeline = [
+        {"run": run, "time_s": 15.0 * k, "level_machines": 4.0, "hosts": 2, "instances": 9,
+         "ready_instances": 9, "waiting_items": 5 * k}
+        for k in range(1, 9)
+    ]  # fmt: skip
+    return {
+        "scaling": [{"run": run, "minute": 0, **counts}, {"run": run, "minute": 1, **calm}],
+        "scaling_total": [{"run": run, **counts}],
+        "time_to_adapt": [
+            {"run": run, "scope": "O1", "delayed_stretches": 2, "unfinished_stretches": 1,
+             "time_to_adapt_mean_s": 30.0, "time_to_adapt_max_s": 45.0}
+        ],
+        "timeline": timeline,
+        "utilisation": [
+            {"run": run, "observations": 16, "host_cpu_mean_percent": 40.0,
+             "host_cpu_max_percent": 90.0, "host_memory_mean_percent": 80.0,
+             "host_memory_max_percent": 95.0}
+        ],
+        "decisions": [{"run": run, "action": "wait", "accepted": True, "decisions": 2}],
+        INPUT_CHECKS: [
+            {"run": run, "input": "lease", "check": "hosts leased twice", "measured": 0.0,
+             "lowest": 0.0, "highest": 0.0},
+            {"run": run, "input": "price", "check": "price books", "measured": 2.0,
+             "lowest": 1.0, "highest": None},
+        ],
+    }  # fmt: skip
+
+
+def _any_row(table: str, dims: dict[str, Any]) -> dict[str, Any]:
+    """A row of a table that no test here looks into."""
+    value = {"string": "any", "double": 1.0, "bigint": 1, "boolean": True}
+    return {c.name: dims.get(c.name, value[c.type]) for c in schema_of(table).columns}

@@ -1,0 +1,80 @@
+"""Every table on small rows: a case is a folder of inputs and what must come out.
+
+``<table>/<case>/<measured table>.yaml`` has rows; a column left out is 0, false or empty.
+``params.yaml`` replaces values of the query. ``expect.yaml`` has every row that must come
+out, in the order of the table's key, with the columns that the case is about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+import yaml
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from include.measurements.rows import TABLES
+from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, schema_of
+from include.tables.measured import spark_columns
+from include.tables.queries import STEPS, run_query
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+HERE = Path(__file__).parent
+CASES = sorted(path.parent.relative_to(HERE) for path in HERE.glob("*/*/expect.yaml"))
+EMPTY = {"float": 0.0, "int": 0, "str": "", "bool": False}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_case(spark: SparkSession, case: Path) -> None:
+    table, folder = case.parts[0], HERE / case
+    for name in TABLES:
+        _view(spark, name, _rows(folder / f"{name}.yaml"))
+    values = _rows(folder / "params.yaml") or {}
+    got = _built(spark, table, values)
+    expected = _rows(folder / "expect.yaml")
+    rows = [row.asDict() for row in got.sort(*schema_of(table).key).collect()]
+    columns = expected[0] if expected else {}
+    assert [{name: row[name] for name in columns} for row in rows] == expected
+
+
+@pytest.mark.parametrize("table", [*PUBLISHED, INPUT_CHECKS])
+def test_schema_is_what_the_query_returns(spark: SparkSession, table: str) -> None:
+    for name in TABLES:
+        _view(spark, name, [])
+    got = [(field.name, field.dataType.simpleString()) for field in _built(spark, table, {}).schema]
+    assert got == [(column.name, column.type) for column in schema_of(table).columns]
+
+
+@pytest.mark.parametrize("table", [*PUBLISHED, INPUT_CHECKS])
+def test_table_has_two_cases(table: str) -> None:
+    assert len([case for case in CASES if case.parts[0] == table]) >= 2
+
+
+def _rows(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else []
+
+
+def _view(spark: SparkSession, name: str, rows: list[dict[str, Any]]) -> None:
+    empty = {field.name: EMPTY[str(field.type)] for field in fields(TABLES[name])}
+    empty |= {"experiment": "e", "run": "r"}
+    unknown = {column for row in rows for column in row} - set(empty)
+    assert not unknown, f"{name}.yaml has columns that the table does not have: {unknown}"
+    whole = [{**empty, **row} for row in rows]
+    columns = spark_columns(name)
+    schema = to_arrow_schema(StructType.fromDDL(columns))
+    spark.createDataFrame(pa.Table.from_pylist(whole, schema)).createOrReplaceTempView(name)
+
+
+def _built(spark: SparkSession, table: str, values: dict[str, Any]) -> DataFrame:
+    """The table, after those before it that it may read."""
+    for step in STEPS[: STEPS.index(table)]:
+        run_query(spark, step, values).createOrReplaceTempView(step)
+    return run_query(spark, table, values)

@@ -1,0 +1,88 @@
+"""The gate lets good tables pass and names what is wrong with bad ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from include.model.errors import GateFailed, StoreError
+from include.quality.gates import check_tables
+from include.quality.suites import SUITES
+from include.quality.verdict import passed_verdict, verdict_path
+from include.tables.catalogue import INPUT_CHECKS, PUBLISHED
+from include.tables.staged import read_staged, staged_path
+from tests.builders_staged import RUN, change, restage, stage
+
+pytestmark = pytest.mark.spark
+
+
+def test_every_published_table_has_a_suite() -> None:
+    assert set(SUITES) == {*PUBLISHED, INPUT_CHECKS}
+
+
+def test_good_tables_pass_and_leave_data_docs(tmp_path: Path) -> None:
+    folder = stage(tmp_path / "demo")
+    verdict = check_tables(folder, "demo")
+    assert verdict["passed"]
+    assert {check["table"] for check in verdict["checks"]} == set(SUITES)
+    assert (folder / "data_docs" / "index.html").is_file()
+    assert json.loads(verdict_path(folder).read_text()) == json.loads(json.dumps(verdict))
+    assert passed_verdict(folder)["passed"]
+
+
+def test_bad_tables_are_named_down_to_the_row(tmp_path: Path) -> None:
+    folder = stage(tmp_path / "demo")
+    change(folder, "compliance", relaxed_compliance_percent=120.0)
+    change(folder, "cost", resource_cost=-1.0)
+    change(folder, "timeline", ready_instances=10)
+    change(folder, "runs", spec_hash="")
+    change(folder, INPUT_CHECKS, measured=3.0)
+    restage(folder, "scaling_total", read_staged(folder, "scaling_total") * 2)
+    with pytest.raises(GateFailed) as caught:
+        check_tables(folder, "demo")
+    said = str(caught.value)
+    assert "compliance.relaxed_compliance_percent: " in said
+    assert f"relaxed_compliance_percent=120.0, run={RUN}, scope=O1" in said
+    assert "cost.resource_cost: resource_cost is at least 0." in said
+    assert f"resource_cost=-1.0, run={RUN}, price_book=btu10" in said
+    assert "timeline.instances/ready_instances: " in said
+    assert "runs.spec_hash: " in said
+    assert "check=hosts leased twice, measured=3.0" in said
+    assert "scaling_total.run: One row per run." in said
+    assert "nothing was published" in said
+    assert (folder / "data_docs" / "index.html").is_file()
+    assert not json.loads(verdict_path(folder).read_text())["passed"]
+    with pytest.raises(GateFailed, match="did not pass"):
+        passed_verdict(folder)
+
+
+def test_missing_runs_rows_and_columns_are_named(tmp_path: Path) -> None:
+    folder = stage(tmp_path / "demo")
+    runs = read_staged(folder, "runs")
+    restage(folder, "runs", [*runs, {**runs[0], "run": "lost"}])
+    restage(folder, "timeline", [])
+    staged_path(folder, "decisions").write_bytes(staged_path(folder, "utilisation").read_bytes())
+    with pytest.raises(GateFailed) as caught:
+        check_tables(folder, "demo")
+    said = str(caught.value)
+    assert "compliance.run: Every measured run is in the table." in said
+    assert "missing=lost" in said
+    assert "timeline: The table is not empty." in said
+    assert "decisions.run/action/accepted/decisions: The columns are those of the schema." in said
+
+
+def test_a_table_that_was_not_built_is_named(tmp_path: Path) -> None:
+    folder = stage(tmp_path / "demo")
+    staged_path(folder, "cost").unlink()
+    with pytest.raises(StoreError, match=r"cost\.parquet is missing. Build the tables first"):
+        check_tables(folder, "demo")
+
+
+def test_tables_built_again_are_checked_again(tmp_path: Path) -> None:
+    folder = stage(tmp_path / "demo")
+    check_tables(folder, "demo")
+    change(folder, "cost", leases=3)
+    with pytest.raises(GateFailed, match="not those that were checked"):
+        passed_verdict(folder)

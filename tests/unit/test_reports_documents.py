@@ -1,0 +1,36 @@
+"""Tables as text: rounded for readers, and safe in the language they are written in."""
+
+from __future__ import annotations
+
+from include.reports.documents import as_csv, as_latex, as_markdown, shown
+from include.tables.catalogue import Column, TableSchema
+
+NAME = Column(name="run", type="string", unit="name", description="Which | one")
+COST = Column(name="resource_cost", type="double", unit="cost", description="What", decimals=2)
+SCHEMA = TableSchema(name="bill", description="Bills.", key=("run",), columns=(NAME, COST))
+ROWS = [{"run": "a|b_50%", "resource_cost": 1 / 3}, {"run": 'say "x", y', "resource_cost": None}]
+
+
+def test_numbers_are_rounded_and_zero_has_no_sign() -> None:
+    assert shown(68.0, COST) == "68.00"
+    assert shown(-0.001, COST) == "0.00"
+    assert shown(True, NAME) == "yes"
+    assert shown(None, COST) == ""
+
+
+def test_csv_quotes_what_needs_it() -> None:
+    assert as_csv(ROWS, SCHEMA) == 'run,resource_cost\na|b_50%,0.33\n"say ""x"", y",\n'
+
+
+def test_markdown_escapes_bars_and_explains_columns() -> None:
+    text = as_markdown(ROWS, SCHEMA)
+    assert "| a\\|b_50% | 0.33 |" in text
+    assert "| run | name | Which \\| one |" in text
+    assert "| --- | ---: |" in text
+
+
+def test_latex_is_a_booktabs_table_with_escaped_text() -> None:
+    text = as_latex(ROWS, SCHEMA)
+    assert "\\begin{tabular}{lr}\n\\toprule\nrun & resource\\_cost \\\\\n\\midrule" in text
+    assert "a|b\\_50\\% & 0.33 \\\\" in text
+    assert text.rstrip().endswith("\\bottomrule\n\\end{tabular}")

@@ -1,0 +1,148 @@
+"""The page and the console summary: what they show, and what they never do."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from include.model.errors import StoreError
+from include.reports.comparison import compare_compliance, compare_cost
+from include.reports.console import summary
+from include.reports.page import render_page
+from include.reports.publish import publish
+from include.tables.catalogue import PUBLISHED
+from include.tables.staged import read_staged
+from tests.builders_staged import RUN, let_pass, stage
+
+ORIGIN = {"experiment": "demo", "edition": "0", "git_commit": None, "versions": {"python": "3.11"}}
+CHECK = {"table": "cost", "sentence": "Fine.", "passed": True}
+VERDICT = {"passed": True, "checks": [CHECK]}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return _page(stage(tmp_path_factory.mktemp("page")))
+
+
+def _page(folder: Path) -> str:
+    tables = {table: read_staged(folder, table) for table in PUBLISHED}
+    return render_page(tables, VERDICT, ORIGIN)
+
+
+class _Elements(HTMLParser):
+    """Attributes of every element of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, {name: value or "" for name, value in attrs}))
+
+
+def test_sections_come_in_their_order(page: str) -> None:
+    ids = [given.get("id") for tag, given in _Elements(page).seen if tag == "section"]
+    assert ids == ["run", "results", "time", "operators", "scaling", "adapt", "checks", "again"]
+
+
+def test_figures_stand_beside_the_published_ones(page: str) -> None:
+    assert '<b>70.00</b><small>paper 69.33 <span class="delta">+0.67</span>' in page
+    assert page.count("<svg") == 3
+
+
+def test_the_page_asks_nobody_for_anything(page: str) -> None:
+    for tag, given in _Elements(page).seen:
+        assert tag not in ("script", "link", "img", "iframe", "object"), tag
+        for name in ("src", "href", "xlink:href", "srcset", "data"):
+            assert not re.match(r"(https?:)?//", given.get(name, "")), given
+    assert not re.search(r"url\((?!#)|@import", page)
+
+
+def test_ids_are_unique_also_with_several_runs(tmp_path: Path) -> None:
+    first, second = stage(tmp_path / "a", "run-a"), stage(tmp_path / "b", "run-b")
+    tables = {t: read_staged(first, t) + read_staged(second, t) for t in PUBLISHED}
+    page = render_page(tables, VERDICT, ORIGIN)
+    ids = [given["id"] for _, given in _Elements(page).seen if "id" in given]
+    assert len(ids) == len(set(ids)) > 20
+    assert page.count("<svg") == 6
+    assert "2 runs of 2 minutes" in page
+
+
+def test_names_are_escaped(tmp_path: Path) -> None:
+    page = _page(stage(tmp_path, "<script>alert(1)</script>&"))
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;&amp;" in page
+
+
+def test_the_same_rows_give_the_same_page(page: str, tmp_path: Path) -> None:
+    assert _page(stage(tmp_path)) == page
+
+
+@pytest.mark.parametrize(
+    ("controller", "pattern", "compliance", "cost"),
+    [
+        ("btu", "random_walk_1", [49.0, 85.0, 89.0], [69.33, None]),
+        ("btu-runtime", "stepwise", [49.0, 85.0, 89.0], [72.33, None]),
+        ("threshold", "random_walk_1", [39.0, 66.0, 71.0], [61.33, 86.0]),
+        ("threshold-peerj", "stepwise", [40.0, 67.0, 71.0], [58.0, 79.0]),
+        ("fixed", "stepwise", [None, None, None], [None, None]),
+        ("btu", "constant", [None, None, None], [None, None]),
+    ],
+)
+def test_each_case_is_held_against_its_own_published_figure(
+    tmp_path: Path,
+    controller: str,
+    pattern: str,
+    compliance: list[float | None],
+    cost: list[float | None],
+) -> None:
+    folder = stage(tmp_path, controller=controller, pattern=pattern)
+    shares = compare_compliance(read_staged(folder, "compliance"))
+    assert [one.published for one in shares] == compliance
+    costs = [one for one in compare_cost(read_staged(folder, "cost")) if "Resource" in one.label]
+    assert [one.published for one in costs] == cost
+
+
+def test_the_summary_shows_measured_published_and_difference(tmp_path: Path) -> None:
+    folder = let_pass(stage(tmp_path / "demo"))
+    publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    lines = [line.split() for line in summary(folder).splitlines()]
+    assert lines[0][0] == f"{RUN}:"
+    assert ["Real-time", "49.0", "49.0", "+0.0"] in lines
+    assert ["Resource,", "BTU", "10", "min", "70.00", "69.33", "+0.67"] in lines
+    assert ["Resource,", "BTU", "30", "min", "70.00", "-", "-"] in lines
+    assert ["Page:", str(folder / "published" / "report.html")] in lines
+    assert ["Data", "Docs:", str(folder / "data_docs" / "index.html")] in lines
+
+
+def test_a_summary_of_nothing_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is missing"):
+        summary(tmp_path)
+
+
+def test_the_summary_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, include.reports.console, include.reports.publish, include.tables.build, "
+        "include.quality.gates, include.quality.suites\n"
+        "heavy = {'pyspark', 'great_expectations', 'pandas', 'matplotlib', 'numpy', 'pyarrow'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_text_of_a_figure_takes_the_colour_of_the_page(page: str) -> None:
+    texts = [given for tag, given in _Elements(page).seen if tag == "text"]
+    inside_bars = [given for given in texts if "fill: #ffffff" in given["style"]]
+    assert len(texts) > 50
+    assert len(inside_bars) == 3
+    assert all("currentcolor" in g["style"].lower() for g in texts if g not in inside_bars)

@@ -1,0 +1,114 @@
+"""Publication into a real PostgreSQL server, where one can be started."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from include.model.errors import PublishError
+from include.reports.publish import publish
+from tests.builders_staged import change, let_pass, stage
+
+pytestmark = pytest.mark.live
+
+
+def _program(name: str) -> str | None:
+    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return str(found[-1]) if found else shutil.which(name)
+
+
+def _account() -> str | None:
+    """PostgreSQL refuses to run as root, so root needs the account of the Debian package."""
+    if os.getuid() != 0:
+        return pwd.getpwuid(os.getuid()).pw_name
+    return next((user.pw_name for user in pwd.getpwall() if user.pw_name == "postgres"), None)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    initdb, postgres, account = _program("initdb"), _program("postgres"), _account()
+    if not (initdb and postgres and account):
+        pytest.skip("no PostgreSQL here (Debian: apt-get install postgresql)")
+    home = Path(tempfile.mkdtemp(prefix="tidebench-postgresql-"))
+    shutil.chown(home, account)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    subprocess.run(
+        [initdb, "-D", home / "data", "-U", "lab", "--auth=trust", "--no-sync"],
+        user=account, check=True, capture_output=True, cwd=home,
+    )  # fmt: skip
+    settings = [
+        f"-cport={port}",
+        "-clisten_addresses=127.0.0.1",
+        f"-cunix_socket_directories={home}",
+    ]
+    process = subprocess.Popen(
+        [postgres, "-D", home / "data", *settings, "-cfsync=off"],
+        user=account, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    url = f"postgresql+psycopg://lab:s3cret@127.0.0.1:{port}/postgres"
+    try:
+        _await(url)
+        yield url
+    finally:
+        process.send_signal(signal.SIGINT)  # shut down without waiting for clients
+        process.wait(timeout=30)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _await(url: str) -> None:
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    for _ in range(100):
+        try:
+            engine.connect().close()
+        except sa.exc.OperationalError:
+            time.sleep(0.1)
+        else:
+            return
+    pytest.fail("PostgreSQL did not start within 10 s")
+
+
+def _count(url: str, question: str) -> int:
+    with sa.create_engine(url, poolclass=sa.NullPool).connect() as connection:
+        return int(connection.execute(sa.text(question)).scalar_one())
+
+
+def test_publishing_twice_gives_the_same_rows(server: str, tmp_path: Path) -> None:
+    folder = let_pass(stage(tmp_path / "demo"))
+    publish(folder, "demo", server)
+    change(folder, "cost", leases=1)
+    publish(let_pass(folder), "demo", server)
+    publish(folder, "demo", server)
+    assert _count(server, "SELECT count(*) FROM cost WHERE experiment = 'demo'") == 2
+    assert _count(server, "SELECT sum(leases) FROM cost") == 3
+    assert _count(server, "SELECT count(DISTINCT edition) FROM runs") == 1
+    assert _count(server, "SELECT count(*) FROM decisions WHERE accepted") == 1
+
+
+def test_a_locked_table_leaves_everything(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("include.reports.database._WAIT_S", 2)
+    folder = let_pass(stage(tmp_path / "locked"))
+    publish(folder, "locked", server)
+    before = (folder / "published" / "manifest.json").read_bytes()
+    change(folder, "cost", leases=1)
+    let_pass(folder)
+    with sa.create_engine(server, poolclass=sa.NullPool).begin() as other:
+        other.execute(sa.text('LOCK TABLE "cost" IN ACCESS EXCLUSIVE MODE'))
+        with pytest.raises(PublishError, match="lock timeout") as caught:
+            publish(folder, "locked", server)
+    assert "s3cret" not in str(caught.value)
+    assert (folder / "published" / "manifest.json").read_bytes() == before

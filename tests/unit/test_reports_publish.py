@@ -1,0 +1,162 @@
+"""Publication is complete or does not happen, and publishing twice changes nothing."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import sqlite3
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from include.model.errors import GateFailed, PublishError
+from include.reports.publish import publish
+from include.tables.catalogue import PUBLISHED, schema_of
+from include.tables.staged import read_staged
+from tests.builders_staged import RUN, change, let_pass, restage, stage
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Tables that passed and were not published yet."""
+    return let_pass(stage(tmp_path / "demo"))
+
+
+@pytest.fixture(scope="module")
+def published_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = let_pass(stage(tmp_path_factory.mktemp("once") / "demo"))
+    publish(folder, "demo", _url(folder))
+    return folder
+
+
+@pytest.fixture
+def published(published_once: Path, tmp_path: Path) -> Path:
+    """A published experiment and its results database, to be changed at will."""
+    shutil.copytree(published_once.parent, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "demo"
+
+
+def _url(folder: Path) -> str:
+    return f"sqlite:///{folder.parent / 'results.db'}"
+
+
+def _published(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((folder / "published").iterdir())}
+
+
+def _rows(folder: Path, table: str) -> list[tuple[Any, ...]]:
+    with sqlite3.connect(folder.parent / "results.db") as database:
+        return sorted(database.execute(f'SELECT * FROM "{table}"'), key=str)
+
+
+def test_every_table_is_published_in_every_format(folder: Path) -> None:
+    files = publish(folder, "demo", _url(folder))
+    names = {path.name for path in files}
+    suffixes = ("parquet", "csv", "md", "tex")
+    wanted = {f"{table}.{suffix}" for table in PUBLISHED for suffix in suffixes}
+    assert names == {*wanted, "report.html", "manifest.json"}
+    header = (folder / "published" / "cost.csv").read_text().splitlines()[0]
+    assert header == ",".join(schema_of("cost").column_names)
+
+
+def test_the_manifest_names_runs_rows_and_hashes(published: Path) -> None:
+    files = _published(published)
+    manifest = json.loads(files.pop("manifest.json"))
+    assert manifest["sha256"] == {name: sha256(data).hexdigest() for name, data in files.items()}
+    assert manifest["rows"]["timeline"] == 8
+    (run,) = manifest["runs"]
+    assert (run["run"], run["seed"], run["spec_hash"]) == (RUN, 1, "0123456789abcdef")
+    assert manifest["versions"]["pyspark"]
+
+
+def test_publishing_twice_gives_the_same_bytes_and_rows(published: Path) -> None:
+    files = _published(published)
+    rows = {table: _rows(published, table) for table in PUBLISHED}
+    publish(published, "demo", _url(published))
+    assert _published(published) == files
+    assert {table: _rows(published, table) for table in PUBLISHED} == rows
+    assert len(rows["compliance"]) == 3
+
+
+def test_a_later_edition_replaces_rows_and_forgets_those_that_are_gone(published: Path) -> None:
+    change(published, "cost", leases=1)
+    restage(published, "compliance", read_staged(published, "compliance")[:2])
+    publish(let_pass(published), "demo", _url(published))
+    assert len(_rows(published, "compliance")) == 2
+    assert len(_rows(published, "cost")) == 2
+    leases = ["experiment", *schema_of("cost").column_names].index("leases")
+    assert sorted(row[leases] for row in _rows(published, "cost")) == [1, 2]
+
+
+def test_experiments_share_the_results_database(folder: Path) -> None:
+    other = let_pass(stage(folder.parent / "other"))
+    publish(folder, "demo", _url(folder))
+    publish(other, "other", _url(other))
+    assert [row[0] for row in _rows(folder, "runs")] == ["demo", "other"]
+
+
+def test_tables_that_were_not_checked_are_not_published(folder: Path) -> None:
+    change(folder, "cost", leases=1)
+    with pytest.raises(GateFailed, match="Check them again before publishing"):
+        publish(folder, "demo", _url(folder))
+    assert not (folder / "published").exists()
+    assert not (folder.parent / "results.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("sqlite:////dev/null/results.db", "Check that the folder"),
+        ("postgresql+psycopg://ann:s3cret@127.0.0.1:9/lab", "Check that the server runs"),
+        ("oracle-of-delphi://ann:s3cret@nowhere", "Give sqlite:///FILE or"),
+        ("no url at all", "Give sqlite:///FILE or"),
+    ],
+)
+def test_a_database_that_cannot_be_reached_leaves_everything(
+    published: Path, url: str, said: str
+) -> None:
+    before = _published(published)
+    change(published, "cost", leases=1)
+    let_pass(published)
+    with pytest.raises(PublishError, match=said) as caught:
+        publish(published, "demo", url)
+    assert "s3cret" not in str(caught.value)
+    assert _published(published) == before
+    assert not list(published.glob(".published*"))
+
+
+def test_a_locked_database_leaves_everything(
+    published: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("include.reports.database._WAIT_S", 0.1)
+    before, rows = _published(published), _rows(published, "cost")
+    change(published, "cost", leases=1)
+    let_pass(published)
+    other = sqlite3.connect(published.parent / "results.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(PublishError, match=r"database is locked.*no other program holds"):
+        publish(published, "demo", _url(published))
+    other.close()
+    assert _published(published) == before
+    assert _rows(published, "cost") == rows
+    publish(published, "demo", _url(published))
+    assert _published(published) != before
+
+
+def test_a_disk_that_is_full_leaves_everything(published: Path) -> None:
+    before, rows = _published(published), _rows(published, "cost")
+    change(published, "cost", leases=1)
+    let_pass(published)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))  # the page is larger
+    try:
+        with pytest.raises(PublishError, match=r"cannot be written: File too large.*Free some"):
+            publish(published, "demo", _url(published))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert _published(published) == before
+    assert _rows(published, "cost") == rows
+    assert not list(published.glob(".published*"))

@@ -1,0 +1,62 @@
+"""Measured Parquet to staged tables with a real Spark."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from include.tables.build import build_tables
+from include.tables.catalogue import INPUT_CHECKS, PUBLISHED
+from include.tables.staged import read_staged
+from tests.builders_measurements import MadeUpRun, write_runs
+
+pytestmark = pytest.mark.spark
+
+BTU = MadeUpRun(duration_s=300)
+THRESHOLD = MadeUpRun(run="threshold-s2", controller="threshold", seed=2, duration_s=300)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = write_runs(tmp_path_factory.mktemp("data"), "demo", BTU, THRESHOLD)
+    build_tables(folder, "demo", master="local[2]")
+    return folder
+
+
+def test_every_table_is_staged_for_every_run(folder: Path) -> None:
+    staged = {path.stem for path in (folder / "staged").iterdir()}
+    assert staged == {*PUBLISHED, INPUT_CHECKS}
+    assert {row["run"] for row in read_staged(folder, "cost")} == {BTU.run, THRESHOLD.run}
+
+
+def test_what_was_made_up_keeps_the_rules_of_the_inputs(folder: Path) -> None:
+    for row in read_staged(folder, INPUT_CHECKS):
+        assert row["lowest"] <= row["measured"], row
+        assert row["highest"] is None or row["measured"] <= row["highest"], row
+
+
+def test_building_again_by_spark_submit_gives_the_same_bytes(folder: Path) -> None:
+    before = {path.name: path.read_bytes() for path in (folder / "staged").iterdir()}
+    job = Path(__file__).parents[2] / "include" / "tables" / "job.py"
+    submit = Path(sys.executable).with_name("spark-submit")
+    done = subprocess.run(
+        [submit, "--master", "local[1]", job, "--folder", folder, "--experiment", "demo"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "compliance: " in done.stdout
+    assert {path.name: path.read_bytes() for path in (folder / "staged").iterdir()} == before
+    assert {path.name for path in folder.iterdir()} == {"measurements", "runs", "staged"}
+
+
+def test_only_the_named_runs_are_read(folder: Path, tmp_path: Path) -> None:
+    other = write_runs(tmp_path, "demo", BTU, THRESHOLD)
+    rows = build_tables(other, "demo", [THRESHOLD.run], master="local[2]")
+    assert rows["runs"] == 1
+    assert {row["run"] for row in read_staged(other, "scaling")} == {THRESHOLD.run}

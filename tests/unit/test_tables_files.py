@@ -1,0 +1,57 @@
+"""Files and folders appear whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from include.tables.files import new_folder, swap_in, write_file
+
+
+def test_a_file_is_replaced_and_nothing_else_stays(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "file.txt"
+    write_file(target, b"old")
+    write_file(target, b"new")
+    assert target.read_bytes() == b"new"
+    assert [path.name for path in target.parent.iterdir()] == ["file.txt"]
+
+
+def test_a_file_that_cannot_be_replaced_leaves_no_draft(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OSError, match="taken"):
+        write_file(tmp_path / "taken", b"content")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_folder_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    target = tmp_path / "published"
+    target.mkdir()
+    (target / "stale.csv").write_text("old")
+    with new_folder(target) as draft:
+        (draft / "fresh.csv").write_text("new")
+        assert not (target / "fresh.csv").exists()
+        swap_in(draft, target)
+    assert [path.name for path in tmp_path.iterdir()] == ["published"]
+    assert [path.name for path in target.iterdir()] == ["fresh.csv"]
+
+
+def test_the_old_folder_comes_back_when_the_new_one_is_gone(tmp_path: Path) -> None:
+    target = tmp_path / "published"
+    target.mkdir()
+    (target / "old.csv").write_text("old")
+    with pytest.raises(FileNotFoundError):
+        swap_in(tmp_path / "never_written", target)
+    assert (target / "old.csv").read_text() == "old"
+
+
+def test_an_error_leaves_the_target_and_no_draft(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), new_folder(tmp_path / "published") as draft:
+        (draft / "no_such_folder" / "half.csv").write_text("half")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_drafts_of_a_killed_process_are_removed(tmp_path: Path) -> None:
+    (tmp_path / ".published.draft-0badcafe").mkdir()
+    with new_folder(tmp_path / "published") as draft:
+        assert list(tmp_path.iterdir()) == [draft]

@@ -1,0 +1,100 @@
+"""What stands in the way of building tables is said before Spark starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from include.model.errors import SetupError, StoreError
+from include.tables.measured import check_files, complete_runs
+from include.tables.session import require_java
+from tests.builders_measurements import MadeUpRun, write_runs
+
+RUN = MadeUpRun(duration_s=60)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_runs(tmp_path, "demo", RUN)
+
+
+def test_every_complete_run_is_taken_when_none_is_named(folder: Path) -> None:
+    (folder / "runs" / "stopped").mkdir()
+    assert complete_runs(folder) == (RUN.run,)
+
+
+def test_nothing_to_read_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="Run the experiment to its end first"):
+        complete_runs(tmp_path)
+
+
+def test_a_stopped_run_that_is_named_is_refused(folder: Path) -> None:
+    (folder / "runs" / "stopped").mkdir()
+    with pytest.raises(StoreError, match=r"'stopped'.*no manifest\.json.*Start it again"):
+        complete_runs(folder, ["stopped"])
+
+
+def test_an_unknown_run_comes_with_a_suggestion(folder: Path) -> None:
+    with pytest.raises(StoreError, match=f"Did you mean '{RUN.run}'"):
+        complete_runs(folder, [RUN.run[:-1] + "2"])
+
+
+def _part(folder: Path, table: str) -> Path:
+    parts = folder / "measurements" / table / "experiment=demo" / f"run={RUN.run}"
+    return next(iter(sorted(parts.iterdir())))
+
+
+def test_a_torn_file_is_named(folder: Path) -> None:
+    torn = _part(folder, "queue")
+    torn.write_bytes(torn.read_bytes()[:-20])
+    with pytest.raises(StoreError, match=f"{torn}.*cannot be read"):
+        check_files(folder, "demo", [RUN.run])
+
+
+def test_a_file_of_another_version_is_named(folder: Path) -> None:
+    other = _part(folder, "lease")
+    pq.write_table(pa.table({"host": ["h"]}), other)
+    with pytest.raises(StoreError, match=f"{other} has the columns host; this version writes"):
+        check_files(folder, "demo", [RUN.run])
+
+
+def test_a_complete_run_without_operators_is_refused(folder: Path) -> None:
+    _part(folder, "operator").unlink()
+    with pytest.raises(StoreError, match="holds no file"):
+        check_files(folder, "demo", [RUN.run])
+
+
+def test_a_table_in_which_nothing_happened_may_be_missing(folder: Path) -> None:
+    _part(folder, "scaling_activity").unlink()
+    assert check_files(folder, "demo", [RUN.run])["scaling_activity"] == []
+
+
+def test_missing_java_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SetupError, match=r"there is no java.*openjdk-17-jre-headless"):
+        require_java()
+
+
+def test_a_java_home_without_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SetupError, match=f"JAVA_HOME is {tmp_path}"):
+        require_java()
+
+
+@pytest.mark.parametrize(
+    ("said", "version"), [('openjdk version "11.0.2"', "11"), ('java version "1.8.0_392"', "8")]
+)
+def test_an_old_java_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, version: str
+) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho '{said}' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SetupError, match=f"is Java {version}"):
+        require_java()
