@@ -92,21 +92,19 @@ def start_first_fit(plan: Plan, operator: str, because: str) -> None:
 
 
 def loneliest(plan: Plan, operator: str) -> InstanceSample | None:
-    """The instance to stop: where more memory and more CPU are free than at those before it.
+    """The instance to stop: the one with the fewest others on its host, so that hosts empty.
 
-    The first one when no host has more of both. None when no instance may stop.
+    On a tie the host leased last. None when no instance may stop (docs/deviations.md, THR-VICTIM).
     """
-    chosen: InstanceSample | None = None
-    for one in plan.serving(operator):
-        if one.host not in plan.rooms or not plan.may_stop(one):
-            continue
-        if chosen is None:
-            chosen = one
-            continue
-        left, most = plan.rooms[one.host].left, plan.rooms[chosen.host].left
-        if left.memory_mb > most.memory_mb and left.cpu_cores > most.cpu_cores:
-            chosen = one
-    return chosen
+    order = list(plan.rooms)
+    candidates = [
+        one for one in plan.serving(operator) if one.host in plan.rooms and plan.may_stop(one)
+    ]
+    return min(
+        candidates,
+        key=lambda one: (len(plan.on_host(one.host)), -order.index(one.host)),
+        default=None,
+    )
 
 
 def release_empty_hosts(plan: Plan) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from include.reproduction.published import Figure, pays_by_own_btu, published_figure
@@ -19,7 +19,10 @@ _COST = (
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One measured number and the printed one, if there is one. ``unit`` is percent or cost."""
+    """One measured number and the printed one, if there is one. ``unit`` is percent or cost.
+
+    ``own`` is false under a price book that the run was not controlled with.
+    """
 
     run: str
     label: str
@@ -27,6 +30,7 @@ class Comparison:
     measured: float
     published: float | None
     where: str
+    own: bool = True
 
     @property
     def difference(self) -> float | None:
@@ -61,7 +65,8 @@ def compare_cost(cost: Sequence[dict[str, Any]]) -> Iterator[Comparison]:
                 else None
             )
             label = f"{_label(metric.removesuffix('_cost'))}, BTU {book_min:g} min"
-            yield _compared(row["run"], label, "cost", row[metric], found)
+            compared = _compared(row["run"], label, "cost", row[metric], found)
+            yield replace(compared, own=book_min == row["btu_min"])
 
 
 def _compared(run: str, label: str, unit: str, measured: float, found: Figure | None) -> Comparison:

@@ -15,7 +15,8 @@ _HEADINGS = ("", "measured", "published", "difference")
 def summary(folder: Path) -> str:
     """Compliance and cost of every run beside the published figures, as plain text.
 
-    Ends with where the page and the Data Docs lie. Raises StoreError when nothing has been
+    Price books that neither the run was controlled with nor the paper used are left to the
+    page. Ends with where the page and the Data Docs lie. Raises StoreError when nothing has been
     published in ``folder``, the folder of an experiment.
     """
     target = folder / "published"
@@ -29,7 +30,7 @@ def summary(folder: Path) -> str:
             ("Compliance, percent of items", compliance),
             ("Cost, in units of the paper", cost),
         ):
-            own = [row for row in rows if row.run == run["run"]]
+            own = [row for row in rows if row.run == run["run"] and (row.own or row.where)]
             lines += [*_table(heading, own), ""]
     where = sorted({row.where for row in (*compliance, *cost) if row.where})
     if where:

@@ -94,7 +94,7 @@ def test_the_last_instance_of_an_operator_stays() -> None:
     assert decide(seen).actions == ()
 
 
-def test_one_instance_per_tick_is_stopped_where_more_cpu_and_memory_are_free() -> None:
+def test_one_instance_per_tick_is_stopped_where_the_fewest_others_run() -> None:
     seen = an_observation(
         operators=[a_sample("O1", 0), a_sample("O2")],
         hosts=[a_host("h1"), a_host("h2"), a_host("h3")],
@@ -103,13 +103,13 @@ def test_one_instance_per_tick_is_stopped_where_more_cpu_and_memory_are_free() -
     assert decide(seen).actions == (StopInstance("i3"),)
 
 
-def test_the_first_instance_is_stopped_when_hosts_are_used_alike() -> None:
+def test_the_host_leased_last_empties_first_when_hosts_are_used_alike() -> None:
     seen = an_observation(
         operators=[a_sample("O1", 0)],
         hosts=[a_host("h1"), a_host("h2")],
         running=instances({"h1": "O1", "h2": "O1"}),
     )
-    assert decide(seen).actions == (StopInstance("i1"),)
+    assert decide(seen).actions == (StopInstance("i2"),)
 
 
 def test_a_host_is_released_as_soon_as_its_last_instance_has_ended() -> None:
