@@ -7,7 +7,7 @@ ENV := source .ci/env.sh &&
 FAST := pytest -q -n auto -m "not spark and not airflow and not live"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-spark test-airflow check format bench lock clean
+.PHONY: help setup demo reproduce test test-fast test-spark test-airflow check format bench lock clean
 
 help:  ## List what can be made
 	@echo "Tidebench: experiments on elastic stream processing"
@@ -19,6 +19,9 @@ setup:  ## Create .venv with everything pinned (says first what the machine lack
 
 demo: setup  ## Run one experiment through Airflow and print its tables
 	@$(ENV) python .ci/demo.py
+
+reproduce: setup  ## Repeat the evaluation of the paper and compare it with the published figures
+	@$(ENV) python -m include.cli reproduce --root "$$TIDEBENCH_DATA_ROOT"
 
 test: test-fast test-spark test-airflow  ## Run every test
 

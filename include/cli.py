@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from include.model.errors import TidebenchError
+from include.model.errors import SpecError, TidebenchError
 
 # Looking for plug-ins that nobody has takes pydantic longer than checking a spec.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
@@ -37,6 +37,7 @@ def run(
     fresh: Annotated[bool, typer.Option(help="Measure again what is stored already.")] = False,
 ) -> None:
     """Measure every run of an experiment on its testbed. Complete runs are reused."""
+    from include.control.batch import require_complete, run_batch
     from include.control.console import Progress
     from include.control.stages import forget, run_all
     from include.experiment.run import resolve
@@ -45,12 +46,14 @@ def run(
     points = list(load_spec(spec).points())
     for point in points:  # nothing starts before every point is known to be right
         resolve(point)
+    for point in points if fresh else ():
+        forget(point, root)
     progress = Progress(len(points))
-    for point in points:
-        if fresh:
-            forget(point, root)
-        progress.begin(point)
-        progress.end(point, run_all(point, root, progress.window))
+    if len(points) == 1:
+        progress.begin(points[0])
+        progress.end(points[0], run_all(points[0], root, progress.window))
+    else:
+        require_complete(run_batch(points, root, report=progress.finished))
     folder = root / points[0].experiment
     typer.echo(f"\nMeasurements: {folder}\nTables and page: python -m include.cli report {folder}")
 
@@ -82,6 +85,23 @@ def report(
 
 
 @app.command()
+def sweep(
+    spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file.")],
+    root: Root = DEFAULT_ROOT,
+    master: Annotated[
+        str, typer.Option(envvar="TIDEBENCH_SPARK_MASTER", help="Spark master.")
+    ] = "local[*]",
+) -> None:
+    """Measure every point of an experiment as a Spark task. Complete points are reused."""
+    from include.sweeps.sweep import checked_points
+    from include.sweeps.sweep import sweep as sweep_points
+
+    rows = sweep_points(checked_points(spec), root, master=master, say=typer.echo)
+    if any(row.outcome == "failed" for row in rows):
+        raise typer.Exit(1)
+
+
+@app.command()
 def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file.")]) -> None:
     """Say everything that is wrong with an experiment, or what it would run."""
     from include.experiment.run import resolve
@@ -92,6 +112,84 @@ def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file
         resolve(point)
     for point in points:
         typer.echo(f"{point.run_id}  {point.duration_min:g} min, {point.windows} windows")
+
+
+@app.command()
+def reproduce(
+    root: Root = DEFAULT_ROOT,
+    processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "1,2,3",
+    set_baseline: Annotated[
+        bool, typer.Option(help="Hold the next reproductions against this one.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option(help="Fail when a cell is outside its tolerance.")
+    ] = False,
+    database: Annotated[
+        str, typer.Option(envvar="TIDEBENCH_DATABASE", help="Results database; SQLite by default.")
+    ] = "",
+) -> None:
+    """Repeat the evaluation of PeerJ CS 141 and hold it against the published figures."""
+    from include.control.console import Progress
+    from include.reports import reproduce as whole
+    from include.reproduction.matrix import matrix
+
+    root, specs = root.resolve(), matrix(_numbers(seeds))
+    findings = whole.reproduce(
+        specs,
+        root,
+        processes=processes or None,
+        database_url=database,
+        report=Progress(len(specs)).finished,
+        say=typer.echo,
+    )
+    folder = root / specs[0].experiment
+    typer.echo(whole.summary(findings, folder))
+    if set_baseline:
+        typer.echo(f"Baseline: {whole.keep_as_baseline(findings, specs, folder)}")
+    if strict:
+        whole.require_reproduced(findings)
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise SpecError("--seeds", [f"give whole numbers, such as 1,2,3; got {text!r}"]) from None
+
+
+@app.command()
+def calibrate(
+    out: Annotated[Path, typer.Option(help="The calibration file to write.")],
+    evaluations: Annotated[int, typer.Option(min=1, help="Parameter sets to try.")] = 40,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds per figure.")] = 3,
+    processes: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 2,
+) -> None:
+    """Fit the simulator to stepwise and random walk 1, and report on the held-out patterns."""
+    from concurrent.futures import ProcessPoolExecutor
+
+    from include.measurements.store import write_bytes
+    from include.reproduction import calibration
+
+    with ProcessPoolExecutor(processes) as pool:
+        best = calibration.search(
+            evaluations=evaluations, seeds=seeds, pool=pool, report=_calibration_line
+        )
+        typer.echo("\nbest: " + ", ".join(f"{name} {value:g}" for name, value in best.items()))
+        for patterns in (calibration.FITTED, calibration.HELD_OUT):
+            points = calibration.specs(patterns, calibration.LIMITS, range(1, seeds + 1))
+            found = calibration.evaluate(best, points, pool)
+            if patterns is calibration.FITTED:
+                write_bytes(out, calibration.as_yaml(best, found, seeds).encode())
+            typer.echo(f"\non {' and '.join(patterns)}:")
+            for name, errors in found.items():
+                typer.echo(f"  {name:<12} {errors}" if errors.cells else f"  {name:<12} no figures")
+    typer.echo(f"\nwritten to {out}; name it in a spec (calibration: {out})")
+
+
+def _calibration_line(turn: int, values: Any, errors: Any, loss: float) -> None:
+    found = "; ".join(f"{name}: {e}" for name, e in errors.items())
+    typer.echo(f"{turn:>3}  loss {loss:6.3f}  {found}  {dict(values)}")
 
 
 def main() -> None:

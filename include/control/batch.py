@@ -19,7 +19,7 @@ from include.control.stages import run_all, store_of
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.measurements.store import read_json
-from include.model.errors import TidebenchError
+from include.model.errors import TestbedError, TidebenchError
 
 DIED = (
     "the process of this run was killed, most likely because memory ran out; run it again with "
@@ -75,6 +75,17 @@ def run_batch(
     else:
         _in_workers(specs, root, waiting, workers, finished)
     return [results[index] for index in range(len(specs))]
+
+
+def require_complete(results: Sequence[RunResult]) -> None:
+    """Raise TestbedError with every run that failed and why; the others are kept."""
+    failed = [one for one in results if one.outcome == "failed"]
+    if failed:
+        listed = "\n".join(f"  - {one.spec.run_id}: {one.error}" for one in failed)
+        raise TestbedError(
+            f"{len(failed)} of {len(results)} runs failed; the others are kept, and are reused "
+            f"when this is started again.\n{listed}"
+        )
 
 
 def measured(spec: RunSpec, root: Path) -> RunResult:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from include.control.batch import RunResult
 from include.experiment.spec import RunSpec
 
 
@@ -40,7 +41,9 @@ class Progress:
 
     def end(self, spec: RunSpec, summaries: Sequence[Mapping[str, Any]]) -> None:
         """A run is complete."""
-        took_s = time.perf_counter() - self.started_s
+        self._line(spec, summaries, f"{time.perf_counter() - self.started_s:.2f} s")
+
+    def _line(self, spec: RunSpec, summaries: Sequence[Mapping[str, Any]], took: str) -> None:
         samples = max(1, sum(one["samples"] for one in summaries))
         shares = [
             100 * sum(one["samples_within"][level] for one in summaries) / samples
@@ -50,8 +53,18 @@ class Progress:
         start = "\r" if sys.stdout.isatty() else ""
         print(
             f"{start}{self._head(spec)}  compliance {compliance} % "
-            f"(real-time / near real-time / relaxed)  {took_s:.2f} s"
+            f"(real-time / near real-time / relaxed)  {took}"
         )
+
+    def finished(self, result: RunResult) -> None:
+        """One of many runs at a time is measured, reused or has failed."""
+        self.begun += 1
+        if result.outcome == "measured":
+            self._line(result.spec, result.summaries, f"{result.took_s:.2f} s")
+        elif result.outcome == "reused":
+            self._line(result.spec, result.summaries, "reused")
+        else:
+            print(f"{self._head(result.spec)}  FAILED: {result.error.strip().splitlines()[-1]}")
 
     def _head(self, spec: RunSpec) -> str:
         return f"[{self.begun}/{self.runs}] {spec.run_id}"

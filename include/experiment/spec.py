@@ -1,6 +1,7 @@
 """What a user asks for: one YAML file, or the params of a DAG, as points to run.
 
-Every field that may hold a list is an axis; an experiment is the product of its axes.
+Every field that may hold a list is an axis, and so is an option with a sweep (``axes.py``); an
+experiment is the product of its axes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
+from include.experiment.axes import unfolded
 from include.model.errors import SpecError
 from include.topologies.load import read_yaml, validation_problems
 
@@ -99,7 +101,7 @@ def _as_choice(value: Any) -> Any:
 
 Choices = Annotated[
     list[Annotated[Choice, BeforeValidator(_as_choice)]],
-    BeforeValidator(_as_list),
+    BeforeValidator(unfolded),
     Field(min_length=1),
 ]
 Minutes = Annotated[float, Field(gt=0, allow_inf_nan=False)]

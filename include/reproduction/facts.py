@@ -24,7 +24,7 @@ class Facts:
     """Figures by pattern, policy and BTU, of the paper or of one of our BTU-based controllers.
 
     ``cells`` are means; ``activities`` are instances scaled or moved per minute and run;
-    ``curves`` are minute, level, instances and hosts, means over seeds at monitoring times.
+    ``curves`` are minute, level, hosts and instances, means over seeds at monitoring times.
     """
 
     cells: Mapping[tuple[str, str, float, str], float]
@@ -43,19 +43,19 @@ class Facts:
         """Mean instances in a span of minutes. Raises NotKnown."""
         return fmean(
             instances
-            for minute, _, instances, _ in _known(self.curves, case)
+            for minute, _, _, instances in _known(self.curves, case)
             if from_min <= minute < to_min
         )
 
     def hosts(self, case: Case, from_min: float, to_min: float) -> list[float]:
         """Hosts at every monitoring time in a span of minutes. Raises NotKnown."""
         curve = _known(self.curves, case)
-        return [hosts for minute, _, _, hosts in curve if from_min <= minute < to_min]
+        return [hosts for minute, _, hosts, _ in curve if from_min <= minute < to_min]
 
     def alignment(self, case: Case) -> float:
         """Correlation of level and instances over the run. Raises NotKnown."""
         curve = _known(self.curves, case)
-        return _correlation([row[1] for row in curve], [row[2] for row in curve])
+        return _correlation([row[1] for row in curve], [row[3] for row in curve])
 
     def patterns(self) -> list[str]:
         """Patterns that have figures."""
@@ -94,10 +94,10 @@ def facts_of_runs(tables: Mapping[str, Rows], controller: str) -> Facts:
 def mean_curves(
     timeline: Rows, cases: Mapping[str, Sequence[Any]]
 ) -> dict[Any, list[tuple[float, float, float, float]]]:
-    """Minute, level, instances and hosts at every monitoring time, means over a case's runs."""
+    """Minute, level, hosts and instances at every monitoring time, means over a case's runs."""
     seen: dict[Any, dict[float, list[tuple[float, float, float]]]] = {}
     for row in timeline:
-        values = (float(row["level_machines"] or 0), float(row["instances"]), float(row["hosts"]))
+        values = (float(row["level_machines"] or 0), float(row["hosts"]), float(row["instances"]))
         for case in cases.get(row["run"], ()):
             seen.setdefault(case, {}).setdefault(row["time_s"] / 60, []).append(values)
     return {

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+MANY_RUNS = 12
+"""From here on the rows, a fifth of a million per run of two hours, outweigh the queries."""
+
+
 def build_tables(
     folder: Path, experiment: str, runs: Sequence[str] = (), *, master: str | None = "local[*]"
 ) -> dict[str, int]:
@@ -32,7 +36,7 @@ def build_tables(
     require_java()
     chosen = complete_runs(folder, runs)
     paths = check_files(folder, experiment, chosen)
-    with spark_session(master) as spark:
+    with spark_session(master, many=len(chosen) >= MANY_RUNS) as spark:
         register(spark, folder, paths)
         results = _queried(spark)
     return {

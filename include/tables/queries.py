@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LEVELS: tuple[str, ...] = ("real_time", "near_real_time", "relaxed")
 """Compliance levels of PeerJ CS 141, "Metrics", the strictest first."""
 
-SHARED: tuple[str, ...] = ("sampled",)
+SHARED: tuple[str, ...] = ("histogram",)
 """Intermediate results that several tables read, each computed once."""
 
 STEPS: tuple[str, ...] = (*SHARED, *PUBLISHED, INPUT_CHECKS)

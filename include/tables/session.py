@@ -30,15 +30,18 @@ _ALWAYS = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 
+_JVM = "spark.driver.extraJavaOptions"
+_ONE_COMPILER = "-XX:TieredStopAtLevel=1"
+
 LOCAL_DRIVER = {
     # Set before the JVM starts, so only when this process starts it. The second compiler
     # would not pay for itself in an application of a few seconds.
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": " ".join(
+    _JVM: " ".join(
         [
-            "-XX:TieredStopAtLevel=1",
+            _ONE_COMPILER,
             "-XX:+UseSerialGC",
             f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}",
         ]
@@ -50,6 +53,10 @@ _LOCAL_MASTER = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.files.openCostInBytes": "65536",
+    # The default, 128 groups, would sort all rows to aggregate percentiles of a dozen runs.
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
+    # Listing the folders of a hundred runs here takes a blink, as a Spark job per table seconds.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
 }
 
 
@@ -70,8 +77,10 @@ def require_java() -> None:
 
 
 @contextmanager
-def spark_session(master: str | None) -> Iterator[SparkSession]:
+def spark_session(master: str | None, *, many: bool = False) -> Iterator[SparkSession]:
     """A session with views of its own; ``master`` None means the one spark-submit has chosen.
+
+    ``many`` says that there are enough rows for the second compiler of Java to pay for itself.
 
     A Spark application that already runs in this process is used and left running, any
     other is stopped at the end. Raises SetupError when Java is missing or too old.
@@ -84,7 +93,7 @@ def spark_session(master: str | None) -> Iterator[SparkSession]:
 
     running = SparkSession.getActiveSession()
     with tempfile.TemporaryDirectory(prefix="tidebench-warehouse-") as warehouse:
-        spark = running or _started(master, warehouse)
+        spark = running or _started(master, warehouse, many)
         try:
             yield _own_views(spark)
         finally:
@@ -92,7 +101,7 @@ def spark_session(master: str | None) -> Iterator[SparkSession]:
                 spark.stop()
 
 
-def _started(master: str | None, warehouse: str) -> SparkSession:
+def _started(master: str | None, warehouse: str, many: bool) -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("tidebench-tables")
@@ -100,6 +109,8 @@ def _started(master: str | None, warehouse: str) -> SparkSession:
     if master is not None:
         builder = builder.master(master)
         settings |= LOCAL_DRIVER if _is_local(master) else {}
+        if many and _is_local(master):
+            settings[_JVM] = settings[_JVM].replace(_ONE_COMPILER, "").strip()
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

@@ -109,7 +109,7 @@ def test_each_case_is_held_against_its_own_published_figure(
     assert [one.published for one in costs] == cost
 
 
-def test_the_summary_shows_what_was_controlled_or_published_and_the_difference(tmp_path: Path) -> None:
+def test_the_summary_shows_what_was_controlled_or_published(tmp_path: Path) -> None:
     folder = let_pass(stage(tmp_path / "demo"))
     publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
     lines = [line.split() for line in summary(folder).splitlines()]

@@ -54,6 +54,18 @@ def panels(heights: Sequence[float], width_in: float = 7.6) -> tuple[Figure, lis
         return figure, list(axes[:, 0])
 
 
+def grid(
+    rows: int, columns: int, height_in: float, width_in: float = 7.6
+) -> tuple[Figure, list[Axes]]:
+    """A figure of panels in rows and columns, each with axes of its own, row by row."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(_SETTINGS):
+        figure = Figure(figsize=(width_in, rows * height_in), layout="constrained")
+        return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+
+
 def minutes(axis: Axes, length_min: float) -> None:
     """Label the x axis in minutes of the run, at round numbers."""
     from matplotlib.ticker import MaxNLocator

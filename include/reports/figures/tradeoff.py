@@ -25,8 +25,7 @@ def draw(cells: Cells, published: Cells, patterns: Sequence[str]) -> str:
     """
     figure, axes = style.grid(-(-len(patterns) // 2), 2, height_in=2.75)
     for axis, pattern in zip(axes, patterns, strict=False):
-        for row in [row for row in axes if row is axis]:
-            style.titled(row, pattern.replace("_", " "))
+        style.titled(axis, pattern.replace("_", " "))
         for controller, colour in COLOURS.items():
             _measured(axis, _points(cells, pattern, controller), controller, colour)
             hollow = _points(published, pattern, controller)
@@ -53,9 +52,7 @@ def draw(cells: Cells, published: Cells, patterns: Sequence[str]) -> str:
 
 def _measured(axis: Axes, points: Sequence[tuple[float, ...]], label: str, colour: str) -> None:
     xs, ys = [point[1] for point in points], [point[2] for point in points]
-    axis.plot(
-        xs, ys, color=colour, linewidth=1.2, marker=MARKERS[label], markersize=5, label=label
-    )
+    axis.plot(xs, ys, color=colour, linewidth=1.2, marker=MARKERS[label], markersize=5, label=label)
     axis.errorbar(
         xs, ys, xerr=[point[3] for point in points], yerr=[point[4] for point in points],
         color=colour, linestyle="", linewidth=0.9,
@@ -73,7 +70,7 @@ def _points(rows: Cells, pattern: str, controller: str) -> list[tuple[float, ...
         for row in rows
         if row["pattern"] == pattern and row["controller"] == controller
     }
-    points = []
+    points: list[tuple[float, ...]] = []
     for btu_min in sorted(btu for btu, metric in own if metric == _COST and btu is not None):
         cost = own[btu_min, _COST]
         share = own.get((btu_min, _COMPLIANCE)) or own.get((None, _COMPLIANCE))

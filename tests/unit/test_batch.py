@@ -1,0 +1,118 @@
+"""Batches: the same results however they are shared out, and no run hurts another."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import threading
+
+import pytest
+
+from include.control.batch import DIED, require_complete, run_batch
+from include.control.stages import store_of
+from include.experiment.spec import RunSpec
+from include.model.errors import TestbedError
+
+
+def a_spec(seed: int, **changes) -> RunSpec:
+    values = {
+        "experiment": "batch",
+        "controller": "btu-runtime",
+        "pattern": "stepwise",
+        "btu_min": 2,
+        "seed": seed,
+        "duration_min": 4,
+    }
+    return RunSpec(**(values | changes))
+
+
+SPECS = [a_spec(3), a_spec(1), a_spec(2, controller="threshold")]
+
+
+def digests(root):
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    root = tmp_path_factory.mktemp("alone")
+    return run_batch(SPECS, root, processes=1), digests(root), root
+
+
+def test_neither_the_processes_nor_a_run_that_fails_matter_to_the_others(alone, tmp_path):
+    heard = []
+    specs = [a_spec(1, pattern="zigzag"), *SPECS]
+    failed, *results = run_batch(specs, tmp_path, processes=2, report=heard.append)
+    assert [one.spec for one in results] == SPECS
+    assert [one.summaries for one in results] == [one.summaries for one in alone[0]]
+    assert sorted(one.spec.run_id for one in heard) == sorted(one.run_id for one in specs)
+    assert digests(tmp_path) == alone[1]
+    assert failed.outcome == "failed"
+    with pytest.raises(TestbedError, match=r"1 of 4 runs failed(.|\n)*zigzag"):
+        require_complete([failed, *results])
+
+
+def test_complete_runs_are_reused(alone):
+    results = run_batch(SPECS, alone[2], processes=1)
+    assert [one.outcome for one in results] == ["reused"] * 3
+    assert [one.summaries for one in results] == [one.summaries for one in alone[0]]
+    assert digests(alone[2]) == alone[1]
+
+
+def test_an_interrupted_run_goes_on(alone, tmp_path):
+    run_batch(SPECS[:1], tmp_path, processes=1)
+    whole = digests(tmp_path)
+    store = store_of(SPECS[0], tmp_path)
+    for path in (store.manifest, store.commit(1), store.part("lease", 0)):
+        path.unlink()
+    kept = store.commit(0).stat().st_mtime_ns
+    assert run_batch(SPECS[:1], tmp_path)[0].outcome == "measured"
+    assert digests(tmp_path) == whole
+    assert store.commit(0).stat().st_mtime_ns == kept
+
+
+def test_stored_under_other_inputs_is_an_error_and_not_reused(tmp_path):
+    run_batch(SPECS[1:2], tmp_path, processes=1)
+    run_json = store_of(SPECS[1], tmp_path).run_json
+    manifest = store_of(SPECS[1], tmp_path).manifest
+    run_json.write_text(run_json.read_text().replace('"vcpus":4', '"vcpus":8'))
+    manifest.write_text(manifest.read_text().replace('"spec_hash": "', '"spec_hash": "other-'))
+    again = run_batch(SPECS[1:2], tmp_path, processes=1)[0]
+    assert again.outcome == "failed"
+    assert "holds a run of the same spec with other inputs" in again.error
+
+
+def test_a_killed_worker_costs_time_but_no_run(alone, tmp_path):
+    def kill_the_other_worker_once(_):
+        if not killed:
+            killed.extend(child.pid for child in multiprocessing.active_children())
+            for child in multiprocessing.active_children():
+                child.kill()
+
+    killed: list[int] = []
+    results = run_batch(SPECS, tmp_path, processes=2, report=kill_the_other_worker_once)
+    assert killed
+    assert [one.outcome for one in results] == ["measured"] * 3
+    assert digests(tmp_path) == alone[1]
+
+
+def test_a_run_whose_process_never_survives_fails_by_itself(tmp_path):
+    stop = threading.Event()
+
+    def kill_every_worker():
+        while not stop.wait(0.05):
+            for child in multiprocessing.active_children():
+                child.kill()
+
+    killer = threading.Thread(target=kill_every_worker)
+    killer.start()
+    try:
+        results = run_batch(SPECS[:2], tmp_path, processes=2)
+    finally:
+        stop.set()
+        killer.join()
+    assert [(one.outcome, one.error) for one in results] == [("failed", DIED)] * 2

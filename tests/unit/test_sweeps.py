@@ -1,0 +1,115 @@
+"""Sweeps without Spark: axes in options, one point, and what is said about all of them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from include.control import stages
+from include.experiment.axes import unfolded
+from include.experiment.spec import RunSpec, load_spec
+from include.model.errors import SpecError
+from include.sweeps import spark
+from include.sweeps.point import PointStatus, measure_point
+from include.sweeps.sweep import STATUS, checked_points, sweep
+
+SPECS = Path(__file__).parents[2] / "include" / "experiment" / "specs"
+POINT = RunSpec(
+    experiment="swept", controller="btu", pattern="constant", btu_min=5, seed=1, duration_min=10
+)
+
+
+def measured_here(text: str, root: Path) -> PointStatus:
+    return PointStatus(**json.loads(measure_point(text, str(root))))
+
+
+def test_an_option_with_a_sweep_is_an_axis():
+    choice = {"name": "btu", "a": {"sweep": [1, 2]}, "b": "x", "c": {"sweep": ["p", "q"]}}
+    assert unfolded([choice, "fixed"]) == [
+        {"name": "btu", "a": 1, "b": "x", "c": "p"},
+        {"name": "btu", "a": 1, "b": "x", "c": "q"},
+        {"name": "btu", "a": 2, "b": "x", "c": "p"},
+        {"name": "btu", "a": 2, "b": "x", "c": "q"},
+        "fixed",
+    ]
+
+
+@pytest.mark.parametrize("wrong", [{"sweep": []}, {"sweep": 10}, {"sweep": [1], "by": 2}])
+def test_a_sweep_without_values_is_a_problem_of_the_spec(tmp_path, wrong):
+    path = tmp_path / "spec.yaml"
+    controller = {"name": "btu", "scaling_threshold_items": wrong}
+    path.write_text(json.dumps({"name": "x", "controllers": controller, "patterns": "stepwise"}))
+    with pytest.raises(SpecError, match="scaling_threshold_items: write"):
+        load_spec(path)
+
+
+def test_a_value_named_twice_is_a_problem():
+    with pytest.raises(ValueError, match="listed twice"):
+        unfolded({"name": "btu", "a": {"sweep": [1, 2, 1]}})
+
+
+def test_the_thresholds_of_the_paper_are_swept():
+    points = checked_points(SPECS / "sensitivity_thresholds.yaml")
+    swept = {point.controller_options["scaling_threshold_items"] for point in points}
+    assert (min(swept), max(swept)) == (10, 1000)
+    assert {point.pattern for point in points} == {"stepwise", "random_walk_1"}
+    assert len({point.run_id for point in points}) == len(points)
+
+
+def test_every_problem_of_every_point_is_told_once(tmp_path):
+    path = tmp_path / "spec.yaml"
+    controller = {"name": "btu", "scaling_treshold": {"sweep": [1, 2]}}
+    spec = {"name": "x", "controllers": [controller, "btuu"], "patterns": "stepwise"}
+    path.write_text(json.dumps(spec | {"seeds": [1, 2, 3]}))
+    with pytest.raises(SpecError) as caught:
+        checked_points(path)
+    assert len(caught.value.problems) == 2
+
+
+def test_a_point_is_measured_then_reused(tmp_path):
+    first = measured_here(POINT.to_json(), tmp_path)
+    assert (first.outcome, first.error) == ("measured", "")
+    assert first.samples > 0
+    assert 0 <= first.real_time_percent <= first.near_real_time_percent <= first.relaxed_percent
+    again = measured_here(POINT.to_json(), tmp_path)
+    assert again == replace(first, outcome="reused", took_s=0.0)
+
+
+def test_an_interrupted_point_goes_on_from_its_last_window(tmp_path):
+    stages.provision(POINT, tmp_path)
+    stages.deploy(POINT, tmp_path)
+    stages.replay_arrivals(POINT, tmp_path)
+    stages.control_window(POINT, tmp_path, 0)
+    commit = stages.store_of(POINT, tmp_path).commit(0)
+    before = commit.stat().st_mtime_ns
+    assert measured_here(POINT.to_json(), tmp_path).outcome == "measured"
+    assert commit.stat().st_mtime_ns == before
+
+
+def test_a_point_that_cannot_be_measured_says_why(tmp_path):
+    wrong = replace(POINT, controller="btuu")
+    status = measured_here(wrong.to_json(), tmp_path)
+    assert (status.outcome, status.samples, status.real_time_percent) == ("failed", 0, None)
+    assert "btuu" in status.error
+    assert "FAILED" in status.line()
+
+
+def test_what_is_known_is_written_when_a_sweep_is_interrupted(tmp_path, monkeypatch):
+    other = replace(POINT, seed=2)
+
+    def one_and_stop(specs, root, *, master, report):
+        report(measured_here(specs[0].to_json(), root))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(spark, "measure_points", one_and_stop)
+    said = []
+    with pytest.raises(KeyboardInterrupt):
+        sweep([POINT, other], tmp_path, master="local[1]", say=said.append)
+    with (tmp_path / "swept" / STATUS).open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["run"] for row in rows] == [POINT.run_id]
+    assert "1 measured, 1 not reached" in said[-1]
