@@ -19,16 +19,16 @@ from airflow.sdk import Param, dag, task_group
 
 from include.experiment.params import experiment_params
 from tidebench import sensors, spark, tasks
+from tidebench.stage import DEFAULTS
 
-RETRIES = {"retries": 2, "retry_delay": timedelta(seconds=10)}
-AT_MOST = {"execution_timeout": timedelta(hours=2)}
+EXPERIMENT = "{{ params.experiment }}"
 
 
 @dag(
     schedule=None,
     max_active_runs=1,
     dagrun_timeout=timedelta(days=2),
-    default_args=RETRIES | AT_MOST,
+    default_args=DEFAULTS,
     params={name: Param(**keywords) for name, keywords in experiment_params().items()},
     tags=["experiment"],
     doc_md=__doc__,
@@ -48,9 +48,9 @@ def experiment() -> None:
 
     control = window.expand(window=windows)
     release = tasks.ReleaseTestbed(task_id="release_testbed", run=run)
-    build = spark.BuildTables(task_id="build_tables", run=run)
-    check = tasks.CheckTables(task_id="check_tables", run=run)
-    publish = tasks.PublishReport(task_id="publish_report", run=run)
+    build = spark.BuildTables(task_id="build_tables", experiment=EXPERIMENT)
+    check = tasks.CheckTables(task_id="check_tables", experiment=EXPERIMENT)
+    publish = tasks.PublishReport(task_id="publish_report", experiment=EXPERIMENT)
 
     resolve >> provision >> deploy >> replay >> control
     control >> release.as_teardown(setups=provision, on_failure_fail_dagrun=True)

@@ -9,31 +9,41 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk.exceptions import AirflowFailException
 
 from tidebench.connections import spark_runs_here
-from tidebench.stage import REPOSITORY, data_root, run_of, without_vain_retries
+from tidebench.stage import REPOSITORY, data_root, without_vain_retries
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
 class BuildTables(SparkSubmitOperator):
-    """Build the tables of all complete runs of the experiment, in one Spark application.
+    """Build the tables of an experiment, in one Spark application.
 
-    The connection ``spark_default`` chooses the Spark master; undefined means all cores of
-    this machine.
+    ``runs`` says which runs: lists of run ids, one per cell of a matrix that was measured; None
+    means every complete run. The connection ``spark_default`` chooses the Spark master;
+    undefined means all cores of this machine.
     """
 
-    template_fields: Sequence[str] = ("run",)
+    template_fields: Sequence[str] = ("experiment", "runs")
 
-    def __init__(self, *, run: str, conn_id: str = "spark_default", **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        experiment: str,
+        runs: Sequence[Sequence[str]] | None = None,
+        conn_id: str = "spark_default",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(
             application=str(REPOSITORY / "include" / "tables" / "job.py"),
             conn_id=conn_id,
             name="tidebench tables",
             **kwargs,
         )
-        self.run = run
+        self.experiment = experiment
+        self.runs = runs
         self.conn_id = conn_id
 
     def execute(self, context: Context) -> None:
@@ -42,9 +52,13 @@ class BuildTables(SparkSubmitOperator):
 
         with without_vain_retries():
             require_java()
-        experiment = run_of(self.run).experiment
-        folder = data_root() / experiment
-        self.application_args = ["--folder", str(folder), "--experiment", experiment]
+        folder = data_root() / self.experiment
+        self.application_args = ["--folder", str(folder), "--experiment", self.experiment]
+        if self.runs is not None:
+            runs = [run for cell in self.runs[:] for run in cell]  # a slice is one request
+            if not runs:
+                raise AirflowFailException("no cell is complete, so there is nothing to build")
+            self.application_args += ["--runs", ",".join(runs)]
         if spark_runs_here(self.conn_id):
             self.conf = LOCAL_DRIVER
         _let_spark_find_this_python()

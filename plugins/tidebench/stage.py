@@ -6,6 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
 
     from include.experiment.spec import RunSpec
 
+DEFAULTS = {
+    "retries": 2,
+    "retry_delay": timedelta(seconds=10),
+    "execution_timeout": timedelta(hours=2),
+}
+"""What every task has unless its DAG says otherwise."""
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
@@ -49,7 +56,15 @@ def without_vain_retries() -> Iterator[None]:
         raise AirflowFailException(str(error)) from error
 
 
-class Stage(BaseOperator):
+class Step(BaseOperator):
+    """What can tell how it gets on."""
+
+    def say(self, message: str, *values: object) -> None:
+        """Log one line of progress; `make demo` shows exactly these."""
+        self.log.info("tidebench: " + message, *values)
+
+
+class Stage(Step):
     """One step of a run. Subclasses say what it does in ``work``.
 
     ``run`` is the JSON text of the run. The value of ``work`` becomes the task's XCom.
@@ -70,6 +85,24 @@ class Stage(BaseOperator):
     def work(self, run: RunSpec, root: Path) -> Any:
         """Do this step for ``run`` below the data root. Safe to repeat."""
 
-    def say(self, message: str, *values: object) -> None:
-        """Log one line of progress; `make demo` shows exactly these."""
-        self.log.info("tidebench: " + message, *values)
+
+class Review(Step):
+    """One step of the results of an experiment. Subclasses say what it does in ``work``.
+
+    ``experiment`` is its name. The value of ``work`` becomes the task's XCom.
+    """
+
+    template_fields: Sequence[str] = ("experiment",)
+
+    def __init__(self, *, experiment: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.experiment = experiment
+
+    def execute(self, context: Context) -> Any:
+        """Do the work; errors that a retry cannot fix fail the task for good."""
+        with without_vain_retries():
+            return self.work(self.experiment, data_root())
+
+    @abstractmethod
+    def work(self, experiment: str, root: Path) -> Any:
+        """Do this step for ``experiment`` below the data root. Safe to repeat."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from tidebench.stage import Stage, without_vain_retries
+from tidebench.stage import Review, Stage, without_vain_retries
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,30 +112,36 @@ class ReleaseTestbed(Stage):
         self.say("testbed is released")
 
 
-class CheckTables(Stage):
+class CheckTables(Review):
     """Gate: no table is published unless Great Expectations accepts all of them."""
 
-    def work(self, run: RunSpec, root: Path) -> None:
+    def work(self, experiment: str, root: Path) -> None:
         """Validate the staged tables; the evidence is in ``data_docs/`` either way."""
         from include.quality.gates import check_tables
 
-        check_tables(root / run.experiment, run.experiment)
+        check_tables(root / experiment, experiment)
         self.say("tables passed their checks")
 
 
-class PublishReport(Stage):
+class PublishReport(Review):
     """Publish tables and page as files, and upsert the tables into the results database."""
 
     def __init__(self, *, conn_id: str = "tidebench_results", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.conn_id = conn_id
 
-    def work(self, run: RunSpec, root: Path) -> list[str]:
+    def work(self, experiment: str, root: Path) -> list[str]:
         """Return the paths of what was published."""
-        from include.reports.publish import publish
         from tidebench.connections import results_database_url
 
         url = results_database_url(self.conn_id, root)
-        published = publish(root / run.experiment, run.experiment, url)
-        self.say("report is published below %s", root / run.experiment / "published")
-        return [str(path) for path in published]
+        self.publish(root / experiment, url)
+        published = root / experiment / "published"
+        self.say("report is published below %s", published)
+        return [str(path) for path in sorted(published.iterdir()) if path.is_file()]
+
+    def publish(self, folder: Path, database_url: str) -> None:
+        """Publish what is staged in the folder of an experiment."""
+        from include.reports.publish import publish
+
+        publish(folder, folder.name, database_url)

@@ -35,6 +35,9 @@ def dag_facts(dag: Any) -> dict[str, Any]:
         "doc": dag.doc_md or "",
         "tags": sorted(dag.tags),
         "timeout_s": dag.dagrun_timeout.total_seconds() if dag.dagrun_timeout else None,
+        "schedule": dag.schedule,
+        "catchup": dag.catchup,
+        "max_active_runs": dag.max_active_runs,
         "params": {name: dag.params.get_param(name).dump() for name in dag.params},
         "tasks": {task.task_id: task_facts(task) for task in dag.tasks},
     }
@@ -50,6 +53,8 @@ def task_facts(task: Any) -> dict[str, Any]:
         "setup": task.is_setup,
         "teardown": task.is_teardown,
         "fails_the_run": bool(getattr(task, "on_failure_fail_dagrun", False)),
+        "trigger_rule": task.trigger_rule.value,
+        "mapped": task.is_mapped,
         "upstream": sorted(task.get_flat_relative_ids(upstream=True)),
         "name_of_copy": keywords.get(
             "map_index_template", getattr(task, "map_index_template", None)

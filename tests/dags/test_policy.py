@@ -15,8 +15,8 @@ pytestmark = pytest.mark.airflow
 HERE = Path(__file__).parent
 DAG_FILES = sorted((HERE.parents[1] / "dags").glob("*.py"))
 VERBS = {
-    "build", "check", "control", "deploy", "provision", "publish", "release", "replay", "resolve",
-    "wait",
+    "build", "check", "control", "deploy", "measure", "provision", "publish", "release", "replay",
+    "resolve", "wait",
 }  # fmt: skip
 
 
@@ -115,6 +115,60 @@ def test_the_testbed_outlives_every_window(dags: dict[str, Any]) -> None:
 
 
 def test_nothing_is_published_unchecked(dags: dict[str, Any]) -> None:
-    tasks = dags["experiment"]["tasks"]
-    assert {"build_tables", "check_tables"} <= set(tasks["publish_report"]["upstream"])
-    assert "build_tables" in tasks["check_tables"]["upstream"]
+    for dag_id, dag in dags.items():
+        tasks = dag["tasks"]
+        assert {"build_tables", "check_tables"} <= set(tasks["publish_report"]["upstream"]), dag_id
+        assert "build_tables" in tasks["check_tables"]["upstream"], dag_id
+
+
+def test_copies_of_a_task_are_told_apart_by_name(tasks: dict[str, Any]) -> None:
+    mapped = {task_id: task["name_of_copy"] for task_id, task in tasks.items() if task["mapped"]}
+    assert mapped
+    assert [task_id for task_id, name in mapped.items() if not name] == []
+
+
+def test_a_matrix_reports_what_is_complete_and_fails_for_what_is_not(dags: dict[str, Any]) -> None:
+    matrices = {dag_id: dag["tasks"] for dag_id, dag in dags.items() if "measure_cell" in str(dag)}
+    assert set(matrices) >= {"experiment_batch", "nightly_reproducibility"}
+    for dag_id, tasks in matrices.items():
+        despite = {name for name, task in tasks.items() if task["trigger_rule"] != "all_success"}
+        assert despite == {"build_tables", "check_cells"}, dag_id
+        assert "measure_cell" in tasks["check_cells"]["upstream"], dag_id
+        assert "check_cells" not in tasks["publish_report"]["upstream"], dag_id
+
+
+def test_a_failed_task_fails_the_dag_run(dags: dict[str, Any]) -> None:
+    """Airflow looks at the last tasks only: each must have failed, or be behind what failed."""
+    for dag_id, dag in dags.items():
+        tasks = dag["tasks"]
+        followed = {name for task in tasks.values() for name in task["upstream"]}
+        for name in tasks.keys() - followed:
+            last = tasks[name]
+            assert (
+                last["trigger_rule"] == "all_success"
+                or name == "check_cells"
+                or (last["teardown"] and last["fails_the_run"])
+            ), (dag_id, name)
+
+
+def test_what_runs_by_itself_runs_once_at_a_time_and_not_for_the_past(
+    dags: dict[str, Any],
+) -> None:
+    scheduled = {dag_id: dag for dag_id, dag in dags.items() if dag["schedule"]}
+    assert {dag_id: dag["schedule"] for dag_id, dag in scheduled.items()} == {
+        "nightly_reproducibility": "0 2 * * *"
+    }
+    for dag in scheduled.values():
+        assert dag["catchup"] is False
+        assert dag["max_active_runs"] == 1
+        assert dag["timeout_s"] < 86400
+
+
+def test_the_nightly_run_says_what_to_do_about_each_failure(dags: dict[str, Any]) -> None:
+    nightly = dags["nightly_reproducibility"]
+    checks = {name for name in nightly["tasks"] if name.startswith("check_")}
+    assert {name for name in checks if f"`{name}`" in nightly["doc"]} == checks
+    assert set(nightly["params"]) == {"strict", "accept_drift"}
+    assert {name for name in nightly["params"] if f"`{name}`" in nightly["doc"]} == set(
+        nightly["params"]
+    )

@@ -1,4 +1,4 @@
-"""`airflow dags test experiment` as a process group that a test can watch and kill."""
+"""`airflow dags test` as a process group that a test can watch and kill."""
 
 from __future__ import annotations
 
@@ -23,12 +23,16 @@ class DagProcess:
     """One run of the DAG, from its start to its end or to SIGKILL."""
 
     def __init__(
-        self, environment: Mapping[str, str], params: Mapping[str, Any], log: Path
+        self,
+        environment: Mapping[str, str],
+        params: Mapping[str, Any],
+        log: Path,
+        dag_id: str = "experiment",
     ) -> None:
         self.log = log
         with log.open("w") as sink:
             self.process = subprocess.Popen(
-                ["airflow", "dags", "test", "experiment", "--conf", json.dumps(params)],
+                ["airflow", "dags", "test", dag_id, "--conf", json.dumps(params)],
                 env=dict(environment),
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
@@ -97,10 +101,13 @@ class DagProcess:
 
 @contextmanager
 def started(
-    environment: Mapping[str, str], params: Mapping[str, Any], log: Path
+    environment: Mapping[str, str],
+    params: Mapping[str, Any],
+    log: Path,
+    dag_id: str = "experiment",
 ) -> Iterator[DagProcess]:
     """Start the DAG; nothing of it survives the block."""
-    dag = DagProcess(environment, params, log)
+    dag = DagProcess(environment, params, log, dag_id)
     try:
         yield dag
     finally:

@@ -1,0 +1,53 @@
+"""
+Measure every point of a spec file as one Spark task, then publish one report over all of them.
+
+- `resolve_points`: every problem of every point at once, before anything is measured
+- `measure_points`: one Spark application; complete points are reused, and one that fails leaves
+  the others alone: `<experiment>/sweep_status.csv` says which and why. Clearing the task measures
+  only what is missing
+- `build_tables`, `check_tables`, `publish_report`: as in the DAG `experiment`
+
+The same as `python -m include.cli sweep SPEC.yaml`, byte for byte.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from airflow.sdk import Param, dag
+
+from tidebench import spark, sweep, tasks
+from tidebench.stage import DEFAULTS
+
+LONG = {"execution_timeout": timedelta(hours=24)}
+PATH = "{{ params.spec }}"
+SPEC = Param(
+    "include/experiment/specs/sensitivity_thresholds.yaml",
+    type="string",
+    title="Spec file",
+    description="Path of a YAML file; a relative one starts at the repository.",
+)
+
+
+@dag(
+    dag_id="sweep",
+    schedule=None,
+    max_active_runs=1,
+    dagrun_timeout=timedelta(days=2),
+    default_args=DEFAULTS,
+    params={"spec": SPEC},
+    tags=["experiment"],
+    doc_md=__doc__,
+)
+def sweep_points() -> None:
+    resolve = sweep.ResolvePoints(task_id="resolve_points", spec=PATH)
+    experiment = {"experiment": resolve.output}
+    measure = sweep.MeasurePoints(task_id="measure_points", spec=PATH, **LONG)
+    build = spark.BuildTables(task_id="build_tables", **experiment)
+    check = tasks.CheckTables(task_id="check_tables", **experiment)
+    publish = tasks.PublishReport(task_id="publish_report", **experiment)
+
+    resolve >> measure >> build >> check >> publish
+
+
+sweep_points()

@@ -1,0 +1,77 @@
+"""The tasks of a sweep: check every point, then measure all of them in one Spark application."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+
+from tidebench.connections import spark_runs_here
+from tidebench.spark import _let_spark_find_this_python
+from tidebench.stage import REPOSITORY, Step, data_root, without_vain_retries
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class ResolvePoints(Step):
+    """Check every point of the spec file before anything is measured.
+
+    Returns the name of their experiment: the tasks after the sweep need it.
+    """
+
+    template_fields: Sequence[str] = ("spec",)
+
+    def __init__(self, *, spec: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.spec = spec
+
+    def execute(self, context: Context) -> str:
+        """Check and count."""
+        from include.sweeps.sweep import checked_points
+
+        with without_vain_retries():
+            points = checked_points(_found(self.spec))
+        self.log.info("tidebench: %d points to measure", len(points))
+        return points[0].experiment
+
+
+class MeasurePoints(SparkSubmitOperator):
+    """Measure every point as one Spark task; complete points are reused.
+
+    Fails when a point failed, after all the others: ``sweep_status.csv`` says which and why, and
+    a repetition measures only what is missing. The connection ``spark_default`` chooses the
+    Spark master; undefined means all cores of this machine.
+    """
+
+    template_fields: Sequence[str] = ("spec",)
+
+    def __init__(self, *, spec: str, conn_id: str = "spark_default", **kwargs: Any) -> None:
+        super().__init__(
+            application=str(REPOSITORY / "include" / "sweeps" / "job.py"),
+            conn_id=conn_id,
+            name="tidebench sweep",
+            **kwargs,
+        )
+        self.spec = spec
+        self.conn_id = conn_id
+
+    def execute(self, context: Context) -> None:
+        """Submit and wait. A machine without Java fails before Spark starts."""
+        from include.tables.session import LOCAL_DRIVER, require_java
+
+        with without_vain_retries():
+            require_java()
+        self.application_args = [str(_found(self.spec)), "--root", str(data_root())]
+        if spark_runs_here(self.conn_id):
+            self.conf = LOCAL_DRIVER
+        _let_spark_find_this_python()
+        super().execute(context)
+        self.log.info("tidebench: every point is measured")
+
+
+def _found(spec: str) -> Path:
+    """The spec file; a relative path starts at this repository."""
+    return REPOSITORY / Path(spec).expanduser()

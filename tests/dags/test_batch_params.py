@@ -1,0 +1,102 @@
+"""From the form of a matrix to its cells: axes, spec files, and every problem at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from include.experiment.params import SPECS, batch_params, matrix_from_params
+from include.experiment.spec import RunSpec, load_spec
+from include.model.errors import SpecError
+
+
+def matrix(most_cells: int = 100, **params: Any) -> list[RunSpec]:
+    return matrix_from_params(params, most_cells)
+
+
+def problems(most_cells: int = 100, **params: Any) -> tuple[str, ...]:
+    with pytest.raises(SpecError) as raised:
+        matrix(most_cells, **params)
+    return raised.value.problems
+
+
+def test_the_form_as_it_opens_is_a_matrix_that_runs() -> None:
+    cells = matrix(**{name: keywords["default"] for name, keywords in batch_params().items()})
+    assert [cell.controller for cell in cells] == ["btu", "threshold"]
+
+
+def test_axes_multiply_and_the_rest_holds_for_every_cell() -> None:
+    cells = matrix(
+        controllers=["fixed", "btu"],
+        btus_min=[10, 30],
+        seeds=[1, 2, 3],
+        duration_min=20,
+        flavor="docker-8cpu-16gb",
+    )
+    assert len({cell.run_id for cell in cells}) == 2 * 1 * 2 * 3
+    assert [cell.seed for cell in cells[:4]] == [1, 2, 3, 1]
+    assert {(cell.duration_min, cell.flavor) for cell in cells} == {(20.0, "docker-8cpu-16gb")}
+
+
+@pytest.mark.parametrize("spec", ["reproduction_btu", str(SPECS / "reproduction_btu.yaml")])
+def test_a_spec_file_is_the_matrix_whatever_else_is_filled_in(spec: str) -> None:
+    cells = matrix(spec=spec, experiment="other", controllers=["fixed"])
+    assert cells == list(load_spec(SPECS / "reproduction_btu.yaml").points())
+
+
+def test_every_problem_is_told_at_once_with_the_cells_that_have_it() -> None:
+    found = problems(
+        controllers=["btuu", "fixed"], btus_min=[10, 10.1], flavor="tiny", faults={"x": 1}
+    )
+    text = "\n".join(found)
+    assert len(found) == 4
+    assert "unknown controller 'btuu'. Did you mean 'btu'?" in text
+    assert "btuu-random_walk_1-btu10.1-s1-" in text
+    assert "btu_min must be a multiple of 0.25" in text
+    assert sum("of 4 cells)" in problem for problem in found) == 2
+    assert sum("unknown flavor 'tiny'" in problem for problem in found) == 1
+
+
+def test_a_problem_of_many_cells_names_a_few() -> None:
+    (problem,) = problems(controllers=["btuu", "btu"], seeds=list(range(10)))
+    assert "-s3-" in problem
+    assert "-s4-" not in problem
+    assert problem.endswith(" and 6 of 20 cells)")
+
+
+def test_two_tasks_never_measure_the_same_run() -> None:
+    (problem,) = problems(seeds=[1, 2, 1])
+    assert problem.startswith("asked for more than once: btu-random_walk_1-btu10-s1-")
+    assert "-s2-" not in problem
+
+
+def test_a_matrix_that_airflow_cannot_map_is_refused() -> None:
+    assert len(matrix(most_cells=6, seeds=[1, 2, 3])) == 6
+    (problem,) = problems(most_cells=5, seeds=[1, 2, 3])
+    assert "6 cells" in problem
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"spec": "dem"}, "Did you mean 'demo'?"),
+        ({"spec": "nowhere.yaml"}, "there is no file nowhere.yaml"),
+        ({"controllers": []}, "at least 1 item"),
+        ({"seeds": [-1]}, "seeds.0"),
+        ({"faults": "{"}, "faults is not JSON"),
+    ],
+)
+def test_what_is_not_a_matrix_is_refused(params: dict[str, Any], said: str) -> None:
+    (problem,) = problems(**params)
+    assert said in problem
+
+
+def test_paths_in_a_spec_file_start_at_the_file(tmp_path: Path) -> None:
+    (tmp_path / "levels.csv").write_text("time_s,level\n0,2\n60,4\n")
+    (tmp_path / "own.yaml").write_text(
+        "name: own\ncontrollers: btu\npatterns: {name: trace, path: levels.csv}\nduration_min: 5\n"
+    )
+    (cell,) = matrix(spec=str(tmp_path / "own.yaml"))
+    assert cell.pattern_options == {"path": str(tmp_path / "levels.csv")}

@@ -1,0 +1,139 @@
+"""The tasks of a matrix: what a cell leaves behind when a run fails, and who hears of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from include.control.stages import store_of
+from include.experiment.params import batch_params, matrix_from_params
+from include.experiment.spec import RunSpec
+from tests.e2e.dag_process import measured
+
+pytestmark = [
+    pytest.mark.airflow,
+    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
+]
+
+
+@pytest.fixture
+def runs(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunSpec]:
+    """Three runs of three minutes; the data root is an empty one."""
+    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
+    form = {"experiment": "cells", "controllers": ["fixed"], "seeds": [1, 2, 3], "duration_min": 3}
+    return matrix_from_params(form, most_cells=3)
+
+
+def measure(runs: Sequence[RunSpec]) -> list[str]:
+    from tidebench.batch import MeasureCell
+
+    cell = {"name": "a cell", "runs": [run.to_json() for run in runs]}
+    done: list[str] = MeasureCell(task_id="measure_cell", cell=cell).execute({})
+    return done
+
+
+def resolve(**params: Any) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Cells and XComs of `resolve_matrix` for the form as it opens and these params."""
+    from tidebench.batch import ResolveMatrix
+
+    xcoms: dict[str, str] = {}
+    ti = SimpleNamespace(xcom_push=lambda key, value: xcoms.update({key: value}))
+    defaults = {name: keywords["default"] for name, keywords in batch_params().items()}
+    context: Any = {"params": defaults | params, "ti": ti}
+    return ResolveMatrix(task_id="resolve_matrix").execute(context), xcoms
+
+
+def check(states: dict[str, str]) -> None:
+    from tidebench.batch import CheckCells
+
+    ti = SimpleNamespace(
+        dag_id="experiment_batch", run_id="night", get_task_states=lambda **_: {"night": states}
+    )
+    cells = [{"name": name, "runs": []} for name in ("first", "second", "third")]
+    context: Any = {"ti": ti}
+    CheckCells(task_id="check_cells", cells=cells, measure="measure_cell").execute(context)
+
+
+def test_a_matrix_is_one_cell_per_run_named_after_it() -> None:
+    cells, xcoms = resolve(experiment="mine", seeds=[1, 2])
+    assert xcoms == {"experiment": "mine"}
+    assert len(cells) == 4
+    for cell in cells:
+        (text,) = cell["runs"]
+        assert cell["name"] == RunSpec.from_json(text).run_id
+
+
+def test_a_wrong_matrix_fails_for_good_with_every_problem() -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match=r"(?s)2 problems.*'btuu'.*0\.25"):
+        resolve(controllers=["btuu", "btu"], btus_min=[0.3])
+
+
+def test_more_cells_than_airflow_maps_are_refused_before_any_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    monkeypatch.setenv("AIRFLOW__CORE__MAX_MAP_LENGTH", "5")
+    with pytest.raises(AirflowFailException, match=r"has 6 cells, and at most 5"):
+        resolve(seeds=[1, 2, 3])
+
+
+def test_a_run_that_fails_leaves_the_others_of_its_cell_alone(
+    runs: list[RunSpec], data_root: Path
+) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    broken = store_of(runs[1], data_root).run_json
+    broken.parent.mkdir(parents=True)
+    broken.write_text("{}")
+
+    with pytest.raises(AirflowFailException, match="holds a run of the same spec"):
+        measure(runs)
+    complete = [store_of(run, data_root).manifest.is_file() for run in runs]
+    assert complete == [True, False, True]
+
+    before = {path: path.stat().st_mtime_ns for path in data_root.rglob("*.parquet")}
+    broken.unlink()
+    assert measure(runs) == [run.run_id for run in runs]
+    after = {path: path.stat().st_mtime_ns for path in data_root.rglob("*.parquet")}
+    assert before.items() < after.items(), "what was complete is not measured again"
+
+
+def test_runs_measure_the_same_in_one_cell_or_in_several(
+    runs: list[RunSpec], data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure(runs)
+    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(tmp_path / "alone"))
+    for run in reversed(runs):
+        measure([run])
+    assert measured(data_root / "cells") == measured(tmp_path / "alone" / "cells")
+
+
+def test_cells_that_failed_or_never_ran_are_named() -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException) as raised:
+        check({"measure_cell_0": "failed", "measure_cell_1": "success"})
+    assert str(raised.value).startswith("2 of 3 cells are not measured")
+    assert str(raised.value).endswith("\n  - first\n  - third")
+
+
+def test_cells_that_are_all_measured_pass() -> None:
+    check({f"measure_cell_{index}": "success" for index in range(3)})
+
+
+def test_tables_of_no_run_are_not_built(runs: list[RunSpec]) -> None:
+    """An empty list of runs must not be taken for all that there are."""
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from tidebench.spark import BuildTables
+
+    build = BuildTables(task_id="build_tables", experiment="cells", runs=[])
+    with pytest.raises(AirflowFailException, match="no cell is complete"):
+        build.execute({})

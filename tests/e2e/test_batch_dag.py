@@ -1,0 +1,63 @@
+"""The DAG `experiment_batch` for real: cells measured, reused and broken, one report over all."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from include.control.stages import run_all, store_of
+from include.experiment.params import matrix_from_params
+from include.experiment.spec import RunSpec
+from include.tables.staged import read_table
+from tests.e2e.dag_process import measured, started
+
+pytestmark = pytest.mark.airflow
+
+PARAMS = {
+    "experiment": "small",
+    "controllers": ["btu", "threshold"],
+    "patterns": ["random_walk_1"],
+    "seeds": [1, 2],
+    "duration_min": 10,
+}
+
+
+def damage(cell: RunSpec, root: Path) -> None:
+    """Leave a run of the same spec with other inputs, which no retry puts right."""
+    run_json = store_of(cell, root).run_json
+    run_json.parent.mkdir(parents=True)
+    run_json.write_text("{}")
+
+
+def test_cells_are_measured_alone_and_reported_together(
+    airflow_environment: dict[str, str], data_root: Path, tmp_path: Path
+) -> None:
+    cells = matrix_from_params(PARAMS, most_cells=4)
+    complete, broken = cells[0], cells[-1]
+    for cell in cells[:-1]:
+        run_all(cell, tmp_path / "alone")
+    alone = measured(tmp_path / "alone" / "small")
+    run_all(complete, data_root)
+    damage(broken, data_root)
+    written = store_of(complete, data_root).manifest.stat().st_mtime_ns
+
+    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(data_root)}
+    with started(environment, PARAMS, tmp_path / "log", "experiment_batch") as dag:
+        assert dag.finish() != 0, dag.tail()
+
+    folder = data_root / "small"
+    assert sorted(dag.done("measure_cell")) == [0, 1, 2, 3], dag.tail()
+    assert measured(folder) == alone
+    assert store_of(complete, data_root).manifest.stat().st_mtime_ns == written
+    assert f"{complete.run_id} is reused" in dag.said
+    assert "1 of 4 cells are not measured; the log of each says why. Clear" in dag.said
+    assert f"\n  - {broken.run_id}\n" in dag.said
+
+    reported = {row["run"] for row in read_table(folder / "published" / "runs.parquet")}
+    assert reported == {cell.run_id for cell in cells[:-1]}
+    with closing(sqlite3.connect(data_root / "results.db")) as results:
+        stored = {run for (run,) in results.execute("SELECT DISTINCT run FROM cost")}
+    assert stored == reported

@@ -1,0 +1,94 @@
+"""A sweep on a real Spark: the bytes of every other run, and failures that stay where they are."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from include.control import stages
+from include.sweeps.sweep import STATUS, checked_points, sweep
+
+pytestmark = pytest.mark.spark
+
+REPOSITORY = Path(__file__).parents[2]
+SPEC = {
+    "name": "swept",
+    "controllers": {"name": "btu", "scaling_threshold_items": {"sweep": [10, 1000]}},
+    "patterns": "random_walk_1",
+    "btus_min": 5,
+    "duration_min": 10,
+    "seeds": [1, 2, 13],
+}
+KILLER = """
+import os, signal
+import include.control.batch as batch
+
+run_all = batch.run_all
+
+def run_all_or_die(spec, root):
+    if spec.seed == 13 and spec.controller_options["scaling_threshold_items"] == 10:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return run_all(spec, root)
+
+batch.run_all = run_all_or_die
+"""
+
+
+def status_of(root: Path) -> dict[str, dict[str, str]]:
+    with (root / "swept" / STATUS).open(encoding="utf-8") as file:
+        return {row["run"]: row for row in csv.DictReader(file)}
+
+
+def digests(root: Path) -> dict[str, str]:
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and path.name != STATUS
+    }
+
+
+def test_one_point_fails_one_kills_its_worker_and_a_repetition_completes_them(tmp_path: Path):
+    spec, root = tmp_path / "swept.yaml", tmp_path / "data"
+    spec.write_text(json.dumps(SPEC), encoding="utf-8")
+    points = checked_points(spec)
+    blocked = next(point for point in points if point.seed == 2)
+    killed = next(point for point in points if point.seed == 13)
+    in_the_way = root / "swept" / "runs" / blocked.run_id
+    in_the_way.parent.mkdir(parents=True)
+    in_the_way.write_text("a file where a folder belongs", encoding="utf-8")
+    (tmp_path / "killer").mkdir()
+    (tmp_path / "killer" / "sitecustomize.py").write_text(KILLER, encoding="utf-8")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "include.cli", "sweep", spec, "--root", root, "--master=local[2]"],
+        cwd=REPOSITORY,
+        env=os.environ | {"PYTHONPATH": f"{tmp_path / 'killer'}{os.pathsep}{REPOSITORY}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    status = status_of(root)
+    assert list(status) == [point.run_id for point in points]
+    assert "cannot be written" in status[blocked.run_id]["error"]
+    assert "worker of this point was killed" in status[killed.run_id]["error"]
+    failed = {run for run, row in status.items() if row["outcome"] == "failed"}
+    assert failed == {blocked.run_id, killed.run_id}
+    assert "2 failed" in done.stdout
+
+    in_the_way.unlink()
+    rows = sweep(points, root, master="local[2]", say=lambda _: None)
+    assert {row.run for row in rows if row.outcome == "measured"} == failed
+    assert {row.outcome for row in rows} == {"measured", "reused"}
+
+    for point in points:
+        stages.run_all(point, tmp_path / "alone")
+    assert digests(root) == digests(tmp_path / "alone")
