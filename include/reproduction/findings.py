@@ -79,8 +79,7 @@ def _reading_order(row: Mapping[str, Any]) -> tuple[int, ...]:
     """Patterns as in Fig. 7, controllers as in the matrix, metrics as in the tables."""
     places = ((patterns(), "pattern"), (controllers(), "controller"), (METRICS, "metric"))
     pattern, controller, metric = (
-        list(known).index(row[name]) if row[name] in known else len(known)
-        for known, name in places
+        list(known).index(row[name]) if row[name] in known else len(known) for known, name in places
     )
     other = row.get("other_controller")
     place = list(controllers()).index(other) if other in controllers() else 0

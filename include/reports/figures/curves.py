@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from include.reports.figures import style
 
-COLOURS = ("#7db8e8", "#2f7fc1", "#1b4f86", "#d97a1f")
+COLOURS = ("#7db8e8", "#2f7fc1", "#6a58c8", "#d97a1f")
 """The BTU-based approach from the shortest BTU to the longest, then the threshold."""
 
 Curve = Sequence[tuple[float, float, float, float]]

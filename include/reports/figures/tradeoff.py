@@ -57,7 +57,8 @@ def _measured(axis: Axes, points: Sequence[tuple[float, ...]], label: str, colou
         xs, ys, xerr=[point[3] for point in points], yerr=[point[4] for point in points],
         color=colour, linestyle="", linewidth=0.9,
     )  # fmt: skip
-    for btu_min, x, y, _, _ in points:
+    different = points if len({point[1:3] for point in points}) > 1 else []
+    for btu_min, x, y, _, _ in different:
         axis.annotate(
             f"{btu_min:g}", (x, y), xytext=(4, -9), textcoords="offset points", fontsize=7.5
         )
