@@ -7,7 +7,7 @@ ENV := source .ci/env.sh &&
 FAST := pytest -q -n auto -m "not spark and not airflow and not live"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test test-fast test-spark test-airflow check format bench lock clean
+.PHONY: help setup demo reproduce test test-fast test-spark test-airflow check format bench bench-large lock clean
 
 help:  ## List what can be made
 	@echo "Tidebench: experiments on elastic stream processing"
@@ -42,6 +42,9 @@ format: setup  ## Format and fix what can be fixed
 
 bench: setup  ## Measure the simulator against SimPy
 	@$(ENV) python -m tests.bench
+
+bench-large: setup  ## Measure Spark on 100 million durations, beside DuckDB and pandas
+	@$(ENV) python -m tests.bench.large
 
 lock: setup  ## Resolve requirements*.in again, keeping what is pinned where possible
 	@$(ENV) for name in requirements requirements-dev; do \

@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 from include.control.stages import run_all
 from include.experiment.spec import RunSpec
 from include.measurements.store import RunStore
+from include.tables.build import MANY_RUNS
 from include.tables.measured import check_files, complete_runs, register
 from include.tables.queries import SHARED, VALUES, run_query
 from include.tables.session import spark_session
@@ -105,7 +106,7 @@ def spark(folder: Path, master: str) -> Answer:
     runs = complete_runs(folder)
     with took("  Spark: footers of every file"):
         paths = check_files(folder, EXPERIMENT, runs)
-    with spark_session(master) as session:
+    with spark_session(master, many=len(runs) >= MANY_RUNS) as session:
         jvm = session.sparkContext._jvm
         assert jvm is not None
         pid = jvm.java.lang.ProcessHandle.current().pid()
