@@ -63,7 +63,11 @@ def run_from_params(params: Mapping[str, Any]) -> RunSpec:
         },
         source="the params",
     )
-    return next(iter(spec.points()))
+    run, *more = spec.points()
+    if more:
+        runs = f"a sweep asks for {len(more) + 1} runs, this DAG makes one"
+        raise SpecError("the params", [f"{runs}; trigger experiment_batch or sweep"])
+    return run
 
 
 def batch_params() -> dict[str, dict[str, Any]]:

@@ -61,12 +61,12 @@ class BuildTables(SparkSubmitOperator):
             self.application_args += ["--runs", ",".join(runs)]
         if spark_runs_here(self.conn_id):
             self.conf = LOCAL_DRIVER
-        _let_spark_find_this_python()
+        let_spark_find_this_python()
         super().execute(context)
         self.log.info("tidebench: tables are built in %s", folder / "staged")
 
 
-def _let_spark_find_this_python() -> None:
+def let_spark_find_this_python() -> None:
     """Put this interpreter's ``spark-submit`` and ``python3`` first on the path."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

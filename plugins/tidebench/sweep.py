@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
 from tidebench.connections import spark_runs_here
-from tidebench.spark import _let_spark_find_this_python
+from tidebench.spark import let_spark_find_this_python
 from tidebench.stage import REPOSITORY, Step, data_root, without_vain_retries
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class MeasurePoints(SparkSubmitOperator):
         self.application_args = [str(_found(self.spec)), "--root", str(data_root())]
         if spark_runs_here(self.conn_id):
             self.conf = LOCAL_DRIVER
-        _let_spark_find_this_python()
+        let_spark_find_this_python()
         super().execute(context)
         self.log.info("tidebench: every point is measured")
 

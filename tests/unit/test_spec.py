@@ -230,3 +230,9 @@ def test_the_run_id_tells_two_specs_apart_and_the_hash_two_inputs(tmp_path):
         path.write_text(f"time_s,level\n0,{level}\n")
         hashes.add(resolve(a_point(pattern="trace", pattern_options={"path": str(path)})).spec_hash)
     assert len(hashes) == 2
+
+
+def test_a_form_for_one_run_refuses_a_sweep():
+    options = {"scaling_threshold_items": {"sweep": [10, 50]}}
+    with pytest.raises(SpecError, match="asks for 2 runs"):
+        run_from_params({"controller": "btu", "controller_options": options})
