@@ -11,6 +11,7 @@ from include.testbeds.simulated.calibration import Calibration
 from include.testbeds.simulated.draws import Draws
 from include.testbeds.simulated.kernel import BLOCK, NEVER
 from include.testbeds.simulated.network import I64, Network
+from include.testbeds.simulated.start import start_numba
 
 FIRST_ITEMS, FIRST_SLOTS, FIRST_RECORDS, FIRST_ORPHANS = 1024, 8, 4096, 8
 
@@ -19,6 +20,7 @@ def build_network(
     topology: Topology, calibration: Calibration, levels: Levels, duration_s: float, seed: int
 ) -> Network:
     """An empty network with everything the sources will publish until ``duration_s``."""
+    start_numba()
     names, draws = topology.in_flow_order(), Draws(seed)
     origins = [*names, *(source.name for source in topology.sources)]
     edges = sorted(topology.edges, key=lambda e: (names.index(e.target), origins.index(e.origin)))

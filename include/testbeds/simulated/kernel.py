@@ -17,7 +17,6 @@ nothing here allocates: docs/decisions/0002-the-kernel.md says why.
 
 from __future__ import annotations
 
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -393,21 +392,3 @@ def read(net, now_us, period_us, per_operator, per_server, busy_share):
                 per_operator[o, 1] += 1
                 per_operator[o, 2] += servers[o, s, READY_US] <= now_us
     return n
-
-
-def _start_numba() -> None:
-    """Load numba without scipy, whose BLAS it looks for and nothing here uses.
-
-    Saves a tenth of the time and memory of a short run; docs/decisions/0002-the-kernel.md.
-    """
-    blas = "scipy.linalg.cython_blas"
-    if blas in sys.modules:
-        return
-    sys.modules[blas] = None  # type: ignore[assignment]  # so that importing it fails
-    try:
-        _emitted(0, 1, 1)
-    finally:
-        del sys.modules[blas]
-
-
-_start_numba()

@@ -22,7 +22,7 @@ from include.model.decision import (
     StopInstance,
 )
 from include.model.errors import StoreError
-from include.model.observation import HostSample, InstanceSample, Observation, OperatorSample
+from include.model.observation import Observation
 from include.testbeds.base import Scene
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.build import build_network
@@ -30,6 +30,7 @@ from include.testbeds.simulated.calibration import Calibration, Faults
 from include.testbeds.simulated.fleet import Fleet, Host, Instance
 from include.testbeds.simulated.monitor import Monitor
 from include.testbeds.simulated.network import Network
+from include.testbeds.simulated.samples import host_sample, instance_sample, operator_samples
 
 SNAPSHOT_VERSION = 1
 
@@ -309,55 +310,15 @@ class SimulatedTestbed:
         of_host = dict(zip(reading.hosts.tolist(), shares, strict=True))
         return Observation(
             now_s=self.now_s,
-            operators={} if reading.missed else self._operator_samples(),
+            operators={} if reading.missed else operator_samples(self.monitor),
             hosts={
-                host.name: self._host_sample(host, *of_host.get(host.number, (None, None)))
+                host.name: host_sample(host, self.now_us, *of_host.get(host.number, (None, None)))
                 for host in self.fleet.leased()
             },
             instances={
-                one.name: self._instance_sample(one, instance_cpu.get(one.number))
+                one.name: instance_sample(one, self.now_us, instance_cpu.get(one.number))
                 for one in self.fleet.instances.values()
             },
-        )
-
-    def _operator_samples(self) -> dict[str, OperatorSample]:
-        waiting = self.monitor.reading.waiting.tolist()
-        arrived, completed = self.monitor.counts_since_observed()
-        durations_ms = self.monitor.durations_ms()
-        samples = {}
-        for name in self.scene.topology.operator_names:
-            o = self.network.names.index(name)
-            samples[name] = OperatorSample(
-                operator=name,
-                waiting_items=waiting[o],
-                durations_ms=durations_ms[o],
-                arrived_items=arrived[o],
-                completed_items=completed[o],
-            )
-        return samples
-
-    def _host_sample(self, host: Host, cpu: float | None, memory: float | None) -> HostSample:
-        return HostSample(
-            host=host.name,
-            flavor=host.flavor,
-            ordered_s=host.ordered_us / 1e6,
-            paid_until_s=host.paid_until_us / 1e6,
-            up=host.up_us <= self.now_us,
-            releasing=host.releasing,
-            images=frozenset(host.images),
-            cpu_share=cpu,
-            memory_share=memory,
-        )
-
-    def _instance_sample(self, one: Instance, cpu: float | None) -> InstanceSample:
-        return InstanceSample(
-            instance=one.name,
-            operator=one.operator_name,
-            host=f"host-{one.host}",
-            started_s=one.started_us / 1e6,
-            ready=one.ready_us <= self.now_us,
-            stopping=one.stopped_us is not None,
-            cpu_share=cpu,
         )
 
     # ------------------------------------------------------------- recording
