@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -27,7 +28,9 @@ def main(arguments: list[str]) -> int:
     """Run, narrate, summarise. Returns 0 when the run succeeded."""
     given = (argument.partition("=") for argument in arguments)
     conf = {"experiment": "demo"} | {name: parsed(value) for name, _, value in given}
-    folder = Path(os.environ["TIDEBENCH_DATA_ROOT"]) / str(conf["experiment"])
+    root = Path(os.environ["TIDEBENCH_DATA_ROOT"])
+    folder = root / str(conf["experiment"])
+    forget_other_inputs(conf, root)
     log = folder / "log" / "airflow.log"
     if any(folder.glob("runs/*/manifest.json")):
         print(f"Runs that are complete are not measured again; remove {folder} to begin anew.")
@@ -49,6 +52,22 @@ def main(arguments: list[str]) -> int:
 
     print(f"\n{summary(folder)}\n\nAirflow's log: {log}")
     return 0
+
+
+def forget_other_inputs(conf: Mapping[str, object], root: Path) -> None:
+    """Measure anew what an older calibration or topology measured; a demo may be thrown away."""
+    from include.control.stages import forget, holds_other_inputs
+    from include.experiment.params import run_from_params
+    from include.experiment.run import resolve
+    from include.model.errors import TidebenchError
+
+    try:
+        resolved = resolve(run_from_params(conf))
+    except TidebenchError:
+        return  # the DAG says what is wrong
+    if holds_other_inputs(resolved, root):
+        print("The stored run had other inputs, so it is measured anew.")
+        forget(resolved.spec, root)
 
 
 def run(conf: str, sink: TextIO) -> bool:

@@ -44,14 +44,20 @@ def provision(spec: RunSpec, root: Path) -> Run:
     Raises SpecError with every problem, StoreError when the folder holds another run.
     """
     run, store = resolve(spec), store_of(spec, root)
-    if store.run_json.is_file() and store.run_json.read_text(encoding="utf-8") != run.to_json():
+    if holds_other_inputs(run, root):
         raise StoreError(
             f"{store.home} holds a run of the same spec with other inputs (a trace, topology or "
-            "calibration file, or the code behind it, has changed). Remove that folder to "
-            "measure anew, or give the experiment another name"
+            "calibration file has changed). Remove that folder to measure anew, or give the "
+            "experiment another name"
         )
     write_bytes(store.run_json, run.to_json().encode())
     return run
+
+
+def holds_other_inputs(run: Run, root: Path) -> bool:
+    """Whether the run's folder was provisioned for the same spec with other inputs."""
+    stored = store_of(run.spec, root).run_json
+    return stored.is_file() and stored.read_text(encoding="utf-8") != run.to_json()
 
 
 def deploy(spec: RunSpec, root: Path) -> None:
