@@ -11,8 +11,6 @@ from typing import Any
 from include.arrivals.base import Levels
 from include.model.errors import SpecError
 
-COLUMNS = ("time_s", "level")
-
 
 @dataclass(frozen=True, slots=True)
 class Trace:

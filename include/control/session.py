@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from include.control.loop import Loop, Tick
 from include.control.trace import decision_rows
 from include.controllers.base import Setting
+from include.controllers.deployment import first_deployment
 from include.experiment.run import Run
 
 if TYPE_CHECKING:
@@ -39,6 +40,12 @@ class Session:
             topology=run.topology, flavor=run.flavor, btu_s=run.spec.window_s, seed=run.spec.seed
         )
         return cls(run, loop, setting, controller.initial_memory())
+
+    def deploy(self) -> None:
+        """Start the first instances and return when they are up; no rows are kept of it."""
+        instances = self.loop.controller.initial_instances()
+        self.loop.deploy(first_deployment(self.setting, instances))
+        self.loop.testbed.take_measurements()
 
     def run(self, start_s: float, end_s: float) -> dict[str, list[Any]]:
         """Every tick of a window; returns its decisions as columns."""

@@ -15,7 +15,6 @@ from typing import Any
 
 from include.control.session import Session
 from include.control.versions import versions
-from include.controllers.deployment import first_deployment
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
 from include.measurements.rows import TABLES
@@ -64,9 +63,7 @@ def deploy(spec: RunSpec, root: Path) -> None:
     """Start the first instances before anything arrives, and store the state at second 0."""
     run, store = load_run(spec, root), store_of(spec, root)
     session = Session.open(run)
-    plan = first_deployment(session.setting, session.loop.controller.initial_instances())
-    session.loop.deploy(plan)
-    session.loop.testbed.take_measurements()
+    session.deploy()
     write_snapshot(store.snapshot(0), session.snapshot())
     session.close()
 

@@ -16,13 +16,13 @@ from typing import Any
 
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.spec import RunSpec
-from include.reproduction.published import is_compliance, published_figure
+from include.reproduction.published import is_compliance, pays_by_own_btu, published_figure
 from include.reproduction.trial import BOOKS, Trial, attempt, calibrated
 
 FITTED = ("stepwise", "random_walk_1")
 HELD_OUT = ("two_level", "random_walk_2")
 CONTROLLERS = ("btu-runtime", "threshold")
-BTU_MIN = {"btu10": 10, "btu30": 30, "btu60": 60}
+BTU_MIN = {name: PRICE_BOOKS[name].btu_s / 60 for name in BOOKS}
 
 CONNECTION_MS = 51.0
 """A connection to the broker per published item: the common part of all service times."""
@@ -129,7 +129,7 @@ def specs(
         )
         for pattern in patterns
         for controller in controllers
-        for btu_min in (BTU_MIN.values() if controller.startswith("btu") else (10,))
+        for btu_min in (BTU_MIN.values() if pays_by_own_btu(controller) else (10,))
         for seed in seeds
     ]
 
@@ -157,7 +157,7 @@ def errors_of(runs: Sequence[tuple[RunSpec, Trial]]) -> Errors:
     cells: dict[tuple[str, str, str], list[float]] = {}
     for spec, run in runs:
         for book in BOOKS:
-            if spec.controller.startswith("btu") and BTU_MIN[book] != spec.btu_min:
+            if pays_by_own_btu(spec.controller) and BTU_MIN[book] != spec.btu_min:
                 continue
             for metric, value in run.figures(PRICE_BOOKS[book]).items():
                 cells.setdefault((spec.pattern, book, metric), []).append(value)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from include.control.session import LEVELS, Session
-from include.controllers.deployment import first_deployment
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
@@ -54,9 +53,7 @@ def calibrated(spec: RunSpec, changes: Mapping[str, Any]) -> Run:
 def attempt(run: Run) -> Trial:
     """Simulate a run from its first to its last second."""
     session = Session.open(run)
-    controller = session.loop.controller
-    session.loop.deploy(first_deployment(session.setting, controller.initial_instances()))
-    session.loop.testbed.take_measurements()
+    session.deploy()
     session.run(0, run.spec.duration_s)
     tables = session.loop.testbed.take_measurements()
     tables["decision"] = {"accepted": []}

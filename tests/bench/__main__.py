@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 
 from include.control import stages
 from include.control.session import Session
-from include.controllers.deployment import first_deployment
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
 from include.testbeds.simulated.calibration import Calibration
@@ -48,10 +47,7 @@ def row(name: str, took_s: list[float], counted: int = 0) -> float:
 def in_memory(run: Run) -> int:
     """A whole run with control, monitoring and recording, without files. Returns executions."""
     session = Session.open(run)
-    session.loop.deploy(
-        first_deployment(session.setting, session.loop.controller.initial_instances())
-    )
-    session.loop.testbed.take_measurements()
+    session.deploy()
     executions = 0
     for window in range(run.spec.windows):
         start_s = window * run.spec.window_s

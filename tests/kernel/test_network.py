@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from include.testbeds.simulated import kernel
 from tests.builders import a_topology, an_operator, manufacturing
-from tests.kernel.worlds import a_network, column, poisson_us
+from tests.kernel.worlds import a_network, column, poisson_us, waiting_items
 
 SERVICE_MS = {"O1": 1246, "O2": 75, "O3": 111, "O4": 111, "O5": 111, "O6": 26, "O7": 9, "O8": 6}
 
@@ -57,14 +57,14 @@ def test_a_server_takes_nothing_before_it_is_ready_and_nothing_once_closed():
     network.advance(60_000_000)
     records = network.take_records()
     assert records[:, kernel.R_WAIT_US].tolist() == [5_000_000]  # it finishes the item it has
-    assert network.waiting_items(60_000_000).tolist() == [1]
+    assert waiting_items(network, 60_000_000).tolist() == [1]
 
 
 def test_no_item_is_lost_or_made_up():
     network = a_plant()
     network.advance(400_000_000)
     numbered = network.state.nodes[:, kernel.NUMBERED]
-    waiting = network.waiting_items(400_000_000)
+    waiting = waiting_items(network, 400_000_000)
     travelling = network.state.edges[:, 1] - network.state.edges[:, 0]
     nodes = [*network.names, *(source.name for source in network.topology.sources)]
     assert (numbered[: len(network.names)] > 0).all()
@@ -101,7 +101,7 @@ def test_a_crashed_item_goes_back_to_the_head_and_keeps_its_number():
     network = a_network(np.array([0, 10, 20]), servers=2, service_cv=0.0)
     network.advance(500_000)
     assert network.crash_server(0, instance=1, now_us=500_000) is True
-    assert network.waiting_items(500_000).tolist() == [2]
+    assert waiting_items(network, 500_000).tolist() == [2]
     network.advance(60_000_000)
     records = network.take_records()
     # Item 0 again at the second server, as soon as that is free; then item 2. None is lost.
@@ -128,7 +128,7 @@ def test_time_stamps_of_a_second_add_what_was_cut_off():
 def test_rows_grow_when_a_queue_does():
     network = a_network(np.arange(50_000), servers=1)
     network.advance(60_000_000)
-    assert network.waiting_items(60_000_000)[0] > 49_000
+    assert waiting_items(network, 60_000_000)[0] > 49_000
 
 
 def run_cut(cuts_us, end_us=200_000_000):
@@ -173,12 +173,13 @@ def test_another_operator_elsewhere_leaves_the_draws_of_this_one_alone():
 TWIN = """
 import hashlib
 from tests.kernel.test_network import a_plant
+from tests.kernel.worlds import waiting_items
 network = a_plant()
 network.advance(8_000_000)
 network.crash_server(0, 1, 8_000_000)
 network.advance(20_000_000)
 print(hashlib.sha256(network.take_records().tobytes()).hexdigest())
-print(network.waiting_items(20_000_000))
+print(waiting_items(network, 20_000_000))
 """
 
 

@@ -53,3 +53,8 @@ def poisson_us(rate_per_s: float, items: int, seed: int = 5) -> np.ndarray:
 def column(records: np.ndarray, index: int) -> np.ndarray:
     """One column of records, in order of the items' numbers."""
     return records[np.argsort(records[:, kernel.R_NUMBER]), index]
+
+
+def waiting_items(network: Network, now_us: int) -> np.ndarray:
+    """Items per operator that have arrived by now and not started."""
+    return network.read(now_us, 1)[0][:, 0]

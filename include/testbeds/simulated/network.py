@@ -53,11 +53,6 @@ class Network:
         n = kernel.read(self.state, now_us, period_us, per_operator, per_server, busy_share)
         return per_operator, per_server[:n], busy_share[:n]
 
-    def waiting_items(self, now_us: int) -> I64:
-        """Items per operator that have arrived by now and not started."""
-        waiting: I64 = self.read(now_us, 1)[0][:, 0]
-        return waiting
-
     def take_records(self) -> I64:
         """Sampled items since the last call, (n, RECORD_COLUMNS), by operator, time, number."""
         records = self.state.records[: self.state.recorded[0]]
