@@ -32,6 +32,12 @@ class Levels:
                 yield start_s, min(stop_s, end_s), level
 
 
+def product(one: Levels, other: Levels) -> Levels:
+    """The product of two levels at every time."""
+    starts_s = tuple(sorted({*one.starts_s, *other.starts_s}))
+    return Levels(starts_s, tuple(one.at(t_s) * other.at(t_s) for t_s in starts_s))
+
+
 class Pattern(Protocol):
     """A frozen dataclass of options that unfolds into levels, the same for the same seed."""
 

@@ -15,8 +15,8 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any, Literal
 
-from include.control.stages import run_all, store_of
-from include.experiment.run import resolve
+from include.control.stages import look, run_all, store_of
+from include.control.stored import Stored
 from include.experiment.spec import RunSpec
 from include.measurements.store import read_json
 from include.model.errors import TestbedError, TidebenchError
@@ -29,13 +29,25 @@ DIED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """What became of one run. ``summaries`` has one entry per window, none after a failure."""
+    """What became of one run. ``summaries`` has one entry per window, none after a failure.
+
+    ``stored`` says what was found of it before.
+    """
 
     spec: RunSpec
     outcome: Literal["measured", "reused", "failed"]
     summaries: tuple[Mapping[str, Any], ...] = ()
     error: str = ""
     took_s: float = 0.0
+    stored: str = ""
+
+    @property
+    def how(self) -> str:
+        """How a run that succeeded came about, in the words of a line of progress."""
+        if self.outcome == "reused":
+            return "reused"
+        told = f", {self.stored}" if self.stored not in ("", Stored.NOTHING) else ""
+        return f"{self.took_s:.2f} s{told}"
 
 
 Finished = Callable[[RunResult], None]
@@ -51,10 +63,10 @@ def run_batch(
     """Measure every run under ``root``; results in the order of ``specs``.
 
     ``processes`` is the number of worker processes, one per CPU by default; with 1 everything
-    happens in this process. Measurements do not depend on it. A run that is complete under the
-    same spec hash is reused, one that was interrupted goes on from its last window, and one
-    that fails leaves the others alone: its error is in its result. ``report`` is called once
-    per finished run, in the order in which they finish.
+    happens in this process. Measurements do not depend on it. A run that is complete, with the
+    same inputs and by the same code, is reused, one that was interrupted goes on from its last
+    window, and one that fails leaves the others alone: its error is in its result. ``report`` is
+    called once per finished run, in the order in which they finish.
     """
     results: dict[int, RunResult] = {}
 
@@ -92,13 +104,16 @@ def measured(spec: RunSpec, root: Path) -> RunResult:
     """Run one spec to its end in this process; whatever goes wrong is in the result."""
     started_s = time.perf_counter()
     try:
+        stored = look(spec, root)
         summaries = tuple(run_all(spec, root))
     except TidebenchError as error:
         return RunResult(spec=spec, outcome="failed", error=str(error))
     except Exception:
         return RunResult(spec=spec, outcome="failed", error=traceback.format_exc())
     took_s = time.perf_counter() - started_s
-    return RunResult(spec=spec, outcome="measured", summaries=summaries, took_s=took_s)
+    return RunResult(
+        spec=spec, outcome="measured", summaries=summaries, took_s=took_s, stored=stored.value
+    )
 
 
 def _reused(spec: RunSpec, root: Path) -> RunResult | None:
@@ -107,13 +122,15 @@ def _reused(spec: RunSpec, root: Path) -> RunResult | None:
     if not store.manifest.is_file():
         return None
     try:
-        if read_json(store.manifest)["spec_hash"] != resolve(spec).spec_hash:
+        stored = look(spec, root)
+        if stored is not Stored.COMPLETE:
             return None
-        commits = [read_json(store.commit(window)) for window in range(spec.windows)]
+        summaries = tuple(
+            read_json(store.commit(window))["summary"] for window in range(spec.windows)
+        )
     except (TidebenchError, KeyError):
         return None  # measuring it says what is wrong, or puts it right
-    summaries = tuple(commit["summary"] for commit in commits)
-    return RunResult(spec=spec, outcome="reused", summaries=summaries)
+    return RunResult(spec=spec, outcome="reused", summaries=summaries, stored=stored.value)
 
 
 def _in_workers(

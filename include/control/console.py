@@ -59,12 +59,10 @@ class Progress:
     def finished(self, result: RunResult) -> None:
         """One of many runs at a time is measured, reused or has failed."""
         self.begun += 1
-        if result.outcome == "measured":
-            self._line(result.spec, result.summaries, f"{result.took_s:.2f} s")
-        elif result.outcome == "reused":
-            self._line(result.spec, result.summaries, "reused")
-        else:
+        if result.outcome == "failed":
             print(f"{self._head(result.spec)}  FAILED: {result.error.strip().splitlines()[-1]}")
+        else:
+            self._line(result.spec, result.summaries, result.how)
 
     def _head(self, spec: RunSpec) -> str:
         return f"[{self.begun}/{self.runs}] {spec.run_id}"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 
+from include.controllers.base import Setting
 from include.model.decision import (
     Decision,
     LeaseHost,
@@ -15,9 +18,8 @@ from include.model.decision import (
     StartInstance,
     StopInstance,
 )
-from include.model.host import Capacity, HostFlavor
+from include.model.host import Capacity
 from include.model.observation import HostSample, InstanceSample, Observation
-from include.model.topology import Topology
 
 ROUNDING = 1e-6
 """Sums of reserved cores and megabytes may miss a full host by this much."""
@@ -31,11 +33,9 @@ class Checked:
     refusal: str
 
 
-def check(
-    decision: Decision, seen: Observation, topology: Topology, flavor: HostFlavor
-) -> list[Checked]:
+def check(decision: Decision, seen: Observation, setting: Setting) -> list[Checked]:
     """Every step of a decision with its refusal, as if those before it were carried out."""
-    cluster = _Cluster(seen, topology, flavor)
+    cluster = _Cluster(seen, setting)
     return [Checked(step, cluster.refusal(step)) for step in decision.steps]
 
 
@@ -44,21 +44,30 @@ class _Cluster:
     """What is left after the steps so far. A stopped instance gives its room back at once."""
 
     seen: Observation
-    topology: Topology
-    flavor: HostFlavor
+    setting: Setting
     hosts: dict[str, HostSample | None] = field(init=False)
     instances: dict[str, InstanceSample] = field(init=False)
     left: dict[str, Capacity] = field(init=False)
-    started: dict[str, int] = field(default_factory=dict)
+    serving: Counter[str] = field(init=False)
+    """Running instances by operator, with those that were started."""
+    on_host: Counter[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.hosts = {name: host for name, host in self.seen.hosts.items() if not host.releasing}
         self.instances = {n: one for n, one in self.seen.instances.items() if not one.stopping}
-        self.left = dict.fromkeys(self.hosts, self.flavor.capacity)
+        self.left = dict.fromkeys(self.hosts, self._capacity)
+        self.serving = Counter(one.operator for one in self.instances.values())
+        self.on_host = Counter(one.host for one in self.instances.values())
         for one in self.seen.instances.values():
             if one.host in self.left:
-                op = self.topology.operator[one.operator]
+                op = self.setting.topology.operator[one.operator]
                 self.left[one.host] = self.left[one.host].less(op)
+
+    @property
+    def _capacity(self) -> Capacity:
+        """Of an empty host; where instances share the CPU it is memory that ends."""
+        capacity = self.setting.flavor.capacity
+        return replace(capacity, cpu_cores=inf) if self.setting.flavor.cpu_shared else capacity
 
     def refusal(self, step: Reasoned) -> str:
         """Why the step cannot be done, or "" and it counts as done."""
@@ -78,12 +87,15 @@ class _Cluster:
         return next(found, "")
 
     def _lease(self, action: LeaseHost) -> Iterator[str]:
-        if action.flavor != self.flavor.name:
-            yield f"the run leases flavor {self.flavor.name}, not {action.flavor}"
+        flavor = self.setting.flavor.name
+        if action.flavor != flavor:
+            yield f"the run leases flavor {flavor}, not {action.flavor}"
+        elif len(self.hosts) >= self.setting.max_hosts:
+            yield f"all {self.setting.max_hosts} hosts of the run are leased"
         elif action.handle in self.hosts:
             yield f"the handle {action.handle} is taken"
         else:
-            self.hosts[action.handle], self.left[action.handle] = None, self.flavor.capacity
+            self.hosts[action.handle], self.left[action.handle] = None, self._capacity
 
     def _leased(self, host: str, verb: str) -> Iterator[str]:
         if self.hosts.get(host) is None:
@@ -91,7 +103,7 @@ class _Cluster:
 
     def _release(self, host: str) -> Iterator[str]:
         yield from self._leased(host, "end")
-        if any(one.host == host for one in self.instances.values()):
+        if self.on_host[host]:
             yield f"instances still run on {host}; stop or migrate them first"
         else:
             del self.hosts[host], self.left[host]
@@ -107,7 +119,7 @@ class _Cluster:
             yield from self._stop(action.instance, last_may_go=True)
 
     def _start(self, operator: str, host: str) -> Iterator[str]:
-        op = self.topology.operator.get(operator)
+        op = self.setting.topology.operator.get(operator)
         if op is None:
             yield f"the topology has no operator {operator}"
         elif host not in self.hosts:
@@ -120,17 +132,20 @@ class _Cluster:
             )
         else:
             self.left[host] = self.left[host].less(op)
-            self.started[operator] = self.started.get(operator, 0) + 1
+            self.serving[operator] += 1
+            self.on_host[host] += 1
 
     def _stop(self, instance: str, *, last_may_go: bool) -> Iterator[str]:
         one = self.instances.get(instance)
         if one is None:
             yield f"there is no running instance {instance}"
             return
-        others = sum(other.operator == one.operator for other in self.instances.values()) - 1
-        if not last_may_go and others + self.started.get(one.operator, 0) < 1:
+        if not last_may_go and self.serving[one.operator] <= 1:
             yield f"{instance} is the last instance of {one.operator}"
             return
         del self.instances[instance]
+        self.serving[one.operator] -= 1
+        self.on_host[one.host] -= 1
         if one.host in self.left:
-            self.left[one.host] = self.left[one.host].more(self.topology.operator[one.operator])
+            op = self.setting.topology.operator[one.operator]
+            self.left[one.host] = self.left[one.host].more(op)

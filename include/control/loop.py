@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from include.control.guard import check
-from include.controllers.base import Controller
+from include.controllers.base import Controller, Setting
 from include.model.decision import Decision, Outcome
-from include.model.host import HostFlavor
 from include.model.observation import Observation
-from include.model.topology import Topology
 from include.testbeds.base import Testbed
 
 
@@ -32,8 +30,7 @@ class Loop:
 
     testbed: Testbed
     controller: Controller
-    topology: Topology
-    flavor: HostFlavor
+    setting: Setting
 
     def run(self, memory: Any, start_s: float, end_s: float) -> Iterator[Tick]:
         """Every tick from ``start_s`` up to, not at, ``end_s``; then time moves to ``end_s``."""
@@ -54,7 +51,7 @@ class Loop:
     def _apply(self, decided: Decision, seen: Observation) -> tuple[Outcome, ...]:
         if not decided.steps:
             return ()
-        checked = check(decided, seen, self.topology, self.flavor)
+        checked = check(decided, seen, self.setting)
         allowed = Decision(tuple(one.step for one in checked if not one.refusal), decided.because)
         applied = iter(self.testbed.apply(allowed))
         return tuple(

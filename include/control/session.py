@@ -35,11 +35,8 @@ class Session:
     def open(cls, run: Run) -> Session:
         """At second 0, with nothing deployed."""
         controller = run.build_controller()
-        loop = Loop(run.build_testbed(), controller, run.topology, run.flavor)
-        setting = Setting(
-            topology=run.topology, flavor=run.flavor, btu_s=run.spec.window_s, seed=run.spec.seed
-        )
-        return cls(run, loop, setting, controller.initial_memory())
+        loop = Loop(run.build_testbed(), controller, run.setting)
+        return cls(run, loop, run.setting, controller.initial_memory())
 
     def deploy(self) -> None:
         """Start the first instances and return when they are up; no rows are kept of it."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from include.control.session import Session
+from include.control.stored import Stored, find_stored, is_of_this_code, mark_code
 from include.control.versions import versions
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
@@ -27,6 +28,7 @@ from include.measurements.store import (
     write_snapshot,
 )
 from include.model.errors import StoreError
+from include.testbeds import TESTBEDS
 
 ONCE_PER_RUN = ("run", "operator", "price", "lease")
 Report = Callable[[dict[str, Any]], None]
@@ -40,17 +42,32 @@ def store_of(spec: RunSpec, root: Path) -> RunStore:
 def provision(spec: RunSpec, root: Path) -> Run:
     """Look everything up and store it as run.json; nothing is stored when the spec is wrong.
 
-    Raises SpecError with every problem, StoreError when the folder holds another run.
+    What other code has stored of the run is removed. Raises SpecError with every problem,
+    StoreError when the folder holds another run, or what other code has measured in real time.
     """
     run, store = resolve(spec), store_of(spec, root)
-    if holds_other_inputs(run, root):
+    found = find_stored(run, store)
+    if found is Stored.OTHER_INPUTS:
         raise StoreError(
             f"{store.home} holds a run of the same spec with other inputs (a trace, topology or "
             "calibration file has changed). Remove that folder to measure anew, or give the "
             "experiment another name"
         )
+    if found is Stored.OTHER_CODE:
+        if TESTBEDS[spec.testbed].real_time:
+            raise StoreError(
+                f"{store.home} was measured by other code, and measuring it again takes as long as "
+                "it did. Remove that folder to do so, or give the experiment another name"
+            )
+        forget(spec, root)
+    mark_code(store)
     write_bytes(store.run_json, run.to_json().encode())
     return run
+
+
+def look(spec: RunSpec, root: Path) -> Stored:
+    """What is stored of a run, and so whether it will be reused. Raises SpecError."""
+    return find_stored(resolve(spec), store_of(spec, root))
 
 
 def holds_other_inputs(run: Run, root: Path) -> bool:
@@ -69,11 +86,9 @@ def deploy(spec: RunSpec, root: Path) -> None:
 
 
 def replay_arrivals(spec: RunSpec, root: Path) -> None:
-    """Make the arrival pattern ready: the levels that the sources will follow, as a file."""
+    """Make the arrivals ready: the levels that every source will follow, as a file."""
     run, store = load_run(spec, root), store_of(spec, root)
-    rows = zip(run.levels.starts_s, run.levels.levels, strict=True)
-    text = "time_s,level\n" + "".join(f"{t_s!r},{level!r}\n" for t_s, level in rows)
-    write_bytes(store.home / "arrivals.csv", text.encode())
+    write_bytes(store.home / "arrivals.csv", _arrivals_csv(run))
 
 
 def load_run(spec: RunSpec, root: Path) -> Run:
@@ -109,7 +124,7 @@ def control_windows(
             summary = read_json(commit)["summary"]
             session = None
         else:
-            run = run or load_run(spec, root)
+            run = run or _run_of_this_code(spec, root)
             session = session or _resumed(run, store, window)
             summary = _measure(run, store, session, window)
         summaries.append(summary)
@@ -141,9 +156,19 @@ def release(spec: RunSpec, root: Path) -> None:
 def forget(spec: RunSpec, root: Path) -> None:
     """Remove everything stored of a run, to measure it anew."""
     store = store_of(spec, root)
-    shutil.rmtree(store.home, ignore_errors=True)
     for table in TABLES:
         shutil.rmtree(store.part(table, 0).parent, ignore_errors=True)
+    shutil.rmtree(store.home, ignore_errors=True)  # last: without it the rows would be nobody's
+
+
+def _run_of_this_code(spec: RunSpec, root: Path) -> Run:
+    run, store = load_run(spec, root), store_of(spec, root)
+    if not is_of_this_code(store):
+        raise StoreError(
+            f"the code that measures has changed since {store.home} was provisioned, and no run is "
+            "measured by two; provision it again, with everything after it"
+        )
+    return run
 
 
 def _resumed(run: Run, store: RunStore, window: int) -> Session:
@@ -219,10 +244,18 @@ def _once_per_run(run: Run, session: Session) -> dict[str, Mapping[str, Any]]:
     }
 
 
+def _arrivals_csv(run: Run) -> bytes:
+    rows = [
+        f"{source},{t_s!r},{level!r}\n"
+        for source, levels in run.levels_of.items()
+        for t_s, level in zip(levels.starts_s, levels.levels, strict=True)
+    ]
+    return "".join(["source,time_s,level\n", *rows]).encode()
+
+
 def _write_manifest(run: Run, store: RunStore, last: int, parts: list[dict[str, Any]]) -> None:
     for window in range(last):
         parts = read_json(store.commit(window))["parts"] + parts
-    levels = repr((run.levels.starts_s, run.levels.levels)).encode()
     write_json(
         store.manifest,
         {
@@ -232,7 +265,7 @@ def _write_manifest(run: Run, store: RunStore, last: int, parts: list[dict[str, 
             "spec_hash": run.spec_hash,
             "seed": run.spec.seed,
             "testbed": run.spec.testbed,
-            "arrivals_sha256": hashlib.sha256(levels).hexdigest(),
+            "arrivals_sha256": hashlib.sha256(_arrivals_csv(run)).hexdigest(),
             "windows": run.spec.windows,
             "parts": sorted(parts, key=lambda part: part["path"]),
             "versions": versions(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import subprocess
 from functools import cache
@@ -9,17 +10,46 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 PACKAGES = ("numpy", "numba", "pyarrow", "pydantic")
+COMPUTES = (
+    "arrivals", "control", "controllers", "experiment", "measurements", "model", "testbeds",
+    "topologies",
+)  # fmt: skip
+"""Folders of include/ that decide what is measured; the others only read it."""
+INCLUDE = Path(__file__).resolve().parents[1]
+
+
+@cache
+def code_digest() -> str:
+    """SHA-256 over every file and every package version that decides what is measured.
+
+    A spec hash covers what a run is given, this what acts on it: code, and the levels,
+    topologies and calibrations that come with it. Spec files are inputs, so they do not count.
+    """
+    total = hashlib.sha256(repr([platform.python_version(), *_package_versions()]).encode())
+    for path in sorted(path for folder in COMPUTES for path in (INCLUDE / folder).rglob("*.*")):
+        if path.suffix in (".py", ".yaml", ".csv") and path.parent.name != "specs":
+            total.update(path.relative_to(INCLUDE).as_posix().encode() + b"\0")
+            total.update(hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()
 
 
 @cache
 def versions() -> dict[str, str]:
     """Python, the packages that measurements rest on, and the git commit ("" when unknown)."""
-    found = {"python": platform.python_version(), "git_commit": _git_commit()}
+    return {
+        "python": platform.python_version(),
+        "git_commit": _git_commit(),
+        **dict(zip(PACKAGES, _package_versions(), strict=True)),
+    }
+
+
+def _package_versions() -> list[str]:
+    found = []
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            found.append(version(name))
         except PackageNotFoundError:
-            found[name] = ""
+            found.append("")
     return found
 
 

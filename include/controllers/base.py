@@ -16,13 +16,17 @@ from include.model.topology import Topology
 class Setting:
     """What a controller knows before the run starts, and nothing about its arrivals.
 
-    ``instances_at_peak`` is filled only for the ``fixed`` controller, which is an oracle.
+    ``hosts_at_start`` are leased before the first item (0: as many as the first instances
+    need), and there are never more than ``max_hosts``. ``instances_at_peak`` is filled only for the ``fixed`` controller, which is an oracle.
     """
 
     topology: Topology
     flavor: HostFlavor
     btu_s: float
     seed: int
+    monitor_every_s: float = 15.0
+    hosts_at_start: int = 0
+    max_hosts: int = 1000
     instances_at_peak: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -12,13 +12,16 @@ from include.model.observation import Observation
 
 
 def first_deployment(setting: Setting, instances: Mapping[str, int]) -> Decision:
-    """Lease hosts and start ``instances`` of each operator, placed by Algorithm 2.
+    """Lease hosts and start ``instances`` of each operator.
 
     One instance of every operator comes first, then the second ones, so that the operators
-    are spread over the hosts. An operator that fits no host is left out; the experiment
-    refuses such a topology before it gets here.
+    are spread over the hosts. With ``hosts_at_start`` those are leased and each instance goes to
+    the host that has the fewest; else Algorithm 2 places them. An operator that fits no host is
+    left out; the experiment refuses such a topology before it gets here.
     """
     plan = Plan(setting, Observation(now_s=0.0, operators={}, hosts={}, instances={}))
+    if setting.hosts_at_start:
+        return _spread(plan, setting, instances)
     for turn in range(max(instances.values(), default=0)):
         for op in setting.topology.operators:
             if turn < instances.get(op.name, 0) and plan.fits_an_empty_host(op):
@@ -26,4 +29,22 @@ def first_deployment(setting: Setting, instances: Mapping[str, int]) -> Decision
                 choice = best_host(plan.rooms.values(), op)
                 host = plan.lease(why) if choice is None else choice.host
                 plan.start(op.name, host, why)
+    return plan.decision("nothing to deploy")
+
+
+def _spread(plan: Plan, setting: Setting, instances: Mapping[str, int]) -> Decision:
+    hosts = [plan.lease("leased before the first item") for _ in range(setting.hosts_at_start)]
+    on_host = dict.fromkeys(hosts, 0)
+    for turn in range(max(instances.values(), default=0)):
+        for op in setting.topology.operators:
+            room = [
+                host
+                for host in hosts
+                if plan.rooms[host].left.memory_mb >= op.memory_mb
+                and (setting.flavor.cpu_shared or plan.rooms[host].left.fits(op))
+            ]
+            if turn < instances.get(op.name, 0) and room:
+                host = min(room, key=lambda host: on_host[host])
+                on_host[host] += 1
+                plan.start(op.name, host, f"instance {turn + 1} of {op.name} before the first item")
     return plan.decision("nothing to deploy")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
 
 from include.controllers.base import Setting
@@ -88,13 +89,22 @@ class Plan:
             left = Capacity(total.cpu_cores - held.cpu_cores, total.memory_mb - held.memory_mb)
         return Room(host.host, total, left, host.images, host.up)
 
+    def copy(self) -> Plan:
+        """A copy to try steps on: nothing that is decided there is decided here."""
+        other = copy(self)
+        for name in ("started", "stopped", "_moved", "_steps", "_given", "hosts", "rooms"):
+            setattr(other, name, copy(getattr(self, name)))
+        other._serving = {name: dict(held) for name, held in self._serving.items()}
+        other._on_host = {name: dict(held) for name, held in self._on_host.items()}
+        return other
+
     def operator(self, name: str) -> Operator:
         """An operator of the topology."""
         return self._setting.topology.operator[name]
 
     def fits_an_empty_host(self, op: Operator) -> bool:
-        """Whether leasing a host would help the operator at all."""
-        return self._setting.flavor.capacity.fits(op)
+        """Whether leasing a host would help the operator, and there is one to lease."""
+        return len(self.rooms) < self._setting.max_hosts and self._setting.flavor.capacity.fits(op)
 
     def count(self, operator: str) -> int:
         """o_#: instances that run or start, with what this plan starts, moves and stops."""

@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from include.arrivals import PATTERNS
 from include.controllers import CONTROLLERS
-from include.controllers.base import Setting
+from include.experiment.levels import pattern_problems, source_problems
 from include.experiment.options import checked_options, option_types
 from include.experiment.prices import PRICE_BOOKS
+from include.experiment.setting import setting_of
 from include.experiment.spec import RunSpec
 from include.model.errors import SpecError, unknown_name
 from include.model.host import HostFlavor
@@ -27,8 +27,6 @@ from include.testbeds.simulated.calibration import (
 )
 from include.topologies.load import load_topology, validation_problems
 
-TICK_S = 15.0
-
 
 def problems_of(spec: RunSpec) -> list[str]:
     """One sentence per problem, each with what to do; empty when the point can run."""
@@ -38,7 +36,9 @@ def problems_of(spec: RunSpec) -> list[str]:
     calibration = None
     if topology is not None:
         calibration = _collected(partial(_calibration, spec, topology), problems)
-    problems += _pattern_problems(spec)
+    problems += pattern_problems(f"pattern {spec.pattern}", spec.pattern, spec.pattern_options)
+    if topology is not None:
+        problems += source_problems(topology)
     if topology is not None and spec.flavor in FLAVORS:
         factor = 1.0 if calibration is None else calibration.memory_factor
         flavor = FLAVORS[spec.flavor]
@@ -68,7 +68,6 @@ def _calibration(spec: RunSpec, topology: Topology) -> Calibration:
 def _name_problems(spec: RunSpec) -> Iterator[str]:
     registries: tuple[tuple[str, str, Collection[str]], ...] = (
         ("controller", spec.controller, CONTROLLERS),
-        ("pattern", spec.pattern, PATTERNS),
         ("testbed", spec.testbed, TESTBEDS),
         ("flavor", spec.flavor, FLAVORS),
         *(("price book", name, PRICE_BOOKS) for name in spec.price_books),
@@ -79,31 +78,21 @@ def _name_problems(spec: RunSpec) -> Iterator[str]:
 
 
 def _time_problems(spec: RunSpec) -> Iterator[str]:
+    period_s = spec.monitor_every_s
     for name, minutes in (("btu_min", spec.btu_min), ("duration_min", spec.duration_min)):
         if minutes <= 0:
             yield f"{name} must be above 0, got {minutes:g}"
-        elif abs(minutes * 60 / TICK_S - round(minutes * 60 / TICK_S)) > 1e-9:
-            yield f"{name} must be a multiple of 0.25 (monitoring is every 15 s), got {minutes:g}"
+        elif abs(minutes * 60 / period_s - round(minutes * 60 / period_s)) > 1e-9:
+            yield (
+                f"{name} must be a multiple of {period_s / 60:g} (monitoring is every "
+                f"{period_s:g} s), got {minutes:g}"
+            )
+    if spec.hosts > spec.max_hosts:
+        yield f"hosts ({spec.hosts}) must not be above max_hosts ({spec.max_hosts})"
     if spec.duration_min > 60 * 24 * 14:
         yield f"duration_min is {spec.duration_min:g}; the longest run is two weeks (20160)"
     if spec.seed < 0:
         yield f"seed must not be negative, got {spec.seed}"
-
-
-def _pattern_problems(spec: RunSpec) -> Iterator[str]:
-    factory = PATTERNS.get(spec.pattern)
-    if factory is None:
-        return
-    # What an entry of the registry fixes is not the user's to change.
-    fixed = tuple(factory.keywords) if isinstance(factory, partial) else ()
-    types = option_types(factory, hidden=fixed)
-    where = f"pattern {spec.pattern}"
-    values, problems = checked_options(where, types, spec.pattern_options)
-    yield from problems
-    if spec.pattern == "trace" and "path" not in spec.pattern_options:
-        yield f"{where} needs the option path: a CSV or Parquet file with time_s and level"
-    elif not problems:
-        yield from (f"{where}: {problem}" for problem in factory(**values).problems())
 
 
 def _controller_problems(spec: RunSpec, topology: Topology, flavor: HostFlavor) -> Iterator[str]:
@@ -115,7 +104,7 @@ def _controller_problems(spec: RunSpec, topology: Topology, flavor: HostFlavor) 
     values, problems = checked_options(where, types, spec.controller_options)
     yield from problems
     if not problems:
-        setting = Setting(topology=topology, flavor=flavor, btu_s=spec.window_s, seed=spec.seed)
+        setting = setting_of(spec, topology, flavor)
         yield from (f"{where}: {one}" for one in factory(setting=setting, **values).problems())
 
 

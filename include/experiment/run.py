@@ -6,18 +6,19 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from include.arrivals import PATTERNS
 from include.arrivals.base import Levels
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
+from include.experiment.levels import levels_of_sources
 from include.experiment.options import checked_options, option_types
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.problems import problems_of
+from include.experiment.setting import setting_of
 from include.experiment.spec import RunSpec
 from include.model.errors import SpecError
 from include.model.host import HostFlavor, PriceBook
@@ -28,7 +29,6 @@ from include.testbeds.flavors import FLAVORS
 from include.testbeds.simulated.calibration import Faults, calibration_for, load_calibration
 from include.topologies import load_topology
 
-MONITOR_EVERY_S = 15.0
 PEAK_UTILISATION = 0.6
 """How busy the instances of the ``fixed`` controller are at the peak of the arrivals."""
 
@@ -39,7 +39,7 @@ class Run:
 
     spec: RunSpec
     topology: Topology
-    levels: Levels
+    levels_of: Mapping[str, Levels]
     flavor: HostFlavor
     price_books: tuple[PriceBook, ...]
     calibration: Mapping[str, Any]
@@ -76,29 +76,28 @@ class Run:
         types = option_types(factory, hidden=("setting",))
         options, _ = checked_options("", types, self.spec.controller_options)
         oracle = self.instances_at_peak if self.spec.controller == "fixed" else {}
-        setting = Setting(
-            topology=self.topology,
-            flavor=self.flavor,
-            btu_s=self.spec.window_s,
-            seed=self.spec.seed,
-            instances_at_peak=oracle,
-        )
-        return factory(setting=setting, **options)
+        return factory(setting=replace(self.setting, instances_at_peak=oracle), **options)
+
+    @property
+    def setting(self) -> Setting:
+        """What every controller may know of the run."""
+        return setting_of(self.spec, self.topology, self.flavor)
 
     def build_testbed(self) -> Testbed:
         """The testbed of the run, before anything is deployed on it."""
         scene = Scene(
             topology=self.topology,
-            levels=self.levels,
+            levels_of=self.levels_of,
             flavor=self.flavor,
+            max_hosts=self.spec.max_hosts,
             btu_s=self.spec.window_s,
             duration_s=self.spec.duration_s,
             seed=self.spec.seed,
-            monitor_every_s=MONITOR_EVERY_S,
+            monitor_every_s=self.spec.monitor_every_s,
             calibration=self.calibration,
             faults=self.faults,
         )
-        return TESTBEDS[self.spec.testbed](scene)
+        return TESTBEDS[self.spec.testbed].build(scene)
 
 
 _ADAPTER = TypeAdapter(Run)
@@ -112,28 +111,17 @@ def resolve(spec: RunSpec) -> Run:
     calibration = load_calibration(spec.calibration or calibration_for(spec.topology)).complete(
         topology
     )
-    levels = _levels(spec, topology)
+    levels_of = levels_of_sources(spec, topology)
     return Run(
         spec=spec,
         topology=topology.with_memory_factor(calibration.memory_factor),
-        levels=levels,
+        levels_of=levels_of,
         flavor=FLAVORS[spec.flavor],
         price_books=tuple(PRICE_BOOKS[name] for name in spec.price_books),
         calibration=calibration.model_dump(mode="json"),
         faults=Faults.model_validate(spec.faults).model_dump(mode="json"),
-        instances_at_peak=_instances_at_peak(topology, levels, calibration.service_ms),
+        instances_at_peak=_instances_at_peak(topology, levels_of, calibration.service_ms),
     )
-
-
-def _levels(spec: RunSpec, topology: Topology) -> Levels:
-    factory = PATTERNS[spec.pattern]
-    options = dict(spec.pattern_options)
-    types = option_types(factory)
-    if "items_per_level_s" in types:
-        per_source = (source.items_per_level for source in topology.sources)
-        options.setdefault("items_per_level_s", sum(per_source) / topology.emission_period_s)
-    values, _ = checked_options("", types, options)
-    return factory(**values).unfold(spec.duration_s, spec.seed)
 
 
 def items_per_level_s(topology: Topology) -> dict[str, float]:
@@ -143,11 +131,12 @@ def items_per_level_s(topology: Topology) -> dict[str, float]:
 
 
 def _instances_at_peak(
-    topology: Topology, levels: Levels, service_ms: Mapping[str, float]
+    topology: Topology, levels_of: Mapping[str, Levels], service_ms: Mapping[str, float]
 ) -> dict[str, int]:
-    """Instances that are PEAK_UTILISATION busy when the level is highest."""
-    peak = levels.peak() / 1000 / PEAK_UTILISATION
+    """Instances that are PEAK_UTILISATION busy when the level of every source is highest."""
+    peaks = {name: levels.peak() for name, levels in levels_of.items()}
+    busy_ms = topology.emission_period_s * 1000 * PEAK_UTILISATION
     return {
-        name: max(1, math.ceil(peak * per_s * service_ms[name]))
-        for name, per_s in items_per_level_s(topology).items()
+        name: max(1, math.ceil(items * service_ms[name] / busy_ms - 1e-9))
+        for name, items in topology.items_per_period(peaks).items()
     }

@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from include.experiment.axes import unfolded
 from include.model.errors import SpecError
-from include.topologies.load import read_yaml, validation_problems
+from include.topologies.load import read_yaml, run_defaults, validation_problems
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +42,10 @@ class RunSpec:
     pattern_options: Mapping[str, Any] = field(default_factory=dict)
     faults: Mapping[str, Any] = field(default_factory=dict)
     price_books: tuple[str, ...] = ("btu10", "btu30", "btu60")
+    monitor_every_s: float = 15.0
+    hosts: int = 0
+    """Leased before the first item; 0 means as many as the first instances need."""
+    max_hosts: int = 1000
 
     def __post_init__(self) -> None:
         """Ten minutes are ten minutes, written as 10 or 10.0: ids and hashes must not differ."""
@@ -92,6 +96,8 @@ def _as_list(value: Any) -> Any:
 
 
 def _as_choice(value: Any) -> Any:
+    if isinstance(value, Choice):
+        return value
     if isinstance(value, str):
         return {"name": value, "options": {}}
     if isinstance(value, dict) and isinstance(value.get("name"), str):
@@ -107,33 +113,59 @@ Choices = Annotated[
 Minutes = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class ExperimentSpec(BaseModel):
-    """The YAML file. Only ``name``, ``controllers`` and ``patterns`` are required."""
+class Conditions(BaseModel):
+    """What a run takes from its spec, else from its topology's file, else from here."""
 
     model_config = ConfigDict(extra="forbid")
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
-    controllers: Choices
     patterns: Choices
     btus_min: Annotated[list[Minutes], BeforeValidator(_as_list), Field(min_length=1)] = [10]
-    seeds: Annotated[
-        list[Annotated[int, Field(ge=0)]], BeforeValidator(_as_list), Field(min_length=1)
-    ] = [1]
     duration_min: Minutes = 120
-    topology: str = "manufacturing"
     testbed: str = "simulated"
     flavor: str = "docker-4cpu-7gb"
     calibration: str = ""
-    faults: dict[str, Any] = {}
     price_books: Annotated[list[str], BeforeValidator(_as_list), Field(min_length=1)] = [
         "btu10",
         "btu30",
         "btu60",
     ]
+    monitor_every_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 15
+    hosts: Annotated[int, Field(ge=0)] = 0
+    max_hosts: Annotated[int, Field(ge=1)] = 1000
+
+
+class ExperimentSpec(Conditions):
+    """The YAML file. Only ``name`` and ``controllers`` are required, and ``patterns`` where the
+    topology's file names none.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+    controllers: Choices
+    patterns: Choices | None = None  # type: ignore[assignment]
+    topology: Annotated[list[str], BeforeValidator(_as_list), Field(min_length=1)] = [
+        "manufacturing"
+    ]
+    seeds: Annotated[
+        list[Annotated[int, Field(ge=0)]], BeforeValidator(_as_list), Field(min_length=1)
+    ] = [1]
+    faults: dict[str, Any] = {}
 
     def points(self) -> Iterator[RunSpec]:
-        """Every point of the product, controllers slowest, seeds fastest."""
-        axes = product(self.controllers, self.patterns, self.btus_min, self.seeds)
+        """Every point of the product, topologies slowest, then controllers, seeds fastest.
+
+        Raises SpecError when neither the spec nor a topology's file names a pattern.
+        """
+        for topology in self.topology:
+            yield from self._points_of(topology)
+
+    def _points_of(self, topology: str) -> Iterator[RunSpec]:
+        given = self.model_dump(include=self.model_fields_set & Conditions.model_fields.keys())
+        given |= {"patterns": self.patterns} if self.patterns else {}
+        try:
+            under = Conditions.model_validate({**run_defaults(topology), **given})
+        except ValidationError as error:
+            raise SpecError(f"{self.name} on {topology}", validation_problems(error)) from error
+        axes = product(self.controllers, under.patterns, under.btus_min, self.seeds)
         for controller, pattern, btu_min, seed in axes:
             yield RunSpec(
                 experiment=self.name,
@@ -143,13 +175,16 @@ class ExperimentSpec(BaseModel):
                 pattern_options=pattern.options,
                 btu_min=btu_min,
                 seed=seed,
-                duration_min=self.duration_min,
-                topology=self.topology,
-                testbed=self.testbed,
-                flavor=self.flavor,
-                calibration=self.calibration,
+                duration_min=under.duration_min,
+                topology=topology,
+                testbed=under.testbed,
+                flavor=under.flavor,
+                calibration=under.calibration,
                 faults=self.faults,
-                price_books=tuple(self.price_books),
+                price_books=tuple(under.price_books),
+                monitor_every_s=under.monitor_every_s,
+                hosts=under.hosts,
+                max_hosts=under.max_hosts,
             )
 
 
@@ -173,16 +208,15 @@ def load_spec(path: Path) -> ExperimentSpec:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
     spec = parse_spec(raw, source=path.name)
-    for pattern in spec.patterns:
+    for pattern in spec.patterns or []:
         if "path" in pattern.options:
-            pattern.options["path"] = _beside(path, str(pattern.options["path"]))
-    files = {
-        key: _beside(path, value)
-        for key in ("topology", "calibration")
-        if (value := getattr(spec, key)).endswith((".yaml", ".yml"))
-    }
-    return spec.model_copy(update=files)
+            pattern.options["path"] = str((path.parent / str(pattern.options["path"])).resolve())
+    spec.topology = [_beside(path, one) for one in spec.topology]
+    if spec.calibration:
+        spec.calibration = _beside(path, spec.calibration)
+    return spec
 
 
-def _beside(path: Path, other: str) -> str:
-    return str((path.parent / other).resolve())
+def _beside(path: Path, name: str) -> str:
+    """A name stays a name; a file is looked for beside the spec."""
+    return str((path.parent / name).resolve()) if name.endswith((".yaml", ".yml")) else name

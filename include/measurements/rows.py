@@ -165,6 +165,22 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
+class TenantRow:
+    """One tenant at one monitoring time; NaN where nothing left its sinks.
+
+    ``utility`` is what its intent is worth now, of ``max_utility``; both 0 without an intent.
+    """
+
+    time_s: float
+    tenant: str
+    latency_ms: float
+    tail_latency_ms: float
+    juice: float
+    utility: float
+    max_utility: float
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened to the testbed: a fault, its end, a lost host."""
 
@@ -187,6 +203,7 @@ TABLES: dict[str, type] = {
     "decision": DecisionRow,
     "arrival": Arrival,
     "event": Event,
+    "tenant": TenantRow,
 }
 """Measured tables by name: ``run``, ``operator``, ``price`` and ``lease`` once per run,
 the others once per window."""

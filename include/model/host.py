@@ -10,12 +10,17 @@ from include.model.topology import Operator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFlavor:
-    """A size of host. ``usable_memory_share`` is what is left beside the engine and the system."""
+    """A size of host. ``usable_memory_share`` is what is left beside the engine and the system.
+
+    With ``cpu_shared`` instances may be promised more CPU than there is and then share it;
+    otherwise their promises must fit.
+    """
 
     name: str
     vcpus: float
     memory_mb: float
     usable_memory_share: float = 1.0
+    cpu_shared: bool = False
 
     @property
     def capacity(self) -> Capacity:

@@ -5,8 +5,10 @@ Operators and hosts that the monitor could not read are absent. Absent never mea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import fmean
 
 
@@ -20,6 +22,8 @@ class OperatorSample:
     """The last recorded processing durations, oldest first; empty when none was recorded."""
     arrived_items: int
     completed_items: int
+    capacity: float | None = None
+    """Henge, eq. 3: the highest share of time that one of its instances spent on items."""
 
     @property
     def duration_ms(self) -> float | None:
@@ -40,6 +44,8 @@ class HostSample:
     images: frozenset[str]
     cpu_share: float | None = None
     memory_share: float | None = None
+    runnable: float | None = None
+    """CPU load: instances and other processes that run or wait for a core, on average."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +59,27 @@ class InstanceSample:
     ready: bool
     stopping: bool
     cpu_share: float | None = None
+    """Of one core, over the last monitoring period."""
+    memory_share: float | None = None
+    """Of what the instance reserves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TenantSample:
+    """One tenant of a shared cluster, as its users see it; a query is a tenant, too.
+
+    ``latency_ms`` is the mean time from the source to the sinks, ``tail_latency_ms`` its 95th
+    percentile, both absent while nothing left. ``juice`` follows Henge, eq. 5 and 6, over the
+    last minute.
+    """
+
+    tenant: str
+    latency_ms: float | None
+    tail_latency_ms: float | None
+    juice: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Observation:
     """Everything known at ``now_s`` (seconds since the run began)."""
 
@@ -63,15 +87,29 @@ class Observation:
     operators: Mapping[str, OperatorSample]
     hosts: Mapping[str, HostSample]
     instances: Mapping[str, InstanceSample]
+    tenants: Mapping[str, TenantSample] = field(default_factory=dict)
 
     def serving(self, operator: str) -> tuple[InstanceSample, ...]:
         """Instances of the operator that run or start, in order of their start."""
-        return tuple(
-            one for one in self.instances.values() if one.operator == operator and not one.stopping
-        )
+        return self._by_operator.get(operator, ())
 
     def on_host(self, host: str) -> tuple[InstanceSample, ...]:
         """Instances on the host that run or start."""
-        return tuple(
-            one for one in self.instances.values() if one.host == host and not one.stopping
-        )
+        return self._by_host.get(host, ())
+
+    @cached_property
+    def _by_operator(self) -> dict[str, tuple[InstanceSample, ...]]:
+        return _grouped((one.operator, one) for one in self.instances.values() if not one.stopping)
+
+    @cached_property
+    def _by_host(self) -> dict[str, tuple[InstanceSample, ...]]:
+        return _grouped((one.host, one) for one in self.instances.values() if not one.stopping)
+
+
+def _grouped(
+    pairs: Iterable[tuple[str, InstanceSample]],
+) -> dict[str, tuple[InstanceSample, ...]]:
+    groups: defaultdict[str, list[InstanceSample]] = defaultdict(list)
+    for key, one in pairs:
+        groups[key].append(one)
+    return {key: tuple(group) for key, group in groups.items()}

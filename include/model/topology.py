@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
+
+from include.model.tenant import Tenant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +25,12 @@ class Operator:
     memory_mb: float
     storage_mb: float
     stateful: bool = False
+    state_mb: float = 0.0
+    """What a stateful instance takes along when it moves to another host."""
+    instances_at_start: int = 1
+    tenant: str = ""
     service_ms: float | None = None
-    """Mean time to process one item alone on a core; only the simulated testbed needs it."""
+    """Mean time to process one item alone on a core; only simulated testbeds need it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +41,9 @@ class Source:
     label: str
     items_per_level: float
     size_bytes: int
+    tenant: str = ""
+    arrivals: Mapping[str, Any] = field(default_factory=dict)
+    """A pattern of its own, ``name`` and options; its level multiplies that of the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +66,7 @@ class Topology:
     operators: tuple[Operator, ...]
     sources: tuple[Source, ...]
     edges: tuple[Edge, ...]
+    tenants: tuple[Tenant, ...] = ()
 
     @cached_property
     def operator(self) -> Mapping[str, Operator]:
@@ -74,30 +85,46 @@ class Topology:
 
     def in_flow_order(self) -> tuple[str, ...]:
         """Operator names, every one after all it receives from. Raises ValueError on a cycle."""
+        origins: dict[str, set[str]] = {name: set() for name in self.operator_names}
+        for edge in self.edges:
+            if edge.origin in origins and edge.target in origins:
+                origins[edge.target].add(edge.origin)
         placed: list[str] = []
-        waiting = list(self.operator_names)
+        waiting = dict(origins)
         while waiting:
-            ready = [
-                name
-                for name in waiting
-                if all(e.origin not in waiting for e in self.edges if e.target == name)
-            ]
+            ready = [name for name, needs in waiting.items() if not needs & waiting.keys()]
             if not ready:
                 raise ValueError(f"the operators {', '.join(waiting)} form a cycle")
             placed += ready
-            waiting = [name for name in waiting if name not in ready]
+            waiting = {name: needs for name, needs in waiting.items() if name not in ready}
         return tuple(placed)
 
     def items_per_level(self) -> dict[str, float]:
         """Executions of each operator per level unit and emission period, in flow order."""
-        per_level = {source.name: source.items_per_level for source in self.sources}
-        for name in self.in_flow_order():
-            per_level[name] = sum(
-                per_level[e.origin] * e.items_out / e.items_in
-                for e in self.edges
-                if e.target == name
-            )
-        return {name: per_level[name] for name in self.in_flow_order()}
+        return self.items_per_period(dict.fromkeys(self.source, 1.0))
+
+    def items_per_period(self, levels: Mapping[str, float]) -> dict[str, float]:
+        """Executions of each operator per emission period, in flow order.
+
+        ``levels`` are those of the sources, by name.
+        """
+        items = {one.name: one.items_per_level * levels[one.name] for one in self.sources}
+        inbound: dict[str, list[Edge]] = {}
+        for edge in self.edges:
+            inbound.setdefault(edge.target, []).append(edge)
+        order = self.in_flow_order()
+        for name in order:
+            items[name] = sum(items[e.origin] * e.items_out / e.items_in for e in inbound[name])
+        return {name: items[name] for name in order}
+
+    def operators_of(self, tenant: str) -> tuple[Operator, ...]:
+        """The operators of a tenant, in the order of the file."""
+        return tuple(op for op in self.operators if op.tenant == tenant)
+
+    def sinks(self, tenant: str) -> tuple[str, ...]:
+        """Operators of a tenant that nothing receives from."""
+        origins = {edge.origin for edge in self.edges}
+        return tuple(op.name for op in self.operators_of(tenant) if op.name not in origins)
 
     def with_memory_factor(self, factor: float) -> Topology:
         """The same topology whose instances reserve ``factor`` times the memory."""
@@ -109,15 +136,16 @@ class Topology:
         yield from _name_problems(self)
         yield from _loose_ends(self)
         for op in self.operators:
-            for field in ("slo_ms", "cpu_cores", "memory_mb"):
-                if getattr(op, field) <= 0:
-                    yield f"operator {op.name}: {field} must be above 0, got {getattr(op, field)}"
+            for need in ("slo_ms", "cpu_cores", "memory_mb", "instances_at_start"):
+                if getattr(op, need) <= 0:
+                    yield f"operator {op.name}: {need} must be above 0, got {getattr(op, need)}"
         for source in self.sources:
             if source.items_per_level <= 0:
                 yield (
                     f"source {source.name}: items_per_level must be above 0, "
                     f"got {source.items_per_level}"
                 )
+        yield from _tenant_problems(self)
         if self.emission_period_s <= 0:
             yield f"emission_period_s must be above 0, got {self.emission_period_s}"
         try:
@@ -142,6 +170,20 @@ def _name_problems(topology: Topology) -> Iterator[str]:
             yield f"{where}: {edge.target} is not an operator"
         if edge.items_out < 1 or edge.items_in < 1:
             yield f"{where}: items_out and items_in must be whole numbers of at least 1"
+
+
+def _tenant_problems(topology: Topology) -> Iterator[str]:
+    known = {tenant.name for tenant in topology.tenants}
+    belong = [*((op.name, op.tenant) for op in topology.operators)]
+    belong += [(source.name, source.tenant) for source in topology.sources]
+    for name, tenant in belong:
+        if tenant and tenant not in known:
+            yield f"{name} belongs to the tenant {tenant}, which is not among the tenants"
+    for one in topology.tenants:
+        if one.joins_s < 0:
+            yield f"tenant {one.name}: joins_s must not be negative, got {one.joins_s:g}"
+        if one.intent:
+            yield from (f"tenant {one.name}: {problem}" for problem in one.intent.problems())
 
 
 def _loose_ends(topology: Topology) -> Iterator[str]:

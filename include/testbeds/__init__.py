@@ -6,8 +6,21 @@ What a testbed needs is imported only when it is built.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from include.testbeds.base import Scene, Testbed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """How a testbed is built, and how long a run on it takes.
+
+    ``real_time``: two hours of arrivals take two hours, so a run is worth a DAG run of its own
+    and what it measured is never thrown away unasked. The others are faster.
+    """
+
+    build: Callable[[Scene], Testbed]
+    real_time: bool
 
 
 def simulated(scene: Scene) -> Testbed:
@@ -17,4 +30,6 @@ def simulated(scene: Scene) -> Testbed:
     return SimulatedTestbed(scene)
 
 
-TESTBEDS: Mapping[str, Callable[[Scene], Testbed]] = {"simulated": simulated}
+TESTBEDS: Mapping[str, Registration] = {
+    "simulated": Registration(build=simulated, real_time=False),
+}

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 class Scene:
     """Everything that is decided before a run starts, the same for every testbed.
 
-    ``calibration`` and ``faults`` hold what the testbed in question understands.
+    ``levels_of`` holds the levels of every source by name (that of the run, times its own).
+    ``max_hosts`` is how many hosts there are to lease. ``calibration`` and ``faults`` hold what the testbed in question understands.
     """
 
     topology: Topology
-    levels: Levels
+    levels_of: Mapping[str, Levels]
     flavor: HostFlavor
+    max_hosts: int
     btu_s: float
     duration_s: float
     seed: int

@@ -34,7 +34,8 @@ def build(request):
     def made(**changes):
         values = {
             "topology": a_topology(*(an_operator(n, service_ms=100.0) for n in ("O1", "O2"))),
-            "levels": Levels((0.0,), (4.0,)),
+            "levels_of": {"S1": Levels((0.0,), (4.0,))},
+            "max_hosts": 10,
             "flavor": SMALL,
             "btu_s": 600.0,
             "duration_s": 1800.0,
@@ -43,7 +44,7 @@ def build(request):
             "calibration": {"drain_s": 20, "host_boot_s": [30, 60]},
             "faults": {},
         }
-        return TESTBEDS[request.param](Scene(**(values | changes)))
+        return TESTBEDS[request.param].build(Scene(**(values | changes)))
 
     return made
 
@@ -230,7 +231,7 @@ def test_instances_on_a_crowded_host_share_its_cpu(build):
     topology = a_topology(an_operator("O1", service_ms=100.0, cpu_cores=4.0, memory_mb=100.0))
     waits = []
     for instances in (1, 2):
-        testbed = build(topology=topology, levels=Levels((0.0,), (9.0,)))
+        testbed = build(topology=topology, levels_of={"S1": Levels((0.0,), (9.0,))})
         start = [StartInstance("O1", "a")] * instances
         testbed.deploy(decision(LeaseHost(SMALL.name, "a"), *start))
         testbed.advance_to(600)

@@ -30,7 +30,8 @@ def a_network(
     """A network whose every item is recorded; with ``arrivals_us`` the sources publish those."""
     topology = topology or a_topology(an_operator("O1", service_ms=1000.0))
     calibration = HONEST.model_copy(update=changes).complete(topology)
-    network = build_network(topology, calibration, Levels((0.0,), (level,)), duration_s, seed)
+    levels_of = {source.name: Levels((0.0,), (level,)) for source in topology.sources}
+    network = build_network(topology, calibration, levels_of, duration_s, seed)
     if arrivals_us is not None:
         network.state = network.state._replace(
             published_us=arrivals_us.astype(np.int64),

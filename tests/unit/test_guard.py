@@ -16,7 +16,7 @@ from include.model.decision import (
     StopInstance,
 )
 from include.model.observation import HostSample, InstanceSample, Observation
-from tests.builders import SMALL, a_topology
+from tests.builders import SMALL, a_setting, a_topology
 
 
 def a_host(name, **changes):
@@ -45,7 +45,7 @@ def refusals(*actions, hosts=("h1", "h2"), instances=(("O1-1", "h1"), ("O2-2", "
         instances={name: an_instance(name, host) for name, host in instances},
     )
     steps = Decision(tuple(Reasoned(action, "test") for action in actions), "test")
-    return [one.refusal for one in check(steps, seen, a_topology("O1", "O2"), SMALL)]
+    return [one.refusal for one in check(steps, seen, a_setting(a_topology("O1", "O2")))]
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def test_a_trace_of_rates_becomes_levels(tmp_path):
     # One machine publishes 16 items every 0.48 s over all sources.
     path.write_text(f"time_s,rate_items_per_s\n0,{16 / 0.48}\n60,{3 * 16 / 0.48}\n")
     run = resolve(a_point(pattern="trace", pattern_options={"path": str(path)}))
-    assert run.levels.levels == pytest.approx((1.0, 3.0))
+    assert run.levels_of["S1"].levels == pytest.approx((1.0, 3.0))
 
 
 def test_a_parquet_trace_equals_its_csv(tmp_path):
@@ -187,7 +187,7 @@ def test_a_parquet_trace_equals_its_csv(tmp_path):
         resolve(a_point(pattern="trace", pattern_options={"path": str(tmp_path / name)}))
         for name in ("t.parquet", "t.csv")
     ]
-    assert runs[0].levels == runs[1].levels
+    assert runs[0].levels_of == runs[1].levels_of
 
 
 def test_paths_in_a_spec_are_relative_to_it(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from include.arrivals.base import Levels
@@ -17,7 +19,11 @@ FIRST_ITEMS, FIRST_SLOTS, FIRST_RECORDS, FIRST_ORPHANS = 1024, 8, 4096, 8
 
 
 def build_network(
-    topology: Topology, calibration: Calibration, levels: Levels, duration_s: float, seed: int
+    topology: Topology,
+    calibration: Calibration,
+    levels_of: Mapping[str, Levels],
+    duration_s: float,
+    seed: int,
 ) -> Network:
     """An empty network with everything the sources will publish until ``duration_s``."""
     start_numba()
@@ -28,7 +34,7 @@ def build_network(
     origin = np.array([origins.index(e.origin) for e in edges])
     times_us = [
         publication_times_us(
-            levels, source.items_per_level / topology.emission_period_s, duration_s
+            levels_of[source.name], source.items_per_level / topology.emission_period_s, duration_s
         )
         for source in topology.sources
     ]

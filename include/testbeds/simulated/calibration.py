@@ -49,7 +49,13 @@ class Calibration(BaseModel):
     def complete(self, topology: Topology) -> Calibration:
         """With a service time for every operator. Raises SpecError naming those without one."""
         known = {op.name: op.service_ms for op in topology.operators if op.service_ms}
-        service_ms = {**known, **self.service_ms}
+        # Operators of a tenant are named tenant.operator; one entry serves those of all tenants.
+        of_all = {
+            name: self.service_ms[name.partition(".")[2]]
+            for name in topology.operator_names
+            if name.partition(".")[2] in self.service_ms
+        }
+        service_ms = {**known, **of_all, **self.service_ms}
         missing = [name for name in topology.operator_names if name not in service_ms]
         if missing:
             raise SpecError(

@@ -64,7 +64,7 @@ class SimulatedTestbed:
         faults = Faults.model_validate(scene.faults)
         self.calibration, self.faults = calibration, faults
         self.network = build_network(
-            scene.topology, calibration, scene.levels, scene.duration_s, scene.seed
+            scene.topology, calibration, scene.levels_of, scene.duration_s, scene.seed
         )
         capacity = scene.flavor.capacity
         self.monitor = Monitor(
@@ -113,9 +113,10 @@ class SimulatedTestbed:
         self.monitor.read(now_us, period_us, self.fleet, missed=missed)
         sources = self.network.state.nodes[len(self.network.names) :]
         numbered = sources[:, kernel.NUMBERED].tolist()
-        level = self.scene.levels.at(self.now_s - self.scene.monitor_every_s)
+        since_s = self.now_s - self.scene.monitor_every_s
         for i, source in enumerate(self.scene.topology.sources):
             items = numbered[i] - self._published[i]
+            level = self.scene.levels_of[source.name].at(since_s)
             self._arrivals.append((self.now_s, source.name, level, items))
         self._published = numbered
 

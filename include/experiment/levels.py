@@ -1,0 +1,81 @@
+"""The arrivals of a run, unfolded: the level of the run and that of every source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from include.arrivals import PATTERNS
+from include.arrivals.base import Levels, product
+from include.experiment.options import checked_options, option_types
+from include.experiment.spec import RunSpec
+from include.model.errors import unknown_name
+from include.model.topology import Topology
+
+
+def levels_of_sources(spec: RunSpec, topology: Topology) -> dict[str, Levels]:
+    """The level of every source: that of the run, times its own, from when its tenant joins."""
+    levels = _run_levels(spec, topology)
+    joins_s = {tenant.name: tenant.joins_s for tenant in topology.tenants}
+    known: dict[str, Levels] = {}
+    levels_of = {}
+    for source in topology.sources:
+        joined_s = joins_s.get(source.tenant, 0.0)
+        # Many tenants share one pattern: unfold it once.
+        key = json.dumps([dict(source.arrivals), joined_s], sort_keys=True)
+        if key not in known:
+            own = dict(source.arrivals)
+            found = levels
+            if own:
+                found = product(found, _unfolded(own.pop("name"), own, spec))
+            if joined_s:
+                found = product(found, Levels((joined_s,), (1.0,)))
+            known[key] = found
+        levels_of[source.name] = known[key]
+    return levels_of
+
+
+def pattern_problems(where: str, pattern: str, options: Mapping[str, Any]) -> Iterator[str]:
+    """Everything wrong with a pattern and its options, each with what to do."""
+    factory = PATTERNS.get(pattern)
+    if factory is None:
+        yield unknown_name("pattern", pattern, PATTERNS)
+        return
+    # What an entry of the registry fixes is not the user's to change.
+    fixed = tuple(factory.keywords) if isinstance(factory, partial) else ()
+    values, problems = checked_options(where, option_types(factory, hidden=fixed), options)
+    yield from problems
+    if pattern == "trace" and "path" not in options:
+        yield f"{where} needs the option path: a CSV or Parquet file with time_s and level"
+    elif not problems:
+        yield from (f"{where}: {problem}" for problem in factory(**values).problems())
+
+
+def source_problems(topology: Topology) -> Iterator[str]:
+    """Everything wrong with the patterns that sources bring along; each pattern is told once."""
+    told = set()
+    for source in topology.sources:
+        own = dict(source.arrivals)
+        name = str(own.pop("name", ""))
+        where = f"arrivals of {source.tenant or source.name}: pattern {name}"
+        for problem in pattern_problems(where, name, own) if source.arrivals else ():
+            if problem not in told:
+                told.add(problem)
+                yield problem
+
+
+def _run_levels(spec: RunSpec, topology: Topology) -> Levels:
+    """The level that all sources share."""
+    options = dict(spec.pattern_options)
+    if "items_per_level_s" in option_types(PATTERNS[spec.pattern]):
+        per_source = (source.items_per_level for source in topology.sources)
+        options.setdefault("items_per_level_s", sum(per_source) / topology.emission_period_s)
+    return _unfolded(spec.pattern, options, spec)
+
+
+def _unfolded(pattern: str, options: Mapping[str, Any], spec: RunSpec) -> Levels:
+    factory = PATTERNS[pattern]
+    values, _ = checked_options("", option_types(factory), options)
+    return factory(**values).unfold(spec.duration_s, spec.seed)

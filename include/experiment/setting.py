@@ -1,0 +1,21 @@
+"""What a controller may know of a run before it starts."""
+
+from __future__ import annotations
+
+from include.controllers.base import Setting
+from include.experiment.spec import RunSpec
+from include.model.host import HostFlavor
+from include.model.topology import Topology
+
+
+def setting_of(spec: RunSpec, topology: Topology, flavor: HostFlavor) -> Setting:
+    """The setting of a run's controller; nothing in it tells of arrivals to come."""
+    return Setting(
+        topology=topology,
+        flavor=flavor,
+        btu_s=spec.window_s,
+        seed=spec.seed,
+        monitor_every_s=spec.monitor_every_s,
+        hosts_at_start=spec.hosts,
+        max_hosts=spec.max_hosts,
+    )

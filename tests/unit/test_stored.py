@@ -1,0 +1,133 @@
+"""A stored run counts when its inputs and the code that measured it are those of now."""
+
+from __future__ import annotations
+
+import shutil
+import time
+
+import pytest
+
+from include.control import stages, stored, versions
+from include.control.batch import run_batch
+from include.control.stored import Stored
+from include.experiment.spec import RunSpec
+from include.model.errors import StoreError
+from include.testbeds import TESTBEDS, Registration
+
+SPEC = RunSpec(
+    experiment="stored", controller="btu", pattern="stepwise", btu_min=2, seed=1, duration_min=4
+)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    root = tmp_path_factory.mktemp("measured")
+    stages.run_all(SPEC, root)
+    return root
+
+
+@pytest.fixture
+def root(measured, tmp_path):
+    """A data root with one complete run."""
+    return shutil.copytree(measured, tmp_path / "data")
+
+
+@pytest.fixture
+def change_code(monkeypatch):
+    return lambda: monkeypatch.setattr(stored, "code_digest", lambda: "other code")
+
+
+def parts(root):
+    return {path: path.stat().st_mtime_ns for path in root.rglob("*.parquet")}
+
+
+def measure(root):
+    (result,) = run_batch([SPEC], root, processes=1)
+    return result
+
+
+def test_a_complete_run_of_this_code_is_reused(root):
+    before = parts(root)
+    assert measure(root).how == "reused"
+    assert parts(root) == before
+
+
+def test_a_run_of_other_code_is_measured_anew_and_says_so(root, change_code):
+    before = parts(root)
+    change_code()
+    result = measure(root)
+    assert result.outcome == "measured"
+    assert result.how.endswith("measured anew, what was stored is of other code")
+    after = parts(root)
+    assert after.keys() == before.keys()
+    assert all(after[path] > before[path] for path in before)
+    assert measure(root).outcome == "reused"
+
+
+def test_a_run_stored_before_code_was_marked_is_of_other_code(root):
+    (stages.store_of(SPEC, root).home / "code.json").unlink()
+    assert stages.look(SPEC, root) is Stored.OTHER_CODE
+
+
+def test_windows_of_other_code_are_never_gone_on_from(root, change_code):
+    store = stages.store_of(SPEC, root)
+    store.commit(1).unlink()
+    store.manifest.unlink()
+    assert stages.look(SPEC, root) is Stored.BEGUN
+    change_code()
+    with pytest.raises(StoreError, match="provision it again"):
+        stages.control_window(SPEC, root, 1)
+    stages.provision(SPEC, root)
+    assert not store.commit(0).exists()
+    assert not parts(root)
+
+
+def test_what_other_code_measured_in_real_time_is_not_thrown_away(root, change_code, monkeypatch):
+    slow = Registration(build=TESTBEDS["simulated"].build, real_time=True)
+    monkeypatch.setattr(stages, "TESTBEDS", {"simulated": slow})
+    before = parts(root)
+    assert measure(root).outcome == "reused"
+    change_code()
+    assert "takes as long as it did" in measure(root).error
+    assert parts(root) == before
+
+
+def test_nothing_stored_is_no_reason_to_say_anything(tmp_path):
+    assert stages.look(SPEC, tmp_path) is Stored.NOTHING
+    assert "," not in measure(tmp_path).how
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [
+        ("controllers/btu.py", True),
+        ("arrivals/random_walk_levels.csv", True),
+        ("testbeds/simulated/calibrations/mine.yaml", True),
+        ("experiment/specs/mine.yaml", False),
+        ("reports/page.py", False),
+        ("controllers/notes.txt", False),
+    ],
+)
+def test_the_digest_is_of_what_decides_what_is_measured(file, counts, tmp_path, monkeypatch):
+    digests = []
+    monkeypatch.setattr(versions, "INCLUDE", tmp_path)
+    (tmp_path / file).parent.mkdir(parents=True)
+    for text in ("a", "b"):
+        (tmp_path / file).write_text(text)
+        digests.append(versions.code_digest.__wrapped__())
+    assert (digests[0] != digests[1]) is counts
+
+
+def test_a_package_of_another_version_is_other_code(monkeypatch):
+    before = versions.code_digest.__wrapped__()
+    monkeypatch.setattr(versions, "version", lambda name: f"another {name}")
+    assert versions.code_digest.__wrapped__() != before
+
+
+def test_the_digest_costs_next_to_nothing():
+    took_s = []
+    for _ in range(5):
+        begin_s = time.process_time()
+        versions.code_digest.__wrapped__()
+        took_s.append(time.process_time() - begin_s)
+    assert min(took_s) < 0.05
