@@ -3,114 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from include.model.errors import SpecError, unknown_name
-from include.model.tenant import Intent, Tenant
-from include.model.topology import Edge, Operator, Source, Topology
+from include.model.topology import Operator, Source, Topology
+from include.topologies.files import RunWith, TenantsFile, TopologyFile
+from include.topologies.tenants import shared
 
 HERE = Path(__file__).parent
 # The same language, read ten times as fast where libyaml is there.
 LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 SHARES_PER_CORE = 1024
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class _Source(_Strict):
-    label: str
-    items_per_level: float
-    size_bytes: int = 0
-
-
-class _Operator(_Strict):
-    label: str
-    slo_ms: float
-    cpu_shares: float
-    memory_mb: float
-    storage_mb: float = 0.0
-    stateful: bool = False
-    state_mb: float = Field(default=0.0, ge=0)
-    instances: int = Field(default=1, ge=1)
-    service_ms: float | None = Field(default=None, gt=0)
-
-
-class _Edge(_Strict):
-    origin: str = Field(alias="from")
-    target: str = Field(alias="to")
-    out: Annotated[str, Field(coerce_numbers_to_str=True, pattern=r"^\d+(/\d+)?$")] = "1"
-
-    def edge(self) -> Edge:
-        items_out, _, items_in = self.out.partition("/")
-        return Edge(
-            origin=self.origin,
-            target=self.target,
-            items_out=int(items_out),
-            items_in=int(items_in or 1),
-        )
-
-
-class RunWith(_Strict):
-    """What runs of a topology take unless their spec says otherwise; see the spec's fields."""
-
-    testbed: str | None = None
-    flavor: str | None = None
-    calibration: str | None = None
-    patterns: list[Any] | None = None
-    btus_min: list[float] | None = None
-    duration_min: float | None = None
-    monitor_every_s: float | None = None
-    hosts: int | None = None
-    max_hosts: int | None = None
-    price_books: list[str] | None = None
-
-
-class _Topology(_Strict):
-    name: str = Field(pattern=r"^[a-z0-9_]+$")
-    level_unit: str = "level"
-    emission_period_s: float
-    sources: dict[str, _Source]
-    operators: dict[str, _Operator]
-    edges: list[_Edge]
-    run_with: RunWith = RunWith()
-
-
-class _Intent(_Strict):
-    max_utility: float = 1.0
-    latency_ms: float | None = None
-    juice: float | None = None
-    tail: bool = False
-    points: tuple[tuple[float, float], ...] = ()
-
-
-class _Tenant(_Strict):
-    """``count`` above 1 makes as many tenants, named ``<name>-1`` and so on."""
-
-    name: str = Field(pattern=r"^[a-z0-9_]+$")
-    topology: str
-    count: int = Field(default=1, ge=1)
-    intent: _Intent | None = None
-    arrivals: dict[str, Any] = {}
-    joins_s: float = Field(default=0.0, ge=0)
-    rate: float = Field(default=1.0, gt=0)
-    """Times the items of the topology's sources."""
-    instances: int | dict[str, int] = {}
-    """At the start: one number for all operators, or by operator."""
-    service_scale: float = Field(default=1.0, gt=0)
-
-
-class _Tenants(_Strict):
-    name: str = Field(pattern=r"^[a-z0-9_]+$")
-    level_unit: str = "level"
-    tenants: list[_Tenant] = Field(min_length=1)
-    run_with: RunWith = RunWith()
 
 
 def read_yaml(text: str) -> Any:
@@ -189,9 +96,9 @@ def parse_topology(text: str, *, source: str) -> Topology:
     try:
         raw = _based_on(read_yaml(text))
         if isinstance(raw, dict) and "tenants" in raw:
-            topology = _shared(_Tenants.model_validate(raw))
+            topology = shared(TenantsFile.model_validate(raw), load_topology)
         else:
-            topology = _single(_Topology.model_validate(raw))
+            topology = _single(TopologyFile.model_validate(raw))
     except yaml.YAMLError as error:
         raise SpecError(source, [f"not readable as YAML: {error}"]) from error
     except ValidationError as error:
@@ -201,70 +108,7 @@ def parse_topology(text: str, *, source: str) -> Topology:
     return topology
 
 
-def _shared(parsed: _Tenants) -> Topology:
-    """One topology of all tenants; their operators and sources carry the tenant's name."""
-    parts = []
-    for one in parsed.tenants:
-        names = [one.name] if one.count == 1 else [f"{one.name}-{i + 1}" for i in range(one.count)]
-        base = load_topology(one.topology)
-        parts += [_of_tenant(base, one, name) for name in names]
-    first = parts[0]
-    return Topology(
-        name=parsed.name,
-        level_unit=parsed.level_unit,
-        emission_period_s=first.emission_period_s,
-        operators=tuple(op for part in parts for op in part.operators),
-        sources=tuple(source for part in parts for source in part.sources),
-        edges=tuple(edge for part in parts for edge in part.edges),
-        tenants=tuple(tenant for part in parts for tenant in part.tenants),
-    )
-
-
-def _of_tenant(base: Topology, one: _Tenant, name: str) -> Topology:
-    per_operator = {} if isinstance(one.instances, int) else one.instances
-    if unknown := sorted(set(per_operator) - set(base.operator)):
-        raise SpecError("topology", [unknown_name("operator", unknown[0], base.operator)])
-    for_all = one.instances if isinstance(one.instances, int) else None
-    return Topology(
-        name=base.name,
-        level_unit=base.level_unit,
-        # Periods of the tenants may differ; rates are what counts.
-        emission_period_s=1.0,
-        operators=tuple(
-            replace(
-                op,
-                name=f"{name}.{op.name}",
-                tenant=name,
-                instances_at_start=per_operator.get(op.name, for_all or op.instances_at_start),
-                service_ms=op.service_ms and op.service_ms * one.service_scale,
-            )
-            for op in base.operators
-        ),
-        sources=tuple(
-            replace(
-                source,
-                name=f"{name}.{source.name}",
-                tenant=name,
-                items_per_level=source.items_per_level * one.rate / base.emission_period_s,
-                arrivals=one.arrivals,
-            )
-            for source in base.sources
-        ),
-        edges=tuple(
-            replace(edge, origin=f"{name}.{edge.origin}", target=f"{name}.{edge.target}")
-            for edge in base.edges
-        ),
-        tenants=(
-            Tenant(
-                name=name,
-                intent=Intent(**one.intent.model_dump()) if one.intent else None,
-                joins_s=one.joins_s,
-            ),
-        ),
-    )
-
-
-def _single(parsed: _Topology) -> Topology:
+def _single(parsed: TopologyFile) -> Topology:
     return Topology(
         name=parsed.name,
         level_unit=parsed.level_unit,

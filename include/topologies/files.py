@@ -1,0 +1,117 @@
+"""The form of a topology file: one topology, or the tenants of a shared cluster."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from include.model.topology import Edge
+
+
+class Strict(BaseModel):
+    """A field that nobody knows is a mistake of the file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SourceFile(Strict):
+    """A source; units as in the model."""
+
+    label: str
+    items_per_level: float
+    size_bytes: int = 0
+
+
+class OperatorFile(Strict):
+    """An operator; ``cpu_shares`` are those of a core, 1024 each."""
+
+    label: str
+    slo_ms: float
+    cpu_shares: float
+    memory_mb: float
+    storage_mb: float = 0.0
+    stateful: bool = False
+    state_mb: float = Field(default=0.0, ge=0)
+    instances: int = Field(default=1, ge=1)
+    service_ms: float | None = Field(default=None, gt=0)
+
+
+class EdgeFile(Strict):
+    """From a source or operator to an operator; ``out`` items per item, or "out/in"."""
+
+    origin: str = Field(alias="from")
+    target: str = Field(alias="to")
+    out: Annotated[str, Field(coerce_numbers_to_str=True, pattern=r"^\d+(/\d+)?$")] = "1"
+
+    def edge(self) -> Edge:
+        """The edge of the model."""
+        items_out, _, items_in = self.out.partition("/")
+        return Edge(
+            origin=self.origin,
+            target=self.target,
+            items_out=int(items_out),
+            items_in=int(items_in or 1),
+        )
+
+
+class RunWith(Strict):
+    """What runs of a topology take unless their spec says otherwise; see the spec's fields."""
+
+    testbed: str | None = None
+    flavor: str | None = None
+    calibration: str | None = None
+    patterns: list[Any] | None = None
+    btus_min: list[float] | None = None
+    duration_min: float | None = None
+    monitor_every_s: float | None = None
+    hosts: int | None = None
+    max_hosts: int | None = None
+    price_books: list[str] | None = None
+
+
+class TopologyFile(Strict):
+    """One topology, and what its runs take."""
+
+    name: str = Field(pattern=r"^[a-z0-9_]+$")
+    level_unit: str = "level"
+    emission_period_s: float
+    sources: dict[str, SourceFile]
+    operators: dict[str, OperatorFile]
+    edges: list[EdgeFile]
+    run_with: RunWith = RunWith()
+
+
+class IntentFile(Strict):
+    """What a tenant intends; see the model."""
+
+    max_utility: float = 1.0
+    latency_ms: float | None = None
+    juice: float | None = None
+    tail: bool = False
+    points: tuple[tuple[float, float], ...] = ()
+
+
+class TenantFile(Strict):
+    """``count`` above 1 makes as many tenants, named ``<name>-1`` and so on."""
+
+    name: str = Field(pattern=r"^[a-z0-9_]+$")
+    topology: str
+    count: int = Field(default=1, ge=1)
+    intent: IntentFile | None = None
+    arrivals: dict[str, Any] = {}
+    joins_s: float = Field(default=0.0, ge=0)
+    rate: float = Field(default=1.0, gt=0)
+    """Times the items of the topology's sources."""
+    instances: int | dict[str, int] = {}
+    """At the start: one number for all operators, or by operator."""
+    service_scale: float = Field(default=1.0, gt=0)
+
+
+class TenantsFile(Strict):
+    """Many tenants on one cluster, and what its runs take."""
+
+    name: str = Field(pattern=r"^[a-z0-9_]+$")
+    level_unit: str = "level"
+    tenants: list[TenantFile] = Field(min_length=1)
+    run_with: RunWith = RunWith()

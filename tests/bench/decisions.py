@@ -1,0 +1,163 @@
+"""How long one decision takes on a large cluster, and how that grows from one ten times smaller.
+
+`python -m tests.bench.decisions` prints a row per controller: medians of several decisions on
+1,000 operators, 2,000 hosts and 20,000 instances. Every observation is fresh, so nothing that
+a controller looks up in it is remembered from the decision before.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import sys
+import time
+from dataclasses import replace
+
+from include.controllers import CONTROLLERS
+from include.controllers.base import Setting
+from include.model.host import HostFlavor
+from include.model.observation import (
+    HostSample,
+    InstanceSample,
+    Observation,
+    OperatorSample,
+    TenantSample,
+)
+from include.model.tenant import Intent, Tenant
+from include.model.topology import Edge, Operator, Source, Topology
+
+REPEATS = 7
+FLAVOR = HostFlavor(name="large", vcpus=16, memory_mb=65536)
+CHAIN = 10
+"""Operators of one tenant."""
+
+
+def a_topology(operators: int) -> Topology:
+    """Chains of ten operators, each behind a source of its own and a tenant of its own."""
+    names = [(f"t{i // CHAIN}", f"t{i // CHAIN}.o{i % CHAIN}") for i in range(operators)]
+    tenants = dict.fromkeys(tenant for tenant, _ in names)
+    edges = [
+        Edge(origin=f"{tenant}.source" if name.endswith(".o0") else before, target=name)
+        for (tenant, name), (_, before) in zip(names, [("", ""), *names], strict=False)
+    ]
+    return Topology(
+        name="large",
+        level_unit="level",
+        emission_period_s=1.0,
+        operators=tuple(
+            Operator(
+                name=name,
+                label=name,
+                slo_ms=1000.0,
+                cpu_cores=0.5,
+                memory_mb=1000.0,
+                storage_mb=10.0,
+                tenant=tenant,
+                service_ms=10.0,
+            )
+            for tenant, name in names
+        ),
+        sources=tuple(
+            Source(
+                name=f"{tenant}.source", label="", items_per_level=1, size_bytes=0, tenant=tenant
+            )
+            for tenant in tenants
+        ),
+        edges=tuple(edges),
+        tenants=tuple(
+            Tenant(name=tenant, intent=Intent(latency_ms=100, max_utility=1 + i % 9))
+            for i, tenant in enumerate(tenants)
+        ),
+    )
+
+
+def an_observation(topology: Topology, hosts: int, instances: int, now_s: float) -> Observation:
+    """A cluster at work: some operators late, some idle, hosts loaded unevenly, leases ending."""
+    draw = random.Random(7)
+    names = topology.operator_names
+    operators = {}
+    for name in names:
+        late = draw.random() < 0.05
+        operators[name] = OperatorSample(
+            operator=name,
+            waiting_items=draw.choice((300, 2000)) if late else draw.choice((0, 5, 20)),
+            durations_ms=tuple(draw.uniform(1200, 1900) if late else 300.0 for _ in range(5)),
+            arrived_items=1000,
+            completed_items=990,
+            capacity=draw.uniform(0.05, 0.9),
+        )
+    return Observation(
+        now_s=now_s,
+        operators=operators,
+        hosts={
+            f"host-{i}": HostSample(
+                host=f"host-{i}",
+                flavor=FLAVOR.name,
+                ordered_s=0.0,
+                paid_until_s=now_s + draw.uniform(1, 600),
+                up=True,
+                releasing=False,
+                images=frozenset(draw.sample(names, 20)),
+                cpu_share=draw.uniform(0.1, 0.95),
+                memory_share=0.3,
+                runnable=draw.uniform(1, 20),
+            )
+            for i in range(hosts)
+        },
+        instances={
+            f"{names[i % len(names)]}-{i}": InstanceSample(
+                instance=f"{names[i % len(names)]}-{i}",
+                operator=names[i % len(names)],
+                host=f"host-{(i * 7) % hosts}",
+                started_s=float(i % 100),
+                ready=True,
+                stopping=False,
+                cpu_share=draw.uniform(0.1, 0.95),
+                memory_share=0.5,
+            )
+            for i in range(instances)
+        },
+        tenants={
+            tenant.name: TenantSample(
+                tenant=tenant.name,
+                latency_ms=draw.uniform(50, 150),
+                tail_latency_ms=draw.uniform(100, 300),
+                juice=draw.uniform(0.8, 1.0),
+            )
+            for tenant in topology.tenants
+        },
+    )
+
+
+def decision_s(name: str, operators: int, hosts: int, instances: int) -> tuple[float, int]:
+    """The median time of one decision, and how many steps the last one had."""
+    topology = a_topology(operators)
+    setting = Setting(
+        topology=topology, flavor=FLAVOR, btu_s=600.0, seed=1, max_hosts=10 * hosts
+    )
+    controller = CONTROLLERS[name](setting=setting)
+    memory = controller.initial_memory()
+    base = an_observation(topology, hosts, instances, 3600.0)
+    took_s, steps = [], 0
+    for turn in range(REPEATS):
+        seen = replace(base, now_s=3600.0 + turn * controller.interval_s)
+        start_s = time.perf_counter()
+        memory, decided = controller.decide(memory, seen)
+        took_s.append(time.perf_counter() - start_s)
+        steps = max(steps, len(decided.steps))
+    return statistics.median(took_s), steps
+
+
+def main(names: list[str]) -> None:
+    """One row per controller: time at full size, growth from a tenth of it, steps decided."""
+    print(f"{'one decision, medians of ' + str(REPEATS):<30} {'20,000 instances':>18} "
+          f"{'2,000':>10} {'growth':>8} {'most steps':>11}")  # fmt: skip
+    for name in names or list(CONTROLLERS):
+        large_s, steps = decision_s(name, 1000, 2000, 20000)
+        small_s, _ = decision_s(name, 100, 200, 2000)
+        print(f"{name:<30} {large_s * 1e3:15.1f} ms {small_s * 1e3:7.1f} ms "
+              f"{large_s / small_s:7.1f}x {steps:11d}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
