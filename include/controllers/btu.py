@@ -6,11 +6,19 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from include.controllers.base import Setting
-from include.controllers.btu_procedures import Spare, downscaling_procedure, upscaling_procedure
+from include.controllers.btu_procedures import (
+    Rules,
+    Spare,
+    downscaling_procedure,
+    upscaling_procedure,
+)
 from include.controllers.placement import CACHE_FACTOR
 from include.controllers.plan import Plan
-from include.controllers.reclaim import UTILITIES, AllOperators, Standing, Weights, best_first
+from include.controllers.reclaim import UTILITIES, AllOperators, Positive, Standing, Weights
 from include.controllers.upscaling import (
     OBSERVATIONS,
     SCALING_THRESHOLD_ITEMS,
@@ -43,6 +51,21 @@ class Need:
     because: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standings:
+    """Operators that may shrink, an array entry each; ``places`` are those in the topology.
+
+    ``scalings_before`` has an entry for every operator of the topology.
+    """
+
+    names: Mapping[str, int]
+    places: NDArray[np.int64]
+    durations_ms: NDArray[np.float64]
+    slos_ms: NDArray[np.float64]
+    waiting_items: NDArray[np.int64]
+    scalings_before: NDArray[np.int64]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Btu:
     """Scales up when an operator is late; scales down and gives hosts back as their BTU ends.
@@ -67,6 +90,7 @@ class Btu:
     release_window_share: float = 0.05
     release_window_min_s: float = 60.0
     release_limit_share: float = 0.2
+    reclaim_for_migrations: bool = False
     scale_down_guard_s: float = 180.0
     release_guard_s: float = 180.0
     upscale_first: bool = True
@@ -95,8 +119,10 @@ class Btu:
         plan = Plan(self.setting, seen)
         needs = self.needs(plan, seen)
 
-        def spare() -> Mapping[str, float]:
-            return self.counted(self.utilities(plan, seen, memory, needs))
+        standings = self.standings(seen, memory, needs)
+
+        def spare(tried: Plan) -> Mapping[str, float]:
+            return self.counted(self.utilities(tried, standings))
 
         if self.upscale_first:
             self._scale_up(plan, needs, spare)
@@ -124,49 +150,63 @@ class Btu:
         """Algorithm 1."""
         return up_trigger(sample, op.slo_ms, self.scaling_threshold_items, self.observations)
 
-    def utilities(
-        self, plan: Plan, seen: Observation, memory: BtuMemory, needs: Mapping[str, Need]
-    ) -> dict[str, float]:
-        """Algorithm 3 for every operator that may shrink now, in the order of the topology.
+    def standings(
+        self, seen: Observation, memory: BtuMemory, needs: Mapping[str, Need]
+    ) -> Standings:
+        """What Algorithm 3 reads of the operators that may shrink now, as far as it stays.
 
         Left out are operators without a sample or a duration, those that need an instance
         themselves, and those scaled up less than ``scale_down_guard_s`` ago.
         """
-        names = self.setting.topology.operator_names
-        counts = {name: plan.count(name) for name in names}
-        scalings = {
-            name: memory.scalings.get(name, 0) + plan.started[name] + plan.stopped[name]
-            for name in names
-        }
-        among = self.all_operators(list(counts.values()), sum(scalings.values()))
-        weigh, formula = self._weights(), UTILITIES[self.formula]
-        values: dict[str, float] = {}
-        for op in self.setting.topology.operators:
+        before = [memory.scalings.get(name, 0) for name in self.setting.topology.operator_names]
+        rows = []
+        for place, op in enumerate(self.setting.topology.operators):
             sample = seen.operators.get(op.name)
             duration_ms = None if sample is None else sample.duration_ms
             since_up_s = seen.now_s - memory.upscaled_s.get(op.name, -math.inf)
             guarded = since_up_s < self.scale_down_guard_s or op.name in needs
-            if sample is None or duration_ms is None or guarded:
-                continue
-            standing = Standing(
-                instances=counts[op.name],
-                duration_ms=duration_ms,
-                slo_ms=op.slo_ms,
-                waiting_items=sample.waiting_items,
-                scalings=scalings[op.name],
-            )
-            values[op.name] = formula(standing, among, weigh)
-        return values
-
-    def all_operators(self, instances: list[int], scalings: int) -> AllOperators:
-        """Minimum and maximum of o_# and the sum of o_s, as Algorithm 3 reads them."""
-        return AllOperators(
-            fewest_instances=min(instances), most_instances=max(instances), scalings=scalings
+            if sample is not None and duration_ms is not None and not guarded:
+                rows.append((op.name, place, duration_ms, op.slo_ms, sample.waiting_items))
+        names, places, durations_ms, slos_ms, waiting_items = (
+            zip(*rows, strict=True) if rows else [()] * 5
+        )
+        return Standings(
+            names={name: i for i, name in enumerate(names)},
+            places=np.array(places, dtype=np.int64),
+            durations_ms=np.array(durations_ms),
+            slos_ms=np.array(slos_ms),
+            waiting_items=np.array(waiting_items),
+            scalings_before=np.array(before),
         )
 
+    def utilities(self, plan: Plan, standings: Standings) -> Positive:
+        """Algorithm 3 for these operators as the plan leaves them; positive ones only.
+
+        They are in the order of the topology.
+        """
+        scalings = standings.scalings_before + plan.scalings
+        among = self.all_operators(plan.counts, int(scalings.sum()))
+        values = UTILITIES[self.formula](
+            Standing(
+                instances=plan.counts[standings.places],
+                duration_ms=standings.durations_ms,
+                slo_ms=standings.slos_ms,
+                waiting_items=standings.waiting_items,
+                scalings=scalings[standings.places],
+            ),
+            among,
+            self._weights(),
+        )
+        return Positive(standings.names, values)
+
+    def all_operators(self, instances: NDArray[np.int64], scalings: int) -> AllOperators:
+        """Minimum and maximum of o_# and the sum of o_s, as Algorithm 3 reads them."""
+        fewest, most = int(instances.min()), int(instances.max())
+        return AllOperators(fewest_instances=fewest, most_instances=most, scalings=scalings)
+
     def counted(self, utilities: Mapping[str, float]) -> Mapping[str, float]:
-        """The operators that may shrink, best first: every positive utility."""
-        return best_first(utilities)
+        """The operators that may shrink: every positive utility."""
+        return utilities
 
     def start_one(self, plan: Plan, op: Operator, because: str, spare: Spare) -> None:
         """Fig. 4."""
@@ -174,7 +214,12 @@ class Btu:
 
     def retire_one(self, plan: Plan, host: HostSample, spare: Spare) -> None:
         """Fig. 5."""
-        downscaling_procedure(plan, host, spare, self.release_limit_share, self.cache_factor)
+        rules = Rules(
+            limit_share=self.release_limit_share,
+            cache_factor=self.cache_factor,
+            reclaim=self.reclaim_for_migrations,
+        )
+        downscaling_procedure(plan, host, spare, rules)
 
     def _scale_up(self, plan: Plan, needs: Mapping[str, Need], spare: Spare) -> None:
         for name, need in needs.items():

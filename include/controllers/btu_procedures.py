@@ -1,46 +1,67 @@
 """The two procedures of the BTU-based approach: PeerJ CS 141, Fig. 4 and Fig. 5.
 
-Both work on a Plan. ``spare`` gives the operators that Algorithm 3 lets shrink (name to
-utility, best first), counted anew each time because every step changes the utilities.
+Both work on a Plan. ``spare`` gives the operators that Algorithm 3 lets shrink on a plan (name
+to utility), counted anew each time because every step changes the utilities.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from include.controllers.placement import best_host
 from include.controllers.plan import Plan
+from include.controllers.reclaim import best_first
 from include.model.observation import HostSample, InstanceSample
 from include.model.topology import Operator
 
-Spare = Callable[[], Mapping[str, float]]
+Spare = Callable[[Plan], Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What Fig. 5 leaves open, as options of the controller.
+
+    ``limit_share`` of an operator's instances may be released with a host; ``cache_factor`` is
+    that of Algorithm 2; ``reclaim`` lets other operators make room for what has to move.
+    """
+
+    limit_share: float
+    cache_factor: float
+    reclaim: bool
 
 
 def upscaling_procedure(
     plan: Plan, op: Operator, because: str, spare: Spare, cache_factor: float
 ) -> None:
     """Fig. 4: a host with room, else room reclaimed from other operators, else a new host."""
-    choice = best_host(plan.rooms.values(), op, cache_factor)
+    choice = plan.rooms.best(op, cache_factor)
     if choice is not None:
         why = f"{because}; {choice.host} is the most suitable host ({choice.suitability:.4f})"
         plan.start(op.name, choice.host, why)
         return
-    utilities = spare()
-    stops = simulate_reclaim(plan, op, utilities)
+    stops = _reclaim(plan, op, spare, plan.rooms)
     if stops:
-        for one in stops:
-            utility = utilities[one.operator]
-            plan.stop(one, f"{op.name} needs its place; {one.operator} has utility {utility:.2f}")
         plan.start(op.name, stops[0].host, f"{because}; in the place of {_names(stops)}")
         return
     handle = plan.lease(f"{because}; no host has room and no operator can make room")
     plan.start(op.name, handle, f"{because}; on the new host")
 
 
+def _reclaim(
+    plan: Plan, op: Operator, spare: Spare, hosts: Iterable[str]
+) -> tuple[InstanceSample, ...]:
+    """Stop what makes room for the operator on one of the hosts; returns what was stopped."""
+    utilities = best_first(spare(plan))
+    stops = simulate_reclaim(plan, op, utilities, hosts)
+    for one in stops:
+        utility = utilities[one.operator]
+        plan.stop(one, f"{op.name} needs its place; {one.operator} has utility {utility:.2f}")
+    return stops
+
+
 def simulate_reclaim(
-    plan: Plan, op: Operator, utilities: Mapping[str, float]
+    plan: Plan, op: Operator, utilities: Mapping[str, float], hosts: Iterable[str]
 ) -> tuple[InstanceSample, ...]:
     """The fewest instances on one host that must stop so that the new one fits; none if it cannot.
 
@@ -50,7 +71,7 @@ def simulate_reclaim(
     """
     rank = {name: place for place, name in enumerate(name for name in utilities if name != op.name)}
     found: list[tuple[int, list[int], tuple[InstanceSample, ...]]] = []
-    for host in plan.rooms:
+    for host in hosts:
         stops = _stops_on(plan, host, op, rank)
         if stops:
             found.append((len(stops), [rank[one.operator] for one in stops], stops))
@@ -72,65 +93,58 @@ def _stops_on(
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Retirement:
-    """How one host is emptied: what is stopped, and what moves where."""
-
-    stops: tuple[InstanceSample, ...]
-    moves: tuple[tuple[InstanceSample, str], ...]
-
-
-def downscaling_procedure(
-    plan: Plan, host: HostSample, spare: Spare, limit_share: float, cache_factor: float
-) -> None:
+def downscaling_procedure(plan: Plan, host: HostSample, spare: Spare, rules: Rules) -> None:
     """Fig. 5: simulate a plan, then release, migrate and shut down; else lease another BTU."""
-    utilities = spare()
-    left_s = host.paid_until_s - plan.now_s
-    ends = f"the BTU of {host.host} ends in {left_s:.0f} s"
+    ends = f"the BTU of {host.host} ends in {host.paid_until_s - plan.now_s:.0f} s"
     if plan.is_given_work(host.host):
         plan.prolong(host, f"{ends}, and it has just been given an instance")
         return
-    retirement = simulate_retirement(plan, host.host, utilities, limit_share, cache_factor)
-    if isinstance(retirement, str):  # phase 1: no feasible plan
-        plan.prolong(host, f"{ends}; {retirement}")
+    tried = plan.copy()  # phase 1: simulate
+    obstacle = empty_host(tried, host.host, ends, spare, rules)
+    if obstacle:
+        plan.prolong(host, f"{ends}; {obstacle}")
         return
-    for one in retirement.stops:  # phase 2: release operator instances
-        plan.stop(one, f"{ends}; {one.operator} has utility {utilities[one.operator]:.2f}")
-    for one, target in retirement.moves:  # phase 3: migrate the others
-        plan.migrate(one, target, f"{ends}; {one.operator} is needed and fits on {target}")
-    plan.release(
-        host,
-        f"{ends}; {len(retirement.stops)} of its instances can stop, {len(retirement.moves)} move",
-    )
+    plan.adopt(tried)  # phases 2 and 3: the same steps in earnest
+    plan.release(host, f"{ends}; its instances can stop or move")
 
 
-def simulate_retirement(
-    plan: Plan, host: str, utilities: Mapping[str, float], limit_share: float, cache_factor: float
-) -> Retirement | str:
-    """Phase 1 of Fig. 5: the downscaling plan, or the sentence that says why there is none.
+def empty_host(plan: Plan, host: str, ends: str, spare: Spare, rules: Rules) -> str:
+    """Stop and move everything on the host; "", or the sentence that says why it cannot be done.
 
     Of an operator with a positive utility at most ``limit_share`` of its instances (rounded
-    up) are marked to be released. The others must fit on hosts that run already.
+    up) are released. The others must fit on hosts that run already.
     """
-    stops: list[InstanceSample] = []
-    moves: list[tuple[InstanceSample, str]] = []
-    marked: dict[str, int] = {}
-    rooms = {name: room for name, room in plan.rooms.items() if name != host and room.up}
-    for one in reversed(plan.on_host(host)):
+    utilities = spare(plan)
+    here = plan.on_host(host)
+    # the rounding keeps 0.1 * 30 = 3.0000000000000004 from becoming 4
+    left = {
+        name: math.ceil(round(rules.limit_share * plan.count(name), 9))
+        for name in {one.operator for one in here}
+        if name in utilities
+    }
+    for one in reversed(here):  # phase 2: release operator instances
         name = one.operator
-        # the rounding keeps 0.1 * 30 = 3.0000000000000004 from becoming 4
-        limit = math.ceil(round(limit_share * plan.count(name), 9)) if name in utilities else 0
-        if marked.get(name, 0) < limit and plan.may_stop(one, [stop.instance for stop in stops]):
-            marked[name] = marked.get(name, 0) + 1
-            stops.append(one)
-            continue
-        op = plan.operator(name)
-        choice = best_host(rooms.values(), op, cache_factor)
-        if choice is None:
+        if left.get(name, 0) > 0 and plan.may_stop(one):
+            left[name] -= 1
+            plan.stop(one, f"{ends}; {name} has utility {utilities[name]:.2f}")
+    for one in reversed(plan.on_host(host)):  # phase 3: migrate the others
+        target = _new_home(plan, plan.operator(one.operator), host, spare, rules)
+        if target is None:
             return f"no other host has room for {one.instance}, which is needed"
-        rooms[choice.host] = rooms[choice.host].with_one(op)
-        moves.append((one, choice.host))
-    return Retirement(tuple(stops), tuple(moves))
+        plan.migrate(one, target, f"{ends}; {one.operator} is needed and fits on {target}")
+    return ""
+
+
+def _new_home(plan: Plan, op: Operator, leaving: str, spare: Spare, rules: Rules) -> str | None:
+    """Where an instance moves: Fig. 4 without the host that is given back and without leasing."""
+    choice = plan.rooms.best(op, rules.cache_factor, only_up=True, leaving=leaving)
+    if choice is not None:
+        return choice.host
+    if not rules.reclaim:
+        return None
+    others = [room.host for room in plan.rooms.values() if room.up and room.host != leaving]
+    stops = _reclaim(plan, op, spare, others)
+    return stops[0].host if stops else None
 
 
 def _names(instances: tuple[InstanceSample, ...]) -> str:

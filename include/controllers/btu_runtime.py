@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from include.controllers.btu import Btu
 from include.controllers.btu_procedures import Spare
-from include.controllers.placement import best_host
 from include.controllers.plan import Plan
 from include.controllers.reclaim import AllOperators, record_highs
 from include.controllers.upscaling import UpTrigger
@@ -20,6 +22,7 @@ class BtuRuntime(Btu):
     """Acts first and looks afterwards; each method says how it differs from the paper."""
 
     upscale_first: bool = False
+    reclaim_for_migrations: bool = True
 
     def trigger(self, sample: OperatorSample, op: Operator) -> UpTrigger:
         """A queue above ``twice_above_items`` suffices, late or not."""
@@ -29,9 +32,10 @@ class BtuRuntime(Btu):
             return UpTrigger(True, why)
         return trigger
 
-    def all_operators(self, instances: list[int], scalings: int) -> AllOperators:
+    def all_operators(self, instances: NDArray[np.int64], scalings: int) -> AllOperators:
         """The minimum starts at 0 and so stays 0."""
-        return AllOperators(fewest_instances=0, most_instances=max(instances), scalings=scalings)
+        most = int(instances.max())
+        return AllOperators(fewest_instances=0, most_instances=most, scalings=scalings)
 
     def counted(self, utilities: Mapping[str, float]) -> Mapping[str, float]:
         """Only utilities above all before them, in the order of the operators."""
@@ -39,33 +43,36 @@ class BtuRuntime(Btu):
 
     def start_one(self, plan: Plan, op: Operator, because: str, spare: Spare) -> None:
         """Without room, one instance of the best operator is stopped and a host leased as well."""
-        choice = best_host(plan.rooms.values(), op, self.cache_factor)
+        choice = plan.rooms.best(op, self.cache_factor)
         if choice is not None:
             why = f"{because}; {choice.host} is the most suitable host ({choice.suitability:.4f})"
             plan.start(op.name, choice.host, why)
             return
-        _stop_one_of_the_best(plan, op, spare())
+        _stop_one_of_the_best(plan, op, spare(plan))
         handle = plan.lease(f"{because}; no host has room")
         plan.start(op.name, handle, f"{because}; on the new host")
 
     def retire_one(self, plan: Plan, host: HostSample, spare: Spare) -> None:
         """Every counted operator is cut on the host, as long as an instance of it stays.
 
-        Then the others are moved one by one. When one does not fit the host is prolonged; what
-        was cut and moved by then stays so.
+        Then the others are moved one by one. When one does not fit, an instance of the best
+        operator is stopped for it, and the host is prolonged all the same; what was cut and
+        moved by then stays so.
         """
         ends = f"the BTU of {host.host} ends in {host.paid_until_s - plan.now_s:.0f} s"
         if plan.is_given_work(host.host):
             plan.prolong(host, f"{ends}, and it has just been given an instance")
             return
-        utilities = spare()
+        utilities = spare(plan)
         for one in reversed(plan.on_host(host.host)):
             if one.operator in utilities and plan.may_stop(one):
                 plan.stop(one, f"{ends}; {one.operator} has utility {utilities[one.operator]:.2f}")
         for one in plan.on_host(host.host):
-            rooms = [room for room in plan.rooms.values() if room.up and room.host != host.host]
-            choice = best_host(rooms, plan.operator(one.operator), self.cache_factor)
+            op = plan.operator(one.operator)
+            choice = plan.rooms.best(op, self.cache_factor, only_up=True, leaving=host.host)
             if choice is None:
+                if self.reclaim_for_migrations:
+                    _stop_one_of_the_best(plan, op, spare(plan))
                 plan.prolong(host, f"{ends}; no other host has room for {one.instance}")
                 return
             plan.migrate(one, choice.host, f"{ends}; {one.operator} fits on {choice.host}")

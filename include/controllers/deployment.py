@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from include.controllers.base import Setting
-from include.controllers.placement import best_host
 from include.controllers.plan import Plan
 from include.model.decision import Decision
 from include.model.observation import Observation
@@ -26,7 +25,7 @@ def first_deployment(setting: Setting, instances: Mapping[str, int]) -> Decision
         for op in setting.topology.operators:
             if turn < instances.get(op.name, 0) and plan.fits_an_empty_host(op):
                 why = f"instance {turn + 1} of {op.name} before the first item"
-                choice = best_host(plan.rooms.values(), op)
+                choice = plan.rooms.best(op)
                 host = plan.lease(why) if choice is None else choice.host
                 plan.start(op.name, host, why)
     return plan.decision("nothing to deploy")

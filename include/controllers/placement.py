@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, MutableMapping
+from copy import copy
 from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from include.model.host import Capacity
 from include.model.topology import Operator
@@ -44,45 +48,165 @@ class Choice:
     suitability: float
 
 
+class Amounts(NamedTuple):
+    """Capacities of many hosts, an array each; one capacity is the same with numbers."""
+
+    cpu_cores: Any
+    memory_mb: Any
+
+
 def suitability(
-    capacity_total: Capacity,
-    capacity_left: Capacity,
+    capacity_total: Capacity | Amounts,
+    capacity_left: Capacity | Amounts,
     op: Operator,
-    cached: bool,
+    cached: Any,
     cache_factor: float = CACHE_FACTOR,
-) -> float:
-    """Algorithm 2, up(h, o): -1 when the instance does not fit, else lower is better."""
-    feasibility_threshold = capacity_left.instances_of(op)  # line 2
-    if feasibility_threshold < 1:  # lines 3-5
-        return -1.0
+) -> Any:
+    """Algorithm 2, up(h, o): -1 when the instance does not fit, else lower is better.
+
+    For one host, or for the arrays of many at once; ``cached`` is one bool, or an array.
+    """
+    feasibility_threshold = np.minimum(  # line 2
+        capacity_left.cpu_cores / op.cpu_cores, capacity_left.memory_mb / op.memory_mb
+    )
     remaining_cpu_cores = capacity_left.cpu_cores - op.cpu_cores  # line 6
     remaining_memory_mb = capacity_left.memory_mb - op.memory_mb  # line 7
     difference = abs(  # line 8
         remaining_cpu_cores / capacity_total.cpu_cores
         - remaining_memory_mb / capacity_total.memory_mb
     )
-    value = difference / feasibility_threshold  # line 9
-    if cached:  # lines 10-12
-        value *= cache_factor
-    return value  # line 13
+    fits = feasibility_threshold >= 1
+    value = difference / np.where(fits, feasibility_threshold, 1.0)  # line 9
+    value = np.where(cached, value * cache_factor, value)  # lines 10-12
+    return np.where(fits, value, -1.0)  # lines 3-5 and 13
+
+
+class Rooms(MutableMapping[str, Room]):
+    """What is left on every host, in the order of the leases, and which of them is best.
+
+    A mapping from host to Room, with the same numbers in arrays so that Algorithm 2 looks at
+    thousands of hosts at once.
+    """
+
+    def __init__(self, rooms: Iterable[Room] = ()) -> None:
+        """The rooms of a cluster; their order breaks ties."""
+        given = list(rooms)
+        self._hosts = [room.host for room in given]
+        self.place = {host: place for place, host in enumerate(self._hosts)}
+        self._images = {room.host: room.images for room in given}
+        self._numbers = np.array([_row(room) for room in given]).reshape(-1, 5).T.copy()
+        self._cached: dict[str, list[int]] | None = None
+        self._cached_since: dict[str, list[int]] = {}
+        self._images_since: dict[str, frozenset[str]] = {}
+        self._gone: frozenset[str] = frozenset()
+
+    def copy(self) -> Rooms:
+        """A copy to try placements on."""
+        other = copy(self)
+        other._numbers = self._numbers.copy()
+        other._cached_since = {name: list(at) for name, at in self._cached_since.items()}
+        other._images_since = dict(self._images_since)
+        return other
+
+    def __getitem__(self, host: str) -> Room:
+        """The room of a host."""
+        row = self._numbers[:, self.place[host]].tolist()
+        images = self._images_since.get(host) or self._images[host]
+        return Room(host, Capacity(*row[:2]), Capacity(*row[2:4]), images, up=bool(row[4]))
+
+    def __setitem__(self, host: str, room: Room) -> None:
+        """Change the room of a host, or add a host at the end."""
+        if host not in self.place:
+            # Copies share what seldom changes, so it is made anew when it does.
+            self.place = {**self.place, host: len(self._hosts)}
+            self._hosts = [*self._hosts, host]
+            self._images = {**self._images, host: frozenset()}
+            self._numbers = np.append(self._numbers, [[number] for number in _row(room)], axis=1)
+        place = self.place[host]
+        self._numbers[:, place] = _row(room)
+        for name in room.images - (self._images_since.get(host) or self._images[host]):
+            self._cached_since.setdefault(name, []).append(place)
+        self._images_since[host] = room.images
+
+    def __delitem__(self, host: str) -> None:
+        """Take a host out; nothing fits there any more."""
+        self._numbers[:, self.place[host]] = _GONE
+        self._gone = self._gone | {host}
+
+    def __iter__(self) -> Iterator[str]:
+        """Hosts in the order of their lease."""
+        return (host for host in self.place if host not in self._gone)
+
+    def __len__(self) -> int:
+        """How many hosts there are."""
+        return len(self.place) - len(self._gone)
+
+    def __contains__(self, host: object) -> bool:
+        """Whether there is such a host."""
+        return host in self.place and host not in self._gone
+
+    def best(
+        self,
+        op: Operator,
+        cache_factor: float = CACHE_FACTOR,
+        *,
+        only_up: bool = False,
+        leaving: str | None = None,
+    ) -> Choice | None:
+        """The lowest suitability that is not negative; the host leased first wins a tie.
+
+        With ``only_up`` hosts that boot do not count, and ``leaving`` never does. None when the
+        instance fits nowhere.
+        """
+        if not self.place:
+            return None
+        total = Amounts(self._numbers[0], self._numbers[1])
+        left = Amounts(self._numbers[2], self._numbers[3])
+        values = suitability(total, left, op, self._has_image(op.name), cache_factor)
+        values[values < 0] = np.inf
+        if only_up:
+            values[self._numbers[4] == 0] = np.inf
+        if leaving in self.place:
+            values[self.place[leaving]] = np.inf
+        place = int(values.argmin())
+        lowest = float(values[place])
+        return Choice(self._hosts[place], lowest) if lowest < np.inf else None
+
+    def first(self, op: Operator) -> str | None:
+        """First fit: the host leased first that has room, or None."""
+        if not self.place:
+            return None
+        fits = (self._numbers[2] / op.cpu_cores >= 1) & (self._numbers[3] / op.memory_mb >= 1)
+        place = int(fits.argmax())
+        return self._hosts[place] if fits[place] else None
+
+    def _has_image(self, name: str) -> NDArray[np.bool_]:
+        if self._cached is None:
+            self._cached = {}
+            for host, place in self.place.items():
+                for image in self._images[host]:
+                    self._cached.setdefault(image, []).append(place)
+        has = np.zeros(len(self._hosts), dtype=bool)
+        has[self._cached.get(name, [])] = True
+        has[self._cached_since.get(name, [])] = True
+        return has
+
+
+_GONE = (1.0, 1.0, -1.0, -1.0, 0.0)
+
+
+def _row(room: Room) -> tuple[float, float, float, float, float]:
+    total, left = room.total, room.left
+    return (total.cpu_cores, total.memory_mb, left.cpu_cores, left.memory_mb, float(room.up))
 
 
 def best_host(
     rooms: Iterable[Room], op: Operator, cache_factor: float = CACHE_FACTOR
 ) -> Choice | None:
-    """The lowest suitability that is not negative; the host leased first wins a tie.
-
-    None when the instance fits nowhere.
-    """
-    best: str | None = None
-    lowest = math.inf
-    for room in rooms:
-        value = suitability(room.total, room.left, op, op.name in room.images, cache_factor)
-        if 0.0 <= value < lowest:
-            best, lowest = room.host, value
-    return None if best is None else Choice(best, lowest)
+    """The best of some rooms; see :meth:`Rooms.best`."""
+    return Rooms(rooms).best(op, cache_factor)
 
 
 def first_host(rooms: Iterable[Room], op: Operator) -> str | None:
-    """First fit: the host leased first that has room, or None."""
-    return next((room.host for room in rooms if room.left.fits(op)), None)
+    """The first of some rooms that has room; see :meth:`Rooms.first`."""
+    return Rooms(rooms).first(op)

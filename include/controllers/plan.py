@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 
+import numpy as np
+
 from include.controllers.base import Setting
-from include.controllers.placement import Room
+from include.controllers.placement import Room, Rooms
 from include.model.decision import (
     Action,
     Decision,
@@ -52,51 +54,67 @@ class Plan:
         self.now_s = seen.now_s
         self.started: Counter[str] = Counter()
         self.stopped: Counter[str] = Counter()
-        self._moved: Counter[str] = Counter()
         self._setting = setting
+        self._seen = seen
         self._steps: list[Reasoned] = []
+        self._orders = 0
         self._given: set[str] = set()
-        self._serving: dict[str, dict[str, InstanceSample]] = {
-            name: {} for name in setting.topology.operator_names
-        }
-        self._on_host: dict[str, dict[str, InstanceSample]] = {}
+        self._gone: set[str] = set()
+        # Sorted when they are asked for: most groups never are.
+        self._serving: dict[str, tuple[InstanceSample, ...]] = {}
+        self._on_host: dict[str, tuple[InstanceSample, ...]] = {}
+        self._place = {name: i for i, name in enumerate(setting.topology.operator_names)}
+        self.counts = np.array([len(seen.serving(name)) for name in self._place], dtype=np.int64)
+        """Instances of every operator, in the order of the topology, as this plan leaves them."""
+        self.scalings = np.zeros_like(self.counts)
+        """Starts and stops of this plan per operator."""
         self._latest_order_s = max((host.ordered_s for host in seen.hosts.values()), default=None)
-        self.hosts = sorted(
-            (host for host in seen.hosts.values() if not host.releasing), key=_by_lease
-        )
-        used = self._take_in(seen)
-        self.rooms = {host.host: self._room(host, used) for host in self.hosts}
-        self._occupied = set(used)
+        open_hosts = (host for host in seen.hosts.values() if not host.releasing)
+        self._hosts = {host.host: host for host in sorted(open_hosts, key=_by_lease)}
+        self.rooms = self._rooms_left()
+        self._occupied = {one.host for one in seen.instances.values()}
 
-    def _take_in(self, seen: Observation) -> dict[str, Capacity]:
-        """Sort in the instances and add up what they hold per host, stopping ones included."""
-        cpu_cores: dict[str, float] = {}
-        memory_mb: dict[str, float] = {}
-        for one in sorted(seen.instances.values(), key=_by_start):
-            op = self.operator(one.operator)
-            cpu_cores[one.host] = cpu_cores.get(one.host, 0.0) + op.cpu_cores
-            memory_mb[one.host] = memory_mb.get(one.host, 0.0) + op.memory_mb
-            if not one.stopping:
-                self._serving[one.operator][one.instance] = one
-                self._on_host.setdefault(one.host, {})[one.instance] = one
-        return {host: Capacity(cpu_cores[host], memory_mb[host]) for host in cpu_cores}
-
-    def _room(self, host: HostSample, used: dict[str, Capacity]) -> Room:
+    def _rooms_left(self) -> Rooms:
+        """What instances, stopping ones included, leave of every host."""
+        place = {host: i for i, host in enumerate(self._hosts)}
+        held = [one for one in self._seen.instances.values() if one.host in place]
+        at = np.array([place[one.host] for one in held], dtype=np.int64)
+        needs = [self.operator(one.operator) for one in held]
+        cpu_cores = np.bincount(at, [op.cpu_cores for op in needs], len(place)).tolist()
+        memory_mb = np.bincount(at, [op.memory_mb for op in needs], len(place)).tolist()
         total = self._setting.flavor.capacity
-        left = total
-        if host.host in used:
-            held = used[host.host]
-            left = Capacity(total.cpu_cores - held.cpu_cores, total.memory_mb - held.memory_mb)
-        return Room(host.host, total, left, host.images, host.up)
+        return Rooms(
+            Room(
+                host.host,
+                total,
+                Capacity(total.cpu_cores - cpu_cores[i], total.memory_mb - memory_mb[i]),
+                host.images,
+                host.up,
+            )
+            for i, host in enumerate(self._hosts.values())
+        )
 
     def copy(self) -> Plan:
         """A copy to try steps on: nothing that is decided there is decided here."""
         other = copy(self)
-        for name in ("started", "stopped", "_moved", "_steps", "_given", "hosts", "rooms"):
-            setattr(other, name, copy(getattr(self, name)))
-        other._serving = {name: dict(held) for name, held in self._serving.items()}
-        other._on_host = {name: dict(held) for name, held in self._on_host.items()}
+        for name, value in vars(self).items():
+            if isinstance(value, dict | list | set | Rooms | np.ndarray):
+                setattr(other, name, value.copy())
         return other
+
+    def adopt(self, tried: Plan) -> None:
+        """Decide what was tried on a copy."""
+        vars(self).update(vars(tried))
+
+    @property
+    def order_of_lease(self) -> Mapping[str, int]:
+        """The place of every host in the order of the leases."""
+        return self.rooms.place
+
+    @property
+    def hosts(self) -> list[HostSample]:
+        """Hosts that nothing was decided on, in the order of their lease."""
+        return list(self._hosts.values())
 
     def operator(self, name: str) -> Operator:
         """An operator of the topology."""
@@ -108,15 +126,19 @@ class Plan:
 
     def count(self, operator: str) -> int:
         """o_#: instances that run or start, with what this plan starts, moves and stops."""
-        return len(self._serving[operator]) + self.started[operator] + self._moved[operator]
+        return int(self.counts[self._place[operator]])
 
     def serving(self, operator: str) -> tuple[InstanceSample, ...]:
         """Instances of the operator that this plan can still stop or move."""
-        return tuple(self._serving[operator].values())
+        if operator not in self._serving:
+            self._serving[operator] = self._sorted(self._seen.serving(operator))
+        return self._serving[operator]
 
     def on_host(self, host: str) -> tuple[InstanceSample, ...]:
         """Instances on the host that this plan can still stop or move."""
-        return tuple(self._on_host.get(host, {}).values())
+        if host not in self._on_host:
+            self._on_host[host] = self._sorted(self._seen.on_host(host))
+        return self._on_host[host]
 
     def may_stop(self, instance: InstanceSample, already: Iterable[str] = ()) -> bool:
         """Whether another instance of its operator stays, and a ready one if this one is.
@@ -125,8 +147,10 @@ class Plan:
         Instances that this plan starts or moves do not count: they take a while to be ready.
         """
         gone = {instance.instance, *already}
-        stay = [one for name, one in self._serving[instance.operator].items() if name not in gone]
-        return any(one.ready or not instance.ready for one in stay)
+        return any(
+            (one.ready or not instance.ready) and one.instance not in gone
+            for one in self.serving(instance.operator)
+        )
 
     def is_given_work(self, host: str) -> bool:
         """Whether this plan has put an instance on the host."""
@@ -138,7 +162,7 @@ class Plan:
 
     def last_order_was_within(self, seconds: float) -> bool:
         """Whether a host was ordered that recently, or by this plan."""
-        if any(isinstance(step.action, LeaseHost) for step in self._steps):
+        if self._orders:
             return True
         return self._latest_order_s is not None and self.now_s - self._latest_order_s < seconds
 
@@ -147,15 +171,17 @@ class Plan:
         self._add(StartInstance(operator, host), because)
         self._settle(operator, host)
         self.started[operator] += 1
+        self.scalings[self._place[operator]] += 1
 
-    def stop(self, instance: InstanceSample, because: str) -> None:
-        """Stop an instance. Its place can be given away at once: the testbed starts what this
-        decision puts there when the old instance has drained.
+    def stop(self, instance: InstanceSample, because: str, *, frees: bool = True) -> None:
+        """Stop an instance. Its place can be given away at once (the host shares its CPU until
+        the old one has drained), or with ``frees`` false only when the monitor sees it empty.
         """
         self._add(StopInstance(instance.instance), because)
         self._forget(instance)
         self.stopped[instance.operator] += 1
-        if instance.host in self.rooms:
+        self.scalings[self._place[instance.operator]] += 1
+        if frees and instance.host in self.rooms:
             op = self.operator(instance.operator)
             self.rooms[instance.host] = self.rooms[instance.host].without_one(op)
 
@@ -164,13 +190,12 @@ class Plan:
         self._add(MigrateInstance(instance.instance, host), because)
         self._forget(instance)
         self._settle(instance.operator, host)
-        self._moved[instance.operator] += 1
 
     def lease(self, because: str) -> str:
         """Order a host and return the handle that names it within this decision."""
         flavor = self._setting.flavor
-        orders = sum(isinstance(step.action, LeaseHost) for step in self._steps)
-        handle = f"new-{orders + 1}"
+        self._orders += 1
+        handle = f"new-{self._orders}"
         self._add(LeaseHost(flavor.name, handle), because)
         empty = flavor.capacity
         self.rooms[handle] = Room(handle, empty, empty, frozenset(), up=False)
@@ -179,12 +204,12 @@ class Plan:
     def prolong(self, host: HostSample, because: str) -> None:
         """Pay for one more BTU."""
         self._add(ProlongLease(host.host), because)
-        self.hosts.remove(host)
+        del self._hosts[host.host]
 
     def release(self, host: HostSample, because: str) -> None:
         """Give the host back; it takes no more instances."""
         self._add(ReleaseHost(host.host), because)
-        self.hosts.remove(host)
+        del self._hosts[host.host]
         del self.rooms[host.host]
 
     def keep_leases(self, interval_s: float) -> None:
@@ -193,7 +218,7 @@ class Plan:
         With the interval of the controller none runs out before its next tick; with 0 leases
         are prolonged once they have ended, as a cloud does that bills what goes on.
         """
-        for host in list(self.hosts):
+        for host in self.hosts:
             left_s = host.paid_until_s - self.now_s
             if left_s <= interval_s:
                 self.prolong(host, f"{host.host} is kept: its BTU ends in {left_s:.0f} s")
@@ -211,11 +236,21 @@ class Plan:
 
     def _settle(self, operator: str, host: str) -> None:
         self.rooms[host] = self.rooms[host].with_one(self.operator(operator))
+        self.counts[self._place[operator]] += 1
         self._given.add(host)
 
     def _forget(self, instance: InstanceSample) -> None:
-        del self._serving[instance.operator][instance.instance]
-        self._on_host[instance.host].pop(instance.instance)
+        self.counts[self._place[instance.operator]] -= 1
+        self._gone.add(instance.instance)
+        for held, name in ((self._serving, instance.operator), (self._on_host, instance.host)):
+            if name in held:
+                held[name] = tuple(one for one in held[name] if one is not instance)
+
+    def _sorted(self, group: Iterable[InstanceSample]) -> tuple[InstanceSample, ...]:
+        """In the order of their start, without those decided on."""
+        return tuple(
+            sorted((one for one in group if one.instance not in self._gone), key=_by_start)
+        )
 
 
 def _by_lease(host: HostSample) -> tuple[float, int, str]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,13 +27,16 @@ class Weights:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What Algorithm 3 reads of one operator: o_#, o_d, o_slo, o_queue and o_s."""
+    """What Algorithm 3 reads of one operator: o_#, o_d, o_slo, o_queue and o_s.
 
-    instances: int
-    duration_ms: float
-    slo_ms: float
-    waiting_items: int
-    scalings: int
+    Numbers, or arrays of many operators at once.
+    """
+
+    instances: Any
+    duration_ms: Any
+    slo_ms: Any
+    waiting_items: Any
+    scalings: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,54 +48,76 @@ class AllOperators:
     scalings: int
 
 
-Utility = Callable[[Standing, AllOperators, Weights], float]
+Utility = Callable[[Standing, AllOperators, Weights], Any]
 
 
-def utility_final(op: Standing, among: AllOperators, weigh: Weights) -> float:
+def utility_final(op: Standing, among: AllOperators, weigh: Weights) -> Any:
     """Algorithm 3 of PeerJ CS 141, down(o). Negative: every instance is needed."""
-    if op.instances < 2:  # lines 2-4
-        return -1.0
     instances = _share_of_range(op, among)  # line 5
     delay = op.duration_ms / op.slo_ms * (1 + weigh.penalty_per_item)  # line 6
     scalings = _share_of_scalings(op, among)  # line 7
-    queue_load = weigh.empty_queue_bonus if op.waiting_items < 1 else 0.0  # lines 8-12
-    return (  # line 13
+    queue_load = np.where(op.waiting_items < 1, weigh.empty_queue_bonus, 0.0)  # lines 8-12
+    value = (  # line 13
         1
         + weigh.instances * instances
         + weigh.queue_load * queue_load
         - weigh.delay * delay
         - weigh.scalings * scalings
     )
+    return np.where(op.instances < 2, -1.0, value)  # lines 2-4
 
 
-def utility_preprint(op: Standing, among: AllOperators, weigh: Weights) -> float:
+def utility_preprint(op: Standing, among: AllOperators, weigh: Weights) -> Any:
     """Algorithm 3 of the preprint: no leading 1, and P alone weighs the delay."""
-    if op.instances < 2:  # lines 2-4
-        return -1.0
     instances = _share_of_range(op, among)  # line 5
     delay = op.duration_ms / op.slo_ms * weigh.penalty_per_item  # line 6
     scalings = _share_of_scalings(op, among)  # line 7
-    queue_load = weigh.empty_queue_bonus if op.waiting_items < 1 else 0.0  # lines 8-12
-    return (  # line 13
+    queue_load = np.where(op.waiting_items < 1, weigh.empty_queue_bonus, 0.0)  # lines 8-12
+    value = (  # line 13
         instances * weigh.instances
         - delay * weigh.delay
         - scalings * weigh.scalings
         + queue_load * weigh.queue_load
     )
+    return np.where(op.instances < 2, -1.0, value)  # lines 2-4
 
 
 UTILITIES: Mapping[str, Utility] = {"final": utility_final, "preprint": utility_preprint}
 
 
-def _share_of_range(op: Standing, among: AllOperators) -> float:
+def _share_of_range(op: Standing, among: AllOperators) -> Any:
     """Line 5. When all operators have as many instances the fraction is 0/0: it counts as 0."""
     spread = among.most_instances - among.fewest_instances
     return (op.instances - among.fewest_instances) / spread if spread else 0.0
 
 
-def _share_of_scalings(op: Standing, among: AllOperators) -> float:
+def _share_of_scalings(op: Standing, among: AllOperators) -> Any:
     """Line 7. Before the first scaling the fraction is 0/0: it counts as 0."""
     return op.scalings / among.scalings if among.scalings else 0.0
+
+
+class Positive(Mapping[str, float]):
+    """The operators with a positive utility, in their order; a view of an array of all."""
+
+    def __init__(self, names: Mapping[str, int], values: NDArray[np.float64]) -> None:
+        """``names`` gives the place of every operator in ``values``."""
+        self._names, self._values = names, values
+
+    def __getitem__(self, name: str) -> float:
+        """The utility. Raises KeyError when it is not positive."""
+        value = float(self._values[self._names[name]])
+        if value <= 0:
+            raise KeyError(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        """Names in the order of the operators."""
+        positive = (self._values > 0).tolist()
+        return (name for name, place in self._names.items() if positive[place])
+
+    def __len__(self) -> int:
+        """How many are positive."""
+        return int((self._values > 0).sum())
 
 
 def best_first(utilities: Mapping[str, float]) -> dict[str, float]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from include.controllers.base import Setting
-from include.controllers.placement import first_host
 from include.controllers.plan import NoMemory, Plan
 from include.model.decision import Decision
 from include.model.observation import InstanceSample, Observation, OperatorSample
@@ -77,13 +76,14 @@ class Threshold:
             victim = loneliest(plan, name)
             if victim is not None:
                 floor = self.scale_down_below_items
-                plan.stop(victim, f"{name} has {waiting} < {floor} items waiting")
+                why = f"{name} has {waiting} < {floor} items waiting"
+                plan.stop(victim, why, frees=False)
 
 
 def start_first_fit(plan: Plan, operator: str, because: str) -> None:
     """Start on the first host with room; lease a new one when all are fully utilised."""
     op = plan.operator(operator)
-    host = first_host(plan.rooms.values(), op)
+    host = plan.rooms.first(op)
     if host is None:
         if not plan.fits_an_empty_host(op):
             return
@@ -96,13 +96,13 @@ def loneliest(plan: Plan, operator: str) -> InstanceSample | None:
 
     On a tie the host leased last. None when no instance may stop (docs/deviations.md, THR-VICTIM).
     """
-    order = list(plan.rooms)
+    order = plan.order_of_lease
     candidates = [
         one for one in plan.serving(operator) if one.host in plan.rooms and plan.may_stop(one)
     ]
     return min(
         candidates,
-        key=lambda one: (len(plan.on_host(one.host)), -order.index(one.host)),
+        key=lambda one: (len(plan.on_host(one.host)), -order[one.host]),
         default=None,
     )
 

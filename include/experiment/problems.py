@@ -18,13 +18,8 @@ from include.model.errors import SpecError, unknown_name
 from include.model.host import HostFlavor
 from include.model.topology import Topology
 from include.testbeds import TESTBEDS
+from include.testbeds.base import Calibrated, Parameters
 from include.testbeds.flavors import FLAVORS
-from include.testbeds.simulated.calibration import (
-    Calibration,
-    Faults,
-    calibration_for,
-    load_calibration,
-)
 from include.topologies.load import load_topology, validation_problems
 
 
@@ -45,10 +40,7 @@ def problems_of(spec: RunSpec) -> list[str]:
         topology = topology.with_memory_factor(factor)
         problems += _controller_problems(spec, topology, flavor)
         problems += _size_problems(topology, flavor)
-    try:
-        Faults.model_validate(spec.faults)
-    except ValidationError as error:
-        problems += [f"faults.{problem}" for problem in validation_problems(error)]
+    problems += _fault_problems(spec)
     return problems
 
 
@@ -60,9 +52,22 @@ def _collected(load: Callable[[], Any], problems: list[str]) -> Any:
         return None
 
 
-def _calibration(spec: RunSpec, topology: Topology) -> Calibration:
-    name = spec.calibration or calibration_for(spec.topology)
-    return load_calibration(name).complete(topology)
+def _calibration(spec: RunSpec, topology: Topology) -> Calibrated:
+    parameters = _parameters(spec)
+    name = spec.calibration or parameters.calibration_for(spec.topology)
+    return parameters.load_calibration(name).complete(topology)
+
+
+def _fault_problems(spec: RunSpec) -> Iterator[str]:
+    try:
+        _parameters(spec).Faults.model_validate(spec.faults)
+    except ValidationError as error:
+        yield from (f"faults.{problem}" for problem in validation_problems(error))
+
+
+def _parameters(spec: RunSpec) -> Parameters:
+    """Those of the spec's testbed; of the default where there is none of that name."""
+    return TESTBEDS.get(spec.testbed, TESTBEDS["simulated"]).parameters()
 
 
 def _name_problems(spec: RunSpec) -> Iterator[str]:

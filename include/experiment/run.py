@@ -26,7 +26,6 @@ from include.model.topology import Topology
 from include.testbeds import TESTBEDS
 from include.testbeds.base import Scene, Testbed
 from include.testbeds.flavors import FLAVORS
-from include.testbeds.simulated.calibration import Faults, calibration_for, load_calibration
 from include.topologies import load_topology
 
 PEAK_UTILISATION = 0.6
@@ -108,9 +107,9 @@ def resolve(spec: RunSpec) -> Run:
     if problems := problems_of(spec):
         raise SpecError(f"experiment {spec.experiment}", problems)
     topology = load_topology(spec.topology)
-    calibration = load_calibration(spec.calibration or calibration_for(spec.topology)).complete(
-        topology
-    )
+    parameters = TESTBEDS[spec.testbed].parameters()
+    name = spec.calibration or parameters.calibration_for(spec.topology)
+    calibration = parameters.load_calibration(name).complete(topology)
     levels_of = levels_of_sources(spec, topology)
     return Run(
         spec=spec,
@@ -119,7 +118,7 @@ def resolve(spec: RunSpec) -> Run:
         flavor=FLAVORS[spec.flavor],
         price_books=tuple(PRICE_BOOKS[name] for name in spec.price_books),
         calibration=calibration.model_dump(mode="json"),
-        faults=Faults.model_validate(spec.faults).model_dump(mode="json"),
+        faults=parameters.Faults.model_validate(spec.faults).model_dump(mode="json"),
         instances_at_peak=_instances_at_peak(topology, levels_of, calibration.service_ms),
     )
 

@@ -6,7 +6,7 @@ Operators and hosts that the monitor could not read are absent. Absent never mea
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
@@ -99,17 +99,16 @@ class Observation:
 
     @cached_property
     def _by_operator(self) -> dict[str, tuple[InstanceSample, ...]]:
-        return _grouped((one.operator, one) for one in self.instances.values() if not one.stopping)
+        groups: defaultdict[str, list[InstanceSample]] = defaultdict(list)
+        for one in self.instances.values():
+            if not one.stopping:
+                groups[one.operator].append(one)
+        return {name: tuple(group) for name, group in groups.items()}
 
     @cached_property
     def _by_host(self) -> dict[str, tuple[InstanceSample, ...]]:
-        return _grouped((one.host, one) for one in self.instances.values() if not one.stopping)
-
-
-def _grouped(
-    pairs: Iterable[tuple[str, InstanceSample]],
-) -> dict[str, tuple[InstanceSample, ...]]:
-    groups: defaultdict[str, list[InstanceSample]] = defaultdict(list)
-    for key, one in pairs:
-        groups[key].append(one)
-    return {key: tuple(group) for key, group in groups.items()}
+        groups: defaultdict[str, list[InstanceSample]] = defaultdict(list)
+        for one in self.instances.values():
+            if not one.stopping:
+                groups[one.host].append(one)
+        return {name: tuple(group) for name, group in groups.items()}

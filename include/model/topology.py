@@ -31,6 +31,8 @@ class Operator:
     tenant: str = ""
     service_ms: float | None = None
     """Mean time to process one item alone on a core; only simulated testbeds need it."""
+    runs_in: str = ""
+    """The operator whose instances do this one's work, before their own; it has none itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,15 +82,21 @@ class Topology:
 
     @property
     def operator_names(self) -> tuple[str, ...]:
-        """Names in the order of the file."""
-        return tuple(op.name for op in self.operators)
+        """Operators with instances of their own, in the order of the file."""
+        return tuple(op.name for op in self.operators if not op.runs_in)
 
     def in_flow_order(self) -> tuple[str, ...]:
-        """Operator names, every one after all it receives from. Raises ValueError on a cycle."""
-        origins: dict[str, set[str]] = {name: set() for name in self.operator_names}
+        """Every operator after all it receives from, and after one that runs in it.
+
+        Raises ValueError on a cycle.
+        """
+        origins: dict[str, set[str]] = {name: set() for name in self.operator}
         for edge in self.edges:
             if edge.origin in origins and edge.target in origins:
                 origins[edge.target].add(edge.origin)
+        for op in self.operators:
+            if op.runs_in in origins:
+                origins[op.runs_in].add(op.name)
         placed: list[str] = []
         waiting = dict(origins)
         while waiting:
@@ -135,6 +143,7 @@ class Topology:
         """Everything wrong with the graph, each with what to do."""
         yield from _name_problems(self)
         yield from _loose_ends(self)
+        yield from _guest_problems(self)
         for op in self.operators:
             for need in ("slo_ms", "cpu_cores", "memory_mb", "instances_at_start"):
                 if getattr(op, need) <= 0:
@@ -155,7 +164,7 @@ class Topology:
 
 
 def _name_problems(topology: Topology) -> Iterator[str]:
-    names = [*topology.operator_names, *(source.name for source in topology.sources)]
+    names = [*topology.operator, *(source.name for source in topology.sources)]
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f"the name {name} is used twice; names of operators and sources must differ"
     if not topology.operators:
@@ -184,6 +193,20 @@ def _tenant_problems(topology: Topology) -> Iterator[str]:
             yield f"tenant {one.name}: joins_s must not be negative, got {one.joins_s:g}"
         if one.intent:
             yield from (f"tenant {one.name}: {problem}" for problem in one.intent.problems())
+
+
+def _guest_problems(topology: Topology) -> Iterator[str]:
+    origins = {edge.origin for edge in topology.edges}
+    hosts = [op.runs_in for op in topology.operators if op.runs_in]
+    for op in topology.operators:
+        if not op.runs_in:
+            continue
+        if op.runs_in not in topology.operator_names:
+            yield f"operator {op.name}: {op.runs_in} has no instances that it could run in"
+        if op.name in origins:
+            yield f"operator {op.name} runs in another, so nothing may receive from it"
+        if hosts.count(op.runs_in) > 1:
+            yield f"operator {op.runs_in} can do the work of one other operator only"
 
 
 def _loose_ends(topology: Topology) -> Iterator[str]:

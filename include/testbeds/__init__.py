@@ -8,18 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from include.testbeds.base import Scene, Testbed
+from include.testbeds.base import Parameters, Scene, Testbed
+
+
+def simulated_parameters() -> Parameters:
+    """Calibrations of the embedded default, and its faults."""
+    from include.testbeds.simulated import calibration
+
+    return calibration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """How a testbed is built, and how long a run on it takes.
+    """How a testbed is built, which parameters it has, and how long a run on it takes.
 
     ``real_time``: two hours of arrivals take two hours, so a run is worth a DAG run of its own
     and what it measured is never thrown away unasked. The others are faster.
     """
 
     build: Callable[[Scene], Testbed]
+    parameters: Callable[[], Parameters] = simulated_parameters
     real_time: bool
 
 
@@ -30,6 +38,21 @@ def simulated(scene: Scene) -> Testbed:
     return SimulatedTestbed(scene)
 
 
+def flow(scene: Scene) -> Testbed:
+    """Amounts instead of items: for hundreds of operators, tenants and high rates."""
+    from include.testbeds.flow.testbed import FlowTestbed
+
+    return FlowTestbed(scene)
+
+
+def flow_parameters() -> Parameters:
+    """Those of the embedded default, and more."""
+    from include.testbeds.flow import calibration
+
+    return calibration
+
+
 TESTBEDS: Mapping[str, Registration] = {
     "simulated": Registration(build=simulated, real_time=False),
+    "flow": Registration(build=flow, parameters=flow_parameters, real_time=False),
 }

@@ -14,6 +14,7 @@ from include.model.topology import Topology
 
 if TYPE_CHECKING:
     import numpy as np
+    from pydantic import BaseModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,45 @@ class Scene:
     monitor_every_s: float
     calibration: Mapping[str, Any]
     faults: Mapping[str, Any]
+
+
+class Calibrated(Protocol):
+    """What runs need to know of a calibration, a pydantic model of the testbed's own."""
+
+    @property
+    def service_ms(self) -> dict[str, float]:
+        """Mean time to process one item, by operator."""
+        ...
+
+    @property
+    def memory_factor(self) -> float:
+        """What instances reserve, relative to the topology file."""
+        ...
+
+    def complete(self, topology: Topology) -> Calibrated:
+        """With a service time for every operator. Raises SpecError naming those without one."""
+        ...
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]:
+        """Plain values."""
+        ...
+
+
+class Parameters(Protocol):
+    """What can be set about a testbed; a module with these names is one."""
+
+    @property
+    def Faults(self) -> type[BaseModel]:  # noqa: N802  the name of a class
+        """The model of a spec's ``faults``."""
+        ...
+
+    def calibration_for(self, topology_name: str) -> str:
+        """The calibration that a topology gets unasked."""
+        ...
+
+    def load_calibration(self, name_or_path: str) -> Calibrated:
+        """A calibration by name, or from a YAML file. Raises SpecError with every problem."""
+        ...
 
 
 class Testbed(Protocol):

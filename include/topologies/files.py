@@ -35,6 +35,7 @@ class OperatorFile(Strict):
     state_mb: float = Field(default=0.0, ge=0)
     instances: int = Field(default=1, ge=1)
     service_ms: float | None = Field(default=None, gt=0)
+    runs_in: str = ""
 
 
 class EdgeFile(Strict):
@@ -106,6 +107,8 @@ class TenantFile(Strict):
     instances: int | dict[str, int] = {}
     """At the start: one number for all operators, or by operator."""
     service_scale: float = Field(default=1.0, gt=0)
+    operators: dict[str, dict[str, Any]] = {}
+    """Fields of single operators that differ from those of the topology."""
 
 
 class TenantsFile(Strict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from pydantic import ValidationError
 
 from include.model.errors import SpecError, unknown_name
 from include.model.topology import Operator, Source, Topology
-from include.topologies.files import RunWith, TenantsFile, TopologyFile
+from include.topologies.files import RunWith, TenantFile, TenantsFile, TopologyFile
 from include.topologies.tenants import shared
 
 HERE = Path(__file__).parent
@@ -91,12 +92,16 @@ def run_defaults(name_or_path: str) -> Mapping[str, Any]:
     return parsed.model_dump(exclude_none=True)
 
 
+@lru_cache(maxsize=64)
 def parse_topology(text: str, *, source: str) -> Topology:
-    """A topology from YAML text. Raises SpecError with every problem at once."""
+    """A topology from YAML text. Raises SpecError with every problem at once.
+
+    It is frozen, and every cell of a matrix asks for the same few.
+    """
     try:
         raw = _based_on(read_yaml(text))
         if isinstance(raw, dict) and "tenants" in raw:
-            topology = shared(TenantsFile.model_validate(raw), load_topology)
+            topology = shared(TenantsFile.model_validate(raw), _of_one_tenant)
         else:
             topology = _single(TopologyFile.model_validate(raw))
     except yaml.YAMLError as error:
@@ -106,6 +111,14 @@ def parse_topology(text: str, *, source: str) -> Topology:
     if problems := list(topology.problems()):
         raise SpecError(source, problems)
     return topology
+
+
+def _of_one_tenant(one: TenantFile) -> Topology:
+    """The topology of a tenant, with what the tenant changes in its operators."""
+    if not one.operators:
+        return load_topology(one.topology)
+    changed = _based_on({"based_on": one.topology, "operators": one.operators})
+    return _single(TopologyFile.model_validate(changed))
 
 
 def _single(parsed: TopologyFile) -> Topology:
@@ -125,6 +138,7 @@ def _single(parsed: TopologyFile) -> Topology:
                 state_mb=op.state_mb,
                 instances_at_start=op.instances,
                 service_ms=op.service_ms,
+                runs_in=op.runs_in,
             )
             for name, op in parsed.operators.items()
         ),

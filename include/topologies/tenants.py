@@ -11,12 +11,12 @@ from include.model.topology import Topology
 from include.topologies.files import TenantFile, TenantsFile
 
 
-def shared(parsed: TenantsFile, load: Callable[[str], Topology]) -> Topology:
+def shared(parsed: TenantsFile, load: Callable[[TenantFile], Topology]) -> Topology:
     """One topology of all tenants; their operators and sources carry the tenant's name."""
     parts = []
     for one in parsed.tenants:
         names = [one.name] if one.count == 1 else [f"{one.name}-{i + 1}" for i in range(one.count)]
-        base = load(one.topology)
+        base = load(one)
         parts += [_of_tenant(base, one, name) for name in names]
     first = parts[0]
     return Topology(
@@ -45,6 +45,7 @@ def _of_tenant(base: Topology, one: TenantFile, name: str) -> Topology:
                 op,
                 name=f"{name}.{op.name}",
                 tenant=name,
+                runs_in=op.runs_in and f"{name}.{op.runs_in}",
                 instances_at_start=per_operator.get(op.name, for_all or op.instances_at_start),
                 service_ms=op.service_ms and op.service_ms * one.service_scale,
             )

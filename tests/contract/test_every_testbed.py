@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,7 @@ from include.testbeds import TESTBEDS
 from include.testbeds.base import Scene
 from tests.builders import SMALL, a_topology, an_operator
 
-EMBEDDED = ("simulated",)
+EMBEDDED = ("simulated", "flow")
 
 
 def decision(*actions):
@@ -168,7 +170,7 @@ def test_a_snapshot_continues_exactly(testbed, build):
 
 def test_a_snapshot_of_another_version_is_refused(testbed, build):
     stored = testbed.snapshot()
-    text = stored["plain"].tobytes().replace(b'"version":1', b'"version":0')
+    text = re.sub(rb'"version":[0-9]+', b'"version":0', stored["plain"].tobytes())
     stored["plain"] = np.frombuffer(text, dtype=np.uint8)
     with pytest.raises(StoreError, match="run it again"):
         build().restore(stored)
@@ -229,12 +231,13 @@ def test_a_boot_that_fails_ends_the_lease_and_takes_what_was_planned_on_it(build
 
 def test_instances_on_a_crowded_host_share_its_cpu(build):
     topology = a_topology(an_operator("O1", service_ms=100.0, cpu_cores=4.0, memory_mb=100.0))
-    waits = []
+    durations = []
     for instances in (1, 2):
         testbed = build(topology=topology, levels_of={"S1": Levels((0.0,), (9.0,))})
         start = [StartInstance("O1", "a")] * instances
         testbed.deploy(decision(LeaseHost(SMALL.name, "a"), *start))
         testbed.advance_to(600)
-        waits.append(testbed.take_measurements()["processing_duration"]["wait_ms"].mean())
-    # Two instances of a core set each run at half the speed: no more is served than by one.
-    assert waits[1] > waits[0] / 2
+        measured = testbed.take_measurements()["processing_duration"]
+        durations.append(measured["duration_ms"].mean())
+    # Two instances that each want all cores are no faster than one.
+    assert durations[1] > durations[0]

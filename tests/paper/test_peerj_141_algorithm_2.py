@@ -28,7 +28,7 @@ def room(host: str, cpu_cores: float, memory_mb: float, *images: str) -> Room:
 )
 def test_lines_2_to_5_refuse_a_host_without_room(left: Capacity, fits: bool) -> None:
     value = suitability(HOST, left, OPERATOR, cached=False)
-    assert (value >= 0) is fits
+    assert bool(value >= 0) is fits
     assert fits or value == -1.0
 
 

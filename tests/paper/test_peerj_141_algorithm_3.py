@@ -36,7 +36,7 @@ def test_lines_2_to_4_refuse_the_only_instance(
     formula: Utility, instances: int, refused: bool
 ) -> None:
     value = formula(standing(instances=instances, waiting_items=0), AMONG, PAPER)
-    assert (value == -1.0) is refused
+    assert bool(value == -1.0) is refused
 
 
 def test_line_13_with_the_numbers_of_a_worked_example() -> None:

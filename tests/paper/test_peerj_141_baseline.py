@@ -112,6 +112,19 @@ def test_the_host_leased_last_empties_first_when_hosts_are_used_alike() -> None:
     assert decide(seen).actions == (StopInstance("i2"),)
 
 
+def test_a_place_is_free_once_its_instance_has_ended_and_not_before() -> None:
+    seen = an_observation(
+        operators=[a_sample("O1", 0), a_sample("O2", 251)],
+        hosts=[a_host("h1")],
+        running=instances({"h1": "O1 O1 O2 O2"}),
+    )
+    assert decide(seen).actions == (
+        StopInstance("i1"),
+        LeaseHost("small", "new-1"),
+        StartInstance("O2", "new-1"),
+    )
+
+
 def test_a_host_is_released_as_soon_as_its_last_instance_has_ended() -> None:
     hosts = [a_host("h1"), a_host("h2")]
     draining = [an_instance("i1", "O1"), an_instance("i2", "O1", "h2", stopping=True)]

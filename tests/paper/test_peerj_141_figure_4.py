@@ -155,8 +155,10 @@ def test_an_operator_does_not_make_room_for_itself() -> None:
         hosts=[a_host("h1")], running=instances({"h1": "O1 O1 O1 O2"}), operators=[late("O1")]
     )
     plan = Plan(a_setting(), seen)
-    assert simulate_reclaim(plan, plan.operator("O1"), {"O1": 5.0}) == ()
-    assert simulate_reclaim(plan, plan.operator("O2"), {"O1": 5.0}) == (seen.instances["i3"],)
+    assert simulate_reclaim(plan, plan.operator("O1"), {"O1": 5.0}, plan.rooms) == ()
+    assert simulate_reclaim(plan, plan.operator("O2"), {"O1": 5.0}, plan.rooms) == (
+        seen.instances["i3"],
+    )
 
 
 def test_utilities_count_the_scalings_that_the_same_decision_has_made() -> None:
@@ -167,9 +169,10 @@ def test_utilities_count_the_scalings_that_the_same_decision_has_made() -> None:
     )
     controller, plan = Btu(setting=a_setting()), Plan(a_setting(), seen)
     memory = BtuMemory({"O2": 1}, {})
-    before = controller.utilities(plan, seen, memory, {})["O2"]  # o_s / sum = 1 / 1
+    standings = controller.standings(seen, memory, {})
+    before = controller.utilities(plan, standings)["O2"]  # o_s / sum = 1 / 1
     plan.start("O1", "h1", "needed")  # 1 / 2; max(o_#) stays 2, min(o_#) of O3 stays 0
-    assert controller.utilities(plan, seen, memory, {})["O2"] - before == pytest.approx(0.5)
+    assert controller.utilities(plan, standings)["O2"] - before == pytest.approx(0.5)
 
 
 def test_an_operator_keeps_its_last_instance_and_its_last_ready_one() -> None:

@@ -126,6 +126,34 @@ def test_the_plan_is_feasible_as_a_whole_or_nothing_happens() -> None:
     assert "no other host has room for i4" in decision.steps[0].because
 
 
+def test_phase_1_may_make_room_as_the_upscaling_procedure_does() -> None:
+    """ "This simulation uses the upscaling procedure", which scales other operators down."""
+    running = instances({"h1": "O2 O3 O3 O3", "h2": "O1"})
+    samples = [needed("O1"), needed("O2"), idle("O3")]
+    seen = an_observation(operators=samples, hosts=[a_host("h1"), ending("h2")], running=running)
+    assert decide(seen).actions == (ProlongLease("h2"),)
+    assert decide(seen, reclaim_for_migrations=True).actions == (
+        StopInstance("i4"),
+        MigrateInstance("i5", "h1"),
+        ReleaseHost("h2"),
+    )
+
+
+def test_room_that_was_made_in_vain_is_not_made() -> None:
+    running = instances({"h1": "O2 O2 O2 O3", "h2": "O1 O3 O2"})
+    samples = [needed("O1"), needed("O2"), idle("O3")]
+    seen = an_observation(operators=samples, hosts=[a_host("h1"), ending("h2")], running=running)
+    # O3 may give one instance; its place takes O2, and then O1 finds none
+    assert decide(seen, reclaim_for_migrations=True).actions == (ProlongLease("h2"),)
+
+
+def test_no_room_is_made_on_the_host_itself_nor_on_one_that_boots() -> None:
+    hosts = [a_host("h1", up=False), ending("h2")]
+    running = instances({"h1": "O3 O3 O3 O3", "h2": "O1 O3"})
+    seen = an_observation(operators=[needed("O1"), idle("O3")], hosts=hosts, running=running)
+    assert decide(seen, reclaim_for_migrations=True).actions == (ProlongLease("h2"),)
+
+
 def test_an_instance_is_not_moved_to_a_host_that_still_boots() -> None:
     seen = cluster(needed, [a_host("h1", up=False), ending("h2")], {"h2": "O1"})
     assert decide(seen).actions == (ProlongLease("h2"),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from include.controllers import CONTROLLERS
@@ -83,8 +84,8 @@ def test_the_runtime_counts_only_record_highs() -> None:
 
 
 def test_the_runtime_reads_the_minimum_of_algorithm_3_as_0() -> None:
-    assert RUNTIME.all_operators([2, 5, 3], 7).fewest_instances == 0
-    assert PAPER.all_operators([2, 5, 3], 7).fewest_instances == 2
+    assert RUNTIME.all_operators(np.array([2, 5, 3]), 7).fewest_instances == 0
+    assert PAPER.all_operators(np.array([2, 5, 3]), 7).fewest_instances == 2
 
 
 @pytest.mark.parametrize(("waiting_items", "runtime_starts"), [(250, 0), (251, 2)])
@@ -128,6 +129,22 @@ def test_the_runtime_cuts_and_moves_before_it_finds_out_that_the_host_must_stay(
         MigrateInstance("i5", "h1"),
         ProlongLease("h2"),
     )
+
+
+def test_the_runtime_makes_room_for_a_move_and_keeps_the_host_all_the_same() -> None:
+    seen = an_observation(
+        operators=[idle("O1"), a_sample("O2", durations_ms=(2900.0,) * 5)],
+        hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
+        running=instances({"h1": "O1 O1 O1 O2", "h2": "O2"}),
+    )
+    assert actions(RUNTIME, seen) == (StopInstance("i3"), ProlongLease("h2"))
+    assert actions(Btu(setting=a_setting(), reclaim_for_migrations=True), seen) == (
+        StopInstance("i3"),
+        MigrateInstance("i5", "h1"),
+        ReleaseHost("h2"),
+    )
+    careful = BtuRuntime(setting=a_setting(), reclaim_for_migrations=False)
+    assert actions(careful, seen) == (ProlongLease("h2"),)
 
 
 def test_the_runtime_moves_nothing_to_a_host_that_still_boots() -> None:

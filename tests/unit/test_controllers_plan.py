@@ -106,3 +106,20 @@ def test_the_summary_counts_the_steps_and_gives_the_first_reason() -> None:
     plan.start("O2", "h1", "O2 is late")
     plan.lease("no room")
     assert plan.decision("").because == "start 2, lease 1; O1 is late"
+
+
+def test_what_is_tried_on_a_copy_does_not_happen() -> None:
+    hosts = [a_host("h1"), a_host("h2"), a_host("h3")]
+    plan = a_plan(hosts=hosts, running=instances({"h1": "O1 O1", "h2": "O2"}))
+    before = (plan.decision(""), dict(plan.rooms), list(plan.hosts), plan.on_host("h1"))
+    trial = plan.copy()
+    trial.stop(trial.serving("O1")[0], "spare")
+    trial.migrate(trial.serving("O2")[0], "h1", "needed")
+    trial.start("O3", "h1", "needed")
+    trial.lease("needed")
+    trial.prolong(trial.hosts[0], "kept")
+    trial.release(trial.hosts[-1], "empty")
+    assert (plan.decision(""), plan.rooms, plan.hosts, plan.on_host("h1")) == before
+    assert [plan.count(name) for name in ("O1", "O2", "O3")] == [2, 1, 0]
+    assert not plan.is_given_work("h1")
+    assert [trial.count(name) for name in ("O1", "O2", "O3")] == [1, 1, 1]

@@ -1,0 +1,161 @@
+"""What tenants see on the fluid testbed, and what its parameters mean."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from include.arrivals.base import Levels
+from include.measurements.store import to_arrow
+from include.model.errors import SpecError
+from include.model.tenant import Intent, Tenant
+from include.model.topology import Edge, Topology
+from include.testbeds import TESTBEDS
+from include.testbeds.flow.arrivals import amounts
+from include.testbeds.flow.calibration import (
+    Calibration,
+    Faults,
+    calibration_for,
+    calibration_names,
+    load_calibration,
+)
+from include.testbeds.flow.tenants import gamma_p95
+from tests.builders import an_operator
+from tests.kernel.flows import a_chain, a_scene, started
+
+MEETS = Intent(latency_ms=250, max_utility=10)
+
+
+def a_tenant(name="a", intent=MEETS, joins_s=0.0, **changes) -> Topology:
+    """A chain of two operators that belongs to a tenant; everything carries its name."""
+    chain = a_chain(f"{name}.O1", f"{name}.O2", tenant=name, **changes)
+    source = replace(chain.sources[0], name=f"{name}.S1", tenant=name)
+    edges = (replace(chain.edges[0], origin=source.name), *chain.edges[1:])
+    tenant = Tenant(name=name, intent=intent, joins_s=joins_s)
+    return replace(chain, sources=(source,), edges=edges, tenants=(tenant,))
+
+
+def together(*topologies: Topology) -> Topology:
+    """Tenants on one cluster."""
+    parts = {
+        part: tuple(one for topology in topologies for one in getattr(topology, part))
+        for part in ("operators", "sources", "edges", "tenants")
+    }
+    return replace(topologies[0], **parts)
+
+
+def test_latency_is_service_and_network_along_the_path():
+    calibration = {"latency_ms": 20, "local_latency_ms": 3}
+    for hosts, between_ms in ((1, 3), (2, 20)):
+        testbed = started(a_scene(a_tenant(), calibration=calibration), hosts=hosts)
+        testbed.advance_to(60)
+        seen = testbed.observe().tenants["a"]
+        # From the source, which is elsewhere; between the operators; and 100 ms at each.
+        assert seen.latency_ms == pytest.approx(20 + between_ms + 2 * 100)
+        assert seen.tail_latency_ms > seen.latency_ms
+        assert seen.juice == pytest.approx(1.0)
+
+
+def test_juice_is_the_share_that_the_bottleneck_processes():
+    testbed = started(a_scene(a_tenant(), 16.0))
+    testbed.advance_to(600)
+    seen = testbed.observe()
+    assert seen.tenants["a"].juice == pytest.approx(10 / 16)
+    assert seen.tenants["a"].latency_ms > 100_000
+    assert seen.operators["a.O1"].capacity == 1.0
+
+
+def test_juice_of_a_split_follows_example_1_of_the_paper():
+    # Fig. 1: A sends 16K, half to each of B and C; C processes 6K of its 8K, D all it gets.
+    def operator(name, service_ms):
+        return an_operator(name, service_ms=service_ms, tenant="t")
+
+    operators = [operator(n, ms) for n, ms in (("A", 50), ("B", 50), ("C", 1000 / 6), ("D", 1))]
+    edges = (("S1", "A"), ("A", "B"), ("A", "C"), ("B", "D"), ("C", "D"))
+    topology = replace(
+        a_chain("A"),
+        operators=tuple(operators),
+        sources=(replace(a_chain("A").sources[0], tenant="t"),),
+        edges=tuple(Edge(origin=origin, target=target) for origin, target in edges),
+        tenants=(Tenant(name="t"),),
+    )
+    testbed = started(a_scene(topology, 8.0))
+    testbed.advance_to(600)
+    assert testbed.observe().tenants["t"].juice == pytest.approx(0.875, abs=0.001)
+
+
+def test_the_rows_of_tenants_say_what_they_are_worth():
+    slow = a_tenant("b", intent=Intent(latency_ms=50, max_utility=8))
+    topology = together(a_tenant("a"), slow, a_tenant("c", intent=None))
+    testbed = started(a_scene(topology), hosts=2)
+    testbed.advance_to(30)
+    table = testbed.take_measurements()["tenant"]
+    assert to_arrow("tenant", table).num_rows == 6
+    last = {name: i for i, name in enumerate(table["tenant"])}
+    worth = {name: (table["utility"][i], table["max_utility"][i]) for name, i in last.items()}
+    assert worth == {"a": (10, 10), "b": (pytest.approx(8 * 50 / 200), 8), "c": (0, 0)}
+
+
+def test_a_tenant_is_not_there_before_it_joins_and_has_no_latency_before_anything_left():
+    topology = together(a_tenant("a"), a_tenant("b", joins_s=60.0))
+    scene = a_scene(topology)
+    levels_of = {"a.S1": Levels((0.0,), (5.0,)), "b.S1": Levels((75.0,), (5.0,))}
+    testbed = started(replace(scene, levels_of=levels_of))
+    seen = {}
+    for t_s in (45, 75, 90):
+        testbed.advance_to(t_s)
+        seen[t_s] = testbed.observe().tenants
+    assert list(seen[45]) == ["a"]
+    assert seen[75]["b"].latency_ms is None
+    assert math.isnan(testbed.take_measurements()["tenant"]["latency_ms"][-3])
+    assert seen[90]["b"].latency_ms == pytest.approx(200)
+
+
+@pytest.mark.parametrize("shape", [1.0, 4.0, 30.0])
+def test_the_tail_is_that_of_a_gamma_distribution(shape):
+    drawn = np.random.default_rng(1).gamma(shape, 2.0, 400_000)
+    assert gamma_p95(2 * shape, 4 * shape) == pytest.approx(np.quantile(drawn, 0.95), rel=0.02)
+    assert gamma_p95(5.0, 0.0) == 5.0
+
+
+def test_amounts_are_the_integral_of_the_level():
+    levels = Levels((0.0, 1.5, 4.0), (2.0, 4.0, 0.0))
+    assert amounts(levels, 6.0, 6, 1.0).tolist() == [2, 3, 4, 4, 0, 0]
+    assert amounts(Levels((2.5,), (4.0,)), 4.0, 4, 1.0).tolist() == [0, 0, 2, 4]
+
+
+def test_a_source_fluctuates_around_its_rate_and_differently_for_each_seed():
+    items = []
+    for seed in (1, 1, 2):
+        calibration = {"fluctuation_cv": 0.2, "fluctuation_s": 10}
+        scene = a_scene(a_chain("O1"), 100.0, calibration=calibration, seed=seed)
+        published = TESTBEDS["flow"].build(scene).world._published[:, 0]
+        items.append(np.diff(published[::10]) / 1e6)
+    np.testing.assert_array_equal(items[0], items[1])
+    assert (items[0] != items[2]).all()
+    assert items[0].mean() == pytest.approx(1000, rel=0.05)
+    assert items[0].std() == pytest.approx(200, rel=0.15)
+
+
+def test_the_default_file_lists_the_defaults_and_every_file_loads():
+    plain = load_calibration("default").model_dump()
+    assert plain | {"local_latency_ms": None} == Calibration().model_dump()
+    for name in calibration_names():
+        load_calibration(name)
+    # Service times that were fitted for the per-item testbed hold here, too.
+    assert load_calibration(calibration_for("manufacturing_preprint")).service_ms["O1"] > 500
+
+
+def test_problems_of_parameters_say_what_to_do(tmp_path):
+    with pytest.raises(SpecError, match="Did you mean 'default'"):
+        load_calibration("defualt")
+    wrong = tmp_path / "mine.yaml"
+    wrong.write_text("step_s: 0\nspeed: 3\n")
+    with pytest.raises(SpecError, match="2 problems") as error:
+        load_calibration(str(wrong))
+    assert "speed: unknown field" in str(error.value)
+    with pytest.raises(ValueError, match="begins before it ends"):
+        Faults(outages=[(60, 30)])
