@@ -4,10 +4,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .NOTPARALLEL:
 ENV := source .ci/env.sh &&
-FAST := pytest -q -n auto -m "not spark and not airflow and not live"
+FAST := pytest -q -n auto -m "not spark and not airflow and not scheduler and not live"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test test-fast test-spark test-airflow check format bench bench-large lock clean
+.PHONY: help setup demo reproduce test test-fast test-spark test-airflow test-scheduler live-services live-images check format bench bench-large lock clean
 
 help:  ## List what can be made
 	@echo "Tidebench: experiments on elastic stream processing"
@@ -23,7 +23,7 @@ demo: setup  ## Run one experiment through Airflow and print its tables
 reproduce: setup  ## Repeat the evaluation of the paper and compare it with the published figures
 	@$(ENV) python -m include.cli reproduce --root "$$TIDEBENCH_DATA_ROOT"
 
-test: test-fast test-spark test-airflow  ## Run every test
+test: test-fast test-spark test-airflow  ## Run every test but those under a real scheduler
 
 test-fast: setup  ## Run the tests that need neither Spark nor Airflow
 	@$(ENV) $(FAST)
@@ -33,6 +33,16 @@ test-spark: setup  ## Run the tests of tables, gates and reports
 
 test-airflow: setup  ## Run the tests of the DAGs, also end to end and killed in the middle
 	@$(ENV) pytest -q -m "airflow and not live"
+
+test-scheduler: setup  ## Run every DAG under a real scheduler with LocalExecutor (long; not in make test)
+	@$(ENV) pytest -q -m scheduler
+
+live-services:  ## Start broker, Redis and registry of a live testbed (as root, Debian)
+	@infra/live/services.sh packages
+	@infra/live/services.sh up
+
+live-images: setup live-services  ## Build the operators' images and push them to the local registry
+	@infra/live/images.sh up
 
 check: setup  ## Format, lint, types, import contracts and fast tests, in under a minute
 	@$(ENV) ruff format --check . && ruff check . && mypy && lint-imports && $(FAST)

@@ -17,7 +17,7 @@ from typing import Any
 
 from airflow.sdk import Param, dag, task_group
 
-from include.experiment.params import experiment_params
+from include.experiment.form import experiment_params
 from tidebench import sensors, spark, tasks
 from tidebench.stage import DEFAULTS
 

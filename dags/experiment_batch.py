@@ -1,37 +1,35 @@
 """
 Run a matrix of controllers, patterns, BTUs and seeds, and publish one report over all its cells.
 
-Give a spec file, or fill in the axes. On the simulator each cell is one task that runs all its
-windows.
-
 - `resolve_matrix`: every problem of every cell at once, before the first one is measured
-- `measure_cell`: one copy per cell, named after its run
+- `choose_way`: on the simulator `measure_cell` measures a cell, elsewhere a run of the DAG
+  `experiment` (unpause it): `cell_run.trigger_run`, `cell_run.wait_for_run`
 - `check_cells`: fails the DAG run and names the cells when not all of them were measured
-- `build_tables`, `check_tables`, `publish_report`: one Spark application, gates, files and
-  results database, over the cells that are complete
+- `build_tables`, `check_tables`, `publish_report`: one Spark application for all complete cells
 
-**When a cell fails**, the others are measured and published all the same. Read the log of the
-copy of `measure_cell` that failed, put the cause right, and clear that copy with what is
-downstream of it: only this cell is measured. Cells that are complete are never measured twice,
-also when the same matrix, or a larger one of the same name, is triggered again.
+**When a cell fails**, the others are published. Put right what its log says, then clear its copy
+of `measure_cell` or `trigger_run` with what is downstream: complete cells of this code are reused.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import Param, dag
+from airflow.sdk import Param, dag, task_group
 
-from include.experiment.params import batch_params
-from tidebench import batch, spark, tasks
+from include.experiment.form import batch_params
+from tidebench import batch, runs, spark, tasks
 from tidebench.stage import DEFAULTS
+
+WAYS = {"task": "measure_cell", "dag_run": "cell_run.trigger_run"}
+OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_matrix', key='experiment') }}"}
 
 
 @dag(
     schedule=None,
     max_active_runs=1,
     max_active_tasks=4,  # a simulation keeps one core busy
-    dagrun_timeout=timedelta(days=2),
+    dagrun_timeout=timedelta(days=30),  # in real time the evaluation of the paper takes weeks
     default_args=DEFAULTS,
     params={name: Param(**keywords) for name, keywords in batch_params().items()},
     tags=["experiment"],
@@ -39,21 +37,24 @@ from tidebench.stage import DEFAULTS
 )
 def experiment_batch() -> None:
     resolve = batch.ResolveMatrix(task_id="resolve_matrix")
-    experiment = {"experiment": resolve.output["experiment"]}
-    measure = batch.MeasureCell.partial(
-        task_id="measure_cell", map_index_template="{{ task.cell.name }}"
-    ).expand(cell=resolve.output)
-    build = spark.BuildTables(
-        task_id="build_tables", runs=measure.output, **experiment, **batch.COMPLETE
-    )
-    check = tasks.CheckTables(task_id="check_tables", **experiment)
-    publish = tasks.PublishReport(task_id="publish_report", **experiment)
-    confirm = batch.CheckCells(
-        task_id="check_cells", cells=resolve.output, measure=measure.task_id, **batch.COMPLETE
-    )
+    cells = resolve.output
+    measure = batch.MeasureCell.partial(task_id="measure_cell", **batch.NAMED).expand(cell=cells)
 
-    measure >> [build, confirm]
-    build >> check >> publish
+    @task_group
+    def cell_run(cell: batch.Cell) -> None:
+        trigger = runs.TriggerRun(task_id="trigger_run", cell=cell, **batch.NAMED)
+        trigger >> runs.WaitForRun(task_id="wait_for_run", cell=cell, cells=cells, **batch.NAMED)
+
+    triggered = cell_run.expand(cell=cells)
+    choose = batch.ChooseWay(task_id="choose_way", way=resolve.output["way"], tasks=WAYS)
+    build = spark.BuildTables(task_id="build_tables", cells=cells, **OF, **batch.COMPLETE)
+    check = tasks.CheckTables(task_id="check_tables", **OF)
+    publish = tasks.PublishReport(task_id="publish_report", **OF)
+    last = ["measure_cell", "cell_run.wait_for_run"]
+    confirm = batch.CheckCells(task_id="check_cells", cells=cells, measure=last, **batch.COMPLETE)
+
+    choose >> [measure, triggered] >> confirm
+    [measure, triggered] >> build >> check >> publish
 
 
 experiment_batch()

@@ -44,13 +44,18 @@ class RunResult:
     @property
     def how(self) -> str:
         """How a run that succeeded came about, in the words of a line of progress."""
-        if self.outcome == "reused":
-            return "reused"
-        told = f", {self.stored}" if self.stored not in ("", Stored.NOTHING) else ""
-        return f"{self.took_s:.2f} s{told}"
+        return how(self.outcome, self.took_s, self.stored)
 
 
 Finished = Callable[[RunResult], None]
+
+
+def how(outcome: str, took_s: float, stored: str) -> str:
+    """How a run came about: reused, or how long it took and why nothing stored counted."""
+    if outcome == "reused":
+        return "reused"
+    why = f", {stored}" if stored not in ("", Stored.NOTHING) else ""
+    return f"{took_s:.2f} s{why}"
 
 
 def run_batch(

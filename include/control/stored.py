@@ -7,17 +7,15 @@ code that measured it (code.json) are those of now.
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from include.control.versions import code_digest
-from include.measurements.store import read_json, write_json
+from include.measurements.store import RunStore, read_json, write_json
 from include.model.errors import StoreError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from include.experiment.run import Run
-    from include.measurements.store import RunStore
 
 
 class Stored(StrEnum):
@@ -49,6 +47,15 @@ def is_of_this_code(store: RunStore) -> bool:
     except (StoreError, KeyError, TypeError):
         return False
     return bool(known == code_digest())
+
+
+def runs_of_other_code(folder: Path) -> list[str]:
+    """Ids of the complete runs of an experiment that other code has measured."""
+    stores = [
+        RunStore(folder, folder.name, manifest.parent.name)
+        for manifest in sorted(folder.glob("runs/*/manifest.json"))
+    ]
+    return [store.run_id for store in stores if not is_of_this_code(store)]
 
 
 def mark_code(store: RunStore) -> None:

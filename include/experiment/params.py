@@ -1,35 +1,44 @@
-"""The trigger forms of the DAGs: what can be filled in, and how it becomes one run or many."""
+"""From a filled-in form of a DAG to one run or many, and back."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from include.arrivals import PATTERNS
-from include.controllers import CONTROLLERS
-from include.experiment.prices import PRICE_BOOKS
+from include.experiment.form import (
+    BY_TESTBED,
+    SPECS,
+    UNDER_TOPOLOGY,
+    WAYS,
+    batch_params,
+    experiment_params,
+)
 from include.experiment.problems import problems_of
 from include.experiment.spec import RunSpec, load_spec, parse_spec
 from include.model.errors import SpecError, unknown_name
 from include.testbeds import TESTBEDS
-from include.testbeds.flavors import FLAVORS
-from include.topologies.load import topology_names
 
-MAX_MINUTES = 20160
-SPECS = Path(__file__).with_name("specs")
+OF_A_RUN = (
+    "experiment", "topology", "pattern", "controller", "btu_min", "seed", "duration_min", "testbed",
+    "flavor", *UNDER_TOPOLOGY,
+)  # fmt: skip
+"""Params of the form of one run that are called and mean what the field of the run does."""
 NAMED = 4
 """How many cells of a matrix a problem names; the others are counted."""
 
 
-def experiment_params() -> dict[str, dict[str, Any]]:
-    """Per param, the keyword arguments of an Airflow ``Param``: default and JSON schema."""
+def params_from_run(run: RunSpec) -> dict[str, Any]:
+    """The form of one run, filled in so that `run_from_params` gives this run again."""
     return {
-        **_what_runs(),
-        **_where_it_runs(),
-        **_fine_tuning(),
+        **{name: getattr(run, name) for name in OF_A_RUN},
+        "price_books": list(run.price_books),
+        "pattern_options": dict(run.pattern_options),
+        "controller_options": dict(run.controller_options),
+        "faults": dict(run.faults),
+        "calibration": run.calibration or None,
     }
 
 
@@ -60,6 +69,7 @@ def run_from_params(params: Mapping[str, Any]) -> RunSpec:
             "calibration": values["calibration"] or "",
             "faults": _mapping("faults", values),
             "price_books": list(values["price_books"]),
+            **_given(values),
         },
         source="the params",
     )
@@ -68,24 +78,6 @@ def run_from_params(params: Mapping[str, Any]) -> RunSpec:
         runs = f"a sweep asks for {len(more) + 1} runs, this DAG makes one"
         raise SpecError("the params", [f"{runs}; trigger experiment_batch or sweep"])
     return run
-
-
-def batch_params() -> dict[str, dict[str, Any]]:
-    """The form of a matrix: a spec file, or one field per axis and what all cells share."""
-    return {
-        "spec": {
-            "default": None,
-            "type": ["string", "null"],
-            "examples": sorted(path.stem for path in SPECS.glob("*.yaml")),
-            "title": "Spec file",
-            "description": "One that comes with the project, or the path of your own .yaml file. "
-            "Its matrix runs, and nothing below counts.",
-            "section": "What runs",
-        },
-        **_axes(),
-        **_where_it_runs(),
-        **{name: _fine_tuning()[name] for name in ("faults", "calibration")},
-    }
 
 
 def matrix_from_params(params: Mapping[str, Any], most_cells: int) -> list[RunSpec]:
@@ -101,16 +93,36 @@ def matrix_from_params(params: Mapping[str, Any], most_cells: int) -> list[RunSp
         cells = list(load_spec(_spec_path(values["spec"])).points())
     else:
         source = "the params"
-        raw = {name: value for name, value in values.items() if name not in ("spec", "experiment")}
+        ours = ("spec", "experiment", "each_cell", *UNDER_TOPOLOGY)
+        raw = {name: value for name, value in values.items() if name not in ours} | _given(values)
         raw |= {
             "name": values["experiment"],
             "calibration": values["calibration"] or "",
             "faults": _mapping("faults", values),
         }
         cells = list(parse_spec(raw, source=source).points())
-    if problems := list(_matrix_problems(cells, most_cells)):
+    problems = [*_matrix_problems(cells, most_cells), *_way_problems(cells, values["each_cell"])]
+    if problems:
         raise SpecError(source, problems)
     return cells
+
+
+def way_of(cells: Sequence[RunSpec], each_cell: str) -> str:
+    """How the cells are measured that this was asked for, all alike: "task" or "dag_run"."""
+    if each_cell != BY_TESTBED:
+        return each_cell
+    return "dag_run" if any(TESTBEDS[cell.testbed].real_time for cell in cells) else "task"
+
+
+def _way_problems(cells: Sequence[RunSpec], each_cell: str) -> Iterator[str]:
+    if each_cell not in WAYS:
+        yield unknown_name("each_cell", each_cell, WAYS)
+    for name in sorted({cell.testbed for cell in cells} & TESTBEDS.keys()):
+        if each_cell == "task" and TESTBEDS[name].real_time:
+            yield (
+                f"each_cell is task, and on the testbed {name} a run takes as long as it says; "
+                f"choose dag_run or {BY_TESTBED}"
+            )
 
 
 def _spec_path(text: str) -> Path:
@@ -146,6 +158,10 @@ def _matrix_problems(cells: Sequence[RunSpec], most_cells: int) -> Iterator[str]
             yield f"{problem} ({', '.join(names[:NAMED])}{more} of {len(cells)} cells)"
 
 
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: values[name] for name in UNDER_TOPOLOGY if values[name] is not None}
+
+
 def _mapping(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     value = values[name] or {}
     if isinstance(value, str):
@@ -156,156 +172,3 @@ def _mapping(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise SpecError("the params", [f"{name} must be a mapping of options, got {value!r}"])
     return dict(value)
-
-
-def _what_runs() -> dict[str, dict[str, Any]]:
-    section = "What runs"
-    return {
-        "experiment": {
-            "default": "experiment",
-            "type": "string",
-            "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$",
-            "title": "Experiment",
-            "description": "Results are kept under this name: small letters, digits, - and _.",
-            "section": section,
-        },
-        "topology": {
-            "default": "manufacturing",
-            "type": "string",
-            "examples": list(topology_names()),
-            "title": "Topology",
-            "description": "One that comes with the project, or the path of your own .yaml file.",
-            "section": section,
-        },
-        "pattern": _choice("random_walk_1", PATTERNS, "Arrival pattern", section),
-        "controller": _choice("btu", CONTROLLERS, "Controller", section),
-        "btu_min": {
-            "default": 10,
-            "type": "number",
-            "minimum": 0.25,
-            "maximum": MAX_MINUTES,
-            "title": "BTU (minutes)",
-            "description": "Billing time unit; a run is cut into windows of this length.",
-            "section": section,
-        },
-        "seed": {
-            "default": 1,
-            "type": "integer",
-            "minimum": 0,
-            "title": "Seed",
-            "description": "The same spec and seed give the same measurements.",
-            "section": section,
-        },
-        "duration_min": {
-            "default": 120,
-            "type": "number",
-            "minimum": 0.25,
-            "maximum": MAX_MINUTES,
-            "title": "Duration (minutes)",
-            "description": "How long items arrive.",
-            "section": section,
-        },
-    }
-
-
-def _axes() -> dict[str, dict[str, Any]]:
-    one = _what_runs()
-    section = "What runs"
-    whole = {"type": "array", "minItems": 1, "section": section}
-    files = {"trace"}  # a pattern that reads a file needs an option, so it needs a spec file
-    return {
-        "experiment": one["experiment"],
-        "topology": one["topology"],
-        "controllers": _choices(["btu", "threshold"], CONTROLLERS, "Controllers", section),
-        "patterns": _choices(
-            ["random_walk_1"], [name for name in PATTERNS if name not in files], "Patterns", section
-        ),
-        "btus_min": {
-            "default": [10],
-            **whole,
-            "items": {"type": "number", "minimum": 0.25, "maximum": MAX_MINUTES},
-            "title": "BTUs (minutes)",
-            "description": "For example [10, 30, 60].",
-        },
-        "seeds": {
-            "default": [1],
-            **whole,
-            "items": {"type": "integer", "minimum": 0},
-            "title": "Seeds",
-            "description": "For example [1, 2, 3]: as many runs of everything else.",
-        },
-        "duration_min": one["duration_min"],
-    }
-
-
-def _where_it_runs() -> dict[str, dict[str, Any]]:
-    section = "Where it runs and what it costs"
-    return {
-        "testbed": _choice("simulated", TESTBEDS, "Testbed", section),
-        "flavor": _choice("docker-4cpu-7gb", FLAVORS, "Host flavor", section),
-        "price_books": {
-            **_choices(["btu10", "btu30", "btu60"], PRICE_BOOKS, "Price books", section),
-            "description": "The same leases are priced by every book.",
-        },
-    }
-
-
-def _fine_tuning() -> dict[str, dict[str, Any]]:
-    section = "Fine tuning"
-    options = {"default": {}, "type": ["object", "null"], "section": section}
-    return {
-        "trace": {
-            "default": None,
-            "type": ["string", "null"],
-            "title": "Trace file",
-            "description": "For the pattern trace: CSV or Parquet with time_s and level.",
-            "section": section,
-        },
-        "pattern_options": {
-            **options,
-            "title": "Pattern options",
-            "description": 'For example {"level": 6} for the pattern constant.',
-        },
-        "controller_options": {
-            **options,
-            "title": "Controller options",
-            "description": 'For example {"scale_up_above_items": 100} for threshold.',
-        },
-        "faults": {
-            **options,
-            "title": "Faults",
-            "description": 'For example {"host_losses_per_hour": 0.5}; none by default.',
-        },
-        "calibration": {
-            "default": None,
-            "type": ["string", "null"],
-            "title": "Calibration",
-            "description": "Name or path; empty takes the one that fits the topology.",
-            "section": section,
-        },
-    }
-
-
-def _choice(default: str, known: Mapping[str, Any], title: str, section: str) -> dict[str, Any]:
-    return {
-        "default": default,
-        "type": "string",
-        "enum": list(known),
-        "title": title,
-        "section": section,
-    }
-
-
-def _choices(
-    default: list[str], known: Collection[str], title: str, section: str
-) -> dict[str, Any]:
-    return {
-        "default": default,
-        "type": "array",
-        "items": {"type": "string", "enum": list(known)},
-        "examples": list(known),
-        "minItems": 1,
-        "title": title,
-        "description": f"Any of {', '.join(known)}.",
-        "section": section,
-    }

@@ -51,6 +51,7 @@ class RunSpec:
         """Ten minutes are ten minutes, written as 10 or 10.0: ids and hashes must not differ."""
         object.__setattr__(self, "btu_min", float(self.btu_min))
         object.__setattr__(self, "duration_min", float(self.duration_min))
+        object.__setattr__(self, "monitor_every_s", float(self.monitor_every_s))
 
     @property
     def run_id(self) -> str:

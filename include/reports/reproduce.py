@@ -42,10 +42,15 @@ def reproduce(
     return publish_reproduction(folder, database_url or f"sqlite:///{root / 'results.db'}")
 
 
-def keep_as_baseline(findings: Findings, specs: Sequence[RunSpec], folder: Path) -> Path:
-    """Make this reproduction the one that the next ones are held against; returns the file."""
+def keep_as_baseline(
+    findings: Findings, specs: Sequence[RunSpec], folder: Path, into: Path | None = None
+) -> Path:
+    """Make this reproduction the one that the next ones are held against; returns the file.
+
+    ``into`` is the folder of the file, that of the experiment by default.
+    """
     digests = run_digests(folder, (spec.run_id for spec in specs))
-    return write_baseline(folder, findings.cells, digests)
+    return write_baseline(into or folder, findings.cells, digests)
 
 
 def summary(findings: Findings, folder: Path) -> str:

@@ -14,11 +14,6 @@ from include.reports.figures import curves, tradeoff
 from include.reproduction.findings import Findings
 from include.reproduction.matrix import BTUS_MIN, controllers, patterns
 from include.reproduction.published import METRICS, CellKey, Figure, approach_of, published_cells
-from include.reproduction.verdict import (
-    COMPLIANCE_TOLERANCE_POINTS,
-    COST_TOLERANCE_PERCENT,
-    TOLERANCE_SIGMAS,
-)
 
 Rows = Sequence[Mapping[str, Any]]
 _LENGTH_MIN = 120
@@ -56,7 +51,6 @@ def render_page(findings: Findings, origin: Mapping[str, Any], checks: Mapping[s
         items=_by(findings.items, ("pattern", "controller", "btu_min")),
         moved=moved[:_MOST_DRIFT],
         more_moved=max(0, len(moved) - _MOST_DRIFT),
-        tolerance=(COMPLIANCE_TOLERANCE_POINTS, COST_TOLERANCE_PERCENT, TOLERANCE_SIGMAS),
         btus_min=BTUS_MIN,
         metrics=METRICS,
     )

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from include.control.batch import RunResult, run_batch
+from include.control.batch import RunResult, how, run_batch
 from include.experiment.spec import RunSpec
 
 LEVELS = ("real_time", "near_real_time", "relaxed")
@@ -17,8 +17,9 @@ LEVELS = ("real_time", "near_real_time", "relaxed")
 class PointStatus:
     """One row of ``sweep_status.csv``: all that leaves a worker.
 
-    Options are JSON. ``took_s`` is 0 for a reused point; ``samples`` are sampled items, and the
-    percentages their compliance over the whole run (None after a failure or without a sample).
+    Options are JSON. ``took_s`` is 0 for a reused point, and ``stored`` says what was found of it
+    before; ``samples`` are sampled items, and the percentages their compliance over the whole
+    run (None after a failure or without a sample).
     """
 
     run: str
@@ -30,6 +31,7 @@ class PointStatus:
     seed: int
     outcome: Literal["measured", "reused", "failed"]
     took_s: float = 0.0
+    stored: str = ""
     samples: int = 0
     real_time_percent: float | None = None
     near_real_time_percent: float | None = None
@@ -43,15 +45,15 @@ class PointStatus:
             return f"{self.run}  FAILED: {reason[-1] if reason else 'for no known reason'}"
         shares = (self.real_time_percent, self.near_real_time_percent, self.relaxed_percent)
         compliance = " / ".join("-" if share is None else f"{share:.1f}" for share in shares)
-        how = "reused" if self.outcome == "reused" else f"{self.took_s:.2f} s"
-        return f"{self.run}  compliance {compliance} %  {how}"
+        came = how(self.outcome, self.took_s, self.stored)
+        return f"{self.run}  compliance {compliance} %  {came}"
 
 
 def measure_point(text: str, root: str) -> str:
     """Measure the run whose JSON is ``text`` below ``root``; returns its status as JSON.
 
-    A complete run under the same spec hash is reused, an interrupted one goes on from its last
-    window. Never raises: what goes wrong is in the status.
+    A complete run of the same inputs and code is reused, an interrupted one goes on from its
+    last window. Never raises: what goes wrong is in the status.
     """
     result = run_batch([RunSpec.from_json(text)], Path(root), processes=1)[0]
     return json.dumps(asdict(status_of(result)))
@@ -78,6 +80,7 @@ def status_of(result: RunResult) -> PointStatus:
         seed=spec.seed,
         outcome=result.outcome,
         took_s=result.took_s,
+        stored=result.stored,
         samples=samples,
         error=result.error,
         **shares,

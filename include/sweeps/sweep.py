@@ -6,7 +6,7 @@ import csv
 import io
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 from include.experiment.problems import problems_of
@@ -16,6 +16,8 @@ from include.model.errors import SpecError
 from include.sweeps.point import PointStatus
 
 STATUS = "sweep_status.csv"
+STATUS_EVERY_S = 10.0
+"""How much of the statuses a driver that is killed may take along, at most."""
 
 
 def checked_points(path: Path) -> list[RunSpec]:
@@ -38,29 +40,57 @@ def sweep(
 ) -> list[PointStatus]:
     """Measure every point on Spark; returns one status per point, in the order of ``points``.
 
-    Also written to ``<root>/<experiment>/sweep_status.csv``, as far as the sweep has come when
-    it is interrupted. Started again, it reuses what is complete.
+    Also written to ``<root>/<experiment>/sweep_status.csv``, every few seconds and however the
+    sweep ends. Started again, it reuses what is complete.
     """
     from include.sweeps.spark import measure_points
 
     root = root.resolve()
-    found: dict[str, PointStatus] = {}
-    started_s = time.perf_counter()
-
-    def report(status: PointStatus) -> None:
-        if not found:
-            say(f"Spark is up after {time.perf_counter() - started_s:.0f} s")
-        found[status.run] = status
-        say(f"[{len(found)}/{len(points)}] {status.line()}")
-
+    progress = _Progress(points, root / points[0].experiment / STATUS, say)
     try:
-        measure_points(points, root, master=master, report=report)
+        measure_points(points, root, master=master, report=progress.report)
     finally:
-        rows = [found[point.run_id] for point in points if point.run_id in found]
-        status_csv = root / points[0].experiment / STATUS
-        write_bytes(status_csv, _as_csv(rows))
-        say(_summary(rows, len(points), time.perf_counter() - started_s, status_csv))
+        rows = progress.write()
+        took_s = time.perf_counter() - progress.started_s
+        say(_summary(rows, len(points), took_s, progress.status_csv))
     return rows
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What is known of the points so far, said line by line and written now and then."""
+
+    points: Sequence[RunSpec]
+    status_csv: Path
+    say: Callable[[str], None]
+    started_s: float = field(default_factory=time.perf_counter)
+    first_s: float = 0.0
+    written_s: float = 0.0
+    found: dict[str, PointStatus] = field(default_factory=dict)
+
+    def report(self, status: PointStatus) -> None:
+        """A point has ended, one way or the other."""
+        now_s = time.perf_counter()
+        if not self.found:
+            self.first_s = self.written_s = now_s
+            self.say(f"Spark is up after {now_s - self.started_s:.0f} s")
+        self.found[status.run] = status
+        self.say(f"[{len(self.found)}/{len(self.points)}{self._left(now_s)}] {status.line()}")
+        if now_s - self.written_s >= STATUS_EVERY_S:
+            self.write()
+            self.written_s = now_s
+
+    def write(self) -> list[PointStatus]:
+        """Write what is known, in the order of the points."""
+        rows = [self.found[one.run_id] for one in self.points if one.run_id in self.found]
+        write_bytes(self.status_csv, _as_csv(rows))
+        return rows
+
+    def _left(self, now_s: float) -> str:
+        """How long the points that are left take if each takes what the others took."""
+        left = len(self.points) - len(self.found)
+        left_s = left * (now_s - self.first_s) / max(len(self.found) - 1, 1)
+        return f", {left_s / 60:.1f} min left" if left_s >= 6 else ""
 
 
 def _summary(rows: Sequence[PointStatus], points: int, took_s: float, status_csv: Path) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator
+from airflow.sdk import BaseBranchOperator, BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from tidebench.stage import Step, data_root, run_of, without_vain_retries
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
     from include.experiment.spec import RunSpec
 
-COMPLETE = {"trigger_rule": "all_done_min_one_success"}
-"""For tasks that follow the cells: wait for all, go on with those that succeeded."""
+COMPLETE = {"trigger_rule": "all_done"}
+"""For tasks that follow the cells: wait for all, go on with those that succeeded. What is only
+for done tasks with one success among them is skipped with the way that was not chosen."""
+NAMED = {"map_index_template": "{{ task.cell.name }}"}
+"""For tasks that are mapped over cells: each copy is named after its own."""
 Cell = dict[str, Any]
 """What one task measures: ``name`` in the UI and ``runs``, each as JSON."""
 
@@ -26,19 +29,42 @@ Cell = dict[str, Any]
 class ResolveMatrix(BaseOperator):
     """Check every cell of the matrix, all at once, before the first one is measured.
 
-    XComs: ``experiment`` is its name; the return value lists its cells for mapping.
+    XComs: ``experiment`` is its name, ``way`` how its cells are measured; the return value lists
+    its cells for mapping.
     """
 
     def execute(self, context: Context) -> list[Cell]:
         """Return one cell per run: its id and itself."""
         from airflow.sdk.configuration import conf
 
-        from include.experiment.params import matrix_from_params
+        from include.experiment.form import BY_TESTBED
+        from include.experiment.params import matrix_from_params, way_of
 
+        params = context["params"]
         with without_vain_retries():
-            runs = matrix_from_params(context["params"], conf.getint("core", "max_map_length"))
+            runs = matrix_from_params(params, conf.getint("core", "max_map_length"))
+        way = way_of(runs, params.get("each_cell", BY_TESTBED))
         context["ti"].xcom_push(key="experiment", value=runs[0].experiment)
+        context["ti"].xcom_push(key="way", value=way)
         return [{"name": run.run_id, "runs": [run.to_json()]} for run in runs]
+
+
+class ChooseWay(BaseBranchOperator):
+    """Go on with the tasks that measure cells in the chosen way, and skip the others.
+
+    ``way`` is the name of the way, ``tasks`` the task of each.
+    """
+
+    template_fields: Sequence[str] = ("way",)
+
+    def __init__(self, *, way: str, tasks: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.way = way
+        self.tasks = tasks
+
+    def choose_branch(self, context: Context) -> str:
+        """The id of the task to go on with."""
+        return self.tasks[self.way]
 
 
 class MeasureCell(Step):
@@ -70,16 +96,17 @@ class MeasureCell(Step):
         return [run.run_id for run in runs]
 
     def _measure(self, run: RunSpec, root: Path) -> None:
-        from include.control.stages import run_all, store_of
+        from include.control.stages import look, run_all
 
-        known = store_of(run, root).manifest.is_file()
+        stored = look(run, root)
         windows = run_all(run, root)
         samples = max(sum(window["samples"] for window in windows), 1)
         in_time = sum(window["samples_within"]["real_time"] for window in windows)
         self.say(
-            "%s is %s: %d windows, %.0f %% of samples in real time",
+            "%s is %s (%s): %d windows, %.0f %% of samples in real time",
             run.run_id,
-            "reused" if known else "measured",
+            "reused" if stored is stored.COMPLETE else "measured",
+            stored.value,
             len(windows),
             100 * in_time / samples,
         )
@@ -88,33 +115,36 @@ class MeasureCell(Step):
 class CheckCells(Step):
     """Fail, naming the cells that were not measured, once all have ended.
 
-    ``measure`` is the id of the task that was mapped over ``cells``. What is complete is in the
-    tables all the same; this is what keeps the DAG run from passing for complete.
+    ``measure`` are the ids of the tasks that were mapped over ``cells``, of which one ran. What
+    is complete is in the tables all the same; this is what keeps the DAG run from passing for
+    complete.
     """
 
     template_fields: Sequence[str] = ("cells",)
 
-    def __init__(self, *, cells: list[Cell], measure: str, **kwargs: Any) -> None:
+    def __init__(self, *, cells: list[Cell], measure: Sequence[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.cells = cells
         self.measure = measure
 
     def execute(self, context: Context) -> None:
         """Look at how the copies of the task ended."""
+        if not self.cells:
+            raise AirflowFailException("there are no cells; the log of resolve_matrix says why")
         ti = context["ti"]
         states = ti.get_task_states(
-            dag_id=ti.dag_id, task_ids=[self.measure], run_ids=[ti.run_id]
+            dag_id=ti.dag_id, task_ids=list(self.measure), run_ids=[ti.run_id]
         ).get(ti.run_id, {})
         failed = [
             cell["name"]
             for index, cell in enumerate(self.cells)
-            if states.get(f"{self.measure}_{index}") != "success"
+            if all(states.get(f"{task}_{index}") != "success" for task in self.measure)
         ]
         if failed:
             listed = "\n".join(f"  - {name}" for name in failed)
             raise AirflowFailException(
                 f"{len(failed)} of {len(self.cells)} cells are not measured; the log of each says "
-                f"why. Clear their {self.measure} tasks once the cause is gone: the other cells "
-                f"are kept.\n{listed}"
+                "why. Clear the tasks of these cells once the cause is gone: the other cells are "
+                f"kept.\n{listed}"
             )
         self.say("all %d cells are measured", len(self.cells))

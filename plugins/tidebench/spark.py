@@ -9,30 +9,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from tidebench.connections import spark_runs_here
-from tidebench.stage import REPOSITORY, data_root, without_vain_retries
+from tidebench.stage import REPOSITORY, data_root, run_of, without_vain_retries
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from tidebench.batch import Cell
 
 
 class BuildTables(SparkSubmitOperator):
     """Build the tables of an experiment, in one Spark application.
 
-    ``runs`` says which runs: lists of run ids, one per cell of a matrix that was measured; None
-    means every complete run. The connection ``spark_default`` chooses the Spark master;
-    undefined means all cores of this machine.
+    ``cells`` are those of a matrix: its complete runs are in the tables; none means every
+    complete run of the experiment. Skipped, with what follows, in a DAG run that asks for no
+    ``report``, and after a matrix that could not be resolved. The connection ``spark_default``
+    chooses the Spark master; undefined means all cores of this machine.
     """
 
-    template_fields: Sequence[str] = ("experiment", "runs")
+    template_fields: Sequence[str] = ("experiment", "cells")
 
     def __init__(
         self,
         *,
         experiment: str,
-        runs: Sequence[Sequence[str]] | None = None,
+        cells: Sequence[Cell] | None = (),
         conn_id: str = "spark_default",
         **kwargs: Any,
     ) -> None:
@@ -43,27 +46,42 @@ class BuildTables(SparkSubmitOperator):
             **kwargs,
         )
         self.experiment = experiment
-        self.runs = runs
+        self.cells = cells
         self.conn_id = conn_id
 
     def execute(self, context: Context) -> None:
         """Submit and wait. A machine without Java fails before Spark starts."""
+        from include.control.stored import runs_of_other_code
         from include.tables.session import LOCAL_DRIVER, require_java
 
+        if not context["params"].get("report", True):
+            raise AirflowSkipException("this DAG run asks for no report")
+        if self.cells is None:
+            raise AirflowSkipException("there are no cells; the log of resolve_matrix says why")
         with without_vain_retries():
             require_java()
         folder = data_root() / self.experiment
         self.application_args = ["--folder", str(folder), "--experiment", self.experiment]
-        if self.runs is not None:
-            runs = [run for cell in self.runs[:] for run in cell]  # a slice is one request
-            if not runs:
-                raise AirflowFailException("no cell is complete, so there is nothing to build")
-            self.application_args += ["--runs", ",".join(runs)]
+        if self.cells:
+            self.application_args += ["--runs", ",".join(complete_runs(self.cells))]
+        elif others := runs_of_other_code(folder):
+            self.log.warning("tidebench: other code has measured %s", ", ".join(others))
         if spark_runs_here(self.conn_id):
             self.conf = LOCAL_DRIVER
         let_spark_find_this_python()
         super().execute(context)
         self.log.info("tidebench: tables are built in %s", folder / "staged")
+
+
+def complete_runs(cells: Sequence[Cell]) -> list[str]:
+    """Ids of the runs of these cells that are complete. Fails for good when none is."""
+    from include.control.stages import look
+
+    runs = [run_of(text) for cell in cells for text in cell["runs"]]
+    found = [run.run_id for run in runs if look(run, data_root()).name == "COMPLETE"]
+    if not found:
+        raise AirflowFailException("no cell is complete, so there is nothing to build")
+    return found
 
 
 def let_spark_find_this_python() -> None:

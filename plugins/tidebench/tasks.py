@@ -46,14 +46,23 @@ class ProvisionTestbed(Stage):
 
     def work(self, run: RunSpec, root: Path) -> None:
         """Provision; the teardown only follows a set-up that succeeded, so clean up here."""
-        from include.control.stages import provision, release
+        from include.control.stages import look, provision
 
+        found = look(run, root)
         try:
             provision(run, root)
         except Exception:
-            release(run, root)
+            self._release(run, root)
             raise
-        self.say("testbed of run %s is provisioned", run.run_id)
+        self.say("testbed of run %s is provisioned (%s)", run.run_id, found.value)
+
+    def _release(self, run: RunSpec, root: Path) -> None:
+        from include.control.stages import release
+
+        try:
+            release(run, root)
+        except Exception as error:  # the task fails for why it could not provision
+            self.log.error("tidebench: what the attempt leased may still be there: %s", error)
 
 
 class DeployImages(Stage):

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from include.experiment.params import SPECS, batch_params, matrix_from_params
+from include.experiment.form import SPECS, batch_params
+from include.experiment.params import matrix_from_params
 from include.experiment.spec import RunSpec, load_spec
 from include.model.errors import SpecError
 

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from include.control.stages import store_of
-from include.experiment.params import batch_params, matrix_from_params
+from include.control.stored import mark_code
+from include.experiment.form import batch_params
+from include.experiment.params import matrix_from_params
 from include.experiment.spec import RunSpec
 from tests.e2e.dag_process import measured
 
@@ -55,12 +57,13 @@ def check(states: dict[str, str]) -> None:
     )
     cells = [{"name": name, "runs": []} for name in ("first", "second", "third")]
     context: Any = {"ti": ti}
-    CheckCells(task_id="check_cells", cells=cells, measure="measure_cell").execute(context)
+    ways = ["measure_cell", "cell_run.wait_for_run"]
+    CheckCells(task_id="check_cells", cells=cells, measure=ways).execute(context)
 
 
 def test_a_matrix_is_one_cell_per_run_named_after_it() -> None:
     cells, xcoms = resolve(experiment="mine", seeds=[1, 2])
-    assert xcoms == {"experiment": "mine"}
+    assert xcoms == {"experiment": "mine", "way": "task"}
     assert len(cells) == 4
     for cell in cells:
         (text,) = cell["runs"]
@@ -90,7 +93,7 @@ def test_a_run_that_fails_leaves_the_others_of_its_cell_alone(
     from airflow.sdk.exceptions import AirflowFailException
 
     broken = store_of(runs[1], data_root).run_json
-    broken.parent.mkdir(parents=True)
+    mark_code(store_of(runs[1], data_root))
     broken.write_text("{}")
 
     with pytest.raises(AirflowFailException, match="holds a run of the same spec"):
@@ -124,16 +127,42 @@ def test_cells_that_failed_or_never_ran_are_named() -> None:
     assert str(raised.value).endswith("\n  - first\n  - third")
 
 
-def test_cells_that_are_all_measured_pass() -> None:
-    check({f"measure_cell_{index}": "success" for index in range(3)})
+@pytest.mark.parametrize("task", ["measure_cell", "cell_run.wait_for_run"])
+def test_cells_that_are_all_measured_pass_however_they_were(task: str) -> None:
+    check({f"{task}_{index}": "success" for index in range(3)})
 
 
-def test_tables_of_no_run_are_not_built(runs: list[RunSpec]) -> None:
-    """An empty list of runs must not be taken for all that there are."""
+def test_tables_are_built_of_complete_runs_only(runs: list[RunSpec]) -> None:
     from airflow.sdk.exceptions import AirflowFailException
+
+    from tidebench.spark import complete_runs
+
+    cells = [{"name": "all", "runs": [run.to_json() for run in runs]}]
+    with pytest.raises(AirflowFailException, match="no cell is complete"):
+        complete_runs(cells)
+    measure(runs[1:])
+    assert complete_runs(cells) == [run.run_id for run in runs[1:]]
+
+
+def test_a_dag_run_that_asks_for_no_report_builds_no_tables() -> None:
+    from airflow.sdk.exceptions import AirflowSkipException
 
     from tidebench.spark import BuildTables
 
-    build = BuildTables(task_id="build_tables", experiment="cells", runs=[])
-    with pytest.raises(AirflowFailException, match="no cell is complete"):
-        build.execute({})
+    context: Any = {"params": {"report": False}}
+    with pytest.raises(AirflowSkipException, match="no report"):
+        BuildTables(task_id="build_tables", experiment="cells").execute(context)
+
+
+def test_after_a_matrix_that_could_not_be_resolved_only_the_check_of_its_cells_fails() -> None:
+    from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+    from tidebench.batch import CheckCells
+    from tidebench.spark import BuildTables
+
+    context: Any = {"params": {}}
+    nothing: Any = None
+    with pytest.raises(AirflowSkipException, match="resolve_matrix says why"):
+        BuildTables(task_id="build_tables", experiment="None", cells=nothing).execute(context)
+    with pytest.raises(AirflowFailException, match="resolve_matrix says why"):
+        CheckCells(task_id="check_cells", cells=nothing, measure=["any"]).execute(context)

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.airflow
 HERE = Path(__file__).parent
 DAG_FILES = sorted((HERE.parents[1] / "dags").glob("*.py"))
 VERBS = {
-    "build", "check", "control", "deploy", "measure", "provision", "publish", "release", "replay",
-    "resolve", "wait",
+    "build", "check", "choose", "control", "deploy", "measure", "provision", "publish", "release",
+    "replay", "resolve", "trigger", "wait",
 }  # fmt: skip
 
 
@@ -135,6 +135,10 @@ def test_a_matrix_reports_what_is_complete_and_fails_for_what_is_not(dags: dict[
         assert despite == {"build_tables", "check_cells"}, dag_id
         assert "measure_cell" in tasks["check_cells"]["upstream"], dag_id
         assert "check_cells" not in tasks["publish_report"]["upstream"], dag_id
+    ways = {"measure_cell", "cell_run.wait_for_run"}
+    for follows in ("build_tables", "check_cells"):
+        assert ways <= set(matrices["experiment_batch"][follows]["upstream"])
+    assert "choose_way" in matrices["experiment_batch"]["cell_run.trigger_run"]["upstream"]
 
 
 def test_a_failed_task_fails_the_dag_run(dags: dict[str, Any]) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from include.experiment.params import experiment_params
+from include.control.stages import store_of
+from include.control.stored import mark_code
+from include.experiment.form import experiment_params
+from include.experiment.params import run_from_params
 from include.model.errors import (
     CapacityExhausted,
     GateFailed,
@@ -62,6 +66,23 @@ def test_what_a_retry_may_fix_is_retried(error: TidebenchError) -> None:
 
     with pytest.raises(type(error)), without_vain_retries():
         raise error
+
+
+def test_a_set_up_that_fails_says_why_and_not_what_its_clean_up_met(
+    data_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from tidebench.tasks import ProvisionTestbed
+
+    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
+    run = run_from_params({"experiment": "damaged"})
+    mark_code(store_of(run, data_root))
+    store_of(run, data_root).run_json.write_text("{}")
+    task = ProvisionTestbed(task_id="provision_testbed", run=run.to_json())
+    context: Any = {}
+    with pytest.raises(AirflowFailException, match="with other inputs"):
+        task.execute(context)
 
 
 def test_windows_are_named_by_their_minutes_and_the_last_ends_with_the_run() -> None:

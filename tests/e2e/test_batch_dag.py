@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from include.control.stages import run_all, store_of
+from include.control.stored import mark_code
 from include.experiment.params import matrix_from_params
 from include.experiment.spec import RunSpec
 from include.tables.staged import read_table
@@ -27,9 +28,8 @@ PARAMS = {
 
 def damage(cell: RunSpec, root: Path) -> None:
     """Leave a run of the same spec with other inputs, which no retry puts right."""
-    run_json = store_of(cell, root).run_json
-    run_json.parent.mkdir(parents=True)
-    run_json.write_text("{}")
+    mark_code(store_of(cell, root))
+    store_of(cell, root).run_json.write_text("{}")
 
 
 def test_cells_are_measured_alone_and_reported_together(

@@ -26,7 +26,7 @@ Start = Callable[..., AbstractContextManager[DagProcess]]
 
 @pytest.fixture(scope="module")
 def run() -> RunSpec:
-    from include.experiment.params import experiment_params
+    from include.experiment.form import experiment_params
 
     defaults = {name: keywords["default"] for name, keywords in experiment_params().items()}
     return run_from_params(defaults | PARAMS)

@@ -6,14 +6,19 @@ import csv
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from include.control import stages
 from include.sweeps.sweep import STATUS, checked_points, sweep
+from tests.e2e.dag_process import processes_of
 
 pytestmark = pytest.mark.spark
 
@@ -52,6 +57,62 @@ def digests(root: Path) -> dict[str, str]:
         for path in sorted(root.rglob("*"))
         if path.is_file() and path.name != STATUS
     }
+
+
+LONG = {
+    "name": "swept",
+    "controllers": ["btu", "threshold"],
+    "patterns": "random_walk_1",
+    "btus_min": 10,
+    "duration_min": 60,
+    "seeds": list(range(12)),
+}
+DEADLINE_S = 180.0
+
+
+def wait_until(holds: Callable[[], bool], why: Callable[[], str]) -> None:
+    end_s = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < end_s, why()
+        time.sleep(0.05)
+
+
+def test_a_driver_that_is_killed_leaves_nothing_behind_but_what_is_complete(tmp_path: Path):
+    spec, root, log = tmp_path / "swept.yaml", tmp_path / "data", tmp_path / "log"
+    spec.write_text(json.dumps(LONG), encoding="utf-8")
+    points = checked_points(spec)
+    stores = [stages.store_of(point, root) for point in points]
+
+    def complete() -> set[str]:
+        return {store.run_id for store in stores if store.manifest.is_file()}
+
+    with log.open("w") as sink:
+        driver = subprocess.Popen(
+            [sys.executable, "-m", "include.cli", "sweep", spec, "--root", root,
+             "--master=local[2]"],
+            cwd=REPOSITORY, stdout=sink, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+    try:
+        wait_until(lambda: len(complete()) >= 3, log.read_text)
+        driver.kill()
+        driver.wait()
+        wait_until(
+            lambda: not processes_of(driver.pid), lambda: f"left: {processes_of(driver.pid)}"
+        )
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+    kept = complete()
+    assert 3 <= len(kept) < len(points), log.read_text()
+
+    rows = sweep(points, root, master="local[2]", say=lambda _: None)
+    assert {row.run for row in rows if row.outcome == "reused"} == kept
+    assert {row.outcome for row in rows} == {"measured", "reused"}
+    for point in points[:2]:
+        stages.run_all(point, tmp_path / "alone")
+    alone = digests(tmp_path / "alone")
+    assert {path: digest for path, digest in digests(root).items() if path in alone} == alone
+    assert set(status_of(root)) == {point.run_id for point in points}
 
 
 def test_one_point_fails_one_kills_its_worker_and_a_repetition_completes_them(tmp_path: Path):

@@ -64,6 +64,13 @@ def test_a_run_of_other_code_is_measured_anew_and_says_so(root, change_code):
     assert measure(root).outcome == "reused"
 
 
+def test_a_report_over_all_runs_can_tell_those_of_other_code(root, change_code):
+    folder = stages.store_of(SPEC, root).folder
+    assert stored.runs_of_other_code(folder) == []
+    change_code()
+    assert stored.runs_of_other_code(folder) == [SPEC.run_id]
+
+
 def test_a_run_stored_before_code_was_marked_is_of_other_code(root):
     (stages.store_of(SPEC, root).home / "code.json").unlink()
     assert stages.look(SPEC, root) is Stored.OTHER_CODE

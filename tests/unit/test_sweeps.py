@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from include.control import stages
+from include.control import stages, stored
+from include.control.stored import Stored
 from include.experiment.axes import unfolded
 from include.experiment.spec import RunSpec, load_spec
 from include.model.errors import SpecError
 from include.sweeps import spark
+from include.sweeps import sweep as module
 from include.sweeps.point import PointStatus, measure_point
 from include.sweeps.sweep import STATUS, checked_points, sweep
 
@@ -60,6 +62,18 @@ def test_the_thresholds_of_the_paper_are_swept():
     assert len({point.run_id for point in points}) == len(points)
 
 
+def test_the_sensitivity_of_the_thresholds_is_a_sweep_of_a_thousand_runs():
+    points = checked_points(SPECS / "sensitivity_thresholds_1000.yaml")
+    few = checked_points(SPECS / "sensitivity_thresholds.yaml")
+    assert len(points) >= 1000
+    thresholds, fewer = (
+        {one.controller_options["scaling_threshold_items"] for one in some}
+        for some in (points, few)
+    )
+    assert fewer < thresholds
+    assert {point.duration_min for point in points} == {120}
+
+
 def test_every_problem_of_every_point_is_told_once(tmp_path):
     path = tmp_path / "spec.yaml"
     controller = {"name": "btu", "scaling_treshold": {"sweep": [1, 2]}}
@@ -76,7 +90,15 @@ def test_a_point_is_measured_then_reused(tmp_path):
     assert first.samples > 0
     assert 0 <= first.real_time_percent <= first.near_real_time_percent <= first.relaxed_percent
     again = measured_here(POINT.to_json(), tmp_path)
-    assert again == replace(first, outcome="reused", took_s=0.0)
+    assert again == replace(first, outcome="reused", took_s=0.0, stored=Stored.COMPLETE.value)
+
+
+def test_a_point_that_other_code_measured_is_measured_again_and_says_so(tmp_path, monkeypatch):
+    measured_here(POINT.to_json(), tmp_path)
+    monkeypatch.setattr(stored, "code_digest", lambda: "other code")
+    status = measured_here(POINT.to_json(), tmp_path)
+    assert status.outcome == "measured"
+    assert status.line().endswith("measured anew, what was stored is of other code")
 
 
 def test_an_interrupted_point_goes_on_from_its_last_window(tmp_path):
@@ -113,3 +135,20 @@ def test_what_is_known_is_written_when_a_sweep_is_interrupted(tmp_path, monkeypa
         rows = list(csv.DictReader(file))
     assert [row["run"] for row in rows] == [POINT.run_id]
     assert "1 measured, 1 not reached" in said[-1]
+
+
+def test_statuses_are_on_disk_before_a_sweep_ends_and_it_says_how_long_it_takes(
+    tmp_path, monkeypatch
+):
+    clock_s = iter(range(0, 1000, 20))
+    monkeypatch.setattr(module.time, "perf_counter", lambda: float(next(clock_s)))
+    points = [replace(POINT, seed=seed) for seed in range(4)]
+    status = measured_here(POINT.to_json(), tmp_path)
+    said: list[str] = []
+    progress = module._Progress(points, tmp_path / STATUS, said.append, started_s=0.0)
+    for point in points[:3]:
+        progress.report(replace(status, run=point.run_id))
+    with (tmp_path / STATUS).open() as file:
+        assert [row["run"] for row in csv.DictReader(file)] == [one.run_id for one in points[:3]]
+    heads = [line.partition("]")[0] for line in said[1:]]
+    assert heads == ["[1/4", "[2/4, 0.7 min left", "[3/4, 0.3 min left"]

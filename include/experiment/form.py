@@ -1,0 +1,247 @@
+"""The trigger forms of the DAGs: what can be filled in, as the schemas of their params."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from include.arrivals import PATTERNS
+from include.controllers import CONTROLLERS
+from include.experiment.prices import PRICE_BOOKS
+from include.testbeds import TESTBEDS
+from include.testbeds.flavors import FLAVORS
+from include.topologies.load import topology_names
+
+MAX_MINUTES = 20160
+SPECS = Path(__file__).with_name("specs")
+UNDER_TOPOLOGY = ("monitor_every_s", "hosts", "max_hosts")
+"""Fields that a form may leave empty: then the file of the topology decides."""
+BY_TESTBED = "by testbed"
+WAYS = (BY_TESTBED, "task", "dag_run")
+"""How a cell of a matrix can be measured: whole in one task, or by a run of its own DAG."""
+
+
+def experiment_params() -> dict[str, dict[str, Any]]:
+    """Per param, the keyword arguments of an Airflow ``Param``: default and JSON schema."""
+    return {
+        **_what_runs(),
+        **_where_it_runs(),
+        **_fine_tuning(),
+        "report": {
+            "default": True,
+            "type": "boolean",
+            "title": "Report",
+            "description": "Build, check and publish the tables once the run is measured.",
+            "section": "What comes of it",
+        },
+    }
+
+
+def batch_params() -> dict[str, dict[str, Any]]:
+    """The form of a matrix: a spec file, or one field per axis and what all cells share."""
+    return {
+        "spec": {
+            "default": None,
+            "type": ["string", "null"],
+            "examples": sorted(path.stem for path in SPECS.glob("*.yaml")),
+            "title": "Spec file",
+            "description": "One that comes with the project, or the path of your own .yaml file. "
+            "Its matrix runs, and nothing below counts.",
+            "section": "What runs",
+        },
+        **_axes(),
+        **_where_it_runs(),
+        "each_cell": {
+            "default": BY_TESTBED,
+            "type": "string",
+            "enum": list(WAYS),
+            "title": "Each cell",
+            "description": "One task that measures all windows, or a run of the DAG experiment. "
+            "By testbed: a task where a run takes less time than it says, else a DAG run.",
+            "section": "Where it runs and what it costs",
+        },
+        **{name: _fine_tuning()[name] for name in ("faults", "calibration", *UNDER_TOPOLOGY)},
+    }
+
+
+def _what_runs() -> dict[str, dict[str, Any]]:
+    section = "What runs"
+    return {
+        "experiment": {
+            "default": "experiment",
+            "type": "string",
+            "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$",
+            "title": "Experiment",
+            "description": "Results are kept under this name: small letters, digits, - and _.",
+            "section": section,
+        },
+        "topology": {
+            "default": "manufacturing",
+            "type": "string",
+            "examples": list(topology_names()),
+            "title": "Topology",
+            "description": "One that comes with the project, or the path of your own .yaml file.",
+            "section": section,
+        },
+        "pattern": _choice("random_walk_1", PATTERNS, "Arrival pattern", section),
+        "controller": _choice("btu", CONTROLLERS, "Controller", section),
+        "btu_min": {
+            "default": 10,
+            "type": "number",
+            "minimum": 0.25,
+            "maximum": MAX_MINUTES,
+            "title": "BTU (minutes)",
+            "description": "Billing time unit; a run is cut into windows of this length.",
+            "section": section,
+        },
+        "seed": {
+            "default": 1,
+            "type": "integer",
+            "minimum": 0,
+            "title": "Seed",
+            "description": "The same spec and seed give the same measurements.",
+            "section": section,
+        },
+        "duration_min": {
+            "default": 120,
+            "type": "number",
+            "minimum": 0.25,
+            "maximum": MAX_MINUTES,
+            "title": "Duration (minutes)",
+            "description": "How long items arrive.",
+            "section": section,
+        },
+    }
+
+
+def _axes() -> dict[str, dict[str, Any]]:
+    one = _what_runs()
+    section = "What runs"
+    whole = {"type": "array", "minItems": 1, "section": section}
+    files = {"trace"}  # a pattern that reads a file needs an option, so it needs a spec file
+    return {
+        "experiment": one["experiment"],
+        "topology": one["topology"],
+        "controllers": _choices(["btu", "threshold"], CONTROLLERS, "Controllers", section),
+        "patterns": _choices(
+            ["random_walk_1"], [name for name in PATTERNS if name not in files], "Patterns", section
+        ),
+        "btus_min": {
+            "default": [10],
+            **whole,
+            "items": {"type": "number", "minimum": 0.25, "maximum": MAX_MINUTES},
+            "title": "BTUs (minutes)",
+            "description": "For example [10, 30, 60].",
+        },
+        "seeds": {
+            "default": [1],
+            **whole,
+            "items": {"type": "integer", "minimum": 0},
+            "title": "Seeds",
+            "description": "For example [1, 2, 3]: as many runs of everything else.",
+        },
+        "duration_min": one["duration_min"],
+    }
+
+
+def _where_it_runs() -> dict[str, dict[str, Any]]:
+    section = "Where it runs and what it costs"
+    return {
+        "testbed": _choice("simulated", TESTBEDS, "Testbed", section),
+        "flavor": _choice("docker-4cpu-7gb", FLAVORS, "Host flavor", section),
+        "price_books": {
+            **_choices(["btu10", "btu30", "btu60"], PRICE_BOOKS, "Price books", section),
+            "description": "The same leases are priced by every book.",
+        },
+    }
+
+
+def _fine_tuning() -> dict[str, dict[str, Any]]:
+    section = "Fine tuning"
+    options = {"default": {}, "type": ["object", "null"], "section": section}
+    return {
+        "trace": {
+            "default": None,
+            "type": ["string", "null"],
+            "title": "Trace file",
+            "description": "For the pattern trace: CSV or Parquet with time_s and level.",
+            "section": section,
+        },
+        "pattern_options": {
+            **options,
+            "title": "Pattern options",
+            "description": 'For example {"level": 6} for the pattern constant.',
+        },
+        "controller_options": {
+            **options,
+            "title": "Controller options",
+            "description": 'For example {"scale_up_above_items": 100} for threshold.',
+        },
+        "faults": {
+            **options,
+            "title": "Faults",
+            "description": 'For example {"host_losses_per_hour": 0.5}; none by default.',
+        },
+        "calibration": {
+            "default": None,
+            "type": ["string", "null"],
+            "title": "Calibration",
+            "description": "Name or path; empty takes the one that fits the topology.",
+            "section": section,
+        },
+        **_under_topology(section),
+    }
+
+
+def _under_topology(section: str) -> dict[str, dict[str, Any]]:
+    number = {"default": None, "section": section}
+    return {
+        "monitor_every_s": {
+            **number,
+            "type": ["number", "null"],
+            "exclusiveMinimum": 0,
+            "title": "Monitor every (seconds)",
+            "description": "How often the monitor reads; empty: what the topology says, else 15.",
+        },
+        "hosts": {
+            **number,
+            "type": ["integer", "null"],
+            "minimum": 0,
+            "title": "Hosts",
+            "description": "Leased before the first item; 0: as many as the first instances need; "
+            "empty: what the topology says, else 0.",
+        },
+        "max_hosts": {
+            **number,
+            "type": ["integer", "null"],
+            "minimum": 1,
+            "title": "Most hosts",
+            "description": "How many there are to lease; empty: what the topology says, else 1000.",
+        },
+    }
+
+
+def _choice(default: str, known: Mapping[str, Any], title: str, section: str) -> dict[str, Any]:
+    return {
+        "default": default,
+        "type": "string",
+        "enum": list(known),
+        "title": title,
+        "section": section,
+    }
+
+
+def _choices(
+    default: list[str], known: Collection[str], title: str, section: str
+) -> dict[str, Any]:
+    return {
+        "default": default,
+        "type": "array",
+        "items": {"type": "string", "enum": list(known)},
+        "examples": list(known),
+        "minItems": 1,
+        "title": title,
+        "description": f"Any of {', '.join(known)}.",
+        "section": section,
+    }

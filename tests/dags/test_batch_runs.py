@@ -1,0 +1,208 @@
+"""Cells as DAG runs: triggered once, waited for with a deadline, cleared alone when they fail."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from include.control.stages import run_all
+from include.experiment import params, problems
+from include.experiment.form import BY_TESTBED, SPECS
+from include.experiment.params import (
+    matrix_from_params,
+    params_from_run,
+    run_from_params,
+    way_of,
+)
+from include.experiment.spec import RunSpec, load_spec
+from include.model.errors import SpecError
+from include.testbeds import TESTBEDS, Registration
+
+pytestmark = [
+    pytest.mark.airflow,
+    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
+]
+RUN = RunSpec(
+    experiment="cells", controller="fixed", pattern="stepwise", btu_min=1, seed=1, duration_min=2
+)
+CELL = {"name": RUN.run_id, "runs": [RUN.to_json()]}
+DAG_RUN = f"cells.{RUN.run_id}"
+
+
+@pytest.fixture
+def root(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
+    return data_root
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> RunSpec:
+    """A run on the simulator, registered once more as if it ran in real time."""
+    build = TESTBEDS["simulated"].build
+    slow = {"slow": Registration(build=build, real_time=True)}
+    monkeypatch.setattr(params, "TESTBEDS", {**TESTBEDS, **slow})
+    monkeypatch.setattr(problems, "TESTBEDS", params.TESTBEDS)
+    return replace(RUN, testbed="slow")
+
+
+def context_of(state: str | None, *, paused: bool = False, user: str = "someone") -> Any:
+    """What a task knows of the DAG run of the cell: its state, None when there is none."""
+
+    def get_dr_count(dag_id: str, run_ids: list[str], states: list[str]) -> int:
+        assert (dag_id, run_ids) == ("experiment", [DAG_RUN])
+        return int(state in states)
+
+    ti = SimpleNamespace(
+        get_dr_count=get_dr_count,
+        get_dag=lambda dag_id: SimpleNamespace(is_paused=paused),
+        get_first_reschedule_date=lambda context: None,
+        xcom_push=lambda **_: None,
+    )
+    return {"ti": ti, "dag_run": SimpleNamespace(triggering_user_name=user)}
+
+
+def trigger(state: str | None, **more: Any) -> dict[str, Any] | None:
+    """What is asked of Airflow; None when the cell is left alone."""
+    from airflow.sdk.exceptions import DagRunTriggerException
+
+    from tidebench.runs import TriggerRun
+
+    try:
+        TriggerRun(task_id="trigger_run", cell=CELL).execute(context_of(state, **more))
+    except DagRunTriggerException as asked:
+        return vars(asked)
+    return None
+
+
+def wait(state: str | None) -> Any:
+    from tidebench.runs import WaitForRun
+
+    task = WaitForRun(task_id="wait_for_run", cell=CELL, cells=[CELL, CELL])
+    return task.execute(context_of(state))
+
+
+@pytest.mark.parametrize("state", [None, "failed"])
+def test_a_cell_is_triggered_under_the_id_of_its_run_and_cleared_when_it_failed(
+    root: Path, state: str | None
+) -> None:
+    asked = trigger(state)
+    assert asked is not None
+    assert (asked["trigger_dag_id"], asked["dag_run_id"]) == ("experiment", DAG_RUN)
+    assert asked["reset_dag_run"]
+    assert not asked["wait_for_completion"]
+    assert run_from_params(asked["conf"]) == RUN
+    assert asked["conf"]["report"] is False
+
+
+@pytest.mark.parametrize("state", ["queued", "running"])
+def test_a_cell_that_is_under_way_is_left_alone(root: Path, state: str) -> None:
+    assert trigger(state) is None
+
+
+def test_a_complete_cell_is_reused_unless_its_dag_run_failed(root: Path) -> None:
+    run_all(RUN, root)
+    assert trigger(None) is None
+    assert trigger("success") is None
+    assert trigger("failed") is not None, "its testbed may not have been released"
+
+
+def test_a_complete_cell_of_other_code_is_triggered_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from include.control import stored
+
+    run_all(RUN, root)
+    monkeypatch.setattr(stored, "code_digest", lambda: "other code")
+    assert trigger("success") is not None
+
+
+def test_a_paused_dag_is_an_error_and_no_endless_wait(root: Path) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match=r"experiment is paused.*unpause it"):
+        trigger(None, paused=True)
+
+
+def test_dags_test_does_not_wait_for_what_nobody_begins(root: Path) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match="choose task for each_cell"):
+        trigger(None, user="dag_test")
+    run_all(RUN, root)
+    assert trigger(None, user="dag_test") is None
+
+
+@pytest.mark.parametrize("state", ["queued", "running"])
+def test_waiting_holds_no_worker(root: Path, state: str) -> None:
+    from airflow.sdk.exceptions import AirflowRescheduleException
+
+    with pytest.raises(AirflowRescheduleException):
+        wait(state)
+
+
+def test_waiting_ends_when_the_dag_run_has_ended_and_the_cell_is_complete(root: Path) -> None:
+    run_all(RUN, root)
+    wait("success")
+    wait(None)
+
+
+@pytest.mark.parametrize("state", ["failed", "success", None])
+def test_a_cell_that_its_dag_run_did_not_measure_fails_with_what_to_do(
+    root: Path, state: str | None
+) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match=f"(?s){DAG_RUN}.*clear the trigger task"):
+        wait(state)
+
+
+def test_a_wait_ends_when_all_cells_could_have_been_measured_one_after_another(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.sdk.exceptions import AirflowSensorTimeout
+
+    from tidebench import runs
+
+    monkeypatch.setattr(runs, "allowed_s", lambda run: -1.0)
+    with pytest.raises(AirflowSensorTimeout, match="timeout of -2"):
+        wait("running")
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in SPECS.glob("*.yaml")))
+def test_the_form_of_a_dag_run_gives_the_run_of_its_cell(name: str) -> None:
+    for run in load_spec(SPECS / f"{name}.yaml").points():
+        assert run_from_params(params_from_run(run)) == run
+
+
+def test_every_field_of_a_run_is_in_the_form_of_its_dag_run() -> None:
+    run = RunSpec(
+        experiment="all", controller="threshold", pattern="constant", btu_min=1.5, seed=7,
+        duration_min=12.25, topology="manufacturing_preprint", flavor="docker-3cpu-5gb",
+        calibration="default", controller_options={"scale_up_above_items": 100},
+        pattern_options={"level": 6}, faults={"host_losses_per_hour": 0.5},
+        price_books=("btu10",), monitor_every_s=5.0, hosts=2, max_hosts=7,
+    )  # fmt: skip
+    assert run_from_params(params_from_run(run)) == run
+    plain = {name for name, value in asdict(run).items() if value == getattr(RUN, name)}
+    assert plain == {"testbed"}, "every other field differs from its default"
+
+
+def test_the_testbed_decides_how_cells_are_measured(slow: RunSpec) -> None:
+    assert way_of([RUN], BY_TESTBED) == "task"
+    assert way_of([RUN, slow], BY_TESTBED) == "dag_run"
+    assert [way_of([slow], way) for way in ("task", "dag_run")] == ["task", "dag_run"]
+
+
+def test_a_run_that_takes_hours_is_no_task(slow: RunSpec) -> None:
+    with pytest.raises(SpecError, match=r"on the testbed slow .* choose dag_run or by testbed"):
+        matrix_from_params({"testbed": "slow", "each_cell": "task"}, most_cells=9)
+    assert matrix_from_params({"testbed": "slow"}, most_cells=9)
+
+
+def test_a_way_that_is_unknown_is_refused() -> None:
+    with pytest.raises(SpecError, match="Did you mean 'dag_run'"):
+        matrix_from_params({"each_cell": "dag_runs"}, most_cells=9)

@@ -1,0 +1,171 @@
+"""Every DAG under a real scheduler with LocalExecutor: what `airflow dags test` cannot show.
+
+Takes minutes, so it has a marker of its own: `make test-scheduler`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from include.control.stages import run_all, store_of
+from include.control.stored import mark_code
+from include.experiment.params import matrix_from_params, run_from_params
+from include.experiment.spec import RunSpec
+from include.sweeps.sweep import STATUS, checked_points
+from include.tables.staged import read_table
+from tests.e2e.airflow_services import Airflow, airflow_services
+from tests.e2e.dag_process import measured
+
+pytestmark = pytest.mark.scheduler
+
+DEADLINE_S = 900.0
+NIGHT_S = 3600.0
+SHORT = {"duration_min": 4, "btus_min": [2]}
+MATRIX = {
+    "experiment": "small",
+    "controllers": ["btu", "threshold"],
+    "patterns": ["random_walk_1"],
+    "seeds": [1, 2],
+    **SHORT,
+}
+WAIT = "cell_run.wait_for_run"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+def airflow(
+    airflow_environment: dict[str, str], root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Airflow]:
+    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)}
+    dags = ["experiment", "experiment_batch", "sweep"]
+    with airflow_services(environment, tmp_path_factory.mktemp("services"), dags) as services:
+        yield services
+
+
+def reported(root: Path, experiment: str) -> set[str]:
+    return {row["run"] for row in read_table(root / experiment / "published" / "runs.parquet")}
+
+
+def assert_as_alone(runs: list[RunSpec], root: Path, alone: Path) -> None:
+    """The bytes in the store are those of the stages in one process."""
+    for run in runs:
+        run_all(run, alone)
+    experiment = runs[0].experiment
+    assert measured(root / experiment) == measured(alone / experiment)
+
+
+def test_a_cell_whose_dag_run_fails_is_reported_and_measured_alone_once_cleared(
+    airflow: Airflow, root: Path, tmp_path: Path
+) -> None:
+    cells = matrix_from_params(MATRIX, most_cells=4)
+    broken = cells[2]
+    mark_code(store_of(broken, root))
+    store_of(broken, root).run_json.write_text("{}")
+
+    batch = airflow.trigger("experiment_batch", MATRIX | {"each_cell": "dag_run"})
+    assert airflow.finish("experiment_batch", batch, DEADLINE_S) == "failed", airflow.tail()
+    states = airflow.states("experiment_batch", batch)
+    ends = ["success", "success", "failed", "success"]
+    assert [states[WAIT, index] for index in range(4)] == ends
+    assert states["measure_cell", -1] == "skipped"
+    assert states["check_cells", -1] == "failed"
+    assert states["publish_report", -1] == "success"
+    assert broken.run_id in airflow.log_of("experiment_batch", batch, "check_cells")
+    assert "clear the trigger task" in airflow.log_of("experiment_batch", batch, WAIT, 2)
+    assert reported(root, "small") == {cell.run_id for cell in cells if cell != broken}
+
+    begun = airflow.runs("experiment")
+    assert set(begun) == {f"small.{cell.run_id}" for cell in cells}
+    store_of(broken, root).run_json.unlink()
+    airflow.clear("experiment_batch", batch, "cell_run.trigger_run", 2)
+    assert airflow.finish("experiment_batch", batch, DEADLINE_S) == "success", airflow.tail()
+    again = airflow.runs("experiment")
+    assert {run for run in begun if again[run] != begun[run]} == {f"small.{broken.run_id}"}
+    assert reported(root, "small") == {cell.run_id for cell in cells}
+    assert_as_alone(cells, root, tmp_path)
+
+
+def test_tasks_reuse_what_dag_runs_of_the_same_matrix_measured(
+    airflow: Airflow, root: Path
+) -> None:
+    cells = matrix_from_params(MATRIX, most_cells=4)
+    for cell in cells:
+        run_all(cell, root)
+    written = [store_of(cell, root).manifest.stat().st_mtime_ns for cell in cells]
+
+    batch = airflow.trigger("experiment_batch", MATRIX)
+    assert airflow.finish("experiment_batch", batch, DEADLINE_S) == "success", airflow.tail()
+    states = airflow.states("experiment_batch", batch)
+    assert [states["measure_cell", index] for index in range(4)] == ["success"] * 4
+    assert states["cell_run.trigger_run", -1] == "skipped"
+    said = airflow.log_of("experiment_batch", batch, "measure_cell", 0)
+    assert "is reused (stored complete, by this code)" in said
+    assert written == [store_of(cell, root).manifest.stat().st_mtime_ns for cell in cells]
+
+
+def test_a_matrix_that_is_wrong_measures_nothing_and_says_why(airflow: Airflow) -> None:
+    batch = airflow.trigger("experiment_batch", MATRIX | {"btus_min": [0.3], "seeds": [1]})
+    assert airflow.finish("experiment_batch", batch, DEADLINE_S) == "failed", airflow.tail()
+    states = airflow.states("experiment_batch", batch)
+    failed = {task for (task, _), state in states.items() if state == "failed"}
+    assert failed == {"resolve_matrix", "check_cells"}
+    assert "0.25" in airflow.log_of("experiment_batch", batch, "resolve_matrix")
+
+
+def test_an_experiment_measures_its_windows_in_order_and_publishes(
+    airflow: Airflow, root: Path, tmp_path: Path
+) -> None:
+    form = {"experiment": "one", "duration_min": 6, "btu_min": 2, "controller": "btu-runtime"}
+    run = airflow.trigger("experiment", form)
+    assert airflow.finish("experiment", run, DEADLINE_S) == "success", airflow.tail()
+    states = airflow.states("experiment", run)
+    assert [states["window.control", index] for index in range(3)] == ["success"] * 3
+    assert states["release_testbed", -1] == "success"
+    spec = run_from_params(form)
+    assert reported(root, "one") == {spec.run_id}
+    assert_as_alone([spec], root, tmp_path)
+
+
+def test_a_sweep_measures_every_point_and_publishes(
+    airflow: Airflow, root: Path, tmp_path: Path
+) -> None:
+    spec = tmp_path / "swept.yaml"
+    controller = {"name": "btu", "scaling_threshold_items": {"sweep": [10, 1000]}}
+    content = {"name": "swept", "controllers": controller, "patterns": "stepwise", **SHORT}
+    spec.write_text(json.dumps(content), encoding="utf-8")
+    run = airflow.trigger("sweep", {"spec": str(spec)})
+    assert airflow.finish("sweep", run, DEADLINE_S) == "success", airflow.tail()
+    points = checked_points(spec)
+    with (root / "swept" / STATUS).open(encoding="utf-8") as file:
+        assert [row["outcome"] for row in csv.DictReader(file)] == ["measured"] * 2
+    assert reported(root, "swept") == {point.run_id for point in points}
+    assert_as_alone(points, root, tmp_path)
+
+
+def test_a_night_is_judged_and_held_against_the_night_before(airflow: Airflow, root: Path) -> None:
+    dag, folder = "nightly_reproducibility", root / "nightly"
+    first = airflow.unpause(dag)  # with a schedule, so the last night that it missed begins
+    state = airflow.finish(dag, first, NIGHT_S)
+    states = airflow.states(dag, first)
+    assert {task for (task, _), one in states.items() if one != "success"} <= {"check_verdict"}
+    said = airflow.log_of(dag, first, "check_verdict")
+    reasons = ("published cells were missed", "trigger this DAG with accept_drift")
+    assert (state == "failed") is any(reason in said for reason in reasons)
+
+    lenient = {"strict": False, "accept_drift": True}
+    second = airflow.trigger(dag, lenient)
+    assert airflow.finish(dag, second, NIGHT_S) == "success", airflow.tail()
+    said = airflow.log_of(dag, second, "check_verdict")
+    assert "Bit-identical to the stored baseline" in said
+    files = {path.name for path in (folder / "published").iterdir()}
+    assert files >= {"cells.csv", "verdict.csv", "claims.csv", "drift.csv", "report.html"}
+    assert not (root / "reproduction").exists()
