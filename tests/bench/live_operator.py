@@ -1,0 +1,107 @@
+"""Items per second and core through one operator without work, beside pika without anything.
+
+`python -m tests.bench.live_operator [items]`; the services of `infra/live` have to run.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from include.operators import wire
+from tests.live.world import World, services, wait_until, world
+
+BODY = b"x" * 95
+PREFETCH = 100
+CPU_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_s(pid: int) -> float:
+    """CPU seconds of a process so far."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:  # noqa: PTH123 (not a real file)
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / CPU_TICKS_PER_S
+
+
+def row(name: str, items: int, took_s: float, used_s: float) -> None:
+    print(
+        f"{name:44s} {items / took_s:8,.0f} items/s {items / used_s:8,.0f} items/CPU s "
+        f"{used_s / items * 1e3:7.3f} CPU ms/item"
+    )
+
+
+def through(name: str, items: int, operator: str, **settings: object) -> None:
+    """Fill the queue of an operator, start one instance and wait until all is done."""
+    with world(operator, "out") as here:
+        here.publish(operator, "S", [BODY] * items)
+        process = here.start(operator, TB_PREFETCH=PREFETCH, **settings)
+        wait_until(lambda: "ready" in here.events(operator), "ready")
+        # Python starts, imports and connects once per instance, not once per item.
+        began_s, used_before_s = time.monotonic(), cpu_s(process.pid)
+        done = f"{here.run}:done:{operator}:S"
+        wait_until(lambda: here.redis.bitcount(done) == items, "everything done", 300)
+        row(name, items, time.monotonic() - began_s, cpu_s(process.pid) - used_before_s)
+
+
+def raw(name: str, items: int, work: Callable[[World, int], None]) -> None:
+    with world("in", "out") as here:
+        here.publish("in", "S", [BODY] * items)
+        began_s, used_before_s = time.monotonic(), time.process_time()
+        work(here, items)
+        row(name, items, time.monotonic() - began_s, time.process_time() - used_before_s)
+
+
+def consume(here: World, items: int) -> None:
+    """pika's blocking connection: take and acknowledge each."""
+    with here.channel() as channel:
+        channel.basic_qos(prefetch_count=PREFETCH)
+        for count, (method, _, _) in enumerate(channel.consume("in"), start=1):
+            channel.basic_ack(method.delivery_tag)
+            if count == items:
+                return
+
+
+def forward(here: World, items: int) -> None:
+    """The same, publishing each item again without waiting for confirms: loses items."""
+    with here.channel() as channel:
+        channel.basic_qos(prefetch_count=PREFETCH)
+        for count, (method, props, body) in enumerate(channel.consume("in"), start=1):
+            channel.basic_publish(wire.EXCHANGE, "out", body, props)
+            channel.basic_ack(method.delivery_tag)
+            if count == items:
+                return
+
+
+def forward_confirmed(here: World, items: int) -> None:
+    """The same, waiting for the confirm of each: loses nothing."""
+    with here.channel() as channel:
+        channel.confirm_delivery()
+        channel.basic_qos(prefetch_count=PREFETCH)
+        for count, (method, props, body) in enumerate(channel.consume("in"), start=1):
+            channel.basic_publish(wire.EXCHANGE, "out", body, props)
+            channel.basic_ack(method.delivery_tag)
+            if count == items:
+                return
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prints a line per case. Returns 1 when the services do not run."""
+    if not services():
+        print("Start the services first: make live-services", file=sys.stderr)
+        return 1
+    items = int(arguments[0]) if arguments else 20_000
+    print(f"{items:,} items of {len(BODY)} bytes, prefetch {PREFETCH}, {os.cpu_count()} cores")
+    raw("pika, take and acknowledge", items, consume)
+    raw("pika, take, publish, acknowledge", items, forward)
+    raw("pika, the same with a confirm each", items // 10, forward_confirmed)
+    through("operator without work, one item out", items, "relay", targets=["out"])
+    through("operator without work, nothing out", items, "O8")
+    print(subprocess.run(["uptime"], capture_output=True, text=True, check=True).stdout.strip())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

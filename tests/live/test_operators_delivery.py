@@ -1,0 +1,206 @@
+"""Instances on a real broker: killed, stopped and cut off, and nothing lost or counted twice."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import time
+from urllib.error import HTTPError
+from urllib.request import ProxyHandler, build_opener
+
+import pytest
+
+from include.operators import wire
+from include.operators.ledger import unprocessed
+from tests.live.world import SERVICES, script, wait_until, world
+
+pytestmark = pytest.mark.live
+
+ITEMS = 3000
+
+
+@pytest.fixture
+def here(at):
+    with world("work", "O8") as made:
+        yield made
+
+
+def bodies(count):
+    return [f"body {number}".encode() for number in range(count)]
+
+
+def ids(path, numbers):
+    return {f"{path}:{number}" for number in numbers}
+
+
+def start_topology(here, instances, service_ms=0.5):
+    """Source -> work (a relay) -> O8, with several instances of the relay."""
+    settings = {"targets": ["O8"], "TB_SERVICE_MS": service_ms, "TB_SAMPLE_EVERY": 0}
+    workers = [here.start("work", str(one), **settings) for one in range(instances)]
+    here.start("O8")
+    return workers
+
+
+def counted(here, operator, path):
+    return here.redis.bitcount(f"{here.run}:done:{operator}:{path}")
+
+
+def check_nothing_lost(here, items=ITEMS):
+    # Its own bitmap says that every item got to the sink, however many came twice.
+    wait_until(lambda: counted(here, "O8", "S>work") == items, "every item at the sink")
+    assert counted(here, "work", "S") == items
+    assert unprocessed(here.redis, here.run) == []
+    wait_until(lambda: here.depth("work") + here.depth("O8") == 0, "empty queues")
+
+
+def half_done(here):
+    return counted(here, "O8", "S>work") > ITEMS / 3
+
+
+def test_a_killed_instance_loses_nothing_and_counts_nothing_twice(here):
+    here.publish("work", "S", bodies(ITEMS))
+    first, _ = start_topology(here, instances=2)
+    wait_until(lambda: half_done(here), "work under way")
+    first.kill()
+    check_nothing_lost(here)
+
+
+def test_a_crashed_broker_loses_nothing(here):
+    here.publish("work", "S", bodies(ITEMS))
+    start_topology(here, instances=2)
+    wait_until(lambda: half_done(here), "work under way")
+    script(SERVICES, "crash", "rabbit")
+    script(SERVICES, "up", "rabbit")
+    check_nothing_lost(here)
+
+
+def test_a_crashed_redis_loses_nothing(here):
+    here.publish("work", "S", bodies(ITEMS))
+    start_topology(here, instances=2)
+    wait_until(lambda: half_done(here), "work under way")
+    script(SERVICES, "crash", "redis")
+    time.sleep(1)
+    script(SERVICES, "up", "redis")
+    check_nothing_lost(here)
+
+
+def test_items_that_come_twice_count_once_at_the_sink(here):
+    here.publish("work", "S", bodies(200))
+    here.publish("work", "S", bodies(100))  # a source that crashed and sent them again
+    start_topology(here, instances=1)
+    wait_until(
+        lambda: int(here.redis.hget(f"{here.run}:repeated", "O8") or 0) == 100, "100 repetitions"
+    )
+    assert counted(here, "O8", "S>work") == 200
+
+
+def test_an_item_handed_out_again_makes_the_same_item(here):
+    here.publish("work", "S", bodies(40))
+    settings = {"targets": ["O8"], "TB_SERVICE_MS": 20, "TB_SAMPLE_EVERY": 0}
+    first = here.start("work", "1", **settings)
+    wait_until(lambda: here.depth("O8") > 5, "work under way")
+    first.kill()
+    first.wait()
+    here.publish("work", "S", bodies(40))  # and each comes once more, from the source
+    here.start("work", "2", **settings)
+    wait_until(lambda: counted(here, "work", "S") == 40 and here.depth("O8") >= 80, "done")
+    sent = here.take_all("O8")
+    assert {item_id for item_id, _ in sent} == ids("S>work", range(40))
+    assert {(item_id, body) for item_id, body in sent} == {
+        (f"S>work:{number}", body) for number, body in enumerate(bodies(40))
+    }
+
+
+def test_a_stopped_instance_finishes_its_item_and_leaves_the_others(here):
+    here.publish("work", "S", bodies(20))
+    process = here.start("work", targets=["O8"], TB_SERVICE_MS=200, TB_PREFETCH=10)
+    wait_until(lambda: here.depth("O8") >= 3, "work under way")
+    process.send_signal(signal.SIGTERM)
+    began_s = time.monotonic()
+    assert process.wait(5) == 0
+    assert time.monotonic() - began_s < 2
+    sent = [item_id for item_id, _ in here.take_all("O8")]
+    left = [item_id for item_id, _ in here.take_all("work")]
+    done = len(sent)
+    assert set(sent) == ids("S>work", range(done))
+    assert set(left) == ids("S", range(done, 20))
+    assert len(sent) + len(left) == 20  # nothing twice
+
+
+def test_an_instance_without_broker_stops_when_asked(here):
+    process = here.start("work", TB_AMQP_URL="amqp://user:unheard@127.0.0.1:1/none")
+    wait_until(lambda: here.events("work")[:3] == ["started", "lost", "lost"], "two attempts")
+    assert "unheard" not in here.log("work").read_text()
+    process.terminate()
+    assert process.wait(5) == 0
+
+
+def test_items_for_a_queue_that_is_not_there_yet_wait(here):
+    here.publish("work", "S", bodies(50))
+    here.start("work", targets=["late"])
+    time.sleep(2)
+    assert counted(here, "work", "S") == 0
+    with here.channel() as channel:
+        channel.queue_declare("late", durable=True)
+        channel.queue_bind("late", wire.EXCHANGE, "late")
+    wait_until(lambda: counted(here, "work", "S") == 50, "every item on its way")
+    assert {item_id for item_id, _ in here.take_all("late")} >= ids("S>work", range(50))
+
+
+def test_an_item_that_cannot_be_read_is_named_and_stops_nobody(here):
+    good = b'{"machine":1,"time_ms":1,"status":"defect"}'
+    here.publish("work", "S1", [good, b"no status", good.replace(b'1,"s', b'2,"s')])
+    here.start("work", targets=["O8"], TB_CODE="O2")
+    wait_until(lambda: counted(here, "work", "S1") == 3, "all three")
+    (reason,) = here.redis.hgetall(f"{here.run}:rejected:work").items()
+    assert reason[0] == b"S1:1"
+    assert b"no Status" in reason[1]
+    assert [item_id for item_id, _ in here.take_all("O8")] == ["S1>work:0"]
+
+
+def test_every_nth_item_is_reported_with_its_times(here):
+    settings = {"TB_SAMPLE_EVERY": 10, "TB_TIMESTAMP_RESOLUTION_S": 1}
+    here.publish("work", "S", bodies(100))
+    here.start("work", "the instance", TB_SERVICE_MS=1, **settings)
+    wait_until(lambda: here.depth(wire.MONITOR) == 10, "ten records")
+    samples = [wire.Sample.from_json(body) for _, body in here.take_all(wire.MONITOR)]
+    assert [one.number for one in samples] == list(range(10, 101, 10))
+    for one in samples:
+        assert (one.operator, one.instance) == ("work", "the instance")
+        assert one.emitted_us <= one.published_us < one.started_us < one.done_us
+        assert one.done_us - one.started_us >= 1000  # its millisecond of work
+        cut_off_ms = one.published_us % wire.US_PER_S / 1000
+        exact_ms = (one.done_us - one.published_us) / 1000
+        assert one.duration_ms == pytest.approx(exact_ms + cut_off_ms)
+
+
+def get(port):
+    """Status and page of an instance's health."""
+    opener = build_opener(ProxyHandler({}))
+    try:
+        with opener.open(f"http://127.0.0.1:{port}/health", timeout=3) as answer:
+            return answer.status, json.load(answer)
+    except HTTPError as error:
+        return error.code, json.load(error)
+    except OSError:
+        return 0, {}
+
+
+def test_the_health_page_says_ready_and_how_old_the_last_item_is(here):
+    with socket.create_server(("", 0)) as free:
+        port = free.getsockname()[1]
+    here.start("work", "7", TB_HEALTH_PORT=port, TB_SLO_MS=0.001)
+    _, page = wait_until(lambda: get(port)[0] == 200 and get(port), "ready")
+    assert page == {"ready": True, "operator": "work", "instance": "7", "processed_items": 0}
+    here.publish("work", "S", bodies(1))
+    _, page = wait_until(lambda: get(port)[1].get("processed_items") and get(port), "an item")
+    assert 0 <= page["last_item_age_s"] < 5
+    assert not page["last_within_slo"]
+    script(SERVICES, "crash", "redis")  # it notices with the next item
+    here.publish("work", "S", bodies(1), first=1)
+    try:
+        wait_until(lambda: get(port)[0] == 503, "not ready")
+    finally:
+        script(SERVICES, "up", "redis")
+    wait_until(lambda: get(port)[0] == 200, "ready again")

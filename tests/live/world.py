@@ -1,0 +1,213 @@
+"""A run on the real broker and the real Redis of `infra/live`, for tests: made, used, removed."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pika
+import redis
+import requests
+
+from include.operators import wire
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SERVICES = REPOSITORY / "infra" / "live" / "services.sh"
+HOSTS = REPOSITORY / "infra" / "live" / "hosts.sh"
+IMAGES = REPOSITORY / "infra" / "live" / "images.sh"
+GIVE_UP_S = 60
+
+
+def script(path: Path, *arguments: str) -> str:
+    """What a script of `infra/live` prints; raises with its complaint when it fails."""
+    done = subprocess.run([path, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def services() -> dict[str, str]:
+    """Where the services are and how to administer them; empty when they do not run."""
+    states = subprocess.run([SERVICES, "status"], capture_output=True, text=True, check=False)
+    if states.returncode or "down" in states.stdout:
+        return {}
+    lines = Path(script(SERVICES, "env").strip()).read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines)
+
+
+def wait_until(condition: Callable[[], Any], what: str, give_up_s: float = GIVE_UP_S) -> Any:
+    """The first true answer; asks ten times a second."""
+    end_s = time.monotonic() + give_up_s
+    while time.monotonic() < end_s:
+        if answer := condition():
+            return answer
+        time.sleep(0.1)
+    raise AssertionError(f"not within {give_up_s} s: {what}")
+
+
+@dataclass
+class World:
+    """A vhost, a user of broker and Redis, queues and processes that work on them."""
+
+    at: dict[str, str]
+    run: str = field(default_factory=lambda: f"test-{uuid.uuid4().hex[:8]}")
+    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="tidebench-")))
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def password(self, service: str) -> str:
+        """The run's password for a service, derived from the master secret."""
+        secret = Path(self.at["MASTER_SECRET_FILE"]).read_bytes().strip()
+        return hmac.new(secret, f"{service}:{self.run}".encode(), hashlib.sha256).hexdigest()
+
+    @property
+    def amqp_url(self) -> str:
+        """For the run's user, who may use the run's vhost only."""
+        at = f"{self.at['ADDRESS']}:{self.at['AMQP_PORT']}"
+        return f"amqp://{self.run}:{self.password('amqp')}@{at}/{self.run}"
+
+    @property
+    def redis_url(self) -> str:
+        """For the run's user, who may use keys of the run only."""
+        at = f"{self.at['ADDRESS']}:{self.at['REDIS_PORT']}"
+        return f"redis://{self.run}:{self.password('redis')}@{at}/0"
+
+    @cached_property
+    def redis(self) -> Any:
+        """The administrator's client."""
+        at = self.at
+        return redis.Redis(
+            at["ADDRESS"], int(at["REDIS_PORT"]), 0, at["REDIS_PASSWORD"],
+            username=at["REDIS_ADMIN"], retry_on_error=[redis.ConnectionError],
+        )  # fmt: skip
+
+    def api(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask the management interface; returns its answer, or None for nothing."""
+        session = requests.Session()
+        session.trust_env = False
+        session.auth = (self.at["RABBIT_ADMIN"], self.at["RABBIT_PASSWORD"])
+        answer = session.request(method, f"{self.at['RABBIT_API']}/{path}", json=body, timeout=10)
+        assert answer.status_code < 300 or method == "DELETE", answer.text
+        return answer.json() if answer.content and method == "GET" else None
+
+    def make(self, queues: Sequence[str]) -> None:
+        """Create vhost, users, exchange and queues."""
+        vhost = quote(self.run)
+        everything = {"configure": ".*", "write": ".*", "read": ".*"}
+        self.api("PUT", f"vhosts/{vhost}")
+        self.api("PUT", f"users/{vhost}", {"password": self.password("amqp"), "tags": ""})
+        self.api("PUT", f"permissions/{vhost}/{vhost}", everything)
+        rules = ["on", f">{self.password('redis')}", f"~{self.run}:*", "+@all", "-@admin"]
+        self.redis.execute_command("ACL", "SETUSER", self.run, *rules)
+        self.redis.execute_command("ACL", "SAVE")
+        with self.channel() as channel:
+            channel.exchange_declare(wire.EXCHANGE, "direct", durable=True)
+            for queue in (*queues, wire.MONITOR):
+                channel.queue_declare(queue, durable=True)
+                channel.queue_bind(queue, wire.EXCHANGE, queue)
+
+    def remove(self) -> None:
+        """End the processes and delete everything of the run."""
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        self.api("DELETE", f"vhosts/{quote(self.run)}")
+        self.api("DELETE", f"users/{quote(self.run)}")
+        self.redis.execute_command("ACL", "DELUSER", self.run)
+        self.redis.execute_command("ACL", "SAVE")
+        if keys := list(self.redis.scan_iter(match=f"{self.run}:*", count=1000)):
+            self.redis.delete(*keys)
+        self.redis.close()
+        shutil.rmtree(self.folder)
+
+    @contextmanager
+    def channel(self) -> Iterator[Any]:
+        """A channel of the run's user."""
+        connection = pika.BlockingConnection(pika.URLParameters(self.amqp_url))
+        try:
+            yield connection.channel()
+        finally:
+            connection.close()
+
+    def publish(self, queue: str, source: str, bodies: Sequence[bytes], first: int = 0) -> None:
+        """Items of a source, numbered from ``first`` on, into a queue; returns when they are in."""
+        with self.channel() as channel:
+            for number, body in enumerate(bodies, start=first):
+                now = wire.now_us()
+                props = wire.properties(wire.ItemId(source, number), now, now)
+                channel.basic_publish(wire.EXCHANGE, queue, body, props)
+            channel.queue_declare(queue, passive=True)  # answered after everything before
+
+    def depth(self, queue: str) -> int:
+        """Items that wait in a queue."""
+        with self.channel() as channel:
+            return int(channel.queue_declare(queue, passive=True).method.message_count)
+
+    def take_all(self, queue: str) -> list[tuple[str, bytes]]:
+        """Id and body of every item in a queue, which is empty afterwards."""
+        taken = []
+        with self.channel() as channel:
+            while True:
+                method, props, body = channel.basic_get(queue, auto_ack=True)
+                if method is None:
+                    return taken
+                taken.append((props.message_id, body))
+
+    def environment(self, operator: str, instance: str = "1", **more: Any) -> dict[str, str]:
+        """The environment of an instance; ``targets`` is a list of names or of dictionaries."""
+        targets = [
+            {"operator": one, "out": 1, "in": 1} if isinstance(one, str) else one
+            for one in more.pop("targets", [])
+        ]
+        return {
+            "TB_OPERATOR": operator,
+            "TB_INSTANCE": instance,
+            "TB_RUN": self.run,
+            "TB_AMQP_URL": self.amqp_url,
+            "TB_REDIS_URL": self.redis_url,
+            "TB_TARGETS": json.dumps(targets),
+            "TB_HEARTBEAT_S": "5",
+            **{name: str(value) for name, value in more.items()},
+        }
+
+    def start(self, operator: str, instance: str = "1", **more: Any) -> subprocess.Popen[bytes]:
+        """An instance as a process of this machine, without container."""
+        environment = {**os.environ, **self.environment(operator, instance, **more)}
+        command = [sys.executable, "-m", "include.operators"]
+        with self.log(operator, instance).open("ab") as log:
+            process = subprocess.Popen(command, env=environment, cwd=REPOSITORY, stdout=log)
+        self.processes.append(process)
+        return process
+
+    def log(self, operator: str, instance: str = "1") -> Path:
+        """What an instance has printed."""
+        return self.folder / f"{operator}-{instance}.log"
+
+    def events(self, operator: str, instance: str = "1") -> list[str]:
+        """Names of the events that an instance has logged so far."""
+        lines = self.log(operator, instance).read_text().splitlines()
+        return [json.loads(line)["event"] for line in lines]
+
+
+@contextmanager
+def world(*queues: str) -> Iterator[World]:
+    """A run with queues, removed afterwards."""
+    made = World(services())
+    made.make(queues)
+    try:
+        yield made
+    finally:
+        made.remove()

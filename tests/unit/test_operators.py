@@ -1,0 +1,143 @@
+"""What the nine operators compute, worked by hand, and what they read and send."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from include.operators import relay
+from include.operators.codes import CODES, code_of
+from include.operators.o1 import production_of
+from include.operators.o3 import performance
+from include.operators.o4 import availability
+from include.operators.o5 import quality
+from include.operators.o7 import oee
+from include.operators.picture import check_number, lines_of, picture_of
+from include.operators.readings import (
+    DEFECT,
+    PICTURE_BYTES,
+    STATUS_BYTES,
+    TEMPERATURE_BYTES,
+    Production,
+    Status,
+    Temperature,
+    decode,
+    encode,
+)
+from include.operators.settings import Target
+from include.topologies import load_topology
+
+READING = Production(
+    machine=7,
+    time_ms=1_700_000_010_000,
+    produced=18,
+    defective=3,
+    ideal_ms=500,
+    cycle_ms=10_000,
+    scheduled_ms=400,
+    unscheduled_ms=1_100,
+)
+
+
+def test_performance_equation_2():
+    # 18 pieces that ideally take half a second each, in ten seconds.
+    assert performance(produced=18, ideal_ms=500, cycle_ms=10_000) == pytest.approx(0.9)
+
+
+def test_availability_equation_3():
+    # One hour with six minutes planned and three minutes of failure.
+    assert availability(3_600_000, 360_000, 180_000) == pytest.approx(0.85)
+
+
+def test_quality_equation_4():
+    assert quality(produced=120, defective=3) == pytest.approx(0.975)
+
+
+def test_a_machine_that_has_produced_nothing_has_produced_nothing_bad():
+    assert quality(produced=0, defective=0) == 1.0
+
+
+def test_effectiveness_equation_5():
+    assert oee(availability=0.85, performance=0.9, quality=0.975) == pytest.approx(0.745875)
+
+
+@pytest.mark.parametrize("compute", [lambda: performance(1, 1, 0), lambda: availability(0, 0, 0)])
+def test_no_time_is_refused_rather_than_divided_by(compute):
+    with pytest.raises(ValueError, match="no "):
+        compute()
+
+
+def test_sensor_payloads_have_the_sizes_of_table_1():
+    topology = load_topology("manufacturing")
+    sizes = {name: source.size_bytes for name, source in topology.source.items()}
+    assert sizes == {"S1": STATUS_BYTES, "S2": PICTURE_BYTES, "S3": TEMPERATURE_BYTES}
+    status = Status(machine=9999, time_ms=READING.time_ms, status=DEFECT)
+    temperature = Temperature(machine=9999, time_ms=READING.time_ms, celsius=-12.25)
+    assert len(encode(status, STATUS_BYTES)) == STATUS_BYTES
+    assert len(encode(temperature, TEMPERATURE_BYTES)) == TEMPERATURE_BYTES
+    assert len(picture_of(READING)) == PICTURE_BYTES
+
+
+def test_payloads_come_back_as_they_were():
+    temperature = Temperature(machine=1, time_ms=2, celsius=80.25)
+    assert decode(Temperature, encode(temperature, TEMPERATURE_BYTES)) == temperature
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"machine": 1}', b"\xff\xd8\xff"])
+def test_another_payload_is_refused(body):
+    with pytest.raises(ValueError, match="no Status"):
+        decode(Status, body)
+
+
+def test_the_same_reading_makes_the_same_picture():
+    assert picture_of(READING) == picture_of(READING)
+
+
+def test_the_text_of_a_display_is_read_line_by_line():
+    assert production_of("\n".join(lines_of(READING)) + "\n\f") == READING
+
+
+def test_blank_and_stray_lines_are_no_problem_but_a_missing_line_is():
+    lines = lines_of(READING)
+    assert production_of("\n\n" + "\n \n".join(lines)) == READING
+    with pytest.raises(ValueError, match="8 of 9 lines"):
+        production_of("\n".join(lines[1:]))
+
+
+@given(line=st.integers(0, 7), place=st.integers(0, 12), digit=st.integers(1, 9))
+def test_a_digit_read_wrongly_is_noticed(line, place, digit):
+    lines = list(lines_of(READING))
+    label, _, value = lines[line].partition(" ")
+    place %= len(value)
+    wrong = str((int(value[place]) + digit) % 10)
+    lines[line] = f"{label} {value[:place]}{wrong}{value[place + 1 :]}"
+    with pytest.raises(ValueError, match="does not fit"):
+        production_of("\n".join(lines))
+
+
+def test_values_swapped_between_lines_are_noticed():
+    assert check_number((1, 2, 3)) != check_number((1, 3, 2))
+
+
+def test_a_relay_sends_as_many_as_the_edge_says_and_never_in_bunches():
+    target = Target("next", items_out=49, items_in=50)
+    sent = [relay.numbers_out(number, target) for number in range(100)]
+    assert [number for numbers in sent for number in numbers] == list(range(98))
+    assert max(map(len, sent)) == 1
+
+
+@given(items_out=st.integers(1, 12), items_in=st.integers(1, 300), count=st.integers(1, 700))
+def test_the_numbers_a_relay_gives_have_no_gap_and_no_double(items_out, items_in, count):
+    target = Target("next", items_out, items_in)
+    numbers = [one for number in range(count) for one in relay.numbers_out(number, target)]
+    assert numbers == list(range(count * items_out // items_in))
+
+
+def test_every_operator_of_the_topology_has_code_and_any_other_is_a_relay():
+    names = load_topology("manufacturing").operator
+    assert set(CODES) == {*names, "relay"}
+    assert code_of("parse") is relay.code
+    assert code_of("O3", override="relay") is relay.code
+    with pytest.raises(ValueError, match="unknown code 'O10'"):
+        code_of("O3", override="O10")

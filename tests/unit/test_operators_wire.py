@@ -1,0 +1,144 @@
+"""Items on the broker, the environment of a container, and when an item may be acknowledged."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pika
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from include.operators import wire
+from include.operators.confirms import Confirms, Processed
+from include.operators.logs import Log
+from include.operators.settings import Target, read_settings
+from include.operators.wire import ItemId, Sample
+
+ENVIRONMENT = {
+    "TB_OPERATOR": "O2",
+    "TB_INSTANCE": "O2-1",
+    "TB_RUN": "btu-stepwise-s1",
+    "TB_AMQP_URL": "amqp://user:hidden@10.0.0.1/run",
+    "TB_REDIS_URL": "redis://user:hidden@10.0.0.1/0",
+}
+
+
+def test_an_item_keeps_its_name_and_times_on_the_way():
+    props = wire.properties(ItemId("S1>O2", 17), emitted_us=1_500_000, published_us=2_700_000)
+    assert props.delivery_mode == wire.PERSISTENT
+    assert props.timestamp == 2  # AMQP has whole seconds
+    item = wire.read(props, b"body")
+    assert item == wire.Item(ItemId("S1>O2", 17), b"body", 1_500_000, 2_700_000)
+
+
+def test_derived_items_are_named_by_the_way_they_took():
+    assert str(ItemId("S2", 4).through("O1")) == "S2>O1:4"
+    assert str(ItemId("S", 4).through("split", 9)) == "S>split:9"
+
+
+@pytest.mark.parametrize("text", ["", "S1", ":3", "S1:", "S1:-3", "S1:x"])
+def test_what_is_no_item_id_is_refused(text):
+    with pytest.raises(ValueError, match="no item id"):
+        ItemId.parse(text)
+
+
+@given(path=st.text("S1>:.-", min_size=1), number=st.integers(0))
+def test_item_ids_come_back_as_they_were(path, number):
+    assert ItemId.parse(str(ItemId(path, number))) == ItemId(path, number)
+
+
+def test_a_message_without_our_headers_is_refused():
+    with pytest.raises(ValueError, match="emitted_us"):
+        wire.read(pika.BasicProperties(message_id="S1:1", headers={}), b"")
+
+
+def test_durations_are_exact_or_counted_from_the_whole_second_before():
+    published_us, done_us = 10_900_000, 11_000_250
+    assert wire.recorded_ms(published_us, done_us, resolution_s=0) == 100.25
+    assert wire.recorded_ms(published_us, done_us, resolution_s=1) == 1000.25
+
+
+def test_samples_come_back_as_they_were():
+    sample = Sample(
+        operator="O2", instance="a", number=10, emitted_us=1, published_us=2, started_us=3,
+        done_us=4, duration_ms=0.002,
+    )  # fmt: skip
+    assert Sample.from_json(sample.to_json()) == sample
+
+
+def test_an_environment_is_read_with_defaults():
+    targets = json.dumps([{"operator": "O8", "out": 49, "in": 50}])
+    settings = read_settings(ENVIRONMENT | {"TB_TARGETS": targets, "TB_PREFETCH": "7"})
+    assert settings.targets == (Target("O8", 49, 50),)
+    assert (settings.prefetch, settings.health_port) == (7, 0)
+
+
+def test_everything_wrong_with_an_environment_is_said_at_once():
+    wrong = {"TB_RUN": "a*", "TB_PREFETCH": "many", "TB_TARGETS": "{}{", "TB_AMQP_URL": "x"}
+    with pytest.raises(ValueError, match="TB_OPERATOR is missing") as error:
+        read_settings(wrong)
+    for part in ("TB_RUN may have", "TB_PREFETCH is no number", "TB_TARGETS is no list"):
+        assert part in str(error.value)
+
+
+def test_secrets_come_from_a_file_and_are_not_shown(tmp_path):
+    file = tmp_path / "secrets.json"
+    urls = {name: ENVIRONMENT[name] for name in ("TB_AMQP_URL", "TB_REDIS_URL")}
+    file.write_text(json.dumps(urls))
+    rest = {name: value for name, value in ENVIRONMENT.items() if name not in urls}
+    settings = read_settings(rest | {"TB_SECRETS": str(file)})
+    assert settings.amqp_url == ENVIRONMENT["TB_AMQP_URL"]
+    assert "hidden" not in repr(settings)
+
+
+def test_a_log_line_is_one_json_object():
+    stream = io.StringIO()
+    Log(stream, run="r", operator="O2")("rejected", why="a\nb")
+    (line,) = stream.getvalue().splitlines()
+    assert json.loads(line)["why"] == "a\nb"
+
+
+def processed(tag, last_publication):
+    return Processed(tag, ItemId("S1", tag), (), last_publication)
+
+
+def tags(confirms):
+    return [one.tag for one in confirms.take_settled()]
+
+
+def test_an_item_waits_for_its_own_confirm_and_for_the_items_before_it():
+    confirms = Confirms()
+    for tag in (1, 2):
+        confirms.add(processed(tag, confirms.publish()))
+    confirms.add(processed(3, last_publication=0))  # nothing came out of it
+    assert tags(confirms) == []
+    confirms.confirm(2, up_to=False)
+    assert tags(confirms) == []
+    confirms.confirm(1, up_to=False)
+    assert tags(confirms) == [1, 2, 3]
+    assert confirms.settled
+
+
+def test_one_confirm_may_stand_for_all_before_it():
+    confirms = Confirms()
+    for tag in range(1, 6):
+        confirms.add(processed(tag, confirms.publish()))
+    confirms.confirm(4, up_to=True)
+    assert tags(confirms) == [1, 2, 3, 4]
+
+
+@given(data=st.data(), outputs=st.lists(st.integers(0, 3), min_size=1, max_size=30))
+def test_nothing_is_settled_early_and_everything_is_in_the_end(data, outputs):
+    confirms, needs = Confirms(), {}
+    for tag, count in enumerate(outputs, start=1):
+        needs[tag] = [confirms.publish() for _ in range(count)]
+        confirms.add(processed(tag, needs[tag][-1] if count else 0))
+    confirmed, settled = set(), []
+    for number in data.draw(st.permutations([one for some in needs.values() for one in some])):
+        confirms.confirm(number, up_to=False)
+        confirmed.add(number)
+        settled += tags(confirms)
+        assert all(set(needs[tag]) <= confirmed for tag in settled)
+    assert settled + tags(confirms) == list(needs)
