@@ -10,8 +10,8 @@ whatever they say. `make reproduce` does the same in a folder of its own. A fail
 - `check_verdict`, **drift**: the measurements are not bit for bit those of last night (that is
   the `stored` baseline), or a cell is not that of the `committed` one: code, calibration or a
   library has changed. `drift.csv` says what moved. With `accept_drift` this fails nothing.
-- `check_verdict`, **published cells missed** by more than their tolerance: see `verdict.csv`,
-  which also names the errata of the paper. Without `strict` they fail nothing.
+- `check_verdict`, **the paper is not reproduced**: the mean error of a controller is above its
+  limit. `verdict.csv` has every cell and names the errata. Without `strict` this fails nothing.
 """
 
 from __future__ import annotations

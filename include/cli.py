@@ -123,7 +123,7 @@ def reproduce(
         bool, typer.Option(help="Hold the next reproductions against this one.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option(help="Fail when a cell is outside its tolerance.")
+        bool, typer.Option(help="Fail when the mean error of a controller is above its limit.")
     ] = False,
     database: Annotated[
         str, typer.Option(envvar="TIDEBENCH_DATABASE", help="Results database; SQLite by default.")
@@ -161,8 +161,8 @@ def _numbers(text: str) -> list[int]:
 @app.command()
 def calibrate(
     out: Annotated[Path, typer.Option(help="The calibration file to write.")],
-    evaluations: Annotated[int, typer.Option(min=1, help="Parameter sets to try.")] = 40,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds per figure.")] = 3,
+    evaluations: Annotated[int, typer.Option(min=42, help="Parameter sets to try.")] = 96,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds to take part.")] = 12,
     processes: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 2,
 ) -> None:
     """Fit the simulator to stepwise and random walk 1, and report on the held-out patterns."""
@@ -170,26 +170,28 @@ def calibrate(
 
     from include.measurements.store import write_bytes
     from include.reproduction import calibration
+    from include.reproduction.search import search
 
     with ProcessPoolExecutor(processes) as pool:
-        best = calibration.search(
-            evaluations=evaluations, seeds=seeds, pool=pool, report=_calibration_line
-        )
+        best = search(evaluations=evaluations, seeds=seeds, pool=pool, report=_calibration_line)
         typer.echo("\nbest: " + ", ".join(f"{name} {value:g}" for name, value in best.items()))
         for patterns in (calibration.FITTED, calibration.HELD_OUT):
-            points = calibration.specs(patterns, calibration.LIMITS, range(1, seeds + 1))
-            found = calibration.evaluate(best, points, pool)
+            own, others = (
+                calibration.evaluate(
+                    best, calibration.specs(patterns, calibration.LIMITS, of), pool
+                )
+                for of in (range(1, seeds + 1), range(seeds + 1, 2 * seeds + 1))
+            )
             if patterns is calibration.FITTED:
-                write_bytes(out, calibration.as_yaml(best, found, seeds).encode())
-            typer.echo(f"\non {' and '.join(patterns)}:")
-            for name, errors in found.items():
+                write_bytes(out, calibration.as_yaml(best, own, others, seeds).encode())
+            typer.echo(f"\non {' and '.join(patterns)}, seeds that took part and others:")
+            for name, errors in (*own.items(), *others.items()):
                 typer.echo(f"  {name:<12} {errors}" if errors.cells else f"  {name:<12} no figures")
     typer.echo(f"\nwritten to {out}; name it in a spec (calibration: {out})")
 
 
-def _calibration_line(turn: int, values: Any, errors: Any, loss: float) -> None:
-    found = "; ".join(f"{name}: {e}" for name, e in errors.items())
-    typer.echo(f"{turn:>3}  loss {loss:6.3f}  {found}  {dict(values)}")
+def _calibration_line(turn: int, values: Any) -> None:
+    typer.echo(f"{turn:>3}  " + ", ".join(f"{name} {value:.3f}" for name, value in values.items()))
 
 
 def main() -> None:

@@ -16,7 +16,8 @@ class Threshold:
     """Scales on the number of waiting items alone, whatever a BTU costs.
 
     The defaults are those that reproduce the published tables: upper thresholds of the
-    original runtime, lower one of the paper.
+    original runtime, lower one of the paper. ``reuse_places_at_once`` gives the place of an
+    instance away in the decision that stops it.
     """
 
     setting: Setting
@@ -24,6 +25,7 @@ class Threshold:
     scale_up_above_items: int = 250
     scale_up_twice_above_items: int = 1250
     scale_down_below_items: int = 1
+    reuse_places_at_once: bool = True
 
     def problems(self) -> Iterator[str]:
         """Options that make no sense, each with what to do."""
@@ -77,7 +79,7 @@ class Threshold:
             if victim is not None:
                 floor = self.scale_down_below_items
                 why = f"{name} has {waiting} < {floor} items waiting"
-                plan.stop(victim, why, frees=False)
+                plan.stop(victim, why, frees=self.reuse_places_at_once)
 
 
 def start_first_fit(plan: Plan, operator: str, because: str) -> None:

@@ -69,16 +69,18 @@ def summary(findings: Findings, folder: Path) -> str:
 
 
 def require_reproduced(findings: Findings) -> None:
-    """Raise GateFailed, naming every cell, when one is outside its tolerance."""
-    if findings.outside:
-        listed = "\n".join(
-            f"  - {row['pattern']}, {row['controller']}, BTU {row['btu_min'] or '-'}, "
-            f"{row['metric']}: published {row['published_mean']:g}, measured "
-            f"{row['measured_mean']:.2f} ({row['error']:+.1f} {row['error_unit']}, tolerance "
-            f"{row['tolerance']:.1f})"
-            for row in findings.outside
-        )
-        raise GateFailed(
-            f"{len(findings.outside)} of {len(findings.verdict)} published cells were missed by "
-            f"more than their tolerance.\n{listed}"
-        )
+    """Raise GateFailed when the paper is not reproduced, with why and every cell outside."""
+    if not findings.shortfalls:
+        return
+    reasons = "\n".join(f"  - {sentence}" for sentence in findings.shortfalls)
+    listed = "\n".join(
+        f"  - {row['pattern']}, {row['controller']}, BTU {row['btu_min'] or '-'}, "
+        f"{row['metric']}: published {row['published_mean']:g}, measured "
+        f"{row['measured_mean']:.2f} ({row['error']:+.1f} {row['error_unit']}, tolerance "
+        f"{row['tolerance']:.1f})"
+        for row in findings.outside
+    )
+    raise GateFailed(
+        f"The paper is not reproduced.\n{reasons}\n{len(findings.outside)} of "
+        f"{len(findings.verdict)} published cells differ by more than chance.\n{listed}"
+    )

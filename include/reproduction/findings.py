@@ -11,6 +11,7 @@ from include.reproduction.claims import check_claims
 from include.reproduction.drift import baselines, drift, moved_runs, run_digests, verdict_of
 from include.reproduction.errata import columns, find_errata, implied_items
 from include.reproduction.facts import facts_of_paper, facts_of_runs, mean_curves
+from include.reproduction.judgement import judge, shortfalls
 from include.reproduction.matrix import BTUS_MIN, controllers, patterns
 from include.reproduction.published import METRICS, CellKey, approach_of, published_cells
 from include.reproduction.statistics import with_intervals
@@ -27,6 +28,7 @@ class Findings:
     cells: Rows
     verdict: Rows
     errors: Rows
+    judgement: Rows
     claims: Rows
     comparison: Rows
     elasticity: Rows
@@ -38,8 +40,13 @@ class Findings:
 
     @property
     def outside(self) -> list[Mapping[str, Any]]:
-        """Published cells that were missed by more than the tolerance."""
+        """Published cells that were missed by more than chance explains."""
         return [row for row in self.verdict if not row["inside"]]
+
+    @property
+    def shortfalls(self) -> list[str]:
+        """Why the paper is not reproduced, a sentence each; none when it is."""
+        return shortfalls(self.judgement)
 
     @property
     def failing(self) -> list[Mapping[str, Any]]:
@@ -60,6 +67,7 @@ def find(tables: Mapping[str, Rows], folder: Path) -> Findings:
         cells=cells,
         verdict=judged,
         errors=summary(judged),
+        judgement=judge(judged),
         claims=check_claims(
             {name: facts_of_runs(tables, name) for name in of_btu},
             facts_of_paper(published, BTUS_MIN),

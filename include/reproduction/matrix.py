@@ -7,7 +7,6 @@ paper.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -17,11 +16,6 @@ from include.experiment.spec import ExperimentSpec, RunSpec, load_spec
 EXPERIMENT = "reproduction"
 BTUS_MIN = (10, 30, 60)
 SEEDS = (1, 2, 3)
-CODE = (
-    "model", "arrivals", "topologies", "controllers", "testbeds", "experiment", "measurements",
-    "control",
-)  # fmt: skip
-"""Folders of include/ that decide what is measured; those after them only read it."""
 
 _INCLUDE = Path(__file__).parents[1]
 _SPECS = tuple(
@@ -47,27 +41,8 @@ def controllers() -> tuple[str, ...]:
 @cache
 def patterns() -> tuple[str, ...]:
     """The arrival patterns of the matrix, in the order of Fig. 7."""
-    return tuple(choice.name for choice in _specs()[0].patterns)
+    return tuple(choice.name for choice in _specs()[0].patterns or ())
 
 
 def _specs() -> list[ExperimentSpec]:
     return [load_spec(path) for path in _SPECS]
-
-
-def code_digest() -> str:
-    """SHA-256 over every file that decides what is measured.
-
-    A spec hash covers what a run was given, not the code that acted on it; runs of other code
-    must not be taken for runs of this one.
-    """
-    files = sorted(
-        path
-        for folder in CODE
-        for path in (_INCLUDE / folder).rglob("*")
-        if path.suffix in (".py", ".yaml", ".csv")
-    )
-    total = hashlib.sha256()
-    for path in files:
-        total.update(path.relative_to(_INCLUDE).as_posix().encode() + b"\0")
-        total.update(hashlib.sha256(path.read_bytes()).digest())
-    return total.hexdigest()

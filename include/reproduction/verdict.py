@@ -8,18 +8,12 @@ from typing import Any
 
 from include.reproduction.errata import find_errata
 from include.reproduction.published import CellKey, Figure, approach_of, is_compliance
+from include.reproduction.tolerance import tolerance
 
 Row = dict[str, Any]
 
-COMPLIANCE_TOLERANCE_POINTS = 3.0
-"""The paper calls compliance "roughly the same" within 3 points, and so do its own sigmas."""
-COST_TOLERANCE_PERCENT = 10.0
-"""Two of the largest relative sigmas that the paper prints for a resource cost (5.4 %)."""
-TOLERANCE_SIGMAS = 2.0
-"""Where the paper printed a sigma, a cell may be as far off as two of them."""
-
 VERDICT_COLUMNS = (
-    "table", "pattern", "controller", "btu_min", "metric", "unit",
+    "table", "pattern", "controller", "btu_min", "metric", "kind", "unit",
     "published_mean", "published_sigma", "measured_mean", "measured_sigma", "runs",
     "error", "error_unit", "tolerance", "inside", "erratum",
 )  # fmt: skip
@@ -30,7 +24,8 @@ def verdict(cells: Sequence[Mapping[str, Any]], published: Mapping[CellKey, Figu
 
     ``cells`` are rows of the table cells. ``error`` is measured minus published, in points for
     a compliance and in percent of the published cost for a cost; ``tolerance`` has the same
-    unit. Published cells that were not measured have no row.
+    unit and is one for all cells of a controller and kind. Published cells that were not
+    measured have no row.
     """
     errata = find_errata(published)
     measured = {
@@ -45,17 +40,17 @@ def verdict(cells: Sequence[Mapping[str, Any]], published: Mapping[CellKey, Figu
                 continue
             found = measured.get((pattern, controller, btu_min or _lowest_btu(cells), metric))
             if found is not None:
-                rows.append(_judged(controller, key, figure, found) | {"erratum": errata.get(key)})
-    return rows
+                rows.append(
+                    _compared(controller, key, figure, found) | {"erratum": errata.get(key)}
+                )
+    return _judged(rows)
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Mean absolute error per pattern, controller and kind of metric, and the cells inside."""
     groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
-        groups.setdefault((row["pattern"], row["controller"], kind_of(row["metric"])), []).append(
-            row
-        )
+        groups.setdefault((row["pattern"], row["controller"], row["kind"]), []).append(row)
     return [
         {
             "pattern": pattern,
@@ -77,30 +72,37 @@ def kind_of(metric: str) -> str:
     return "resource cost" if metric == "resource_cost" else "total cost"
 
 
-def _judged(controller: str, key: CellKey, figure: Figure, found: Mapping[str, Any]) -> Row:
+def _judged(rows: list[Row]) -> list[Row]:
+    """The rows with the tolerance of their controller and kind, and whether they are inside."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["controller"], row["kind"]), []).append(row)
+    limits = {key: tolerance(own) for key, own in groups.items()}
+    for row in rows:
+        row["tolerance"] = limits[row["controller"], row["kind"]]
+        row["inside"] = abs(row["error"]) <= row["tolerance"]
+    return rows
+
+
+def _compared(controller: str, key: CellKey, figure: Figure, found: Mapping[str, Any]) -> Row:
     pattern, _, btu_min, metric = key
     points = is_compliance(metric)
     scale = 1.0 if points else 100 / figure.mean
-    tolerance = COMPLIANCE_TOLERANCE_POINTS if points else COST_TOLERANCE_PERCENT
-    if figure.sigma is not None:
-        tolerance = max(tolerance, TOLERANCE_SIGMAS * figure.sigma * scale)
-    error = (found["mean"] - figure.mean) * scale
     return {
         "table": figure.table,
         "pattern": pattern,
         "controller": controller,
         "btu_min": btu_min,
         "metric": metric,
+        "kind": kind_of(metric),
         "unit": figure.unit,
         "published_mean": figure.mean,
         "published_sigma": figure.sigma,
         "measured_mean": found["mean"],
         "measured_sigma": found["sigma"],
         "runs": found["runs"],
-        "error": error,
+        "error": (found["mean"] - figure.mean) * scale,
         "error_unit": "points" if points else "percent",
-        "tolerance": tolerance,
-        "inside": abs(error) <= tolerance,
     }
 
 

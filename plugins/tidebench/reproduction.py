@@ -24,7 +24,7 @@ PARAMS = {
         "default": True,
         "type": "boolean",
         "title": "Strict",
-        "description": "Fail when a published cell is missed by more than its tolerance.",
+        "description": "Fail when the mean error of a controller is above its limit.",
     },
     "accept_drift": {
         "default": False,
@@ -66,7 +66,7 @@ class PublishReproduction(PublishReport):
 
 
 class CheckVerdict(Step):
-    """Fail when measurements drifted, or a published cell was missed.
+    """Fail when measurements drifted, or the paper is not reproduced.
 
     The params ``accept_drift`` and ``strict`` of the DAG run say which of the two fail it. Either
     way tonight is what the next night is held against.

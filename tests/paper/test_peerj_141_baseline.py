@@ -112,17 +112,18 @@ def test_the_host_leased_last_empties_first_when_hosts_are_used_alike() -> None:
     assert decide(seen).actions == (StopInstance("i2"),)
 
 
-def test_a_place_is_free_once_its_instance_has_ended_and_not_before() -> None:
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_place_is_given_away_at_once_or_when_its_instance_has_ended(at_once: bool) -> None:
     seen = an_observation(
         operators=[a_sample("O1", 0), a_sample("O2", 251)],
         hosts=[a_host("h1")],
         running=instances({"h1": "O1 O1 O2 O2"}),
     )
-    assert decide(seen).actions == (
-        StopInstance("i1"),
-        LeaseHost("small", "new-1"),
-        StartInstance("O2", "new-1"),
-    )
+    controller = Threshold(setting=a_setting(), reuse_places_at_once=at_once)
+    leased = (LeaseHost("small", "new-1"), StartInstance("O2", "new-1"))
+    started = (StartInstance("O2", "h1"),) if at_once else leased
+    actions = controller.decide(controller.initial_memory(), seen)[1].actions
+    assert actions == (StopInstance("i1"), *started)
 
 
 def test_a_host_is_released_as_soon_as_its_last_instance_has_ended() -> None:

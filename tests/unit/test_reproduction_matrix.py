@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 
+from include.control import stored
 from include.control.stages import run_all, store_of
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
-from include.measurements.store import read_json
 from include.reproduction import matrix, measure
 
 BILLED = ["ordered_s", "ended_s", "released", "host"]
@@ -60,14 +60,8 @@ def test_runs_of_other_code_are_measured_again(tmp_path, monkeypatch):
                      btu_min=1, seed=1, duration_min=1)]  # fmt: skip
     outcomes = []
     for digest in ("one", "one", "two"):
-        monkeypatch.setattr(measure, "code_digest", lambda digest=digest: digest)
-        folder = measure.measure_matrix(
+        monkeypatch.setattr(stored, "code_digest", lambda digest=digest: digest)
+        measure.measure_matrix(
             specs, tmp_path, processes=1, report=lambda one: outcomes.append(one.outcome)
         )
     assert outcomes == ["measured", "reused", "measured"]
-    assert read_json(folder / "code.json") == {"sha256": "two"}
-
-
-def test_the_code_digest_is_of_this_code():
-    assert matrix.code_digest() == matrix.code_digest()
-    assert len(matrix.code_digest()) == 64
