@@ -1,4 +1,4 @@
-"""The fixed deployment: over-provisioned from the start, PeerJ CS 141, "Introduction"."""
+"""Deployments that never scale: over-provisioned (PeerJ CS 141), as submitted, by hand (Henge)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from include.controllers.base import Setting
+from include.controllers.by_hand import by_hand, problems_by_hand
 from include.controllers.plan import NoMemory, Plan
 from include.controllers.threshold import start_first_fit
 from include.model.decision import Decision
@@ -16,13 +17,15 @@ from include.model.observation import Observation
 class Fixed:
     """Never scales: it keeps as many instances as the known peak of the run needs.
 
-    ``instances_each`` above 0 takes that many of every operator instead. An instance that was
-    lost is replaced, and every lease is prolonged.
+    ``instances_each`` above 0 takes that many of every operator instead, and ``instances`` what
+    the ``topology`` says, or that with changes by hand: ``"parse=4 store=2"`` (the operators of
+    that name of every tenant). An instance that was lost is replaced, and every lease is prolonged.
     """
 
     setting: Setting
     interval_s: float = 60.0
     instances_each: int = 0
+    instances: str = "peak"
 
     def problems(self) -> Iterator[str]:
         """Options that make no sense, each with what to do."""
@@ -30,9 +33,13 @@ class Fixed:
             yield f"interval_s must be above 0, got {self.interval_s}"
         if self.instances_each < 0:
             yield f"instances_each must not be negative, got {self.instances_each}"
+        if self.instances != "peak":
+            yield from problems_by_hand(self.instances, self.setting.topology)
 
     def initial_instances(self) -> Mapping[str, int]:
-        """What the peak needs, at least one of every operator."""
+        """What the peak needs, the topology says or a person set; at least one of each."""
+        if self.instances != "peak" and not self.instances_each:
+            return by_hand(self.instances, self.setting.topology)
         peak = self.setting.instances_at_peak
         return {
             name: self.instances_each or max(1, peak.get(name, 1))

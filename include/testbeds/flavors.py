@@ -14,5 +14,14 @@ FLAVORS: Mapping[str, HostFlavor] = {
         # Its preprint, section 5.2.
         HostFlavor(name="docker-3cpu-5gb", vcpus=3, memory_mb=5120, usable_memory_share=0.9),
         HostFlavor(name="docker-8cpu-16gb", vcpus=8, memory_mb=16384, usable_memory_share=0.9),
+        # Henge, section 7: four cores (eight threads) of 2.4 GHz and 12 GB; 7.5.1: two eight-core
+        # processors and 64 GB. Executors share the cores.
+        HostFlavor(name="storm-8cpu-12gb", vcpus=8, memory_mb=12288, cpu_shared=True),
+        HostFlavor(name="storm-16cpu-64gb", vcpus=16, memory_mb=65536, cpu_shared=True),
+        # Heinze et al., "up to 10 processing nodes" of a private cloud; their size is not said.
+        HostFlavor(name="query-4cpu-8gb", vcpus=4, memory_mb=8192, cpu_shared=True),
+        # PVLDB 12(7), section 3.1: "each VM is exclusively assigned one physical core" of 32 that
+        # share 128 GB; a tenth is the system's.
+        HostFlavor(name="kvm-1cpu", vcpus=1, memory_mb=4096, usable_memory_share=0.9),
     )
 }

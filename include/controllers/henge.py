@@ -1,0 +1,355 @@
+"""Henge: intent-driven multi-tenant stream processing (Kalim et al., section 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from include.controllers.base import Setting
+from include.controllers.by_hand import TOPOLOGY, by_hand, problems_by_hand
+from include.controllers.henge_jobs import (
+    Job,
+    capacities,
+    congested_hosts,
+    extra_instances,
+    is_mute,
+    jobs_of,
+    utility_of,
+    worst_first,
+)
+from include.controllers.henge_machine import Move, Round, next_move
+from include.controllers.henge_memory import HengeMemory, Trial
+from include.controllers.henge_spread import Spread
+from include.controllers.plan import Plan
+from include.controllers.threshold import release_empty_hosts
+from include.model.decision import Decision
+from include.model.observation import Observation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Henge:
+    """Gives instances to jobs that miss their SLO, and takes them from others when it must.
+
+    On a cluster whose hosts are leased at the start it leases none, unless ``lease_hosts``.
+    """
+
+    setting: Setting
+    interval_s: float = 10.0
+    start_s: float = 900.0
+    """"Initially allow topologies to run for 900 s without interference"."""
+    quiesce_s: float = 60.0
+    """How long utilities take to settle after an action, from when its instances are ready."""
+    start_limit_s: float = 300.0
+    """An instance that takes longer to start is not waited for."""
+    congestion_threshold: float = 0.3
+    instances_per_unit: float = 10.0
+    """The factor of eq. 4."""
+    least_gain: float = 0.05
+    """A reconfiguration that raises its job's utility by less puts it on the black list."""
+    skip_s: float = 3600.0
+    reduction: float = 0.8
+    large_drop: float = 0.05
+    """A drop of more ends the Converged state, or condemns a reconfiguration."""
+    noise: float = 0.01
+    """Configurations whose utilities differ by less are worth the same."""
+    satisfied_within: float = 0.005
+    """A job this close to its maximal utility meets its SLO."""
+    rounds_to_converge: int = 4
+    window_s: float = 30.0
+    """Utilities are means over so much time: the second half of the wait after an action, whose
+    first half still holds the pause it caused."""
+    outage_s: float = 60.0
+    """A gap in the statistics that is longer is an outage,"""
+    fresh_data_s: float = 300.0
+    """and after one nothing is done for so long (Fig. 21)."""
+    lease_hosts: bool = False
+    instances: str = TOPOLOGY
+    """At the start, as the owners of the jobs submitted them; or by hand, "parse=4 store=2"."""
+
+    def problems(self) -> Iterator[str]:
+        """Options that make no sense, each with what to do."""
+        for name in ("interval_s", "instances_per_unit", "window_s"):
+            if getattr(self, name) <= 0:
+                yield f"{name} must be above 0, got {getattr(self, name)}"
+        for name in ("congestion_threshold", "reduction"):
+            if not 0 < getattr(self, name) < 1:
+                yield f"{name} must be between 0 and 1, got {getattr(self, name)}"
+        names = ("start_s", "quiesce_s", "start_limit_s", "least_gain", "skip_s", "large_drop")
+        for name in (*names, "noise", "satisfied_within", "outage_s", "fresh_data_s"):
+            if getattr(self, name) < 0:
+                yield f"{name} must not be negative, got {getattr(self, name)}"
+        if self.rounds_to_converge < 1:
+            yield f"rounds_to_converge must be at least 1, got {self.rounds_to_converge}"
+        yield from problems_by_hand(self.instances, self.setting.topology)
+
+    def initial_instances(self) -> Mapping[str, int]:
+        """The jobs as they were submitted."""
+        return by_hand(self.instances, self.setting.topology)
+
+    def initial_memory(self) -> HengeMemory:
+        """No job is known yet."""
+        return HengeMemory(act_from_s=self.start_s)
+
+    def decide(self, memory: HengeMemory, seen: Observation) -> tuple[HengeMemory, Decision]:
+        """One round."""
+        plan = Plan(self.setting, seen)
+        if self.leases:
+            release_empty_hosts(plan)
+        turn = _Turn(self, seen, plan)
+        turn.replace_lost(memory)
+        memory, why = turn.run(memory)
+        plan.keep_leases(0)
+        return memory, plan.decision(why)
+
+    @property
+    def leases(self) -> bool:
+        """Whether more hosts may be leased."""
+        return self.lease_hosts or self.setting.hosts_at_start == 0
+
+    @cached_property
+    def jobs(self) -> tuple[Job, ...]:
+        """The tenants of the cluster."""
+        return jobs_of(self.setting.topology)
+
+
+class _Turn:
+    """One round at work: what was seen and the plan it writes."""
+
+    def __init__(self, henge: Henge, seen: Observation, plan: Plan) -> None:
+        self.henge = henge
+        self.seen = seen
+        self.plan = plan
+        self.jobs = henge.jobs
+        self.max_utility = 1.0
+        self._spread: Spread | None = None
+
+    @property
+    def spread(self) -> Spread:
+        """Made when it is needed: most rounds change nothing."""
+        if self._spread is None:
+            setting = self.henge.setting
+            leases = self.henge.leases
+            self._spread = Spread(self.plan, setting, self.seen, may_lease=leases)
+        return self._spread
+
+    def replace_lost(self, memory: HengeMemory) -> None:
+        """Start what was lost of the instances that Henge, or the topology, wants."""
+        for name, first in self.henge.initial_instances().items():
+            wanted = memory.wanted.get(name, first)
+            have = self.plan.count(name)
+            if have < wanted and name in self.seen.operators:
+                why = f"{name} has {have} of its {wanted} instances"
+                self.spread.start(name, wanted - have, why)
+
+    def run(self, memory: HengeMemory) -> tuple[HengeMemory, str]:
+        """Listen, wait while things settle, then let the state machine move."""
+        henge, now_s = self.henge, self.seen.now_s
+        memory, silence = self._listened(memory)
+        if silence:
+            return memory, silence
+        if self._starting():
+            memory = memory.waiting(now_s + henge.quiesce_s)
+        known = [job for job in self.jobs if job.name in memory.recent]
+        self.max_utility = sum(job.max_utility for job in known)
+        total = sum(memory.utilities.values())
+        share = total / self.max_utility
+        worth = f"utility {total:.2f} of {self.max_utility:g}"
+        if now_s < memory.act_from_s:
+            return memory, f"{worth}; nothing before {memory.act_from_s:.0f} s"
+        if memory.converged:
+            memory = self._watched(memory, share)
+            if memory.converged:
+                return memory, f"converged: {worth}"
+        return self._move(memory, share, worth)
+
+    def _watched(self, memory: HengeMemory, share: float) -> HengeMemory:
+        """A round in the Converged state: whether it lasts (section 4.3.3).
+
+        A large drop means that the workload has changed, so the past no longer applies. A job
+        that meets its SLO no more is reason to go on from there.
+        """
+        expected = max(memory.expected_share, share)
+        if share < expected * (1 - self.henge.large_drop):
+            return memory.reset()
+        missing = tuple(job.name for job in self._missing(memory))
+        tolerated = missing if memory.tolerated is None else memory.tolerated
+        lasts = set(missing) <= set(tolerated)
+        return replace(memory, expected_share=expected, tolerated=tolerated, converged=lasts)
+
+    def _missing(self, memory: HengeMemory) -> list[Job]:
+        return worst_first(self.jobs, memory.utilities, 1 - self.henge.satisfied_within)
+
+    def _listened(self, memory: HengeMemory) -> tuple[HengeMemory, str]:
+        """The memory with what was measured now, or why there is nothing to act on."""
+        henge, now_s = self.henge, self.seen.now_s
+        mute = [
+            job.name
+            for job in self.jobs
+            if is_mute(job, self.seen, known=job.name in memory.recent)
+        ]
+        if mute:
+            return memory, f"no statistics of {len(mute)} jobs, {mute[0]} among them"
+        measured = {
+            job.name: utility
+            for job in self.jobs
+            if (utility := utility_of(job, self.seen)) is not None
+        }
+        if not measured and not memory.recent:
+            return memory, "no statistics of any job"
+        if memory.heard_s is not None and now_s - memory.heard_s > henge.outage_s:
+            memory = memory.waiting(now_s + henge.fresh_data_s)
+        if memory.recent and not measured.keys() <= memory.recent.keys():
+            # "Reset if external factors change (input rate, set of jobs, etc.)"
+            memory = memory.reset().waiting(now_s + henge.quiesce_s)
+        samples = max(1, round(henge.window_s / henge.interval_s))
+        return replace(memory.with_utilities(measured, samples), heard_s=now_s), ""
+
+    def _starting(self) -> bool:
+        """Whether an instance that started not long ago does not work yet."""
+        since_s = self.seen.now_s - self.henge.start_limit_s
+        return any(
+            not (one.ready or one.stopping) and one.started_s >= since_s
+            for one in self.seen.instances.values()
+        )
+
+    def _move(self, memory: HengeMemory, share: float, worth: str) -> tuple[HengeMemory, str]:
+        """One round in the Not Converged state."""
+        henge = self.henge
+        memory, fell, note = self._judged(memory, share)
+        worth = f"{worth}{note}"
+        missing = self._missing(memory)
+        candidates = [
+            (job, congested)
+            for job in missing
+            if not memory.skips(job.name, self.seen.now_s) and (congested := self._congested(job))
+        ]
+        loaded, hosts = congested_hosts(self.seen, henge.setting.flavor.vcpus)
+        reducible = self._reducible(memory, missing) if fell else {}
+        move = next_move(
+            Round(
+                fell=fell,
+                at_max=not missing,
+                stable_rounds=memory.stable_rounds,
+                rounds_to_converge=henge.rounds_to_converge,
+                congested=loaded * 2 > hosts,
+                reducible=bool(reducible),
+                just_reduced=memory.just_reduced,
+                candidates=bool(candidates),
+            )
+        )
+        if move is Move.REDUCE:
+            why = f"{worth} on {loaded} congested of {hosts} hosts"
+            return self._reduce(memory, reducible, why)
+        if move is Move.RECONFIGURE and (done := self._reconfigure(memory, candidates)):
+            return done
+        if move is Move.STAY:
+            rounds = memory.stable_rounds + 1
+            return replace(memory, stable_rounds=rounds), f"{worth} for {rounds} rounds"
+        if move is Move.CONVERGE:
+            return memory.settled(share), f"{worth} for {memory.stable_rounds} rounds: converged"
+        return self._revert(memory, share, worth)
+
+    def _judged(self, memory: HengeMemory, share: float) -> tuple[HengeMemory, bool, str]:
+        """What the last reconfiguration brought: the history, the black list, and a drop."""
+        henge, trial = self.henge, memory.trial
+        if trial is None:
+            return self._remembered(memory), False, ""
+        after = memory.utilities[trial.job]
+        fell = share < trial.share * (1 - henge.large_drop)
+        memory = replace(self._remembered(memory), trial=None)
+        if not fell:
+            memory = replace(memory, just_reduced=False)
+        note = f"; {trial.job} went from {trial.utility:.2f} to {after:.2f}"
+        if after < trial.utility * (1 + henge.least_gain):
+            memory = memory.skipping(trial.job, self.seen.now_s + henge.skip_s)
+            note += f", skipped until {self.seen.now_s + henge.skip_s:.0f} s"
+        return memory, fell, note
+
+    def _remembered(self, memory: HengeMemory) -> HengeMemory:
+        share = sum(memory.baseline.values()) / self.max_utility
+        return memory.with_best(share, self._instances(), self.henge.noise)
+
+    def _instances(self) -> dict[str, int]:
+        names = self.henge.setting.topology.operator_names
+        return {name: count for name in names if (count := self.plan.count(name))}
+
+    def _congested(self, job: Job) -> dict[str, float]:
+        """Operators with a capacity above the threshold (section 4.2)."""
+        limit = self.henge.congestion_threshold
+        return {name: c for name, c in capacities(job, self.seen) if c > limit}
+
+    def _reconfigure(
+        self, memory: HengeMemory, candidates: list[tuple[Job, dict[str, float]]]
+    ) -> tuple[HengeMemory, str] | None:
+        """Section 4.3.1: instances for the first job that there is room for."""
+        henge, now_s = self.henge, self.seen.now_s
+        for job, congested in candidates:
+            utility = memory.utilities[job.name]
+            needs = f"{job.name} misses its SLO: utility {utility:.2f} of {job.max_utility:g}"
+            started: dict[str, int] = {}
+            for name, capacity in congested.items():
+                extra = extra_instances(
+                    capacity, henge.congestion_threshold, henge.instances_per_unit
+                )
+                why = f"{needs}; capacity {capacity:.2f} of {name} asks for {extra} more"
+                started[name] = self.spread.start(name, extra, why)
+            if any(started.values()):
+                before = memory.baseline
+                share = sum(before.values()) / self.max_utility
+                trial = Trial(job.name, before[job.name], share)
+                memory = replace(self._wanting(memory, started), trial=trial, stable_rounds=0)
+                return memory.waiting(now_s + henge.quiesce_s), needs
+        return None
+
+    def _reducible(self, memory: HengeMemory, missing: list[Job]) -> dict[str, dict[str, float]]:
+        """Satisfied jobs that were not reduced before, and their operators with some to spare."""
+        short = {job.name for job in missing}
+        limit = self.henge.congestion_threshold
+        found = {}
+        for job in self.jobs:
+            if job.name in memory.recent and job.name not in {*short, *memory.reduced}:
+                spare = {
+                    name: capacity
+                    for name, capacity in capacities(job, self.seen)
+                    if capacity <= limit and self.plan.count(name) > 1
+                }
+                if spare:
+                    found[job.name] = spare
+        return found
+
+    def _reduce(
+        self, memory: HengeMemory, reducible: dict[str, dict[str, float]], why: str
+    ) -> tuple[HengeMemory, str]:
+        """Section 4.3.2: four of five instances of what is not congested go."""
+        touched = {}
+        for job, operators in reducible.items():
+            for name, capacity in operators.items():
+                # Rounded down as the original rounds, but never the last one.
+                keep = int(self.plan.count(name) * (1 - self.henge.reduction) + 1e-9)
+                because = f"{why}: {job} meets its SLO, capacity of {name} is {capacity:.2f}"
+                touched[name] = -self.spread.stop(name, keep, because)
+        memory = self._wanting(memory, touched).after_reduction(reducible)
+        return memory.waiting(self.seen.now_s + self.henge.quiesce_s), f"{why}: reduction"
+
+    def _revert(self, memory: HengeMemory, share: float, worth: str) -> tuple[HengeMemory, str]:
+        """Section 4.3.3: the configuration with the highest utility, and Converged."""
+        best = memory.best
+        if best is None or best.instances == self._instances():
+            return memory.settled(share), f"{worth}: nothing would improve it, converged"
+        why = f"{worth}; back to the configuration with {best.share * self.max_utility:.2f}"
+        touched = {}
+        for name, count in best.instances.items():
+            if name in self.seen.operators and self.plan.count(name) > count:
+                touched[name] = -self.spread.stop(name, count, why)
+        for name, count in best.instances.items():
+            if name in self.seen.operators and self.plan.count(name) < count:
+                short = count - self.plan.count(name)
+                touched[name] = self.spread.start(name, short, why)
+        memory = self._wanting(memory, touched).settled(best.share)
+        return memory.waiting(self.seen.now_s + self.henge.quiesce_s), why
+
+    def _wanting(self, memory: HengeMemory, changed: Mapping[str, int]) -> HengeMemory:
+        """What Henge wants from now on is what the plan leaves."""
+        now = {name: self.plan.count(name) for name in changed}
+        return replace(memory, wanted={**memory.wanted, **now})

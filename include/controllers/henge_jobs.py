@@ -1,0 +1,106 @@
+"""What Henge reads from an observation: utilities, congested operators, congested hosts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from include.model.observation import Observation, OperatorSample
+from include.model.tenant import Intent
+from include.model.topology import Topology
+from include.model.utility import latency_share, utility
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A tenant and its operators; the o_slo of each where the tenant states no intent."""
+
+    name: str
+    intent: Intent | None
+    slo_ms: Mapping[str, float]
+
+    @property
+    def max_utility(self) -> float:
+        """Its priority; 1 without an intent."""
+        return self.intent.max_utility if self.intent else 1.0
+
+
+def jobs_of(topology: Topology) -> tuple[Job, ...]:
+    """The tenants; a topology without tenants is one job (docs/deviations.md, HENGE-ADAPTER)."""
+    slo_ms: dict[str, dict[str, float]] = {}
+    for op in topology.operators:
+        slo_ms.setdefault(op.tenant, {})[op.name] = op.slo_ms
+    intents = {tenant.name: tenant.intent for tenant in topology.tenants}
+    return tuple(Job(name or topology.name, intents.get(name), own) for name, own in slo_ms.items())
+
+
+def utility_of(job: Job, seen: Observation) -> float | None:
+    """The current utility of a job, or None when what it takes was not measured.
+
+    Without an intent a job is as well off as its operator that is latest against its o_slo.
+    """
+    if not job.slo_ms.keys() <= seen.operators.keys():
+        return None
+    if job.intent is not None:
+        sample = seen.tenants.get(job.name)
+        return utility(job.intent, sample) if sample else None
+    shares = [
+        latency_share(duration_ms, slo_ms)
+        for name, slo_ms in job.slo_ms.items()
+        if (duration_ms := seen.operators[name].duration_ms) is not None
+    ]
+    return min(shares, default=None)
+
+
+def is_mute(job: Job, seen: Observation, *, known: bool) -> bool:
+    """Whether the monitor failed to reach the job.
+
+    A tenant without a sample that was never ``known`` has not joined yet.
+    """
+    if not job.slo_ms.keys() <= seen.operators.keys():
+        return True
+    return known and job.intent is not None and job.name not in seen.tenants
+
+
+def capacity_of(sample: OperatorSample, seen: Observation) -> float | None:
+    """Eq. 3: the time its busiest instance spends on items, from 0 to 1; None if unknown.
+
+    Where the monitor gives no capacity it is the CPU share of the busiest ready instance.
+    """
+    if sample.capacity is not None:
+        return min(1.0, sample.capacity)
+    shares = [
+        one.cpu_share
+        for one in seen.serving(sample.operator)
+        if one.ready and one.cpu_share is not None
+    ]
+    return min(1.0, max(shares)) if shares else None
+
+
+def capacities(job: Job, seen: Observation) -> Iterator[tuple[str, float]]:
+    """The operators of a job whose capacity is known, and it."""
+    for name in job.slo_ms:
+        if name in seen.operators:
+            capacity = capacity_of(seen.operators[name], seen)
+            if capacity is not None:
+                yield name, capacity
+
+
+def extra_instances(capacity: float, threshold: float, per_unit: float = 10.0) -> int:
+    """Eq. 4, rounded up: a congested operator always gets one (HENGE-ROUND)."""
+    return math.ceil((capacity / threshold - 1) * per_unit - 1e-9)
+
+
+def congested_hosts(seen: Observation, cores: float) -> tuple[int, int]:
+    """How many hosts have a CPU load above their cores, and of how many the load is known."""
+    loads = [host.runnable for host in seen.hosts.values() if host.runnable is not None]
+    return sum(load > cores for load in loads), len(loads)
+
+
+def worst_first(jobs: Sequence[Job], utilities: Mapping[str, float], share: float) -> list[Job]:
+    """Jobs below ``share`` of their maximal utility: the highest maximum first, then the lowest
+    current utility, then by name.
+    """
+    missing = [job for job in jobs if utilities.get(job.name, math.inf) < share * job.max_utility]
+    return sorted(missing, key=lambda job: (-job.max_utility, utilities[job.name], job.name))

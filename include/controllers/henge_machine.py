@@ -1,0 +1,48 @@
+"""The state machine of the cluster: Kalim et al., Fig. 3 and section 4.3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Move(Enum):
+    """What one round does."""
+
+    STAY = "watch"
+    CONVERGE = "converged"
+    RECONFIGURE = "give instances to the job that comes first"
+    REDUCE = "take instances from jobs that meet their SLO"
+    REVERT = "return to the best configuration seen"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What a round in the Not Converged state knows, in yes, no and counts."""
+
+    fell: bool
+    """The last reconfiguration made the utility of the cluster drop."""
+    at_max: bool
+    """Every job meets its SLO."""
+    stable_rounds: int
+    """Rounds before this one in which every job did."""
+    rounds_to_converge: int
+    congested: bool
+    """Condition (a) of a reduction: most hosts have more to run than cores."""
+    reducible: bool
+    """Conditions (b) and (c): a job meets its SLO and was not reduced before."""
+    just_reduced: bool
+    """No reconfiguration has helped since the last reduction: the lockout of section 4.3.2."""
+    candidates: bool
+    """A job misses its SLO, may be reconfigured and has congested operators."""
+
+
+def next_move(now: Round) -> Move:
+    """The cases in the order of the paper's text."""
+    if now.fell:
+        can_reduce = now.congested and now.reducible and not now.just_reduced
+        return Move.REDUCE if can_reduce else Move.REVERT
+    if now.at_max:
+        return Move.CONVERGE if now.stable_rounds >= now.rounds_to_converge else Move.STAY
+    # "No further actions will improve the performance of any topology."
+    return Move.RECONFIGURE if now.candidates else Move.REVERT
