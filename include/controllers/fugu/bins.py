@@ -1,0 +1,119 @@
+"""Operator placement: hosts are bins, operators that move are items, filled by first fit.
+
+"An operator can only be assigned to a host, if its CPU load is less than the available capacity
+on the host. As sub-constraints, enough network and RAM capacity need to be available" (section
+II). Loads are shares of a host's CPU. The network is not modelled by any testbed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from include.controllers.placement import Room
+from include.model.host import Capacity
+from include.model.observation import InstanceSample
+from include.model.topology import Operator
+
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A running instance that may move, and the share of its host's CPU that it uses."""
+
+    instance: InstanceSample
+    operator: Operator
+    load: float
+
+
+class Bins:
+    """Hosts in the order of their lease, and what each may still take."""
+
+    def __init__(self, cpu_shared: bool) -> None:
+        """No hosts. With ``cpu_shared`` the CPU that instances reserve plays no part."""
+        self.hosts: list[str] = []
+        self._cpu_shared = cpu_shared
+        self._load = np.zeros(0)
+        self._cores = np.zeros(0)
+        self._memory_mb = np.zeros(0)
+
+    def add(self, rooms: Iterable[Room], free_loads: Iterable[float]) -> None:
+        """More hosts: what instances may reserve there, and the load each may still take."""
+        lefts = []
+        for room in rooms:
+            self.hosts.append(room.host)
+            lefts.append(room.left)
+        cores = [left.cpu_cores + ROUNDING for left in lefts]
+        memory_mb = [left.memory_mb + ROUNDING for left in lefts]
+        self._load = np.append(self._load, [load + ROUNDING for load in free_loads])
+        self._cores = np.append(self._cores, cores)
+        self._memory_mb = np.append(self._memory_mb, memory_mb)
+
+    def first_fit(self, item: Item, near: Collection[int] = ()) -> int | None:
+        """The position of the first host with room, of those at ``near`` if any has; or None."""
+        if not self.hosts or self._load.max() < item.load:
+            return None
+        for position in sorted(near):
+            if self._fits(item, position):
+                return position
+        fits = self._fits(item, slice(None))
+        first = int(fits.argmax())
+        return first if fits[first] else None
+
+    def put(self, item: Item, position: int) -> None:
+        """Take the item's load and what it reserves off the host at ``position``."""
+        self._load[position] -= item.load
+        self._cores[position] -= item.operator.cpu_cores
+        self._memory_mb[position] -= item.operator.memory_mb
+
+    def close(self, position: int) -> None:
+        """Nothing more goes to the host at ``position``."""
+        self._load[position] = -np.inf
+
+    def free_load(self, position: int) -> float:
+        """The load that the host at ``position`` may still take."""
+        return float(self._load[position])
+
+    def total_free_load(self) -> float:
+        """The load that all hosts may still take, if it could be split at will."""
+        return float(self._load[self._load > 0].sum())
+
+    def mark(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The state to return to with :meth:`undo`."""
+        return self._load.copy(), self._cores.copy(), self._memory_mb.copy()
+
+    def undo(self, mark: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+        """Back to how it was at the mark."""
+        self._load, self._cores, self._memory_mb = mark
+
+    def _fits(self, item: Item, where: int | slice) -> Any:
+        """Whether it fits one host, or an array of that for a slice of them."""
+        fits = (self._load[where] >= item.load) & (
+            self._memory_mb[where] >= item.operator.memory_mb
+        )
+        if self._cpu_shared:
+            return fits
+        return fits & (self._cores[where] >= item.operator.cpu_cores)
+
+
+def fits_empty(item: Item, empty: Capacity, limit: float, cpu_shared: bool) -> bool:
+    """Whether the item fits a host that takes loads up to ``limit`` and holds nothing."""
+    reserved = cpu_shared or empty.cpu_cores + ROUNDING >= item.operator.cpu_cores
+    return reserved and item.load <= limit and item.operator.memory_mb <= empty.memory_mb
+
+
+def decreasing(items: Iterable[Item]) -> list[Item]:
+    """The heaviest first; equal ones in order of their start."""
+    return sorted(
+        items,
+        key=lambda item: (
+            -item.load,
+            item.instance.started_s,
+            len(item.instance.instance),
+            item.instance.instance,
+        ),
+    )

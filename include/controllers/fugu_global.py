@@ -1,0 +1,67 @@
+"""Global thresholds: Heinze et al., section IV-B."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from include.controllers.fugu.base import Fugu, in_words
+from include.controllers.fugu.cluster import Cluster, Placed
+from include.controllers.plan import Plan
+from include.model.observation import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The last measurement, violations in a row (below 0: of the lower threshold), the grace.
+
+    With ``waiting`` operators move as soon as a new host is up.
+    """
+
+    measurement: int = -1
+    streak: int = 0
+    grace_until_s: float = 0.0
+    waiting: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FuguGlobal(Fugu):
+    """All hosts at once: the average load decides, after ``successive`` measurements in a row."""
+
+    def initial_memory(self) -> Memory:
+        """Nothing measured."""
+        return Memory()
+
+    def judge(self, memory: Memory, seen: Observation, plan: Plan) -> tuple[Any, str]:
+        """Above: bring every host down to the target. Below: empty the least loaded one."""
+        cluster = self.cluster(seen, plan, {})
+        idle = f"nothing to do: {in_words(cluster)}"
+        if seen.now_s < memory.grace_until_s or not cluster.loads:
+            return replace(memory, streak=0), idle
+        average = sum(cluster.loads.values()) / len(cluster.loads)
+        streak = self.streak(memory.streak, average)
+        released = waiting = False
+        if streak >= self.successive or memory.waiting:
+            waiting = self._scale_out(cluster, average, streak)
+        elif streak <= -self.successive:
+            least = min(cluster.loads, key=lambda host: cluster.loads[host])
+            why = (
+                f"hosts use {average:.2f} on average, {-streak} times below {self.lower:.2f}; "
+                f"{least} uses least, {cluster.loads[least]:.2f}"
+            )
+            released = cluster.scale_in(least, why)
+        if (released or cluster.touched) and not waiting:
+            return Memory(memory.measurement, 0, seen.now_s + self.grace_s), idle
+        return Memory(memory.measurement, streak, memory.grace_until_s, waiting), idle
+
+    def _scale_out(self, cluster: Cluster, average: float, streak: int) -> bool:
+        """Returns whether operators still wait for a new host."""
+        why = f"hosts use {average:.2f} on average, {streak} times above {self.upper:.2f}"
+        if streak < self.successive:
+            why = "operators were to move to a new host"
+        over = {
+            host: f"{why}; {host} uses {load:.2f}"
+            for host, load in cluster.loads.items()
+            if load > self.target
+        }
+        return Placed.WAITS in cluster.scale_out(over, self.target).values()
