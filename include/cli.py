@@ -151,6 +151,30 @@ def reproduce(
         whole.require_reproduced(findings)
 
 
+@app.command()
+def paper(
+    name: Annotated[str, typer.Argument(help="fugu, kalman or henge.")],
+    root: Root = DEFAULT_ROOT,
+    processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
+    seeds: Annotated[str, typer.Option(help="Separated by commas; else those of its specs.")] = "",
+) -> None:
+    """Repeat the evaluation of another paper and hold its claims against what is measured."""
+    from include.control.console import Progress
+    from include.model.errors import unknown_name
+    from include.reports.papers import publish_paper, summary
+    from include.reproduction.papers import PAPERS
+
+    if name not in PAPERS:
+        raise SpecError("paper", [unknown_name("paper", name, PAPERS)])
+    one, root, chosen = PAPERS[name], root.resolve(), _numbers(seeds) if seeds else None
+    runs = one.runs(chosen)
+    report = Progress(len(runs)).finished
+    found = one.reproduce(root, seeds=chosen, processes=processes or None, report=report)
+    used = ", ".join(str(seed) for seed in sorted({run.seed for run in runs}))
+    page = publish_paper(one, found, root / name, used)
+    typer.echo(summary(one, found, page))
+
+
 def _numbers(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]

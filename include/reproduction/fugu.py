@@ -5,7 +5,6 @@ Three experiments, one spec each; what they share is measured once.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -20,7 +19,6 @@ from include.reproduction.fugu_facts import Facts, facts_of, figures_of_run
 from include.reproduction.fugu_questions import QUESTIONS
 
 EXPERIMENTS = ("fugu_configurability", "fugu_workloads", "fugu_adaptivity")
-RESULTS_FILE, CLAIMS_FILE = "fugu_results.csv", "fugu_claims.csv"
 _SPECS = Path(__file__).parents[1] / "experiment" / "specs"
 
 
@@ -39,17 +37,14 @@ def reproduce(
     processes: int | None = None,
     report: Callable[[RunResult], None] = lambda _: None,
 ) -> Reproduction:
-    """Measure what is missing below ``root``, ask every claim, and write both as CSV there.
+    """Measure what is missing below ``root`` and ask every claim.
 
     ``seeds`` are those of the specs unless given. Raises TestbedError with every failed run.
     """
     specs = points(seeds)
     require_complete(run_batch(specs, root, processes=processes, report=report))
     facts = facts_of((spec, figures_of_run(root, spec)) for spec in specs)
-    found = Reproduction(facts.rows(), check_claims(facts))
-    _write(root / RESULTS_FILE, found.results)
-    _write(root / CLAIMS_FILE, found.claims)
-    return found
+    return Reproduction(facts.rows(), check_claims(facts))
 
 
 def points(seeds: Sequence[int] | None = None) -> list[RunSpec]:
@@ -83,12 +78,3 @@ def claims() -> tuple[Mapping[str, Any], ...]:
     """The claims, as fugu_claims.yaml lists them."""
     text = Path(__file__).with_name("fugu_claims.yaml").read_text(encoding="utf-8")
     return tuple(yaml.safe_load(text))
-
-
-def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()})

@@ -19,22 +19,35 @@ SPECS = Path(__file__).parents[1] / "experiment" / "specs"
 COLUMNS = ("id", "section", "claim", "published", "holds", "measured")
 
 
-def experiments(names: Sequence[str] = ()) -> list[RunSpec]:
-    """Every run of the experiments, or of those named (``diurnal``, ``outage``, ...)."""
+def points(seeds: Sequence[int] | None = None, experiments: Sequence[str] = ()) -> list[RunSpec]:
+    """Every run of the experiments, or of those named (``diurnal``, ``outage``, ...).
+
+    ``seeds`` are those of the specs unless given.
+    """
     paths = sorted(SPECS.glob("henge_*.yaml"))
-    chosen = [path for path in paths if not names or path.stem.partition("_")[2] in names]
-    return [point for path in chosen for point in load_spec(path).points()]
+    specs = [
+        load_spec(path)
+        for path in paths
+        if not experiments or path.stem.partition("_")[2] in experiments
+    ]
+    if seeds is not None:
+        specs = [spec.model_copy(update={"seeds": list(seeds)}) for spec in specs]
+    return [point for spec in specs for point in spec.points()]
 
 
-def measure(
+def reproduce(
     root: Path,
-    names: Sequence[str] = (),
     *,
+    seeds: Sequence[int] | None = None,
+    experiments: Sequence[str] = (),
     processes: int | None = None,
     report: Callable[[RunResult], None] = lambda _: None,
 ) -> list[dict[str, Any]]:
-    """Measure what is not stored yet under ``root``, and check every claim about it."""
-    specs = experiments(names)
+    """Measure what is not stored yet under ``root``, and check every claim about it.
+
+    Raises TestbedError with every failed run.
+    """
+    specs = points(seeds, experiments)
     require_complete(run_batch(specs, root, processes=processes, report=report))
     return check_claims(HengeFacts([read_run(root, spec) for spec in specs]))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from include.experiment.spec import RunSpec
-from include.reproduction.henge import COLUMNS, check_claims, claims, experiments
+from include.reproduction.henge import COLUMNS, check_claims, claims, points
 from include.reproduction.henge_facts import Change, HengeFacts, HengeRun
 from include.reproduction.henge_questions import QUESTIONS
 from include.reproduction.henge_questions_loaded import LOADED_QUESTIONS
@@ -56,7 +56,7 @@ def test_every_claim_has_its_question_and_every_question_its_claim() -> None:
 
 
 def test_every_experiment_is_there() -> None:
-    names = {spec.experiment.removeprefix("henge_") for spec in experiments()}
+    names = {spec.experiment.removeprefix("henge_") for spec in points()}
     assert names == {
         "initial", "priorities", "hybrid", "spikes", "triple", "diurnal", "production",
         "cpu_spike", "stateful", "growing", "nodes", "outage",
