@@ -27,7 +27,8 @@ def test_tables_and_page_are_written(tmp_path):
     assert "1<i> of 2</i>" in text
     assert "cannot be thousand hours" in text
     assert "8.123" in text
-    rows = list(csv.DictReader((tmp_path / "published" / "results.csv").open()))
+    text = (tmp_path / "published" / "results.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
     assert rows == [{"pattern": "pyramid", "mean": "8.12345678901"}]
     assert not (tmp_path / "published" / "empty.csv").exists()
 
