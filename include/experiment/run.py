@@ -38,12 +38,20 @@ class Run:
 
     spec: RunSpec
     topology: Topology
-    levels_of: Mapping[str, Levels]
+    levels: tuple[Levels, ...]
+    """Each once, because many sources may follow the same."""
+    level_of: Mapping[str, int]
+    """For every source, the place of its level in ``levels``."""
     flavor: HostFlavor
     price_books: tuple[PriceBook, ...]
     calibration: Mapping[str, Any]
     faults: Mapping[str, Any]
     instances_at_peak: Mapping[str, int]
+
+    @property
+    def levels_of(self) -> dict[str, Levels]:
+        """The level that every source follows."""
+        return {source: self.levels[place] for source, place in self.level_of.items()}
 
     @property
     def instances_per_level(self) -> dict[str, float]:
@@ -111,10 +119,14 @@ def resolve(spec: RunSpec) -> Run:
     name = spec.calibration or parameters.calibration_for(spec.topology)
     calibration = parameters.load_calibration(name).complete(topology)
     levels_of = levels_of_sources(spec, topology)
+    unique: dict[Levels, int] = {}
+    for levels in levels_of.values():
+        unique.setdefault(levels, len(unique))
     return Run(
         spec=spec,
         topology=topology.with_memory_factor(calibration.memory_factor),
-        levels_of=levels_of,
+        levels=tuple(unique),
+        level_of={source: unique[levels] for source, levels in levels_of.items()},
         flavor=FLAVORS[spec.flavor],
         price_books=tuple(PRICE_BOOKS[name] for name in spec.price_books),
         calibration=calibration.model_dump(mode="json"),
