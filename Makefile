@@ -7,7 +7,7 @@ ENV := source .ci/env.sh &&
 FAST := pytest -q -n auto -m "not spark and not airflow and not scheduler and not live"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce test test-fast test-spark test-airflow test-scheduler live-services live-images check format bench bench-large lock clean
+.PHONY: help setup demo reproduce tournament test test-fast test-spark test-airflow test-scheduler live-services live-images live live-down check format bench bench-large lock clean
 
 help:  ## List what can be made
 	@echo "Tidebench: experiments on elastic stream processing"
@@ -22,6 +22,11 @@ demo: setup  ## Run one experiment through Airflow and print its tables
 
 reproduce: setup  ## Repeat the evaluation of the paper and compare it with the published figures
 	@$(ENV) python -m include.cli reproduce --root "$$TIDEBENCH_DATA_ROOT"
+
+tournament: setup  ## Run every approach on every workload, publish the table, draw the figure
+	@$(ENV) python -m include.cli run include/experiment/specs/tournament.yaml --root "$$TIDEBENCH_DATA_ROOT"
+	@$(ENV) python -m include.cli report "$$TIDEBENCH_DATA_ROOT/tournament"
+	@$(ENV) python -m include.cli figure "$$TIDEBENCH_DATA_ROOT/tournament" --out docs/images/tournament.svg
 
 test: test-fast test-spark test-airflow  ## Run every test but those under a real scheduler
 
@@ -43,6 +48,12 @@ live-services:  ## Start broker, Redis and registry of a live testbed (as root, 
 
 live-images: setup live-services  ## Build the operators' images and push them to the local registry
 	@infra/live/images.sh up
+
+live: setup live-images  ## Measure six minutes on real containers, by command line and by DAG (root, Debian)
+	@$(ENV) infra/live/live.sh run
+
+live-down:  ## Give back everything that live runs hold, and stop hosts and services
+	@$(ENV) infra/live/live.sh down
 
 check: setup  ## Format, lint, types, import contracts and fast tests, in under a minute
 	@$(ENV) ruff format --check . && ruff check . && mypy && lint-imports && $(FAST)

@@ -85,6 +85,18 @@ def report(
 
 
 @app.command()
+def figure(
+    folder: Annotated[Path, typer.Argument(help="The folder of an experiment, with its report.")],
+    out: Annotated[Path, typer.Option(help="The SVG file to write.")],
+) -> None:
+    """Draw cost against compliance or utility of every controller on every workload."""
+    from include.reports.image import write_image
+
+    write_image(folder.resolve(), out)
+    typer.echo(f"Figure: {out}")
+
+
+@app.command()
 def sweep(
     spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file.")],
     root: Root = DEFAULT_ROOT,

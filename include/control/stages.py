@@ -27,6 +27,7 @@ from include.measurements.store import (
     write_json,
     write_snapshot,
 )
+from include.measurements.variant import conditions_of, variant_of
 from include.model.errors import StoreError
 from include.testbeds import TESTBEDS
 
@@ -150,7 +151,7 @@ def release(spec: RunSpec, root: Path) -> None:
     store = store_of(spec, root)
     if store.run_json.is_file():
         session = Session.open(load_run(spec, root))
-        session.close()
+        session.give_back()
 
 
 def forget(spec: RunSpec, root: Path) -> None:
@@ -188,11 +189,13 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
     final = window == run.spec.windows - 1
     if final:
         tables |= _once_per_run(run, session)
-    parts = [
-        store.write_rows(table, window if table not in ONCE_PER_RUN else 0, tables.get(table, {}))
+    parts = {
+        table: store.write_rows(
+            table, window if table not in ONCE_PER_RUN else 0, tables.get(table, {})
+        )
         for table in TABLES
         if final or table not in ONCE_PER_RUN
-    ]
+    }
     summary = {
         "window": window,
         "start_min": start_s / 60,
@@ -200,9 +203,10 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
         **session.summary(tables),
     }
     sha256 = write_snapshot(store.snapshot(window + 1), session.snapshot())
-    commit = {"parts": parts, "snapshot_sha256": sha256, "summary": summary}
+    commit = {"parts": list(parts.values()), "snapshot_sha256": sha256, "summary": summary}
     if final:
-        _write_manifest(run, store, window, parts)
+        whole = [store.gather(t, run.spec.windows) for t in TABLES if t not in ONCE_PER_RUN]
+        _write_manifest(run, store, [*whole, *(parts[table] for table in ONCE_PER_RUN)])
     write_json(store.commit(window), commit)
     return summary
 
@@ -222,6 +226,8 @@ def _once_per_run(run: Run, session: Session) -> dict[str, Mapping[str, Any]]:
         "memory_mb": run.flavor.memory_mb,
         "sample_every_items": run.calibration["sample_every_items"],
         "spec_hash": run.spec_hash,
+        "variant": variant_of(spec),
+        "conditions": conditions_of(spec),
     }
     return {
         "run": {name: [value] for name, value in row.items()},
@@ -253,9 +259,7 @@ def _arrivals_csv(run: Run) -> bytes:
     return "".join(["source,time_s,level\n", *rows]).encode()
 
 
-def _write_manifest(run: Run, store: RunStore, last: int, parts: list[dict[str, Any]]) -> None:
-    for window in range(last):
-        parts = read_json(store.commit(window))["parts"] + parts
+def _write_manifest(run: Run, store: RunStore, parts: list[dict[str, Any]]) -> None:
     write_json(
         store.manifest,
         {

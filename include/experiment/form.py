@@ -122,7 +122,14 @@ def _axes() -> dict[str, dict[str, Any]]:
     files = {"trace"}  # a pattern that reads a file needs an option, so it needs a spec file
     return {
         "experiment": one["experiment"],
-        "topology": one["topology"],
+        "topology": {
+            "default": ["manufacturing"],
+            **whole,
+            "items": {"type": "string", "minLength": 1},
+            "title": "Topologies",
+            "description": "One per line: those that come with the project, or paths of your own "
+            f".yaml files. Known: {', '.join(topology_names())}.",
+        },
         "controllers": _choices(["btu", "threshold"], CONTROLLERS, "Controllers", section),
         "patterns": _choices(
             ["random_walk_1"], [name for name in PATTERNS if name not in files], "Patterns", section

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One row per run: the point of the spec that was run."""
+    """One row per run: the point of the spec that was run.
+
+    ``variant`` and ``conditions`` say what was not left at its default (variant.py).
+    """
 
     controller: str
     pattern: str
@@ -25,6 +28,8 @@ class Run:
     memory_mb: float
     sample_every_items: int
     spec_hash: str
+    variant: str = ""
+    conditions: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Where measured rows, snapshots and commits are stored, and how: whole files or nothing.
 
     <root>/<experiment>/measurements/<table>/experiment=<experiment>/run=<run>/part-NNN.parquet
+    the same, once the run has ended: part-all.parquet instead of one part per window
     <root>/<experiment>/runs/<run>/run.json, snapshots/NNN.npz, commits/NNN.json, manifest.json
 
 Every file is written beside its place and moved there in one step, so a process that is
@@ -68,22 +69,60 @@ class RunStore:
         partition = Path(f"experiment={self.experiment}") / f"run={self.run_id}"
         return self.folder / "measurements" / table / partition / f"part-{part:03d}.parquet"
 
+    def whole(self, table: str) -> Path:
+        """The rows of one table and every window, once they have been gathered."""
+        return self.part(table, 0).with_name("part-all.parquet")
+
     def write_rows(self, table: str, part: int, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Store rows of one table; returns path (relative to the folder), rows and sha256."""
+        """Store rows of one table; returns path (relative to the folder), rows and sha256.
+
+        Of a run that is complete nothing is stored again: its rows have been gathered.
+        """
+        rows = to_arrow(table, columns)
+        content = _parquet(rows)
+        path = self.part(table, part)
+        if not self.manifest.is_file():
+            write_bytes(path, content)
+        return self._described(path, rows.num_rows, content)
+
+    def gather(self, table: str, windows: int) -> dict[str, Any]:
+        """Put one file in the place of one per window; returns it as ``write_rows`` does.
+
+        To open a small file costs as much as to read some ten thousand rows. Killed anywhere and
+        repeated, it ends the same: parts are removed only when the whole is there, so while one
+        is missing the whole is complete. Raises StoreError when rows are missing or damaged.
+        """
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        arrow = to_arrow(table, columns)
-        buffer = io.BytesIO()
-        text = [field.name for field in arrow.schema if field.type == "string"]
-        options = {"compression": "zstd", "use_dictionary": text, "store_schema": False}
-        pq.write_table(arrow, buffer, **options)
-        path = self.part(table, part)
-        write_bytes(path, buffer.getvalue())
-        return {
-            "path": path.relative_to(self.folder).as_posix(),
-            "rows": arrow.num_rows,
-            "sha256": hashlib.sha256(buffer.getvalue()).hexdigest(),
-        }
+        whole, parts = self.whole(table), [self.part(table, one) for one in range(windows)]
+        try:
+            if all(part.is_file() for part in parts) or not whole.is_file():
+                tables = [pq.ParquetFile(part).read() for part in parts]
+                write_bytes(whole, _parquet(pa.concat_tables(tables)))
+            rows = pq.read_metadata(whole).num_rows
+        except (OSError, pa.ArrowException) as error:
+            raise StoreError(
+                f"rows of {table} in {whole.parent} cannot be read ({error}); remove {self.home} "
+                "and run again: the same spec gives the same rows"
+            ) from error
+        for part in parts:
+            part.unlink(missing_ok=True)
+        return self._described(whole, rows, whole.read_bytes())
+
+    def _described(self, path: Path, rows: int, content: bytes) -> dict[str, Any]:
+        sha256 = hashlib.sha256(content).hexdigest()
+        return {"path": path.relative_to(self.folder).as_posix(), "rows": rows, "sha256": sha256}
+
+
+def _parquet(rows: pa.Table) -> bytes:
+    """The same rows as the same bytes; text as dictionaries, which are read fastest."""
+    import pyarrow.parquet as pq
+
+    sink = io.BytesIO()
+    text = [field.name for field in rows.schema if field.type == "string"]
+    pq.write_table(rows, sink, compression="zstd", use_dictionary=text, store_schema=False)
+    return sink.getvalue()
 
 
 @cache
@@ -102,7 +141,8 @@ def schema(table: str) -> pa.Schema:
 def to_arrow(table: str, columns: Mapping[str, Any]) -> pa.Table:
     """Columns (arrays, lists or Coded) as an Arrow table with the schema of ``table``.
 
-    No columns at all are a table without rows; one that is missing is a KeyError.
+    No columns at all are a table without rows; one that is missing takes the default of its
+    field, and is a KeyError where there is none.
 
     Arrays are made of their buffers: ``pyarrow.array`` would import pandas first, which takes
     longer than writing a run.
@@ -110,8 +150,17 @@ def to_arrow(table: str, columns: Mapping[str, Any]) -> pa.Table:
     import pyarrow as pa
 
     fields = schema(table)
-    arrays = [_arrow_array(columns[one.name] if columns else (), one.type) for one in fields]
+    given = {**_defaults(table, columns), **columns}
+    arrays = [_arrow_array(given[one.name] if columns else (), one.type) for one in fields]
     return pa.Table.from_arrays(arrays, schema=fields)
+
+
+def _defaults(table: str, columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+    optional = [
+        f for f in dataclasses.fields(TABLES[table]) if f.default is not dataclasses.MISSING
+    ]
+    rows = len(next(iter(columns.values()))) if columns and optional else 0
+    return {f.name: [f.default] * rows for f in optional}
 
 
 def _arrow_array(values: Any, kind: pa.DataType) -> pa.Array:

@@ -66,14 +66,16 @@ def within(
     columns: Sequence[str], lowest: float, highest: float | None = None
 ) -> list[Expectation]:
     """Numbers that are there and within limits."""
+    return [*filled(columns), *known(columns, lowest, highest)]
+
+
+def known(columns: Sequence[str], lowest: float, highest: float | None = None) -> list[Expectation]:
+    """Numbers that are within limits wherever they are there."""
     span = f"at least {lowest:g}" if highest is None else f"between {lowest:g} and {highest:g}"
     limits = {"min_value": lowest, "max_value": highest}
     return [
-        *filled(columns),
-        *(
-            _expect("ExpectColumnValuesToBeBetween", f"{c} is {span}.", column=c, **limits)
-            for c in columns
-        ),
+        _expect("ExpectColumnValuesToBeBetween", f"{c} is {span}.", column=c, **limits)
+        for c in columns
     ]
 
 

@@ -16,7 +16,7 @@ def expectations(runs: Sequence[str]) -> list[Expectation]:
     return [
         *well_formed("runs"),
         *every_run(runs),
-        *filled(("controller", "pattern", "topology", "testbed", "seed")),
+        *filled(("controller", "variant", "pattern", "topology", "conditions", "testbed", "seed")),
         *within(("btu_min", "duration_min", "vcpus", "memory_mb"), 0.001),
         *within(("sample_every_items",), 1),
         matching("spec_hash", "^[0-9a-f]{8,}$", "spec_hash is a hash."),

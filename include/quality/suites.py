@@ -13,12 +13,15 @@ from include.quality import (
     decisions,
     elasticity,
     input_checks,
+    means,
     metrics,
+    outcomes,
     runs,
     scaling,
     scaling_total,
     time_to_adapt,
     timeline,
+    tournament,
     utilisation,
 )
 
@@ -38,6 +41,9 @@ SUITES: Mapping[str, Callable[[Sequence[str]], list[Expectation]]] = {
     "elasticity": elasticity.expectations,
     "decisions": decisions.expectations,
     "metrics": metrics.expectations,
+    "means": means.expectations,
     "cells": cells.expectations,
     "comparison": comparison.expectations,
+    "outcomes": outcomes.expectations,
+    "tournament": tournament.expectations,
 }

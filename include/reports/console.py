@@ -7,13 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from include.reports.comparison import Comparison, compare_compliance, compare_cost
+from include.reports.names import named
+from include.reports.tournament import METRICS, Match, is_tournament, matches
 from include.tables.staged import read_table
 
 _HEADINGS = ("", "measured", "published", "difference")
+_OF_A_TOURNAMENT = (
+    "resource_cost", "relaxed_compliance_percent", "latency_p95_ms", "scaling_events",
+    "utility_percent",
+)  # fmt: skip
 
 
 def summary(folder: Path) -> str:
-    """Compliance and cost of every run beside the published figures, as plain text.
+    """Compliance and cost of every run beside the published figures, as plain text; of a
+    tournament the means of every controller on every workload.
 
     Price books that neither the run was controlled with nor the paper used are left to the
     page. Ends with where the page and the Data Docs lie. Raises StoreError when nothing has been
@@ -21,6 +28,13 @@ def summary(folder: Path) -> str:
     """
     target = folder / "published"
     runs = read_table(target / "runs.parquet")
+    where_it_lies = [
+        f"Page:      {target / 'report.html'}",
+        f"Data Docs: {folder / 'data_docs' / 'index.html'}",
+    ]
+    if is_tournament(runs):
+        found = matches(read_table(target / "tournament.parquet"))
+        return "\n".join([*(line for match in found for line in _match(match)), *where_it_lies])
     compliance = list(compare_compliance(read_table(target / "compliance.parquet")))
     cost = list(compare_cost(read_table(target / "cost.parquet")))
     lines: list[str] = []
@@ -35,20 +49,28 @@ def summary(folder: Path) -> str:
     where = sorted({row.where for row in (*compliance, *cost) if row.where})
     if where:
         lines += [f"Published: PeerJ CS 141, {' and '.join(where)}, means of three runs.", ""]
-    lines += [f"Page:      {target / 'report.html'}"]
-    lines += [f"Data Docs: {folder / 'data_docs' / 'index.html'}"]
-    return "\n".join(lines)
+    return "\n".join([*lines, *where_it_lies])
+
+
+def _match(match: Match) -> list[str]:
+    """One workload of a tournament: a line per controller, with what the figure shows and more."""
+    metrics = [name for name in _OF_A_TOURNAMENT if name in match.metrics]
+    cells = [(match.title, *(METRICS[name][0] for name in metrics))]
+    for one in match.standings:
+        found = (one.cells.get(name) for name in metrics)
+        cells.append((f"  {one.name}", *("-" if cell is None else str(cell) for cell in found)))
+    return [*_aligned(cells), ""]
 
 
 def _title(run: dict[str, Any]) -> str:
     return (
-        f"{run['run']}: controller {run['controller']}, {run['pattern']}, "
+        f"{run['run']}: controller {named(run)}, {run['pattern']}, "
         f"BTU {run['btu_min']:g} min, {run['duration_min']:g} min, seed {run['seed']}"
     )
 
 
 def _table(heading: str, rows: Sequence[Comparison]) -> list[str]:
-    cells = [(heading, *_HEADINGS[1:])]
+    cells: list[Sequence[str]] = [(heading, *_HEADINGS[1:])]
     for row in rows:
         decimals = 1 if row.unit == "percent" else 2
         cells.append(
@@ -59,7 +81,11 @@ def _table(heading: str, rows: Sequence[Comparison]) -> list[str]:
                 "-" if row.difference is None else f"{row.difference:+.{decimals}f}",
             )
         )
-    widths = [max(len(line[column]) for line in cells) for column in range(len(_HEADINGS))]
+    return _aligned(cells)
+
+
+def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
     widths[0] = max(widths[0], 44)
     return [
         line[0].ljust(widths[0])

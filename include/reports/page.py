@@ -13,6 +13,9 @@ from markupsafe import Markup
 from include.reports.comparison import Comparison, compare_compliance, compare_cost
 from include.reports.documents import shown
 from include.reports.figures import compliance, scaling, timeline
+from include.reports.figures import tournament as tournament_figure
+from include.reports.names import named
+from include.reports.tournament import METRICS, is_tournament, matches
 from include.tables.catalogue import schema_of
 from include.tables.staged import Row
 
@@ -21,7 +24,9 @@ OPEN_FIGURES = 3
 
 _SPEC_COLUMNS = (
     "controller",
+    "variant",
     "pattern",
+    "conditions",
     "btu_min",
     "seed",
     "duration_min",
@@ -50,17 +55,20 @@ def render_page(
     ``tables`` are the published tables by name, ``verdict`` is verdict.json, ``origin`` says
     experiment, edition, git_commit and versions.
     """
+    drawn = _drawn(tables["runs"])
     return _PAGE.get_template("page.html.j2").render(
         origin=origin,
         runs=tables["runs"],
         sentence=_sentence(tables["runs"]),
+        tournament=_tournament(tables),
         compliance=_matrix(compare_compliance(tables["compliance"])),
         cost=_matrix(compare_cost(tables["cost"])),
         totals={row["run"]: row for row in tables["scaling_total"]},
         utilisation={row["run"]: row for row in tables["utilisation"]},
         adapt=_by_run(tables["time_to_adapt"]),
         prices=_by_run(tables["cost"]),
-        figures={run["run"]: _figures(run, tables) for run in tables["runs"]},
+        drawn=drawn,
+        figures={run["run"]: _figures(run, tables) for run in drawn},
         verdict=verdict,
         checks=_by_table(verdict),
         schema_of=schema_of,
@@ -70,9 +78,29 @@ def render_page(
     )
 
 
+def _drawn(runs: Sequence[Row]) -> list[Row]:
+    """Runs with figures of their own: all, but of a tournament one seed of every case."""
+    if not is_tournament(runs):
+        return list(runs)
+    case = ("topology", "pattern", "conditions", "controller", "variant", "btu_min")
+    first: dict[tuple[Any, ...], Row] = {}
+    for run in sorted(runs, key=lambda run: run["seed"]):
+        first.setdefault(tuple(run[name] for name in case), run)
+    return list(first.values())
+
+
+def _tournament(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
+    """What its section shows; None for an experiment that is none."""
+    if not is_tournament(tables["runs"]):
+        return None
+    found = matches(tables["tournament"])
+    figure = Markup(tournament_figure.draw(found))
+    return {"matches": found, "figure": figure, "headings": METRICS}
+
+
 def _sentence(runs: Sequence[Row]) -> str:
     """What was run, in one sentence."""
-    controllers = _listed(row["controller"] for row in runs)
+    controllers = _listed(named(row) for row in runs)
     patterns = _listed(row["pattern"] for row in runs)
     lengths = _listed(f"{row['duration_min']:g}" for row in runs)
     btus = _listed(f"{row['btu_min']:g}" for row in runs)

@@ -1,4 +1,4 @@
-"""Measured Parquet to staged tables: one Spark application, every measured row read once."""
+"""Measured Parquet to staged tables: one Spark application."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from include.model.errors import StoreError
 from include.tables.catalogue import schema_of
 from include.tables.measured import check_files, complete_runs, register
-from include.tables.queries import SHARED, STEPS, run_query
+from include.tables.queries import SHARED, STEPS, run_query, share
 from include.tables.session import require_java, spark_session
 from include.tables.staged import staged_path, write_table
 
@@ -49,18 +49,14 @@ def _queried(spark: SparkSession) -> dict[str, pa.Table]:
     """Every table once; later queries read the finished rows of earlier ones."""
     from pyspark.errors import PySparkException
 
-    shared, results = [], {}
+    results = {}
     for step in STEPS:
-        frame = run_query(spark, step)
-        if step in SHARED:
-            shared.append(frame.cache())
-        else:
-            try:
-                results[step] = frame.toArrow()
-            except PySparkException as error:
-                raise StoreError(f"table {step} could not be built: {error}") from error
-            frame = spark.createDataFrame(results[step])
-        frame.createOrReplaceTempView(step)
-    for frame in shared:
-        frame.unpersist()
+        try:
+            if step in SHARED:
+                share(spark, step)
+                continue
+            results[step] = run_query(spark, step).toArrow()
+        except PySparkException as error:
+            raise StoreError(f"table {step} could not be built: {error}") from error
+        spark.createDataFrame(results[step]).createOrReplaceTempView(step)
     return results

@@ -28,8 +28,11 @@ PUBLISHED: tuple[str, ...] = (
     "elasticity",
     "decisions",
     "metrics",
+    "means",
     "cells",
     "comparison",
+    "outcomes",
+    "tournament",
 )
 """Published tables. To add one: write its folder in sql/tables, its suite in
 include/quality, and the line here."""

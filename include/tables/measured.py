@@ -11,7 +11,12 @@ from include.measurements.rows import TABLES
 from include.model.errors import StoreError, unknown_name
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
+
+FEW_ROWS = ("run", "operator", "price", "lease")
+"""Tables with some rows per run, in a file of their own. Nearly every query reads some of them,
+and would open a thousand files for a thousand runs: they are read once, here."""
 
 _SPARK_TYPE = {float: "double", int: "bigint", str: "string", bool: "boolean"}
 
@@ -67,14 +72,30 @@ def register(spark: SparkSession, folder: Path, paths: dict[str, list[str]]) -> 
     """Name each measured table as a view; one without files is an empty view."""
     for table, parts in paths.items():
         columns = spark_columns(table)
-        frame = (
-            spark.read.schema(columns)
-            .option("basePath", str(folder / "measurements" / table))
-            .parquet(*parts)
-            if parts
-            else spark.createDataFrame([], columns)
-        )
+        if not parts:
+            frame = spark.createDataFrame([], columns)
+        elif table in FEW_ROWS:
+            frame = spark.createDataFrame(_rows_of(parts))
+        else:
+            base = str(folder / "measurements" / table)
+            frame = spark.read.schema(columns).option("basePath", base).parquet(*parts)
         frame.createOrReplaceTempView(table)
+
+
+def _rows_of(parts: Sequence[str]) -> pa.Table:
+    """The rows of a small table of many runs, with the columns that its folders stand for."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables = []
+    for part in map(Path, parts):
+        for file in sorted(part.glob("*.parquet")):
+            rows = pq.ParquetFile(file).read()
+            for folder in (part.parent, part):
+                name, _, value = folder.name.partition("=")
+                rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+            tables.append(rows)
+    return pa.concat_tables(tables)
 
 
 def _part(folder: Path, table: str, experiment: str, run: str) -> Path:

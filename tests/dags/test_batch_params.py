@@ -101,3 +101,26 @@ def test_paths_in_a_spec_file_start_at_the_file(tmp_path: Path) -> None:
     )
     (cell,) = matrix(spec=str(tmp_path / "own.yaml"))
     assert cell.pattern_options == {"path": str(tmp_path / "levels.csv")}
+
+
+def test_topologies_are_an_axis() -> None:
+    cells = matrix(topology=["manufacturing", "manufacturing_preprint"], flavor="docker-8cpu-16gb")
+    assert [(cell.topology, cell.controller) for cell in cells] == [
+        ("manufacturing", "btu"),
+        ("manufacturing", "threshold"),
+        ("manufacturing_preprint", "btu"),
+        ("manufacturing_preprint", "threshold"),
+    ]
+
+
+def test_a_topology_that_is_not_known_is_named() -> None:
+    text = "\n".join(problems(topology=["manufacturing", "manufactoring"]))
+    assert "Did you mean 'manufacturing'?" in text
+
+
+def test_the_tournament_is_a_spec_that_the_form_takes() -> None:
+    cells = matrix(most_cells=1000, spec="tournament")
+    assert len({cell.topology for cell in cells}) == 4
+    pairs = {(cell.topology, cell.controller) for cell in cells}
+    assert ("trading_queries", "fugu-local") in pairs
+    assert ("manufacturing", "fugu-local") not in pairs

@@ -17,7 +17,7 @@ from include.reports.page import render_page
 from include.reports.publish import publish
 from include.tables.catalogue import PUBLISHED
 from include.tables.staged import read_staged
-from tests.builders_staged import RUN, let_pass, stage
+from tests.builders_staged import RUN, change, let_pass, stage
 
 ORIGIN = {"experiment": "demo", "edition": "0", "git_commit": None, "versions": {"python": "3.11"}}
 CHECK = {"table": "cost", "sentence": "Fine.", "passed": True}
@@ -72,6 +72,15 @@ def test_ids_are_unique_also_with_several_runs(tmp_path: Path) -> None:
     assert len(ids) == len(set(ids)) > 20
     assert page.count("<svg") == 6
     assert "2 runs of 2 minutes" in page
+
+
+def test_a_variant_stands_beside_its_controller(tmp_path: Path) -> None:
+    folder = stage(tmp_path)
+    change(folder, "runs", variant="scale_up_above_items=500")
+    page = _page(folder)
+    assert "controller btu (scale_up_above_items=500) provisioned" in page
+    assert "<dt>variant</dt><dd>scale_up_above_items=500</dd>" in page
+    assert "<dt>conditions</dt>" not in page
 
 
 def test_names_are_escaped(tmp_path: Path) -> None:

@@ -107,6 +107,13 @@ def as_svg(figure: Figure, name: str, description: str) -> str:
     return svg.replace("@description@", _escaped(description), 1)
 
 
+def standalone(svg: str) -> str:
+    """The same figure for a place without the page's colours: dark on white."""
+    for css, colour in (("currentColor", "#1c2126"), ("var(--line)", "#dcdfe2")):
+        svg = svg.replace(css, colour)
+    return svg.replace("</title>", '</title><rect width="100%" height="100%" fill="#ffffff"/>', 1)
+
+
 def _opening(prefix: str) -> str:
     return (
         rf'<svg \1 role="img" aria-labelledby="{prefix}-title" '

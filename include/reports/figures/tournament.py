@@ -1,0 +1,97 @@
+"""Cost against what was got for it: every controller, one panel per workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from include.reports.figures import style
+from include.reports.tournament import METRICS, Match, Standing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLUMNS = 2
+_BLUE, _TEAL, _ORANGE, _GREY = "#2f7fc1", "#157f78", "#d97a1f", "#8a97a6"
+_PURPLE, _RED = "#9a63b5", "#d9604a"
+LOOKS: Mapping[str, tuple[str, str]] = {
+    "btu": (_BLUE, "o"),
+    "btu-runtime": (_BLUE, "s"),
+    "btu-preprint": (_BLUE, "^"),
+    "threshold": (_ORANGE, "D"),
+    "threshold-peerj": (_ORANGE, "s"),
+    "threshold-preprint": (_ORANGE, "^"),
+    "fixed": (_GREY, "^"),
+    "default-storm": (_GREY, "v"),
+    "manual": (_GREY, "D"),
+    "fugu-local": (_PURPLE, "o"),
+    "fugu-global": (_PURPLE, "s"),
+    "fugu-sarsa": (_PURPLE, "D"),
+    "kalman-pure": (_TEAL, "o"),
+    "kalman-weierstrass": (_TEAL, "s"),
+    "kalman-ekf": (_TEAL, "D"),
+    "henge": (_RED, "P"),
+}
+"""Colour of the family and marker of the controller; one of your own gets a star."""
+
+
+def draw(found: Sequence[Match]) -> str:
+    """Cost of the hosts on a logarithmic scale; means with their 95 % confidence intervals."""
+    rows = -(-len(found) // COLUMNS)
+    figure, axes = style.grid(rows, COLUMNS, height_in=2.75)
+    for axis, match in zip(axes, found, strict=False):
+        _panel(axis, match)
+    for unused in axes[len(found) :]:
+        unused.set_visible(False)
+    handles = {
+        name: handle
+        for axis in axes[: len(found)]
+        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside upper left", ncols=5, frameon=False,
+        fontsize=8.5, handlelength=1.2, columnspacing=1.2,
+    )  # fmt: skip
+    description = "Cost of the hosts against compliance or utility of every controller"
+    return style.as_svg(figure, "tournament", description)
+
+
+def _panel(axis: Axes, match: Match) -> None:
+    style.titled(axis, match.title)
+    for one in match.standings:
+        _point(axis, one, match.quality)
+    axis.set_xscale("log")
+    _plain_ticks(axis)
+    axis.set_xlabel("cost of the hosts", fontsize=9)
+    axis.set_ylabel(METRICS[match.quality][0], fontsize=9)
+    axis.tick_params(labelsize=8.5)
+    axis.margins(0.09)
+
+
+def _point(axis: Axes, one: Standing, quality: str) -> None:
+    cost, got = one.cells.get("resource_cost"), one.cells.get(quality)
+    if cost is None or got is None or cost.mean <= 0:
+        return
+    colour, marker = LOOKS.get(one.name.split(" ")[0], (_GREY, "*"))
+    axis.errorbar(
+        cost.mean, got.mean, xerr=_inside(cost.half, cost.mean), yerr=got.half, color=colour,
+        linestyle="", linewidth=0.9, zorder=2,
+    )  # fmt: skip
+    axis.plot(
+        cost.mean, got.mean, color=colour, linestyle="", marker=marker, markersize=6, alpha=0.85,
+        markeredgecolor="#ffffff", markeredgewidth=0.5, label=one.name, zorder=3,
+    )  # fmt: skip
+
+
+def _inside(half: float | None, mean: float) -> list[list[float]] | None:
+    """An interval on a logarithmic scale, cut where it would reach 0."""
+    return None if half is None else [[min(half, 0.9 * mean)], [half]]
+
+
+def _plain_ticks(axis: Axes) -> None:
+    """1, 2, 5, 10, ... instead of powers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,149 @@
+"""Every controller on every workload: the tables of the page and the points of the figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from include.reproduction.statistics import interval
+from include.tables.staged import Row
+
+MANY_CONTROLLERS = 4
+"""With more than these, or with several topologies, an experiment is a tournament."""
+
+METRICS: Mapping[str, tuple[str, int, bool]] = {
+    "host_hours": ("host hours", 2, False),
+    "resource_cost": ("cost of hosts", 2, False),
+    "total_cost": ("total cost", 2, False),
+    "relaxed_compliance_percent": ("relaxed, %", 1, True),
+    "real_time_compliance_percent": ("real-time, %", 1, True),
+    "latency_p50_ms": ("latency p50, ms", 0, False),
+    "latency_p95_ms": ("latency p95, ms", 0, False),
+    "scaling_events": ("scaling events", 1, False),
+    "host_events": ("host events", 1, False),
+    "utility_percent": ("utility, %", 1, True),
+}
+"""What the page shows of the table tournament: heading, decimals, whether more is better."""
+
+Workload = tuple[str, str, str]
+"""Topology, pattern and conditions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The mean of a controller; ``half`` the interval around it is None where there is one run."""
+
+    mean: float
+    half: float | None
+    decimals: int
+    best: bool
+
+    @property
+    def value(self) -> str:
+        """The mean as people read it."""
+        return f"{self.mean:,.{self.decimals}f}"
+
+    @property
+    def spread(self) -> str:
+        """The interval around it; empty where there is none."""
+        return "" if self.half is None else f"± {self.half:,.{self.decimals}f}"
+
+    def __str__(self) -> str:
+        """Both."""
+        return f"{self.value} {self.spread}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One controller on a workload; a metric that does not apply has no cell."""
+
+    name: str
+    runs: int
+    cells: Mapping[str, Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """All controllers on one workload, in the order of their names."""
+
+    workload: Workload
+    metrics: tuple[str, ...]
+    standings: tuple[Standing, ...]
+
+    @property
+    def title(self) -> str:
+        """Topology and pattern, and what else was not left at its default."""
+        topology, pattern, conditions = self.workload
+        words = f"{topology} · {pattern}".replace("_", " ")
+        return f"{words} · {conditions}" if conditions else words
+
+    @property
+    def quality(self) -> str:
+        """What is held against cost: utility where tenants state intents, else compliance."""
+        return "utility_percent" if "utility_percent" in self.metrics else _COMPLIANCE
+
+
+_COMPLIANCE = "relaxed_compliance_percent"
+
+
+def is_tournament(runs: Sequence[Row]) -> bool:
+    """Whether an experiment has more than one topology or more than four controllers."""
+    controllers = {row["controller"] for row in runs}
+    return len({row["topology"] for row in runs}) > 1 or len(controllers) > MANY_CONTROLLERS
+
+
+def matches(tournament: Sequence[Row]) -> list[Match]:
+    """The rows of the table tournament by workload, with 95 % confidence intervals."""
+    rows = sorted(tournament, key=_workload)
+    return [_match(workload, list(own)) for workload, own in groupby(rows, _workload)]
+
+
+def _workload(row: Row) -> Workload:
+    return row["topology"], row["pattern"], row["conditions"]
+
+
+def _match(workload: Workload, rows: Sequence[Row]) -> Match:
+    best = {metric: _best(metric, rows) for metric in METRICS}
+    several = len({row["btu_min"] for row in rows}) > 1
+    names = [_name(row, several) for row in rows]
+    own: dict[str, list[Row]] = {name: [] for name in sorted(set(names))}
+    for name, row in zip(names, rows, strict=True):
+        own[name].append(row)
+    return Match(
+        workload=workload,
+        metrics=tuple(metric for metric in METRICS if best[metric] is not None),
+        standings=tuple(
+            Standing(
+                name=name,
+                runs=max(row["runs"] for row in mine),
+                cells={row["metric"]: _cell(row, best[row["metric"]]) for row in mine},
+            )
+            for name, mine in own.items()
+        ),
+    )
+
+
+def _name(row: Row, several_btus: bool) -> str:
+    """The controller, with its options and, where they differ, its BTU."""
+    options = f" ({row['variant']})" if row["variant"] else ""
+    btu = f" BTU {row['btu_min']:g}" if several_btus else ""
+    return f"{row['controller']}{options}{btu}"
+
+
+def _best(metric: str, rows: Sequence[Row]) -> float | None:
+    """The best mean, rounded as it is shown; None where nobody has one."""
+    _, decimals, more = METRICS[metric]
+    means = [round(row["mean"], decimals) for row in rows if row["metric"] == metric]
+    return (max if more else min)(means) if means else None
+
+
+def _cell(row: Row, best: float | None) -> Cell:
+    span = interval(row["mean"], row["sigma"], row["runs"])
+    _, decimals, _ = METRICS[row["metric"]]
+    return Cell(
+        mean=row["mean"],
+        half=None if span is None else span[1] - row["mean"],
+        decimals=decimals,
+        best=round(row["mean"], decimals) == best,
+    )

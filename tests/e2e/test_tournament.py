@@ -1,0 +1,54 @@
+"""Two workloads, two controllers: from the spec to the section on the page and the image."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from include.cli import app
+from include.tables.staged import read_table
+
+pytestmark = pytest.mark.spark
+
+SPEC = """
+name: cup
+topology: [manufacturing, tenants_linear_70]
+controllers: [threshold, default-storm]
+duration_min: 10
+btus_min: 10
+seeds: [1, 2]
+"""
+
+
+def test_a_small_tournament_is_on_the_page_and_in_the_image(tmp_path: Path) -> None:
+    spec, image = tmp_path / "cup.yaml", tmp_path / "cup.svg"
+    spec.write_text(SPEC)
+    run = CliRunner().invoke
+    for arguments in (
+        ["run", str(spec), "--root", str(tmp_path)],
+        ["report", str(tmp_path / "cup"), "--master", "local[2]"],
+        ["figure", str(tmp_path / "cup"), "--out", str(image)],
+    ):
+        done = run(app, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+    published = tmp_path / "cup" / "published"
+    outcomes = {
+        (row["topology"], row["controller"], row["seed"]): row
+        for row in read_table(published / "outcomes.parquet")
+    }
+    assert len(outcomes) == 8
+    for (topology, controller, _), row in outcomes.items():
+        assert row["host_hours"] > 0
+        assert row["latency_p95_ms"] >= row["latency_p50_ms"] > 0
+        assert (row["utility_percent"] is None) == (topology == "manufacturing")
+        assert controller == "threshold" or row["scaling_events"] == 0
+    assert outcomes["manufacturing", "threshold", 1]["scaling_events"] > 0
+    tournament = read_table(published / "tournament.parquet")
+    assert {row["runs"] for row in tournament} == {2}
+    page = (published / "report.html").read_text()
+    assert '<section id="tournament">' in page
+    assert "tenants linear 70 · constant" in page
+    assert page.count("<svg") == 1 + 3 * 4
+    assert image.read_text().count("default-storm") == 1

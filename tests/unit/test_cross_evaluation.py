@@ -1,0 +1,115 @@
+"""Controllers on workloads they were not made for: docs/deviations.md, "Cross evaluation"."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from include.controllers import CONTROLLERS
+from include.controllers.btu import Btu
+from include.controllers.btu_runtime import BtuRuntime
+from include.controllers.deployment import first_deployment
+from include.controllers.filtered import FILTERS, Filtered
+from include.controllers.fixed import Fixed
+from include.controllers.fugu_local import FuguLocal
+from include.controllers.henge import Henge
+from include.controllers.henge_jobs import jobs_of
+from include.controllers.placement import Rooms
+from include.controllers.threshold import Threshold
+from include.model.decision import LeaseHost, StartInstance, StopInstance
+from include.topologies import load_topology
+from tests.builders import (
+    SMALL,
+    a_host,
+    a_sample,
+    a_setting,
+    an_observation,
+    instances,
+    late,
+)
+
+CELLS = a_setting(load_topology("cell_images"))
+FULL = a_setting(max_hosts=2)
+
+
+@pytest.mark.parametrize("controller", [Btu, BtuRuntime])
+def test_room_on_a_cluster_with_all_its_hosts_leased_is_used(controller: type[Btu]) -> None:
+    seen = an_observation(
+        operators=[late("O1")],
+        hosts=[a_host("h1"), a_host("h2")],
+        running=instances({"h1": "O1 O1 O1 O1", "h2": "O1"}),
+    )
+    made = controller(setting=FULL)
+    decided = made.decide(made.initial_memory(), seen)[1]
+    assert decided.actions == (StartInstance("O1", "h2"),)
+
+
+@pytest.mark.parametrize("controller", [Btu, BtuRuntime])
+def test_a_cluster_that_is_full_neither_leases_nor_stops_anything_in_vain(
+    controller: type[Btu],
+) -> None:
+    seen = an_observation(
+        operators=[late("O1"), a_sample("O2")],
+        hosts=[a_host("h1"), a_host("h2")],
+        running=instances({"h1": "O1 O1 O1 O1", "h2": "O1 O1 O1 O2"}),
+    )
+    made = controller(setting=FULL)
+    actions = made.decide(made.initial_memory(), seen)[1].actions
+    assert not any(isinstance(one, LeaseHost | StopInstance) for one in actions)
+
+
+def test_the_first_deployment_fills_the_last_host_that_there_is() -> None:
+    decided = first_deployment(a_setting(max_hosts=1), {"O1": 2, "O2": 1, "O3": 1})
+    kinds = Counter(type(action) for action in decided.actions)
+    assert kinds == {LeaseHost: 1, StartInstance: 4}
+
+
+@pytest.mark.parametrize("name", sorted(CONTROLLERS))
+def test_an_operator_that_runs_in_another_has_no_instances(name: str) -> None:
+    made = CONTROLLERS[name](setting=CELLS)
+    assert set(made.initial_instances()) == {"images"}
+
+
+def test_henge_looks_at_operators_that_the_monitor_can_read() -> None:
+    (job,) = jobs_of(CELLS.topology)
+    assert set(job.slo_ms) == {"images"}
+
+
+def started_on(cpu_shared: bool) -> list[str]:
+    setting = a_setting(flavor=replace(SMALL, cpu_shared=cpu_shared))
+    made = Threshold(setting=setting)
+    seen = an_observation(
+        operators=[replace(a_sample("O1"), waiting_items=5000)],
+        hosts=[a_host("h1"), a_host("h2")],
+        running=instances({"h1": "O1 O1", "h2": "O2"}),
+    )
+    decided = made.decide(made.initial_memory(), seen)[1]
+    return [one.host for one in decided.actions if isinstance(one, StartInstance)]
+
+
+def test_first_fit_goes_by_what_is_promised_where_cpu_is_shared() -> None:
+    assert started_on(cpu_shared=False) == ["h1", "h1"]
+    assert started_on(cpu_shared=True) == ["h2", "h1"]
+
+
+def test_the_emptiest_of_no_hosts_is_none() -> None:
+    operator = a_setting().topology.operators[0]
+    assert Rooms().emptiest(operator) is None
+
+
+@pytest.mark.parametrize(("monitor_every_s", "fits"), [(0.5, True), (0.6, False), (15.0, False)])
+def test_a_slow_monitor_gives_no_model_to_the_extended_filter(
+    monitor_every_s: float, fits: bool
+) -> None:
+    options = Filtered(setting=a_setting(monitor_every_s=monitor_every_s), filter="ekf")
+    ekf = FILTERS["ekf"][1](options)
+    assert (ekf.a == ()) is fits
+    assert fits or not any((*ekf.a, *ekf.b))
+
+
+def test_fugu_and_henge_start_with_what_the_topology_says() -> None:
+    for made in (FuguLocal, Henge, partial(Fixed, instances="topology")):
+        assert made(setting=CELLS).initial_instances() == {"images": 1}

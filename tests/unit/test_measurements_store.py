@@ -1,0 +1,88 @@
+"""Rows of a run on disk: one part per window, one file once it has ended, nothing twice."""
+
+from __future__ import annotations
+
+import pyarrow.parquet as pq
+import pytest
+
+from include.measurements.store import RunStore, write_json
+from include.model.errors import StoreError
+
+WINDOWS = 3
+
+
+def an_event(window):
+    return {"time_s": [60.0 * window], "event": ["lost"], "subject": ["h"], "detail": [""]}
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = RunStore(tmp_path, "e", "r")
+    for window in range(WINDOWS):
+        store.write_rows("event", window, an_event(window))
+    return store
+
+
+def files(store):
+    return {path.name: path.read_bytes() for path in store.part("event", 0).parent.iterdir()}
+
+
+def test_what_is_gathered_has_every_row_in_order_and_replaces_the_parts(store):
+    described = store.gather("event", WINDOWS)
+    assert list(files(store)) == ["part-all.parquet"]
+    whole = store.folder / described["path"]
+    assert pq.ParquetFile(whole).read()["time_s"].to_pylist() == [0.0, 60.0, 120.0]
+    assert described["rows"] == WINDOWS
+
+
+def test_gathering_again_changes_nothing(store):
+    first, once = store.gather("event", WINDOWS), files(store)
+    assert (store.gather("event", WINDOWS), files(store)) == (first, once)
+
+
+@pytest.mark.parametrize("removed", range(WINDOWS + 1))
+def test_killed_while_parts_are_removed_it_ends_the_same(store, removed):
+    parts = {path: path.read_bytes() for path in store.part("event", 0).parent.iterdir()}
+    described = store.gather("event", WINDOWS)
+    once = files(store)
+    for path in sorted(parts)[removed:]:
+        path.write_bytes(parts[path])
+    assert (store.gather("event", WINDOWS), files(store)) == (described, once)
+
+
+def test_what_a_run_that_was_removed_left_behind_is_replaced(store):
+    store.gather("event", WINDOWS)
+    for window in range(WINDOWS):
+        store.write_rows("event", window, an_event(window + 7))
+    store.gather("event", WINDOWS)
+    assert pq.ParquetFile(store.whole("event")).read()["time_s"][0].as_py() == 420.0
+
+
+def test_a_window_measured_again_after_the_end_stores_nothing_twice(store):
+    before = store.write_rows("event", 1, an_event(1))
+    store.gather("event", WINDOWS)
+    write_json(store.manifest, {})
+    once = files(store)
+    assert store.write_rows("event", 1, an_event(1)) == before
+    assert files(store) == once
+
+
+def test_a_part_that_is_missing_says_what_to_do(store):
+    store.part("event", 1).unlink()
+    with pytest.raises(StoreError, match=r"rows of event in .*; remove .* and run again"):
+        store.gather("event", WINDOWS)
+    assert sorted(files(store)) == ["part-000.parquet", "part-002.parquet"]
+
+
+def test_a_column_without_a_value_takes_the_default_of_its_field(tmp_path):
+    store = RunStore(tmp_path, "e", "r")
+    row = {
+        "controller": ["btu"], "pattern": ["p"], "btu_min": [10.0], "seed": [1],
+        "duration_s": [60.0], "topology": ["t"], "testbed": ["simulated"], "flavor": ["f"],
+        "vcpus": [1.0], "memory_mb": [1.0], "sample_every_items": [10], "spec_hash": ["cafe"],
+    }  # fmt: skip
+    store.write_rows("run", 0, row)
+    stored = pq.ParquetFile(store.part("run", 0)).read()
+    assert stored["variant"].to_pylist() == [""]
+    with pytest.raises(KeyError, match="seed"):
+        store.write_rows("run", 0, {name: row[name] for name in row if name != "seed"})

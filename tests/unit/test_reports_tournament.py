@@ -1,0 +1,160 @@
+"""The section Tournament: when it is there, what it marks, and the figure made from its table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from include.model.errors import StoreError
+from include.reports.figures import tournament as figure
+from include.reports.image import write_image
+from include.reports.page import render_page
+from include.reports.tournament import METRICS, is_tournament, matches
+from include.tables.catalogue import PUBLISHED, schema_of
+from include.tables.staged import read_staged, staged_path
+from tests.builders_staged import restage, stage
+
+ORIGIN = {"experiment": "cup", "edition": "0", "git_commit": None, "versions": {"python": "3.11"}}
+VERDICT = {"passed": True, "checks": []}
+
+
+def row(controller: str, metric: str, mean: float, **changes: Any) -> dict[str, Any]:
+    values = {
+        "topology": "t", "pattern": "p", "conditions": "", "controller": controller, "variant": "",
+        "btu_min": 10.0, "metric": metric, "unit": "any", "mean": mean, "sigma": 1.0, "runs": 4,
+    }  # fmt: skip
+    return values | changes
+
+
+COMPLIANCE = "relaxed_compliance_percent"
+ROWS = [
+    row("btu", "resource_cost", 10.0),
+    row("btu", COMPLIANCE, 90.0),
+    row("henge", "resource_cost", 12.0),
+    row("henge", COMPLIANCE, 95.0),
+    row("henge", "resource_cost", 5.0, topology="u", sigma=None, runs=1),
+    row("henge", COMPLIANCE, 80.0, topology="u", sigma=None, runs=1),
+    row("henge", "utility_percent", 70.0, topology="u", sigma=None, runs=1),
+]
+
+
+@pytest.mark.parametrize(
+    ("topologies", "controllers", "expected"),
+    [("t", "abcd", False), ("t", "abcde", True), ("tu", "a", True), ("t", "a", False)],
+)
+def test_several_topologies_or_more_than_four_controllers_are_a_tournament(
+    topologies: str, controllers: str, expected: bool
+) -> None:
+    runs = [{"topology": t, "controller": c} for t in topologies for c in controllers]
+    assert is_tournament(runs) is expected
+
+
+def test_the_best_of_each_column_is_the_cheapest_or_the_highest() -> None:
+    first, second = matches(ROWS)
+    best = {
+        (one.name, metric)
+        for one in first.standings
+        for metric, cell in one.cells.items()
+        if cell.best
+    }
+    assert best == {("btu", "resource_cost"), ("henge", COMPLIANCE)}
+    assert second.workload == ("u", "p", "")
+
+
+def test_equals_are_best_together_as_they_are_shown() -> None:
+    rows = [row("a", "resource_cost", 10.001), row("b", "resource_cost", 10.004)]
+    (match,) = matches(rows)
+    assert [one.cells["resource_cost"].best for one in match.standings] == [True, True]
+
+
+def test_the_interval_is_that_of_the_t_distribution_and_needs_two_runs() -> None:
+    first, second = matches(ROWS)
+    cell = first.standings[0].cells["resource_cost"]
+    assert cell.half == pytest.approx(3.182446 * 1.0 / 2)  # t(0.975, 3) sigma / sqrt(4)
+    assert str(cell) == "10.00 ± 1.59"
+    assert str(second.standings[0].cells["resource_cost"]) == "5.00"
+
+
+def test_utility_stands_in_the_figure_where_there_is_one() -> None:
+    assert [match.quality for match in matches(ROWS)] == [COMPLIANCE, "utility_percent"]
+
+
+def test_options_and_btus_that_differ_are_named() -> None:
+    rows = [
+        row("btu", "resource_cost", 1.0),
+        row("btu", "resource_cost", 1.0, btu_min=30.0),
+        row("btu", "resource_cost", 1.0, variant="n=2"),
+    ]
+    (match,) = matches(rows)
+    assert [one.name for one in match.standings] == ["btu (n=2) BTU 10", "btu BTU 10", "btu BTU 30"]
+
+
+def test_every_metric_of_the_table_is_on_the_page() -> None:
+    outcomes = schema_of("outcomes").column_names
+    assert set(METRICS) <= set(outcomes)
+    assert list(METRICS) == list(outcomes[outcomes.index("seed") + 1 :])
+
+
+def test_the_figure_has_a_panel_per_workload_and_a_name_per_controller() -> None:
+    svg = figure.draw(matches(ROWS))
+    assert svg == figure.draw(matches(ROWS))
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+    assert {"t · p", "u · p", "btu", "henge", "utility, %", "relaxed, %"} <= set(texts)
+    assert texts.count("henge") == 1
+
+
+def test_a_controller_of_ones_own_is_drawn_and_one_without_cost_is_not() -> None:
+    rows = [
+        row("mine", "resource_cost", 3.0),
+        row("mine", COMPLIANCE, 50.0),
+        row("free", "resource_cost", 0.0),
+        row("free", COMPLIANCE, 50.0),
+    ]
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", figure.draw(matches(rows)))
+    assert "mine" in texts
+    assert "free" not in texts
+
+
+def cup(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    stage(folder)
+    restage(folder, "tournament", ROWS)
+    first = read_staged(folder, "runs")[0]
+    restage(folder, "runs", [first, {**first, "run": "second", "topology": "u"}])
+    return {table: read_staged(folder, table) for table in PUBLISHED}
+
+
+def test_the_page_of_a_tournament_shows_table_and_figure(tmp_path: Path) -> None:
+    page = render_page(cup(tmp_path), VERDICT, ORIGIN)
+    assert page.index('<section id="tournament">') < page.index('<section id="results">')
+    assert '<td class="n"><b>10.00</b><small>± 1.59</small></td>' in page
+    assert '<td class="n">12.00<small>± 1.59</small></td>' in page
+    assert '<td class="n">80.00' not in page
+    assert '<td class="n"><b>80.0</b></td>' in page
+    assert '<svg viewBox="0 0 547.2 198" role="img" aria-labelledby="tournament-title"' in page
+
+
+def test_an_ordinary_experiment_has_no_such_section(tmp_path: Path) -> None:
+    tables = cup(tmp_path)
+    page = render_page({**tables, "runs": tables["runs"][:1]}, VERDICT, ORIGIN)
+    assert "tournament" not in page
+
+
+def test_the_image_is_made_from_the_published_table(tmp_path: Path) -> None:
+    cup(tmp_path)
+    (tmp_path / "published").mkdir()
+    table = staged_path(tmp_path, "tournament")
+    (tmp_path / "published" / table.name).write_bytes(table.read_bytes())
+    write_image(tmp_path, tmp_path / "out.svg")
+    svg = (tmp_path / "out.svg").read_text()
+    assert svg.startswith("<svg")
+    assert "currentColor" not in svg
+    assert "var(" not in svg
+
+
+def test_without_a_report_there_is_no_image(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is missing"):
+        write_image(tmp_path, tmp_path / "out.svg")
+    assert not (tmp_path / "out.svg").exists()
