@@ -58,6 +58,7 @@ def seen_hosts(name: str) -> st.SearchStrategy[HostSample]:
         up=mostly(True, False),
         releasing=mostly(False, True),
         images=st.frozensets(st.sampled_from(NAMES)),
+        cpu_share=st.sampled_from([None, 0.1, 0.25, 0.5, 0.7, 0.85, 0.95]),
     )
 
 
@@ -68,6 +69,7 @@ running = st.lists(
         st.sampled_from([0.0, 60.0, 3500.0]),
         mostly(True, False),
         mostly(False, True),
+        st.sampled_from([None, 0.0, 0.2, 0.4, 0.9]),
     ),
     min_size=4,
     max_size=20,
@@ -83,7 +85,9 @@ def observations(draw: st.DrawFn) -> Observation:
         operators=[sample for sample in sampled if sample is not None],
         hosts=[draw(seen_hosts(name)) for name in names],
         running=[
-            an_instance(f"i{n}", op, host, started_s=started, ready=ready, stopping=stopping)
-            for n, (op, host, started, ready, stopping) in enumerate(draw(running), start=1)
+            an_instance(
+                f"i{n}", op, host, started_s=since, ready=ready, stopping=stops, cpu_share=cpu
+            )
+            for n, (op, host, since, ready, stops, cpu) in enumerate(draw(running), start=1)
         ],
     )

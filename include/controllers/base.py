@@ -17,7 +17,8 @@ class Setting:
     """What a controller knows before the run starts, and nothing about its arrivals.
 
     ``hosts_at_start`` are leased before the first item (0: as many as the first instances
-    need), and there are never more than ``max_hosts``. ``instances_at_peak`` is filled only for the ``fixed`` controller, which is an oracle.
+    need), and there are never more than ``max_hosts``. ``instances_at_peak`` is filled only for
+    the ``fixed`` controller, which is an oracle.
     """
 
     topology: Topology

@@ -224,9 +224,8 @@ class Btu:
     def _scale_up(self, plan: Plan, needs: Mapping[str, Need], spare: Spare) -> None:
         for name, need in needs.items():
             op = plan.operator(name)
-            if plan.fits_an_empty_host(op):
-                for _ in range(need.instances):
-                    self.start_one(plan, op, need.because, spare)
+            for _ in range(need.instances):
+                self.start_one(plan, op, need.because, spare)
 
     def _retire(self, plan: Plan, seen: Observation, spare: Spare) -> None:
         """Hosts in the last part of their BTU, the earliest end first, one after the other.

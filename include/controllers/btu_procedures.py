@@ -34,7 +34,10 @@ class Rules:
 def upscaling_procedure(
     plan: Plan, op: Operator, because: str, spare: Spare, cache_factor: float
 ) -> None:
-    """Fig. 4: a host with room, else room reclaimed from other operators, else a new host."""
+    """Fig. 4: a host with room, else room reclaimed from other operators, else a new host.
+
+    Where no host is to be had, or even an empty one would be too small, nothing.
+    """
     choice = plan.rooms.best(op, cache_factor)
     if choice is not None:
         why = f"{because}; {choice.host} is the most suitable host ({choice.suitability:.4f})"
@@ -43,6 +46,8 @@ def upscaling_procedure(
     stops = _reclaim(plan, op, spare, plan.rooms)
     if stops:
         plan.start(op.name, stops[0].host, f"{because}; in the place of {_names(stops)}")
+        return
+    if not plan.fits_an_empty_host(op):
         return
     handle = plan.lease(f"{because}; no host has room and no operator can make room")
     plan.start(op.name, handle, f"{because}; on the new host")

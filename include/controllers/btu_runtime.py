@@ -48,6 +48,8 @@ class BtuRuntime(Btu):
             why = f"{because}; {choice.host} is the most suitable host ({choice.suitability:.4f})"
             plan.start(op.name, choice.host, why)
             return
+        if not plan.fits_an_empty_host(op):
+            return
         _stop_one_of_the_best(plan, op, spare(plan))
         handle = plan.lease(f"{because}; no host has room")
         plan.start(op.name, handle, f"{because}; on the new host")

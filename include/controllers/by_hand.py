@@ -19,7 +19,9 @@ def by_hand(text: str, topology: Topology) -> dict[str, int]:
     pairs = (pair.partition("=") for pair in text.split() if "=" in pair)
     numbers = {name: int(number) for name, _, number in pairs}
     return {
-        op.name: numbers.get(_plain(op.name), op.instances_at_start) for op in topology.operators
+        op.name: numbers.get(_plain(op.name), op.instances_at_start)
+        for op in topology.operators
+        if not op.runs_in
     }
 
 

@@ -23,11 +23,14 @@ def first_deployment(setting: Setting, instances: Mapping[str, int]) -> Decision
         return _spread(plan, setting, instances)
     for turn in range(max(instances.values(), default=0)):
         for op in setting.topology.operators:
-            if turn < instances.get(op.name, 0) and plan.fits_an_empty_host(op):
-                why = f"instance {turn + 1} of {op.name} before the first item"
-                choice = plan.rooms.best(op)
-                host = plan.lease(why) if choice is None else choice.host
-                plan.start(op.name, host, why)
+            if turn >= instances.get(op.name, 0):
+                continue
+            why = f"instance {turn + 1} of {op.name} before the first item"
+            choice = plan.rooms.best(op)
+            if choice is not None:
+                plan.start(op.name, choice.host, why)
+            elif plan.fits_an_empty_host(op):
+                plan.start(op.name, plan.lease(why), why)
     return plan.decision("nothing to deploy")
 
 

@@ -30,7 +30,8 @@ def jobs_of(topology: Topology) -> tuple[Job, ...]:
     """The tenants; a topology without tenants is one job (docs/deviations.md, HENGE-ADAPTER)."""
     slo_ms: dict[str, dict[str, float]] = {}
     for op in topology.operators:
-        slo_ms.setdefault(op.tenant, {})[op.name] = op.slo_ms
+        if not op.runs_in:  # nothing is measured of one without instances
+            slo_ms.setdefault(op.tenant, {})[op.name] = op.slo_ms
     intents = {tenant.name: tenant.intent for tenant in topology.tenants}
     return tuple(Job(name or topology.name, intents.get(name), own) for name, own in slo_ms.items())
 

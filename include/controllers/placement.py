@@ -176,9 +176,23 @@ class Rooms(MutableMapping[str, Room]):
         """First fit: the host leased first that has room, or None."""
         if not self.place:
             return None
-        fits = (self._numbers[2] / op.cpu_cores >= 1) & (self._numbers[3] / op.memory_mb >= 1)
+        fits = self._fits(op)
         place = int(fits.argmax())
         return self._hosts[place] if fits[place] else None
+
+    def emptiest(self, op: Operator) -> str | None:
+        """The host with room that has promised the least of its CPU, or None."""
+        if not self.place:
+            return None
+        left = np.where(self._fits(op), self._numbers[2], -np.inf)
+        place = int(left.argmax())
+        return self._hosts[place] if left[place] > -np.inf else None
+
+    def _fits(self, op: Operator) -> NDArray[np.bool_]:
+        fits: NDArray[np.bool_] = (self._numbers[2] / op.cpu_cores >= 1) & (
+            self._numbers[3] / op.memory_mb >= 1
+        )
+        return fits
 
     def _has_image(self, name: str) -> NDArray[np.bool_]:
         if self._cached is None:

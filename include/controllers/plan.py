@@ -124,6 +124,15 @@ class Plan:
         """Whether leasing a host would help the operator, and there is one to lease."""
         return len(self.rooms) < self._setting.max_hosts and self._setting.flavor.capacity.fits(op)
 
+    def first_fit(self, op: Operator) -> str | None:
+        """The first host with room, or None; where instances share the CPU, the emptiest.
+
+        There a reservation keeps nobody from using more, so the first host would be given
+        everything and be drowned (docs/deviations.md, CROSS-SHARED).
+        """
+        shared = self._setting.flavor.cpu_shared
+        return self.rooms.emptiest(op) if shared else self.rooms.first(op)
+
     def count(self, operator: str) -> int:
         """o_#: instances that run or start, with what this plan starts, moves and stops."""
         return int(self.counts[self._place[operator]])

@@ -85,7 +85,7 @@ class Threshold:
 def start_first_fit(plan: Plan, operator: str, because: str) -> None:
     """Start on the first host with room; lease a new one when all are fully utilised."""
     op = plan.operator(operator)
-    host = plan.rooms.first(op)
+    host = plan.first_fit(op)
     if host is None:
         if not plan.fits_an_empty_host(op):
             return

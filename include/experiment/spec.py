@@ -13,13 +13,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from include.experiment.axes import unfolded
-from include.model.errors import SpecError
+from include.model.errors import SpecError, unknown_name
 from include.topologies.load import read_yaml, run_defaults, validation_problems
 
 
@@ -137,7 +145,7 @@ class Conditions(BaseModel):
 
 class ExperimentSpec(Conditions):
     """The YAML file. Only ``name`` and ``controllers`` are required, and ``patterns`` where the
-    topology's file names none.
+    topology's file names none. ``without`` names, by topology, controllers that cannot act on it.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
@@ -150,6 +158,21 @@ class ExperimentSpec(Conditions):
         list[Annotated[int, Field(ge=0)]], BeforeValidator(_as_list), Field(min_length=1)
     ] = [1]
     faults: dict[str, Any] = {}
+    without: dict[str, list[str]] = {}
+
+    @model_validator(mode="after")
+    def _without_what_is_there(self) -> Self:
+        """A misspelt name would leave nothing out."""
+        named = {one.name for one in self.controllers}
+        for topology, left_out in self.without.items():
+            if topology not in self.topology:
+                raise ValueError(f"without: {unknown_name('topology', topology, self.topology)}")
+            for name in left_out:
+                if name not in named:
+                    raise ValueError(f"without: {unknown_name('controller', name, named)}")
+            if named <= set(left_out):
+                raise ValueError(f"without: no controller is left for {topology}")
+        return self
 
     def points(self) -> Iterator[RunSpec]:
         """Every point of the product, topologies slowest, then controllers, seeds fastest.
@@ -166,7 +189,9 @@ class ExperimentSpec(Conditions):
             under = Conditions.model_validate({**run_defaults(topology), **given})
         except ValidationError as error:
             raise SpecError(f"{self.name} on {topology}", validation_problems(error)) from error
-        axes = product(self.controllers, under.patterns, under.btus_min, self.seeds)
+        left_out = self.without.get(topology, ())
+        controllers = [one for one in self.controllers if one.name not in left_out]
+        axes = product(controllers, under.patterns, under.btus_min, self.seeds)
         for controller, pattern, btu_min, seed in axes:
             yield RunSpec(
                 experiment=self.name,
@@ -213,6 +238,7 @@ def load_spec(path: Path) -> ExperimentSpec:
         if "path" in pattern.options:
             pattern.options["path"] = str((path.parent / str(pattern.options["path"])).resolve())
     spec.topology = [_beside(path, one) for one in spec.topology]
+    spec.without = {_beside(path, one): names for one, names in spec.without.items()}
     if spec.calibration:
         spec.calibration = _beside(path, spec.calibration)
     return spec

@@ -23,5 +23,8 @@ FLAVORS: Mapping[str, HostFlavor] = {
         # PVLDB 12(7), section 3.1: "each VM is exclusively assigned one physical core" of 32 that
         # share 128 GB; a tenth is the system's.
         HostFlavor(name="kvm-1cpu", vcpus=1, memory_mb=4096, usable_memory_share=0.9),
+        # Of the live testbed on a small machine: half a core, which an engine shares with its
+        # containers, so a tenth of the memory is its.
+        HostFlavor(name="live-half-cpu-1gb", vcpus=0.5, memory_mb=1024, usable_memory_share=0.9),
     )
 }

@@ -66,13 +66,17 @@ class Fugu:
 
     def initial_instances(self) -> Mapping[str, int]:
         """What the topology starts with: operators are moved, never copied."""
-        return {op.name: op.instances_at_start for op in self.setting.topology.operators}
+        return {
+            op.name: op.instances_at_start
+            for op in self.setting.topology.operators
+            if not op.runs_in
+        }
 
     def decide(self, memory: Any, seen: Observation) -> tuple[Any, Decision]:
         """Replace lost operators, judge new measurements, and keep the leases that end."""
         plan = Plan(self.setting, seen)
         for op in self.setting.topology.operators:
-            if op.name in seen.operators and plan.count(op.name) == 0:
+            if not op.runs_in and op.name in seen.operators and plan.count(op.name) == 0:
                 start_first_fit(plan, op.name, f"{op.name} has no instance left")
         measurement = math.floor(seen.now_s / self.setting.monitor_every_s)
         waiting = f"nothing to do: measurement {measurement} was judged before"

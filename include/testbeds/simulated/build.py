@@ -42,6 +42,7 @@ def build_network(
         in_first=np.searchsorted(targets, np.arange(len(names) + 1)).astype(np.int64),
         out_first=np.searchsorted(np.sort(origin), np.arange(len(origins) + 1)).astype(np.int64),
         out_edge=np.argsort(origin, kind="stable").astype(np.int64),
+        guest=_guests(topology, names),
         ratio=np.array([(e.items_out, e.items_in) for e in edges], dtype=np.int64),
         items=_zeros(len(edges), FIRST_ITEMS, 3),
         edges=_zeros(len(edges), 2),
@@ -58,6 +59,12 @@ def build_network(
         recorded=_zeros(1),
     )
     return Network(topology, calibration, draws, names, state)
+
+
+def _guests(topology: Topology, names: tuple[str, ...]) -> I64:
+    """For every operator the one that runs in it, or -1."""
+    of = {op.runs_in: op.name for op in topology.operators if op.runs_in}
+    return np.array([names.index(of[name]) if name in of else -1 for name in names], dtype=np.int64)
 
 
 def publication_times_us(levels: Levels, per_level_s: float, duration_s: float) -> I64:

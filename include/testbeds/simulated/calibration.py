@@ -45,6 +45,24 @@ class Calibration(BaseModel):
     timestamp_resolution_s: NotNegative = 0
     sample_every_items: Annotated[int, Field(ge=1)] = 10
     cpu_noise: NotNegative = 0.02
+    cpu_when_busy: Share = 1
+    """What an instance shows that works all the time: the rest goes into waiting for input."""
+    cpu_drift: NotNegative = 0
+    cpu_drift_s: Annotated[float, Field(gt=0)] = 10
+    """Slow relative changes of the load that all instances show: deviation and correlation time."""
+    pause_on_start_s: NotNegative = 0
+    pause_on_stop_s: NotNegative = 0
+    """An operator starts no item while state moves: before an instance is ready, after its stop."""
+    cpu_in_pause: Share = 0
+    transfer_ms: NotNegative = 0
+    """Mean (exponential) time that data of an item is on the way, in its age but on no core."""
+    held_mb: dict[str, tuple[NotNegative, NotNegative]] = {}
+    """By operator: memory of an instance by itself, and state that the instances share."""
+
+    @property
+    def pauses(self) -> bool:
+        """Whether operators pause while state moves."""
+        return self.pause_on_start_s > 0 or self.pause_on_stop_s > 0
 
     def complete(self, topology: Topology) -> Calibration:
         """With a service time for every operator. Raises SpecError naming those without one."""
@@ -52,11 +70,11 @@ class Calibration(BaseModel):
         # Operators of a tenant are named tenant.operator; one entry serves those of all tenants.
         of_all = {
             name: self.service_ms[name.partition(".")[2]]
-            for name in topology.operator_names
+            for name in topology.operator
             if name.partition(".")[2] in self.service_ms
         }
         service_ms = {**known, **of_all, **self.service_ms}
-        missing = [name for name in topology.operator_names if name not in service_ms]
+        missing = [name for name in topology.operator if name not in service_ms]
         if missing:
             raise SpecError(
                 f"topology {topology.name}",
@@ -66,7 +84,7 @@ class Calibration(BaseModel):
                     for name in missing
                 ],
             )
-        kept = {name: service_ms[name] for name in topology.operator_names}
+        kept = {name: service_ms[name] for name in topology.operator}
         return self.model_copy(update={"service_ms": kept})
 
 

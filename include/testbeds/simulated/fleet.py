@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import Any
 
 
@@ -55,10 +56,15 @@ class Fleet:
     hosts: dict[int, Host] = field(default_factory=dict)
     instances: dict[int, Instance] = field(default_factory=dict)
     instances_started: int = 0
+    _open: list[Host] = field(default_factory=list)
+    _looked_at: int = 0
 
     def leased(self) -> Iterator[Host]:
-        """Hosts that are paid for now."""
-        return (host for host in self.hosts.values() if host.ended_us is None)
+        """Hosts that are paid for now. Those that have ended are looked at no more."""
+        self._open += islice(self.hosts.values(), self._looked_at, None)
+        self._looked_at = len(self.hosts)
+        self._open = [host for host in self._open if host.ended_us is None]
+        return iter(self._open)
 
     def host(self, name: str) -> Host | None:
         """A leased host by name."""

@@ -41,7 +41,8 @@ HEAD, TAIL = 0, 1
 # Columns of Network.servers: one instance and what it has in service.
 INSTANCE, HOST, READY_US, OPEN, SPEED_PERMILLE, BUSY, BUSY_US, BUSY_SEEN_US = range(8)
 NUMBER, EDGE, ITEM_ARRIVAL, ITEM_PUBLISHED, ITEM_BORN, START_US, DONE_US, LATENCY_US = range(8, 16)
-SERVER_COLUMNS = 16
+WORK = 16  # the operator whose item is in service: a guest's, or the server's own
+SERVER_COLUMNS = 17
 # Columns of Network.nodes: counters of an operator or source.
 NUMBERED, DRAWN, FILLED, COMPLETED, RESUME_US, ORPHANS, SERVERS = range(7)
 NODE_COLUMNS = 7
@@ -62,6 +63,8 @@ class Network(NamedTuple):
     out_first: I64
     """(nodes + 1): outbound edges of a node are out_edge[out_first[n] : out_first[n + 1]]."""
     out_edge: I64
+    guest: I64
+    """(operators,): the operator whose items the servers take first, or -1."""
     ratio: I64
     """(edges, 2): items that leave, for so many that the origin finishes."""
     items: I64
@@ -191,6 +194,7 @@ def _finish(
     s,
     sample_every,
     resolution_us,
+    transfers,
     out_first,
     out_edge,
     ratio,
@@ -205,28 +209,29 @@ def _finish(
 
     Returns DONE, or what must grow first; then nothing has changed.
     """
-    number, done_us = servers[o, s, NUMBER], servers[o, s, DONE_US]
+    number, done_us, w = servers[o, s, NUMBER], servers[o, s, DONE_US], servers[o, s, WORK]
     sampled = number % sample_every == 0
     if sampled and recorded[0] >= records.shape[0]:
         return RECORDS_FULL * KIND
-    full = _rooms(o, number, out_first, out_edge, ratio, items, edges)
+    full = _rooms(w, number, out_first, out_edge, ratio, items, edges)
     if full >= 0:
         return EDGE_FULL * KIND + full
-    arrival_us, born_us = done_us + servers[o, s, LATENCY_US], servers[o, s, ITEM_BORN]
-    for k in range(out_first[o], out_first[o + 1]):
+    latency_us, born_us = servers[o, s, LATENCY_US], servers[o, s, ITEM_BORN]
+    arrival_us = done_us + latency_us
+    for k in range(out_first[w], out_first[w + 1]):
         e = out_edge[k]
         for _ in range(_emitted(number, ratio[e, 0], ratio[e, 1])):
             _put(e, arrival_us, done_us, born_us, items, edges)
     servers[o, s, BUSY] = 0
-    nodes[o, COMPLETED] += 1
+    nodes[w, COMPLETED] += 1
     if sampled:
         n = recorded[0]
         stamp_us = servers[o, s, ITEM_PUBLISHED] // resolution_us * resolution_us
-        records[n, R_OPERATOR], records[n, R_INSTANCE] = o, servers[o, s, INSTANCE]
+        records[n, R_OPERATOR], records[n, R_INSTANCE] = w, servers[o, s, INSTANCE]
         records[n, R_NUMBER], records[n, R_DONE_US] = number, done_us
         records[n, R_DURATION_US] = done_us - stamp_us
         records[n, R_WAIT_US] = servers[o, s, START_US] - servers[o, s, ITEM_ARRIVAL]
-        records[n, R_AGE_US] = done_us - born_us
+        records[n, R_AGE_US] = done_us - born_us + (latency_us if transfers else 0)
         recorded[0] = n + 1
     return DONE
 
@@ -253,38 +258,54 @@ def _after_stalls(o, start_us, stalls_us):
 
 
 @compiled
-def _serve(o, until_us, sample_every, resolution_us, net):
-    """Start every item of operator ``o`` that can start before ``until_us``."""
+def _serve(o, until_us, sample_every, resolution_us, transfers, net):
+    """Start every item that the servers of operator ``o`` can start before ``until_us``.
+
+    An item of the guest goes before one of the operator that would not start earlier.
+    """
     items, edges, servers, free_us = net.items, net.edges, net.servers, net.free_us
     nodes, orphans, stalls_us = net.nodes, net.orphans, net.stalls_us
     service_us, latency_us = net.service_us, net.latency_us
     out_first, out_edge, ratio = net.out_first, net.out_edge, net.ratio
     records, recorded = net.records, net.recorded
     first, last, slots = net.in_first[o], net.in_first[o + 1], nodes[o, SERVERS]
+    guest, guests_edge = net.guest[o], -1
     while True:
-        e = _earliest_edge(first, last, items, edges)
+        e, w = _earliest_edge(first, last, items, edges), o
+        if guest >= 0:
+            guests_edge = _earliest_edge(net.in_first[guest], net.in_first[guest + 1], items, edges)
         if e < 0:
-            break
+            if guests_edge < 0:
+                break
+            e, w = guests_edge, guest
+        s, freed_us = -1, NEVER
+        for slot in range(slots):
+            if free_us[o, slot] < freed_us:
+                s, freed_us = slot, free_us[o, slot]
         i = edges[e, HEAD]
         arrival_us = items[e, i, ARRIVAL]
-        s, start_us = -1, NEVER
-        for slot in range(slots):
-            if free_us[o, slot] < start_us:
-                s, start_us = slot, free_us[o, slot]
-        if s < 0 or arrival_us >= until_us:
+        if s < 0:
             break
-        start_us = _after_stalls(o, max(arrival_us, start_us, nodes[o, RESUME_US]), stalls_us)
-        if start_us >= until_us:
+        freed_us = max(freed_us, nodes[o, RESUME_US])
+        start_us = _after_stalls(o, max(arrival_us, freed_us), stalls_us)
+        if w == o and guests_edge >= 0:
+            before_us = items[guests_edge, edges[guests_edge, HEAD], ARRIVAL]
+            if before_us <= start_us:
+                e, w, arrival_us = guests_edge, guest, before_us
+                i = edges[e, HEAD]
+                start_us = _after_stalls(o, max(arrival_us, freed_us), stalls_us)
+        if arrival_us >= until_us or start_us >= until_us:
             break
-        draw = nodes[o, DRAWN]
-        if draw >= nodes[o, FILLED]:
-            return DRAWS_DRY * KIND + o
+        draw = nodes[w, DRAWN]
+        if draw >= nodes[w, FILLED]:
+            return DRAWS_DRY * KIND + w
         if servers[o, s, BUSY]:
             code = _finish(
                 o,
                 s,
                 sample_every,
                 resolution_us,
+                transfers,
                 out_first,
                 out_edge,
                 ratio,
@@ -297,19 +318,20 @@ def _serve(o, until_us, sample_every, resolution_us, net):
             )
             if code != DONE:
                 return code
-        if nodes[o, ORPHANS] > 0:
-            nodes[o, ORPHANS] -= 1
-            number = orphans[o, nodes[o, ORPHANS]]
+        if nodes[w, ORPHANS] > 0:
+            nodes[w, ORPHANS] -= 1
+            number = orphans[w, nodes[w, ORPHANS]]
         else:
-            number = nodes[o, NUMBERED]
-            nodes[o, NUMBERED] = number + 1
-        busy_us = service_us[o, draw & (BLOCK - 1)]
+            number = nodes[w, NUMBERED]
+            nodes[w, NUMBERED] = number + 1
+        busy_us = service_us[w, draw & (BLOCK - 1)]
         if servers[o, s, SPEED_PERMILLE] != 1000:
             busy_us = busy_us * 1000 // servers[o, s, SPEED_PERMILLE]
-        nodes[o, DRAWN] = draw + 1
+        nodes[w, DRAWN] = draw + 1
         edges[e, HEAD] = i + 1
         free_us[o, s] = start_us + busy_us
         servers[o, s, BUSY] = 1
+        servers[o, s, WORK] = w
         servers[o, s, BUSY_US] += busy_us
         servers[o, s, NUMBER] = number
         servers[o, s, EDGE] = e
@@ -318,17 +340,18 @@ def _serve(o, until_us, sample_every, resolution_us, net):
         servers[o, s, ITEM_BORN] = items[e, i, BORN]
         servers[o, s, START_US] = start_us
         servers[o, s, DONE_US] = start_us + busy_us
-        servers[o, s, LATENCY_US] = latency_us[o, draw & (BLOCK - 1)]
+        servers[o, s, LATENCY_US] = latency_us[w, draw & (BLOCK - 1)]
     return DONE
 
 
 @compiled
-def advance(net, until_us, sample_every, resolution_us):
+def advance(net, until_us, sample_every, resolution_us, transfers):
     """Move every source and operator to ``until_us``.
 
     Returns DONE, or what stopped it (see KIND); the state is then consistent, and the same
     call goes on where it stopped. ``sample_every`` items one is recorded;
-    ``resolution_us`` is the resolution of the publication time stamps (1 = exact).
+    ``resolution_us`` is the resolution of the publication time stamps (1 = exact). With
+    ``transfers`` the latency drawn for an item counts for its age.
     """
     operators = net.in_first.size - 1
     for source in range(net.published_first.size - 1):
@@ -336,7 +359,7 @@ def advance(net, until_us, sample_every, resolution_us):
         if code != DONE:
             return code
     for o in range(operators):
-        code = _serve(o, until_us, sample_every, resolution_us, net)
+        code = _serve(o, until_us, sample_every, resolution_us, transfers, net)
         if code != DONE:
             return code
         for s in range(net.nodes[o, SERVERS]):
@@ -346,6 +369,7 @@ def advance(net, until_us, sample_every, resolution_us):
                     s,
                     sample_every,
                     resolution_us,
+                    transfers,
                     net.out_first,
                     net.out_edge,
                     net.ratio,

@@ -16,6 +16,7 @@ from include.testbeds.simulated.network import Network
 LAST_DURATIONS = 5
 """N of Algorithm 1: how many recorded durations a controller sees."""
 NOISE_READINGS, NOISE_WIDTH = 32, 128
+WAVES = 24
 
 
 @dataclass(slots=True)
@@ -24,6 +25,7 @@ class Reading:
 
     waiting: np.ndarray
     instances: np.ndarray
+    operators: np.ndarray
     instance_cpu: np.ndarray
     hosts: np.ndarray
     host_cpu: np.ndarray
@@ -54,12 +56,13 @@ class Monitor:
     _noise_block: int = -1
     _noise_rows: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     _needs: np.ndarray = field(init=False)
+    _waves: tuple[np.ndarray, np.ndarray] | None = None
 
     def __post_init__(self) -> None:
         """Start with nothing read."""
         topology, names = self.network.topology, self.network.names
         none = np.zeros(len(names), dtype=np.int64)
-        self.reading = Reading(none, none[:0], none[:0], none[:0], none[:0], none[:0])
+        self.reading = Reading(none, none[:0], none[:0], none[:0], none[:0], none[:0], none[:0])
         self.arrived, self.completed = none, none
         self.observed = np.stack([none, none])
         self._durations_ms = [()] * len(names)
@@ -87,32 +90,84 @@ class Monitor:
         counts = (arrived - self.arrived, completed - self.completed)
         self._rows.setdefault("queue", []).append((now_us, waiting, *counts, instances, ready))
         self.arrived, self.completed = arrived, completed
-        self._read_utilisation(now_us, now_us // period_us, fleet, per_server, busy_share)
+        self._read_utilisation(now_us, period_us, fleet, per_server, busy_share)
         self.reading.waiting = waiting
 
     def _read_utilisation(
         self,
         now_us: int,
-        turn: int,
+        period_us: int,
         fleet: Fleet,
         per_server: np.ndarray,
         busy_share: np.ndarray,
     ) -> None:
         instance, operator, host = per_server.T
-        cpu = (busy_share + self._noise(turn, host.size)).clip(0, 1).round(4)
+        load = self._load(now_us, period_us, operator, busy_share)
+        cpu = (load + self._noise(now_us // period_us, host.size)).clip(0, 1).round(4)
         up = np.array([one.number for one in fleet.leased() if one.up_us <= now_us], dtype=int)
         size = len(fleet.hosts) + 1
         needs = self._needs[operator]
         host_cpu = np.bincount(host, cpu * needs[:, 0], size)[up] / self.cpu_cores
         host_memory = np.bincount(host, needs[:, 1], size)[up] / self.memory_mb
         host_cpu, host_memory = host_cpu.round(4), host_memory.round(4)
-        self.reading = Reading(self.reading.waiting, instance, cpu, up, host_cpu, host_memory)
+        self.reading = Reading(
+            self.reading.waiting, instance, operator, cpu, up, host_cpu, host_memory
+        )
         self._rows.setdefault("instance_utilisation", []).append(
             (now_us, instance, operator, host, cpu)
         )
         self._rows.setdefault("host_utilisation", []).append(
             (now_us, up, host_cpu, host_memory, np.bincount(host, minlength=size)[up])
         )
+
+    def _load(
+        self, now_us: int, period_us: int, operator: np.ndarray, busy_share: np.ndarray
+    ) -> np.ndarray:
+        """What a perfect meter would show of every instance."""
+        calibration = self.network.calibration
+        load = busy_share * calibration.cpu_when_busy
+        if calibration.cpu_in_pause:
+            paused = self.network.paused_share(now_us, period_us)[operator]
+            load = load + calibration.cpu_in_pause * np.minimum(paused, 1 - busy_share)
+        if calibration.cpu_drift:
+            load = load * (1 + self._drift(now_us / 1e6))
+        return load
+
+    def _drift(self, now_s: float) -> float:
+        """A slow random process: waves whose frequencies give it its correlation time.
+
+        Made of the time alone, so it is the same wherever the run is cut.
+        """
+        calibration = self.network.calibration
+        if self._waves is None:
+            generator = self.network.draws.generator("monitor", "drift")
+            pace = np.tan(np.pi * (generator.random(WAVES) - 0.5)) / calibration.cpu_drift_s
+            self._waves = pace, generator.random(WAVES) * 2 * np.pi
+        pace, phase = self._waves
+        amplitude = calibration.cpu_drift * np.sqrt(2 / WAVES)
+        return float(amplitude * np.cos(pace * now_s + phase).sum())
+
+    def instance_memory(self) -> list[float | None]:
+        """The memory share of every instance of the last reading; None where nothing is known.
+
+        State is spread evenly over the instances of an operator.
+        """
+        held_mb = self.network.calibration.held_mb
+        if not held_mb:
+            return [None] * len(self.reading.instances)
+        names, topology = self.network.names, self.network.topology
+        operators = self.reading.operators
+        count = np.bincount(operators, minlength=len(names)).tolist()
+        shares: list[float | None] = []
+        for o in operators.tolist():
+            held = held_mb.get(names[o])
+            share = None
+            if held is not None:
+                own_mb, shared_mb = held
+                memory_mb = topology.operator[names[o]].memory_mb
+                share = round(min(1.0, (own_mb + shared_mb / count[o]) / memory_mb), 4)
+            shares.append(share)
+        return shares
 
     def _noise(self, turn: int, count: int) -> np.ndarray:
         """Measurement noise of a reading; a block of readings shares one generator."""
@@ -210,7 +265,10 @@ class Monitor:
         """Continue from a snapshot."""
         reading = dict(plain["reading"])
         missed = reading.pop("missed")
-        self.reading = Reading(**{k: np.array(v) for k, v in reading.items()}, missed=missed)
+        # Before the first reading all are empty, and an empty list does not say what it would hold.
+        shares = ("instance_cpu", "host_cpu", "host_memory")
+        arrays = {k: np.array(v, float if k in shares else np.int64) for k, v in reading.items()}
+        self.reading = Reading(**arrays, missed=missed)
         self._durations_ms = [tuple(last) for last in plain["durations_ms"]]
         self.arrived, self.completed = np.array(plain["arrived"]), np.array(plain["completed"])
         self.observed = np.array(plain["observed"])

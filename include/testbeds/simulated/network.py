@@ -16,6 +16,7 @@ from include.testbeds.simulated.draws import Draws
 from include.testbeds.simulated.kernel import BLOCK, NEVER
 
 I64 = NDArray[np.int64]
+PAUSES_KEPT_US = 30_000_000
 
 
 @dataclass(slots=True)
@@ -32,8 +33,9 @@ class Network:
         """Move to ``until_us``, refilling draws and growing arrays as the kernel asks."""
         resolution_us = max(1, round(self.calibration.timestamp_resolution_s * 1e6))
         sample_every = self.calibration.sample_every_items
+        transfers = self.calibration.transfer_ms > 0
         while True:
-            code = kernel.advance(self.state, until_us, sample_every, resolution_us)
+            code = kernel.advance(self.state, until_us, sample_every, resolution_us, transfers)
             if code == kernel.DONE:
                 return
             kind, index = divmod(code, kernel.KIND)
@@ -107,14 +109,44 @@ class Network:
         if lost:
             columns = [kernel.ITEM_ARRIVAL, kernel.ITEM_PUBLISHED, kernel.ITEM_BORN]
             self._put_back(int(server[kernel.EDGE]), server[columns])
-            node = self.state.nodes[operator]
+            work = int(server[kernel.WORK])
+            node = self.state.nodes[work]
             if node[kernel.ORPHANS] == self.state.orphans.shape[1]:
                 self._put(orphans=widened(self.state.orphans, 1, 2 * self.state.orphans.shape[1]))
-            self.state.orphans[operator, node[kernel.ORPHANS]] = server[kernel.NUMBER]
+            self.state.orphans[work, node[kernel.ORPHANS]] = server[kernel.NUMBER]
             node[kernel.ORPHANS] += 1
-            node[kernel.RESUME_US] = now_us
+            self.state.nodes[operator, kernel.RESUME_US] = now_us
         self.remove_server(operator, instance)
         return lost
+
+    def pause(self, operator: int, from_us: int, to_us: int) -> None:
+        """Let no item of the operator start from the one time to the other; pauses may overlap."""
+        stalls = self.state.stalls_us
+        row = stalls[operator]
+        # What has ended a while ago stops nothing any more, nor does a monitor ask for it.
+        kept = row[(row[:, 0] != NEVER) & (row[:, 1] > from_us - PAUSES_KEPT_US)]
+        rows = sorted([*map(tuple, kept.tolist()), (from_us, to_us)])
+        if len(rows) > stalls.shape[1]:
+            wide = np.full((stalls.shape[0], 2 * len(rows), 2), NEVER, dtype=np.int64)
+            wide[:, : stalls.shape[1]] = stalls
+            self._put(stalls_us=wide)
+        self.state.stalls_us[operator] = NEVER
+        self.state.stalls_us[operator, : len(rows)] = rows
+
+    def paused_share(self, now_us: int, period_us: int) -> NDArray[np.float64]:
+        """Share of the last period in which nothing of an operator could start. (operators,)"""
+        shares = np.zeros(len(self.names))
+        begun_us = now_us - period_us
+        stalls_us = self.state.stalls_us
+        recent = (stalls_us[:, :, 0] < now_us) & (stalls_us[:, :, 1] > begun_us)
+        for operator in np.flatnonzero(recent.any(axis=1)).tolist():
+            until_us, paused_us = begun_us, 0
+            for from_us, to_us in stalls_us[operator, recent[operator]].tolist():
+                from_us, to_us = max(from_us, until_us), min(to_us, now_us)
+                paused_us += max(to_us - from_us, 0)
+                until_us = max(until_us, to_us)
+            shares[operator] = paused_us / period_us
+        return shares
 
     def _put_back(self, edge: int, item: I64) -> None:
         head, tail = self.state.edges[edge]
@@ -138,6 +170,8 @@ class Network:
             "nodes": state.nodes,
             "orphans": state.orphans,
         }
+        if self.calibration.pauses:
+            stored["stalls_us"] = state.stalls_us
         return {name: array.copy() for name, array in stored.items()}
 
     def load(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -157,6 +191,7 @@ class Network:
             free_us=widened(arrays["free_us"], 1, slots),
             nodes=nodes,
             orphans=arrays["orphans"].copy(),
+            stalls_us=arrays.get("stalls_us", self.state.stalls_us).copy(),
         )
         for node in np.flatnonzero(nodes[:, kernel.DRAWN] % BLOCK):
             self._refill(int(node))
@@ -174,7 +209,10 @@ class Network:
         else:
             name = self.topology.sources[node - len(self.names)].name
             generator = self.draws.generator("source", name, block)
-        state.latency_us[node] = self.draws.latency_us(generator, calibration.latency_ms * 1000)
+        mean_ms = calibration.latency_ms
+        if node < len(self.names):
+            mean_ms = calibration.transfer_ms or mean_ms
+        state.latency_us[node] = self.draws.latency_us(generator, mean_ms * 1000)
         state.nodes[node, kernel.FILLED] += BLOCK
 
     def _put(self, **parts: Any) -> None:

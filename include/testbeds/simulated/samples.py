@@ -44,8 +44,10 @@ def host_sample(host: Host, now_us: int, cpu: float | None, memory: float | None
     )
 
 
-def instance_sample(one: Instance, now_us: int, cpu: float | None) -> InstanceSample:
-    """An instance as it is now; its share is absent until it was read."""
+def instance_sample(
+    one: Instance, now_us: int, cpu: float | None, memory: float | None
+) -> InstanceSample:
+    """An instance as it is now; its shares are absent until they were read."""
     return InstanceSample(
         instance=one.name,
         operator=one.operator_name,
@@ -54,4 +56,5 @@ def instance_sample(one: Instance, now_us: int, cpu: float | None) -> InstanceSa
         ready=one.ready_us <= now_us,
         stopping=one.stopped_us is not None,
         cpu_share=cpu,
+        memory_share=memory,
     )

@@ -32,7 +32,7 @@ from include.testbeds.simulated.monitor import Monitor
 from include.testbeds.simulated.network import Network
 from include.testbeds.simulated.samples import host_sample, instance_sample, operator_samples
 
-SNAPSHOT_VERSION = 1
+SNAPSHOT_VERSION = 2
 
 
 def us(time_s: float) -> int:
@@ -212,7 +212,7 @@ class SimulatedTestbed:
         return None if after_us is None else up_us + after_us
 
     def _start(self, operator_name: str, host: Host | None, activity: str) -> str:
-        if host is None or operator_name not in self.network.names:
+        if host is None or operator_name not in self.scene.topology.operator_names:
             return ""
         draws = self.network.draws
         self.fleet.instances_started += 1
@@ -234,6 +234,9 @@ class SimulatedTestbed:
         )
         self.fleet.instances[number] = one
         self.network.add_server(one.operator, number, host.number, ready_us)
+        if self.calibration.pause_on_start_s and self.now_us:
+            pause_us = ready_us - us(self.calibration.pause_on_start_s)
+            self.network.pause(one.operator, max(self.now_us, pause_us), ready_us)
         self._log(activity, operator_name, one.name, host.name)
         return one.name
 
@@ -242,6 +245,9 @@ class SimulatedTestbed:
             return ""
         one.stopped_us = self.now_us
         self.network.close_server(one.operator, one.number)
+        if self.calibration.pause_on_stop_s and one.ready_us <= self.now_us:
+            end_us = self.now_us + us(self.calibration.pause_on_stop_s)
+            self.network.pause(one.operator, self.now_us, end_us)
         if activity:
             self._log(activity, one.operator_name, one.name, f"host-{one.host}")
         return one.name
@@ -304,9 +310,8 @@ class SimulatedTestbed:
         """The last reading of the monitor, and the hosts and instances as they are now."""
         self._settle()
         reading = self.monitor.reading
-        instance_cpu = dict(
-            zip(reading.instances.tolist(), reading.instance_cpu.tolist(), strict=True)
-        )
+        readings = zip(reading.instance_cpu.tolist(), self.monitor.instance_memory(), strict=True)
+        of_instance = dict(zip(reading.instances.tolist(), readings, strict=True))
         shares = zip(reading.host_cpu.tolist(), reading.host_memory.tolist(), strict=True)
         of_host = dict(zip(reading.hosts.tolist(), shares, strict=True))
         return Observation(
@@ -317,7 +322,9 @@ class SimulatedTestbed:
                 for host in self.fleet.leased()
             },
             instances={
-                one.name: instance_sample(one, self.now_us, instance_cpu.get(one.number))
+                one.name: instance_sample(
+                    one, self.now_us, *of_instance.get(one.number, (None, None))
+                )
                 for one in self.fleet.instances.values()
             },
         )

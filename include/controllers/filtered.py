@@ -1,0 +1,217 @@
+"""A filter in front of a threshold rule: Borkowski et al., PVLDB 12(7), sections 2 and 3.3.
+
+Every operator is scaled for itself; a host takes instances by first fit and is given back once
+its last instance has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from include.controllers.base import Setting
+from include.controllers.filters.memory import EkfMemory, FilterMemory, History, NothingKept
+from include.controllers.plan import Plan
+from include.controllers.rules import Rule, Utilisation, Verdict, Waiting
+from include.controllers.threshold import release_empty_hosts, start_first_fit
+from include.model.decision import Decision
+from include.model.observation import InstanceSample, Observation
+
+FEWEST_TO_FIT = 20
+"""Readings in the dead time that a and b are fitted to: what the paper has at 2 Hz in 10 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """When the controller last looked, and what its filter remembers."""
+
+    seen_s: float
+    filtered: FilterMemory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filtered:
+    """``filter`` is pure, weierstrass or ekf; ``rule`` is utilisation or waiting.
+
+    An operator is scaled when its filter is through its bootstrapping and, with
+    ``waits_for_handover``, while no instance of it is stopping: that one hands over its state,
+    and what is measured then is not the load. Instances that start count in the average and do
+    nothing yet, which keeps a rule without a count from starting one more in every period.
+    """
+
+    setting: Setting
+    filter: str = "pure"
+    rule: str = "utilisation"
+    interval_s: float = 0.0
+    """0: every monitoring period."""
+    scale_up_above: float = 0.80
+    scale_down_below: float = 0.45
+    aim_between: float = 0.5
+    scale_up_above_items: float = 250
+    scale_up_twice_above_items: float = 1250
+    scale_down_below_items: float = 1
+    waits_for_handover: bool = True
+    warm_instances: int = 0
+    """Instances at the start: the average of an earlier run. 0 is a cold start, by the topology."""
+    variance_s2: float = 9.0
+    window_s: float = 60.0
+    dead_time_s: float = 10.0
+    ease_in_s: float = 10.0
+    cpu_noise: float = 0.1
+    memory_noise: float = 0.01
+    """Standard deviations of the measurement noise: the square roots of R."""
+    q_floor: float = 0.001
+    cpu_per_rate: float = 0.0
+    cpu_per_rate_change: float = 0.0
+    memory_per_rate: float = 0.0
+    memory_per_rate_change: float = 0.0
+    """a and b, per item and second that arrive for the operator; all 0: fitted in the dead time."""
+
+    def __post_init__(self) -> None:
+        """The paper measures and decides at the same 2 Hz."""
+        if self.interval_s == 0:
+            object.__setattr__(self, "interval_s", self.setting.monitor_every_s)
+
+    def problems(self) -> Iterator[str]:
+        """Options that make no sense, each with what to do."""
+        for name, known in (("filter", FILTERS), ("rule", RULES)):
+            if getattr(self, name) not in known:
+                yield f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}"
+        above_0 = ("interval_s", "variance_s2", "window_s", "cpu_noise", "memory_noise", "q_floor")
+        for name in above_0:
+            if getattr(self, name) <= 0:
+                yield f"{name} must be above 0, got {getattr(self, name):g}"
+        for name in ("dead_time_s", "ease_in_s", "warm_instances"):
+            if getattr(self, name) < 0:
+                yield f"{name} must not be negative, got {getattr(self, name):g}"
+        if self.rule in RULES:
+            yield from RULES[self.rule](self).problems()
+
+    def initial_instances(self) -> Mapping[str, int]:
+        """What an earlier run needed (warm start), else what the topology starts with."""
+        return {
+            op.name: self.warm_instances or op.instances_at_start
+            for op in self.setting.topology.operators
+            if op.name in self.setting.topology.operator_names
+        }
+
+    def initial_memory(self) -> Memory:
+        """Nothing seen."""
+        return Memory(-self.interval_s, FILTERS[self.filter][0]())
+
+    def decide(self, memory: Memory, seen: Observation) -> tuple[Memory, Decision]:
+        """Filter every operator, then scale those whose estimate leaves its thresholds."""
+        kept, verdicts = self._verdicts(memory, seen, RULES[self.rule](self))
+        said = next((f"; {name}: {one.because}" for name, one in verdicts.items()), "")
+        nothing = (
+            f"nothing to do: of {len(seen.operators)} operators {len(verdicts)} have an estimate, "
+            f"and none is to be scaled{said}"
+        )
+        after = Memory(seen.now_s, kept)
+        if not any(one.change for one in verdicts.values()) and self._at_rest(seen):
+            return after, Decision((), nothing)
+        plan = Plan(self.setting, seen)
+        release_empty_hosts(plan)
+        busy = {one.operator for one in seen.instances.values() if one.stopping}
+        for name in self.setting.topology.operator_names:
+            if name not in seen.operators:
+                continue
+            if plan.count(name) == 0:
+                start_first_fit(plan, name, f"{name} has no instance left")
+            elif name in verdicts and not (self.waits_for_handover and name in busy):
+                self._scale(plan, name, verdicts[name])
+        plan.keep_leases(0)
+        return after, plan.decision(nothing)
+
+    def _at_rest(self, seen: Observation) -> bool:
+        """Whether no host is empty, no lease ends and no operator has lost its last instance."""
+        used = {one.host for one in seen.instances.values()}
+        return all(seen.serving(name) for name in seen.operators) and all(
+            host.host in used and host.paid_until_s > seen.now_s
+            for host in seen.hosts.values()
+            if not host.releasing
+        )
+
+    def _verdicts(
+        self, memory: Memory, seen: Observation, rule: Rule
+    ) -> tuple[FilterMemory, dict[str, Verdict]]:
+        from include.controllers.filters.measure import measure
+
+        measured = measure(seen, rule, seen.now_s - memory.seen_s)
+        if measured is None:
+            return memory.filtered, {}
+        chosen = FILTERS[self.filter][1](self)
+        kept, estimate = chosen.step(memory.filtered, measured)
+        rows = zip(
+            measured.operators, estimate.total.tolist(), measured.count().tolist(),
+            estimate.usable.tolist(), strict=True,
+        )  # fmt: skip
+        return kept, {
+            name: rule.judge(total, count, counts=chosen.counts)
+            for name, total, count, usable in rows
+            if usable
+        }
+
+    def _scale(self, plan: Plan, name: str, verdict: Verdict) -> None:
+        because = f"{name}: {verdict.because}"
+        for _ in range(verdict.change):
+            start_first_fit(plan, name, because)
+        for _ in range(-verdict.change):
+            last = last_ready(plan, name)
+            if last is not None:
+                plan.stop(last, because, frees=False)
+
+
+def last_ready(plan: Plan, operator: str) -> InstanceSample | None:
+    """The instance to stop: the one started last, of those that are ready; one must stay.
+
+    Instances on hosts that the monitor could not read are left alone.
+    """
+    ready = [one for one in plan.serving(operator) if one.ready and one.host in plan.rooms]
+    return ready[-1] if ready and plan.may_stop(ready[-1]) else None
+
+
+def _pure(options: Filtered) -> Any:
+    from include.controllers.filters.pure import Pure
+
+    return Pure()
+
+
+def _weierstrass(options: Filtered) -> Any:
+    from include.controllers.filters.weierstrass import Weierstrass
+
+    return Weierstrass(options.variance_s2, options.window_s)
+
+
+def _ekf(options: Filtered) -> Any:
+    from include.controllers.filters.ekf import Ekf
+
+    a = (options.cpu_per_rate, options.memory_per_rate)
+    b = (options.cpu_per_rate_change, options.memory_per_rate_change)
+    # A slow monitor leaves a and b at 0: a line through one or two readings is no model.
+    fewest_s = FEWEST_TO_FIT * options.setting.monitor_every_s
+    given = any((*a, *b)) or options.dead_time_s < fewest_s
+    return Ekf(
+        r=(options.cpu_noise**2, options.memory_noise**2),
+        a=a if given else (),
+        b=b if given else (),
+        dead_time_s=options.dead_time_s,
+        ease_in_s=options.ease_in_s,
+        q_floor=options.q_floor,
+    )
+
+
+FILTERS: Mapping[str, tuple[type[Any], Callable[[Filtered], Any]]] = {
+    "pure": (NothingKept, _pure),
+    "weierstrass": (History, _weierstrass),
+    "ekf": (EkfMemory, _ekf),
+}
+"""What a filter remembers at first, and how it is built (numpy is loaded only then)."""
+
+RULES: Mapping[str, Callable[[Filtered], Rule]] = {
+    "utilisation": lambda o: Utilisation(o.scale_up_above, o.scale_down_below, o.aim_between),
+    "waiting": lambda o: Waiting(
+        o.scale_up_above_items, o.scale_up_twice_above_items, o.scale_down_below_items
+    ),
+}

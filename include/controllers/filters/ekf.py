@@ -1,0 +1,208 @@
+"""EKF: the extended Kalman filter of PVLDB 12(7), section 2.3, over every instance at once.
+
+State x and measurement z hold the same metrics, so h is the identity (eq. 9). With it and with
+f(x, u) = x + a D + b dD the Jacobians F and H are 1, and eq. 12 and 13 need no more than stands
+here. How a filter starts is in bootstrap.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from include.controllers.filters.base import F64, Filtered, Measured
+from include.controllers.filters.bootstrap import (
+    covariance,
+    initial_state,
+    least_squares,
+    no_rows,
+    process_noise,
+    with_rows,
+)
+from include.controllers.filters.memory import EkfMemory, Model, Regression
+
+NEW = -1
+"""The count of a filter that has taken in nothing yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ekf:
+    """One filter per instance (eq. 15). ``r``, ``a`` and ``b`` have one value per metric.
+
+    ``r`` is the variance of the measurement noise. Empty ``a`` and ``b`` are fitted to what is
+    seen in the first dead time of an operator (a cold start); a warm start gives them.
+
+    Every instance goes through dead time and ease-in for itself. Until then it stands in the
+    total with the average of those that are through; an operator without any is not usable.
+    """
+
+    r: tuple[float, ...]
+    a: tuple[float, ...] = ()
+    b: tuple[float, ...] = ()
+    dead_time_s: float = 10.0
+    ease_in_s: float = 10.0
+    q_floor: float = 0.001
+    """Lowest Q, as a share of R: eq. 18 may come out at or below 0."""
+    counts: bool = True
+
+    def initial(self) -> EkfMemory:
+        """No operator known."""
+        return EkfMemory()
+
+    def step(self, memory: EkfMemory, measured: Measured) -> tuple[EkfMemory, Filtered]:
+        """Predict and update every filter; or, in the dead time of an instance, collect."""
+        if memory.metrics != measured.metrics:
+            memory = EkfMemory(metrics=measured.metrics)
+        names, rates = measured.operators, measured.rate.tolist()
+        before = [memory.rate.get(name, rate) for name, rate in zip(names, rates, strict=True)]
+        u = np.stack([measured.rate, measured.rate - before], axis=1)
+        rows = _Rows.of(memory, measured)
+        models = {name: memory.models[name] for name in names if name in memory.models}
+        fits = self._fits(memory, measured, rows, u)
+        self._filter(measured, rows, u, models)
+        rows.collect(measured.z)
+        age_s = measured.t_s - rows.begun_s
+        ends = (rows.count >= 2) & (age_s >= self.dead_time_s - 1e-9)
+        places = measured.rows_of() if ends.any() else []
+        for o in np.unique(measured.operator_of[ends]).tolist():
+            mine = np.flatnonzero(ends[places[o]]) + places[o].start
+            fit = fits.pop(names[o], None)
+            models[names[o]] = self._start(rows, mine, models.get(names[o]), fit)
+        seasoned = (rows.count == 0) & (age_s >= self.dead_time_s + self.ease_in_s - 1e-9)
+        kept = EkfMemory(
+            metrics=measured.metrics,
+            rate=dict(zip(names, rates, strict=True)),
+            models=models,
+            fits=fits,
+            **rows.plain(measured, with_z=bool(fits)),
+        )
+        return kept, _gathered(measured, rows.x, seasoned)
+
+    def _fits(
+        self, memory: EkfMemory, measured: Measured, rows: _Rows, u: F64
+    ) -> dict[str, Regression]:
+        """The regressions of operators without a model, with what this measurement adds."""
+        fits: dict[str, Regression] = {}
+        if self.a or len(memory.models) == len(measured.operators):
+            return fits
+        change = measured.z - rows.z
+        for o, (name, place) in enumerate(zip(measured.operators, measured.rows_of(), strict=True)):
+            if name not in memory.models:
+                sums = memory.fits.get(name) or no_rows(measured.metrics)
+                fits[name] = with_rows(sums, u[o], change[place][rows.known[place]])
+        return fits
+
+    def _filter(self, measured: Measured, rows: _Rows, u: F64, models: dict[str, Model]) -> None:
+        """Eq. 10 to 14 for every instance that is through its dead time."""
+        mine, m = rows.count == 0, measured.metrics
+        if not mine.any():
+            return
+        nobody = Model(a=(0.0,) * m, b=(0.0,) * m, q=(0.0,) * m**2)
+        of = [models.get(name, nobody) for name in measured.operators]
+        who = measured.operator_of[mine]
+        a, b = np.array([one.a for one in of])[who], np.array([one.b for one in of])[who]
+        q = np.array([one.q for one in of]).reshape(-1, m, m)[who]
+        x, p = predict(rows.x[mine], rows.p[mine], u[who], a, b, q)
+        rows.x[mine], rows.p[mine] = update(x, p, measured.z[mine], np.diag(self.r[:m]))
+
+    def _start(
+        self, rows: _Rows, mine: np.ndarray, known: Model | None, fit: Regression | None
+    ) -> Model:
+        """Section 2.4, after the dead time: x0 and P0 of instances; Q, a and b of the operator."""
+        m = rows.x.shape[1]
+        x0 = initial_state(rows.count[mine], rows.x[mine])
+        p0 = covariance(rows.count[mine], x0, rows.p[mine])
+        rows.x[mine], rows.p[mine], rows.count[mine] = x0, p0, 0
+        if known is not None:
+            return known
+        q = process_noise(p0.mean(axis=0), np.diag(self.r[:m]), self.q_floor)
+        a, b = (self.a[:m], self.b[:m]) if fit is None else least_squares(fit)
+        return Model(a=tuple(a), b=tuple(b), q=tuple(q.ravel().tolist()))
+
+
+def predict(x: F64, p: F64, u: F64, a: F64, b: F64, q: F64) -> tuple[F64, F64]:
+    """A priori state and covariance. x (n, metrics), p and q (n, metrics, metrics), u (n, 2).
+
+    ``u`` is the input of the period that ends now: D over it, and D less that of the one before.
+    """
+    x_prior = x + a * u[:, :1] + b * u[:, 1:]  # (10), with f(x, u) = x + a D + b dD
+    return x_prior, p + q  # (12), with F = 1
+
+
+def update(x_prior: F64, p: F64, z: F64, r: F64) -> tuple[F64, F64]:
+    """A posteriori state and covariance, given the measurement z (n, metrics)."""
+    z_expected = x_prior  # (11)
+    gain = p @ np.linalg.inv(p + r)  # (13), with H = 1
+    x = x_prior + (gain @ (z - z_expected)[:, :, None])[:, :, 0]  # (14)
+    return x, (np.eye(x.shape[1]) - gain) @ p  # not printed in the paper; as in [27]
+
+
+def _gathered(measured: Measured, x: F64, seasoned: np.ndarray) -> Filtered:
+    """Eq. 15, with the average of the seasoned filters in the place of the others."""
+    operators = len(measured.operators)
+    through = np.bincount(measured.operator_of, seasoned, operators)
+    measured_of = np.bincount(measured.operator_of, minlength=operators)
+    total = measured.total(np.where(seasoned[:, None], x, 0.0))
+    scale = np.divide(measured_of, through, out=np.zeros(operators), where=through > 0)
+    return Filtered(total * scale[:, None], through > 0)
+
+
+@dataclass(slots=True, eq=False)
+class _Rows:
+    """The filters of the measured instances as arrays.
+
+    ``count`` is 0 once a filter is through its dead time; before, x and p hold sums over that many
+    measurements. One that was measured at the time before, too, is ``known``.
+    """
+
+    known: np.ndarray
+    begun_s: F64
+    count: np.ndarray
+    z: F64
+    x: F64
+    p: F64
+
+    @classmethod
+    def of(cls, memory: EkfMemory, measured: Measured) -> _Rows:
+        """The stored rows, in the order of the measured instances."""
+        m, n = measured.metrics, len(memory.instances)
+        stored = (
+            np.array(memory.begun_s, dtype=float),
+            np.array(memory.measurements, dtype=np.int64),
+            np.array(memory.z or (0.0,) * n * m, dtype=float).reshape(n, m),
+            np.array(memory.x, dtype=float).reshape(n, m),
+            np.array(memory.p, dtype=float).reshape(n, m, m),
+        )
+        if memory.instances == measured.instances:
+            return cls(np.ones(n, dtype=bool), *stored)
+        row = {name: i for i, name in enumerate(memory.instances)}
+        at = np.array([row.get(name, n) for name in measured.instances], dtype=np.int64)
+        known = at < n
+        # One row of zeros at the end stands for every new instance.
+        wide = (np.concatenate([one, np.zeros((1, *one.shape[1:]), one.dtype)]) for one in stored)
+        rows = cls(known, *(one[at] for one in wide))
+        rows.begun_s[~known], rows.count[~known] = measured.t_s, NEW
+        return rows
+
+    def collect(self, z: F64) -> None:
+        """Add a measurement to the sums of eq. 16 and 17 of filters in their dead time."""
+        dead = self.count != 0
+        if not dead.any():
+            return
+        self.count[dead] = np.maximum(self.count[dead], 0) + 1
+        i = self.count[dead][:, None]
+        self.x[dead] += i * z[dead]
+        self.p[dead] += i[:, :, None] * z[dead][:, :, None] * z[dead][:, None, :]
+
+    def plain(self, measured: Measured, *, with_z: bool) -> dict[str, tuple[Any, ...]]:
+        """The rows as fields of the memory; only a regression needs the last z."""
+        return {
+            "instances": measured.instances,
+            "begun_s": tuple(self.begun_s.tolist()),
+            "measurements": tuple(self.count.tolist()),
+            "z": tuple(measured.z.ravel().tolist()) if with_z else (),
+            "x": tuple(self.x.ravel().tolist()),
+            "p": tuple(self.p.ravel().tolist()),
+        }

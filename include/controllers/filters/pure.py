@@ -1,0 +1,26 @@
+"""PURE: no filter at all, the baseline of PVLDB 12(7), section 3.3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from include.controllers.filters.base import Filtered, Measured
+from include.controllers.filters.memory import NothingKept
+
+
+@dataclass(frozen=True, slots=True)
+class Pure:
+    """The identity function."""
+
+    counts: bool = False
+
+    def initial(self) -> NothingKept:
+        """Nothing."""
+        return NothingKept()
+
+    def step(self, memory: NothingKept, measured: Measured) -> tuple[NothingKept, Filtered]:
+        """What was measured."""
+        usable = np.ones(len(measured.operators), dtype=bool)
+        return memory, Filtered(measured.total(measured.z), usable)

@@ -1,0 +1,188 @@
+"""PVLDB 12(7), section 3.3: the scaling rule behind a filter, and how it is carried out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from pydantic import TypeAdapter
+
+from include.controllers.filtered import FILTERS, Filtered
+from include.controllers.rules import Utilisation
+from include.model.decision import Decision, LeaseHost, ReleaseHost, StartInstance, StopInstance
+from include.model.host import HostFlavor
+from include.model.observation import Observation
+from tests.builders import (
+    a_host,
+    a_sample,
+    a_setting,
+    a_topology,
+    an_instance,
+    an_observation,
+    an_operator,
+)
+
+VM = HostFlavor(name="vm", vcpus=1, memory_mb=4000)
+IMAGES = an_operator("O1", cpu_cores=1.0, memory_mb=3000.0)
+SETTING = a_setting(a_topology(IMAGES), flavor=VM, monitor_every_s=0.5, max_hosts=12)
+RULE = Utilisation(aim_between=1.0)
+
+
+def cluster(now_s: float, *loads: float | None, starting: int = 0, arrived: int = 0, **changes):
+    """Instances i1, i2, ... on hosts of their own, with a CPU share each, then starting ones."""
+    running = [
+        an_instance(f"i{n}", "O1", f"h{n}", cpu_share=cpu, memory_share=0.3, started_s=float(n))
+        for n, cpu in enumerate(loads, start=1)
+    ]
+    first = len(loads) + 1
+    running += [
+        an_instance(f"i{n}", "O1", f"h{n}", ready=False, started_s=float(n))
+        for n in range(first, first + starting)
+    ]
+    return an_observation(
+        now_s=now_s,
+        operators=[replace(a_sample("O1"), arrived_items=arrived)],
+        hosts=[a_host(one.host, flavor="vm") for one in running],
+        running=[replace(one, **changes.get(one.instance, {})) for one in running],
+    )
+
+
+def decide(controller: Filtered, *seen: Observation) -> Decision:
+    memory = controller.initial_memory()
+    for one in seen:
+        memory, decision = controller.decide(memory, one)
+    return decision
+
+
+def kinds(decision: Decision) -> list[type]:
+    return [type(action) for action in decision.actions]
+
+
+@pytest.mark.parametrize(
+    ("total", "change"),
+    [((1.61, 0.2), 1), ((0.2, 1.61), 1), ((1.6, 0.2), 0), ((0.89, 0.91), 0), ((0.89, 0.89), -1)],
+)
+def test_up_if_any_metric_is_above_down_if_all_are_below(total, change) -> None:
+    assert RULE.judge(total, 2, counts=False).change == change
+
+
+def test_a_counting_filter_says_how_many() -> None:
+    """13.2 cores of load want 17 instances at 80 %, 1.7 want 3."""
+    assert RULE.judge((13.2,), 8, counts=True).change == 9
+    assert RULE.judge((1.7,), 8, counts=True).change == -5
+    assert RULE.judge((0.0,), 8, counts=True).change == -7
+
+
+def test_a_filter_without_a_count_takes_one_step() -> None:
+    assert RULE.judge((13.2,), 8, counts=False).change == 1
+    assert RULE.judge((0.0,), 8, counts=False).change == -1
+    assert RULE.judge((0.0,), 1, counts=False).change == 0
+
+
+def test_what_is_enough_already_is_not_scaled_down() -> None:
+    """On the way down 0.44 of 2 still needs two at 40 %."""
+    careful = Utilisation(scale_down_below=0.45, aim_between=0.03)
+    assert careful.judge((0.88,), 2, counts=True).change == 0
+
+
+def test_pure_leases_a_machine_for_one_more_instance() -> None:
+    decision = decide(Filtered(setting=SETTING), cluster(10.0, 0.9, 0.95))
+    assert kinds(decision) == [LeaseHost, StartInstance]
+    assert "CPU 0.93 on average of 2 is above 0.8" in decision.steps[0].because
+
+
+def test_instances_that_start_count_in_the_average() -> None:
+    """(0.9 + 0.95 + 0) / 3 is not above 80 %: nothing more is started until it is ready."""
+    assert decide(Filtered(setting=SETTING), cluster(10.0, 0.9, 0.95, starting=1)).actions == ()
+
+
+def test_the_last_started_ready_instance_is_stopped() -> None:
+    decision = decide(Filtered(setting=SETTING), cluster(10.0, 0.2, 0.2, starting=1))
+    assert decision.actions == (StopInstance("i2"),)
+
+
+def test_nothing_is_scaled_while_an_instance_hands_over_its_state() -> None:
+    busy = cluster(10.0, 0.9, 0.95, 0.9, i3={"stopping": True})
+    assert decide(Filtered(setting=SETTING), busy).actions == ()
+    eager = Filtered(setting=SETTING, waits_for_handover=False)
+    assert kinds(decide(eager, busy)) == [LeaseHost, StartInstance]
+
+
+def test_an_empty_machine_is_given_back() -> None:
+    seen = cluster(10.0, 0.6, 0.6)
+    hosts = {**seen.hosts, "h9": a_host("h9", flavor="vm")}
+    assert decide(Filtered(setting=SETTING), replace(seen, hosts=hosts)).actions == (
+        ReleaseHost("h9"),
+    )
+
+
+def test_what_was_not_read_is_left_alone() -> None:
+    assert decide(Filtered(setting=SETTING), cluster(10.0, None, None)).actions == ()
+
+
+def test_no_memory_metric_leaves_the_cpu() -> None:
+    bare = {f"i{n}": {"memory_share": None} for n in (1, 2)}
+    decision = decide(Filtered(setting=SETTING), cluster(10.0, 0.9, 0.95, **bare))
+    assert kinds(decision) == [LeaseHost, StartInstance]
+
+
+def test_the_ekf_orders_all_machines_at_once_when_the_rate_jumps() -> None:
+    """Arrivals rise from 4 to 20 images a second; with b = 0.125 the load of 0.5 becomes 2.5."""
+    ekf = Filtered(setting=SETTING, filter="ekf", aim_between=1.0, cpu_per_rate_change=0.125)
+    quiet = [cluster(i * 0.5, 0.5, 0.5, arrived=2) for i in range(60)]
+    decision = decide(ekf, *quiet, cluster(30.0, 0.5, 0.5, arrived=10))
+    assert kinds(decision).count(StartInstance) == 5  # 5.0 cores at 80 % are 7 instances
+    assert decide(ekf, *quiet, cluster(30.0, 0.5, 0.5, arrived=2)).actions == ()
+
+
+def test_no_decision_before_the_ease_in_is_over() -> None:
+    ekf = Filtered(setting=SETTING, filter="ekf", aim_between=1.0, cpu_per_rate_change=0.25)
+    loaded = [cluster(i * 0.5, 1.0, 1.0) for i in range(41)]
+    assert decide(ekf, *loaded[:40]).actions == ()
+    assert kinds(decide(ekf, *loaded)) == [LeaseHost, StartInstance]
+
+
+def test_a_cold_start_has_one_instance_a_warm_one_what_was_needed() -> None:
+    assert Filtered(setting=SETTING).initial_instances() == {"O1": 1}
+    assert Filtered(setting=SETTING, warm_instances=11).initial_instances() == {"O1": 11}
+
+
+@pytest.mark.parametrize("filter_name", FILTERS)
+def test_any_filter_stands_in_front_of_the_threshold_on_the_queue(filter_name: str) -> None:
+    queue = Filtered(setting=SETTING, filter=filter_name, rule="waiting")
+
+    def long_queue(now_s: float) -> Observation:
+        seen = cluster(now_s, 0.5, 0.5)
+        return replace(seen, operators={"O1": a_sample("O1", waiting_items=2000)})
+
+    decision = decide(queue, *(long_queue(i * 0.5) for i in range(60)))
+    assert kinds(decision) == [LeaseHost, StartInstance, LeaseHost, StartInstance]
+    assert "2000 > 250 items wait" in decision.steps[0].because
+
+
+@pytest.mark.parametrize("filter_name", FILTERS)
+def test_memory_goes_through_json_and_on(filter_name: str) -> None:
+    controller = Filtered(setting=SETTING, filter=filter_name)
+    memory = controller.initial_memory()
+    adapter = TypeAdapter(type(memory))
+    for i in range(50):
+        seen = cluster(i * 0.5, 0.5, 0.6 + 0.01 * (i % 3), arrived=i % 4)
+        revived = adapter.validate_json(adapter.dump_json(memory))
+        assert revived == memory
+        assert type(revived.filtered) is type(memory.filtered)
+        assert controller.decide(revived, seen) == controller.decide(memory, seen)
+        memory, _ = controller.decide(memory, seen)
+
+
+def test_options_that_make_no_sense_are_all_told() -> None:
+    wrong = Filtered(
+        setting=SETTING, filter="fir", cpu_noise=0.0, scale_down_below=0.9, dead_time_s=-1.0
+    )
+    problems = "\n".join(wrong.problems())
+    for part in (
+        "filter must be one of",
+        "cpu_noise must be above 0",
+        "dead_time_s",
+        "scale_up_above",
+    ):
+        assert part in problems
