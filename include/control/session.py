@@ -14,6 +14,7 @@ from include.control.trace import decision_rows
 from include.controllers.base import Setting
 from include.controllers.deployment import first_deployment
 from include.experiment.run import Run
+from include.testbeds.base import Leasing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,8 +90,16 @@ class Session:
         self.loop.testbed.restore(arrays)
 
     def close(self) -> None:
-        """Give back what the testbed holds."""
+        """Let go of what this process holds; what is leased stays for the next one."""
         self.loop.testbed.close()
+
+    def give_back(self) -> None:
+        """End the run on its testbed, and whatever is leased for it."""
+        testbed = self.loop.testbed
+        if isinstance(testbed, Leasing):
+            testbed.give_back()
+        else:
+            testbed.close()
 
 
 def _by_code(codes: np.ndarray, values: list[float]) -> np.ndarray:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 PACKAGES = ("numpy", "numba", "pyarrow", "pydantic")
 COMPUTES = (
-    "arrivals", "control", "controllers", "experiment", "measurements", "model", "testbeds",
-    "topologies",
+    "arrivals", "control", "controllers", "experiment", "measurements", "model", "operators",
+    "provider", "testbeds", "topologies",
 )  # fmt: skip
 """Folders of include/ that decide what is measured; the others only read it."""
 INCLUDE = Path(__file__).resolve().parents[1]

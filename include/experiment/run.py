@@ -103,6 +103,8 @@ class Run:
             monitor_every_s=self.spec.monitor_every_s,
             calibration=self.calibration,
             faults=self.faults,
+            run=self.spec.run_id,
+            experiment=self.spec.experiment,
         )
         return TESTBEDS[self.spec.testbed].build(scene)
 

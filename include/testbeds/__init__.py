@@ -52,7 +52,22 @@ def flow_parameters() -> Parameters:
     return calibration
 
 
+def docker(scene: Scene) -> Testbed:
+    """Real containers on Docker hosts of this machine, on the wall clock."""
+    from include.testbeds.docker.testbed import DockerTestbed
+
+    return DockerTestbed(scene)
+
+
+def docker_parameters() -> Parameters:
+    """Pace, containers and deadlines; its faults are real."""
+    from include.testbeds.docker import calibration
+
+    return calibration
+
+
 TESTBEDS: Mapping[str, Registration] = {
     "simulated": Registration(build=simulated, real_time=False),
     "flow": Registration(build=flow, parameters=flow_parameters, real_time=False),
+    "docker": Registration(build=docker, parameters=docker_parameters, real_time=True),
 }

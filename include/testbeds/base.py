@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from include.arrivals.base import Levels
 from include.model.decision import Decision, Outcome
@@ -22,7 +22,8 @@ class Scene:
     """Everything that is decided before a run starts, the same for every testbed.
 
     ``levels_of`` holds the levels of every source by name (that of the run, times its own).
-    ``max_hosts`` is how many hosts there are to lease. ``calibration`` and ``faults`` hold what the testbed in question understands.
+    ``max_hosts`` is how many hosts there are to lease. ``calibration`` and ``faults`` hold what
+    the testbed in question understands.
     """
 
     topology: Topology
@@ -35,6 +36,9 @@ class Scene:
     monitor_every_s: float
     calibration: Mapping[str, Any]
     faults: Mapping[str, Any]
+    run: str = ""
+    experiment: str = ""
+    """Names that a live testbed puts on everything it holds."""
 
 
 class Calibrated(Protocol):
@@ -121,5 +125,15 @@ class Testbed(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back everything. Safe to call twice and after a failure."""
+        """Let go of what this process holds. Safe to call twice and after a failure."""
+        ...
+
+
+@runtime_checkable
+class Leasing(Protocol):
+    """A testbed whose hosts outlive the process that leased them."""
+
+    def give_back(self) -> None:
+        """Give back everything the run holds, whoever leased it, and close. Safe at any time and
+        more than once. Raises TestbedError with what could not be given back."""
         ...

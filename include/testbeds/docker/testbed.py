@@ -1,0 +1,316 @@
+"""The testbed protocol on real hosts, containers and queues, by the clock on the wall."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from include.model.decision import (
+    Decision,
+    LeaseHost,
+    MigrateInstance,
+    Outcome,
+    ProlongLease,
+    Reasoned,
+    ReleaseHost,
+    StartInstance,
+    StopInstance,
+)
+from include.model.errors import CapacityExhausted, StoreError, TestbedError, TestbedNotReady
+from include.model.observation import Observation
+from include.testbeds.base import Scene
+from include.testbeds.columns import Coded
+from include.testbeds.docker import hosts
+from include.testbeds.docker.calibration import Calibration
+from include.testbeds.docker.fleet import Host, Instance
+from include.testbeds.docker.give_back import give_back
+from include.testbeds.docker.monitor import Monitor
+from include.testbeds.docker.replay import Replay, plan_of
+from include.testbeds.docker.samples import host_sample, instance_sample, operator_samples
+from include.testbeds.docker.state import State
+from include.testbeds.docker.watch import Watch
+
+SNAPSHOT_VERSION = 1
+DEPLOY_WITHIN_S = 300.0
+LEAD_S = 2.0
+"""Between the deployment and second 0: the data provider has to start and connect."""
+ROUNDING_S = 1e-6
+
+
+class DockerTestbed:
+    """A run on leased Docker hosts. Processes come and go; ``State`` is what they share."""
+
+    def __init__(self, scene: Scene) -> None:
+        if not scene.run:
+            raise TestbedError("the testbed docker names everything after the run; give it one")
+        calibration = Calibration.model_validate(scene.calibration).complete(scene.topology)
+        self._state = State(scene, calibration)
+        self._monitor = Monitor(self._state)
+        self._watch = Watch(self._state)
+        self._now_s = 0.0
+        self._handed_over = 0
+        """Bytes of the journal that windows before this one have."""
+        self._observed: dict[str, dict[str, int]] = {"arrived": {}, "completed": {}}
+
+    @property
+    def now_s(self) -> float:
+        """Seconds since the run began, as far as the loop has come; the wall may be ahead."""
+        return self._now_s
+
+    # ------------------------------------------------------------------ time
+
+    def advance_to(self, t_s: float) -> None:
+        """Return at second ``t_s``, with a reading at every monitoring time on the way.
+
+        When that has passed already, readings that nobody took are missing.
+        """
+        if t_s < self._now_s - ROUNDING_S:
+            raise ValueError(f"time cannot go back from {self._now_s:g} s to {t_s:g} s")
+        state, period_s = self._state, self._state.scene.monitor_every_s
+        skipped = 0
+        first = round(state.reading.time_s / period_s) + 1
+        for turn in range(first, math.floor(t_s / period_s + ROUNDING_S) + 1):
+            state.clock.wait_until(turn * period_s, self._watch.look)
+            if state.now_s() > (turn + 1) * period_s:
+                skipped += 1
+                state.reading.time_s = turn * period_s
+                continue
+            if skipped:
+                self._monitor.skip((turn - 1) * period_s, skipped)
+                skipped = 0
+            self._watch.look()
+            self._monitor.read(turn * period_s)
+        if skipped:
+            self._monitor.skip(state.reading.time_s, skipped)
+        state.clock.wait_until(t_s, self._watch.look)
+        self._now_s = max(self._now_s, t_s)
+
+    # --------------------------------------------------------------- control
+
+    def deploy(self, decision: Decision) -> tuple[Outcome, ...]:
+        """Queues, hosts, instances, and last the data provider; everything is up when it returns.
+
+        What an attempt before has left of this run is given back first. Raises TestbedNotReady
+        when something does not come up in time, TestbedError when it never will.
+        """
+        state = self._state
+        give_back(state.run)
+        state.touch()
+        state.broker.declare(state.scene.topology.operator_names)
+        state.shared.grant()
+        outcomes = self.apply(decision)
+        self._wait_until_up([one for one in outcomes if not one.accepted])
+        state.begin(LEAD_S)
+        state.save()
+        plan = plan_of(state.run, state.scene, state.clock.started_us, state.clock.scale)
+        Replay(state.run).start(plan)
+        return outcomes
+
+    def _wait_until_up(self, refused: list[Outcome]) -> None:
+        state = self._state
+        if refused:
+            raise TestbedError(f"the deployment cannot be carried out: {refused[0].detail}")
+        wanted = len(state.fleet.instances), len(list(state.fleet.leased()))
+        waited_s = 0.0
+        while self._not_up():
+            rest_s = self._watch.look()
+            now = len(state.fleet.instances), len(list(state.fleet.leased()))
+            if now != wanted:
+                events, _ = state.journal.read(0)
+                raise TestbedError(f"the deployment failed: {events['event']['detail'][-1]}")
+            if waited_s > DEPLOY_WITHIN_S:
+                raise TestbedNotReady(
+                    f"not up within {DEPLOY_WITHIN_S:g} s: {', '.join(self._not_up())}; see "
+                    f"{state.folder}"
+                )
+            state.clock.rest(rest_s)
+            waited_s += rest_s
+
+    def _not_up(self) -> list[str]:
+        fleet = self._state.fleet
+        booting = [host.name for host in fleet.leased() if not host.up]
+        return booting + [one.name for one in fleet.instances.values() if one.ready_s is None]
+
+    def apply(self, decision: Decision) -> tuple[Outcome, ...]:
+        """Order each action; what takes its time goes on while the clock does."""
+        self._watch.look()
+        handles: dict[str, str] = {}
+        outcomes = tuple(self._carry_out(step, handles) for step in decision.steps)
+        self._state.save()
+        self._watch.look()
+        return outcomes
+
+    def _carry_out(self, step: Reasoned, handles: dict[str, str]) -> Outcome:
+        action, fleet = step.action, self._state.fleet
+        subject, detail = "", f"the testbed does not know what {step.action} is about"
+        match action:
+            case LeaseHost():
+                try:
+                    subject = handles[action.handle] = self._lease(action)
+                except CapacityExhausted as error:
+                    detail = str(error)
+            case StartInstance():
+                host = fleet.host(handles.get(action.host, action.host))
+                subject = self._start(action.operator, host, "upscaling")
+            case StopInstance():
+                subject = self._stop(fleet.instance(action.instance), "downscaling")
+            case MigrateInstance():
+                host = fleet.host(handles.get(action.host, action.host))
+                one = fleet.instance(action.instance)
+                subject = self._start(one.operator, host, "migration") if one else ""
+                if one and subject:
+                    one.successor = fleet.instances_started
+                    self._stop(one, "")
+            case ProlongLease():
+                subject = self._prolong(fleet.host(action.host))
+            case ReleaseHost():
+                subject = self._release(fleet.host(action.host))
+        return Outcome(action, step.because, bool(subject), subject, "" if subject else detail)
+
+    def _lease(self, action: LeaseHost) -> str:
+        state, now_s = self._state, self._state.now_s()
+        host = Host(
+            number=len(state.fleet.hosts) + 1,
+            id=hosts.lease(state.run, state.scene.flavor).id,
+            flavor=action.flavor,
+            ordered_s=now_s,
+            paid_until_s=now_s + state.scene.btu_s,
+        )
+        state.fleet.hosts[host.number] = host
+        state.save()
+        state.log("host_leased", host=host.name)
+        return host.name
+
+    def _start(self, operator: str, host: Host | None, activity: str) -> str:
+        state = self._state
+        if host is None or operator not in state.scene.topology.operator_names:
+            return ""
+        state.fleet.instances_started += 1
+        one = Instance(state.fleet.instances_started, operator, host.number, state.now_s())
+        state.fleet.instances[one.number] = one
+        state.save()
+        state.log(activity, operator, one.name, host.name)
+        return one.name
+
+    def _stop(self, one: Instance | None, activity: str) -> str:
+        if one is None:
+            return ""
+        one.stopped_s = self._state.now_s()
+        if activity:
+            self._state.log(activity, one.operator, one.name, f"host-{one.host}")
+        return one.name
+
+    def _prolong(self, host: Host | None) -> str:
+        if host is None:
+            return ""
+        host.paid_until_s += self._state.scene.btu_s
+        self._state.log("host_prolonged", host=host.name)
+        return host.name
+
+    def _release(self, host: Host | None) -> str:
+        if host is None:
+            return ""
+        host.releasing = True
+        self._state.log("host_released", host=host.name)
+        return host.name
+
+    # --------------------------------------------------------------- reading
+
+    def observe(self) -> Observation:
+        """The reading of this time, and hosts and instances as they are now.
+
+        A reading of another time tells nothing of this one, so operators are absent then.
+        """
+        state = self._state
+        reading = state.reading
+        of_now = abs(reading.time_s - self._now_s) < state.scene.monitor_every_s + ROUNDING_S
+        operators = {}
+        if of_now and not reading.missed and reading.waiting:
+            operators = operator_samples(state.scene.topology, reading, self._observed)
+            self._observed = {"arrived": reading.arrived, "completed": reading.completed}
+        return Observation(
+            now_s=self._now_s,
+            operators=operators,
+            hosts={one.name: host_sample(state, one) for one in state.fleet.leased()},
+            instances={
+                one.name: instance_sample(state, one) for one in state.fleet.instances.values()
+            },
+        )
+
+    # ------------------------------------------------------------- recording
+
+    def take_measurements(self) -> dict[str, dict[str, Any]]:
+        """Rows measured since the last call, as columns."""
+        self._monitor.report_rate()
+        tables, self._handed_over = self._state.journal.read(self._handed_over)
+        if durations := tables.get("processing_duration"):
+            names = self._state.scene.topology.operator_names
+            codes = np.array([names.index(name) for name in durations["operator"]])
+            numbers = ("time_s", "duration_ms", "wait_ms", "age_ms")
+            arrays = {name: np.array(durations[name], dtype=float) for name in numbers}
+            coded = {**durations, **arrays, "operator": Coded(codes, names)}
+            return {**tables, "processing_duration": coded}
+        return {**tables}
+
+    def leases(self) -> dict[str, list[Any]]:
+        """The lease log so far, as columns; hosts that are still leased end now."""
+        leased = list(self._state.fleet.hosts.values())
+        ended_s = [self._now_s if one.ended_s is None else one.ended_s for one in leased]
+        return {
+            "host": [one.name for one in leased],
+            "flavor": [one.flavor for one in leased],
+            # The wall may be ahead of the loop.
+            "ordered_s": [min(one.ordered_s, self._now_s) for one in leased],
+            "ended_s": [min(one, self._now_s) for one in ended_s],
+            "paid_until_s": [one.paid_until_s for one in leased],
+            "released": [one.ended_s is not None for one in leased],
+        }
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """The whole state. Take measurements first: rows are not part of it."""
+        plain = {
+            "version": SNAPSHOT_VERSION,
+            "now_s": self._now_s,
+            "handed_over": self._handed_over,
+            "observed": self._observed,
+            **self._state.to_plain(),
+        }
+        text = json.dumps(plain, separators=(",", ":")).encode()
+        return {"plain": np.frombuffer(text, dtype=np.uint8)}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on looking after the run: time and rows from the snapshot, the world as it is now.
+
+        Raises StoreError when another version wrote it, or the run has been given back meanwhile.
+        """
+        plain = json.loads(arrays["plain"].tobytes())
+        advice = "remove the run's folder and run it again"
+        if plain["version"] != SNAPSHOT_VERSION:
+            raise StoreError(
+                f"the snapshot has version {plain['version']}, this code reads "
+                f"{SNAPSHOT_VERSION}; {advice}"
+            )
+        state = self._state
+        if not state.load() or state.clock.started_us != plain["started_us"]:
+            raise StoreError(
+                f"what run {state.run} had leased was given back, and what happened without it "
+                f"cannot be measured; {advice}"
+            )
+        self._now_s = plain["now_s"]
+        self._handed_over = plain["handed_over"]
+        self._observed = plain["observed"]
+
+    # ------------------------------------------------------------------- end
+
+    def close(self) -> None:
+        """Let this process go; everything that is leased stays for the next one."""
+        self._watch.close()
+
+    def give_back(self) -> None:
+        """Give back everything the run holds. Raises TestbedError with what cannot be."""
+        give_back(self._state.run)
+        self.close()  # last: what was under way on a host ends with it

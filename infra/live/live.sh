@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# live.sh - a short experiment on real hosts, containers and queues, and the end of everything live.
+#
+#   live.sh run     measure include/experiment/specs/live.yaml by the command line, then the same
+#                   by the DAG `experiment`; prints the tables of both
+#   live.sh down    give back what runs have leased, then stop hosts and services
+#
+# Services and images have to be there for `run` (make live-images).
+# Settings: TIDEBENCH_DATA_ROOT and those of common.sh
+set -euo pipefail
+source "$(dirname "$0")/common.sh"
+
+cd "$repository"
+python=${TIDEBENCH_LIVE_PYTHON:-$repository/.venv/bin/python}
+root=${TIDEBENCH_DATA_ROOT:-$repository/var}
+spec=include/experiment/specs/live.yaml
+
+run() {
+    need_root
+    "$python" -m include.testbeds.docker.reap --remove # what a run before has left
+    "$python" -m include.cli run "$spec" --root "$root" --fresh
+    "$python" -m include.cli report "$root/live"
+    rm -rf "$root/live_dag" # what was measured in real time is never measured again unasked
+    "$python" .ci/demo.py experiment=live_dag topology=manufacturing_live testbed=docker \
+        flavor=live-half-cpu-1gb controller=threshold btu_min=1 duration_min=6 \
+        controller_options='{"interval_s": 15, "scale_up_above_items": 10, "scale_up_twice_above_items": 50}' \
+        pattern=stepwise pattern_options='{"levels": [0.5, 1.5, 2.5, 1.5], "hold_s": 60}' \
+        price_books='["per_minute"]'
+}
+down() {
+    need_root
+    local failed=0
+    if [ -x "$python" ]; then
+        "$python" -m include.testbeds.docker.reap --remove --after-s 0 || failed=1
+    fi
+    "$here/hosts.sh" down
+    "$here/services.sh" down
+    rm -rf "$live_state/leases" # of hosts that are gone now
+    return $failed
+}
+
+case ${1:-} in
+    run) run ;;
+    down) down ;;
+    *) sed -n '2,10p' "$0"; exit 2 ;;
+esac

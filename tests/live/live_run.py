@@ -1,0 +1,158 @@
+"""A run on the live testbed, for tests: two generic operators in a row, and ways to harm it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import docker
+
+from include.arrivals.base import Levels
+from include.model.decision import Action, Decision, LeaseHost, Outcome, Reasoned, StartInstance
+from include.model.host import HostFlavor
+from include.operators.ledger import unprocessed, unprocessed_of_source
+from include.testbeds import TESTBEDS
+from include.testbeds.base import Scene
+from include.testbeds.docker import hosts
+from include.testbeds.docker.engine import API_VERSION, INSTANCE_LABEL, RUN_LABEL
+from include.testbeds.docker.replay import Replay
+from include.testbeds.docker.services import Services
+from include.testbeds.docker.shared import Shared
+from include.testbeds.docker.testbed import DockerTestbed
+from tests.builders import a_topology, an_operator
+from tests.live.world import wait_until
+
+FLAVOR = HostFlavor(name="one-core", vcpus=1, memory_mb=1024, usable_memory_share=0.9)
+FRONT, BACK = "front", "back"
+MONITOR_S = 5.0
+
+
+def crowding() -> float:
+    """How many processes want each core, at least 1: how much longer everything may take."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def decision(*actions: Action) -> Decision:
+    return Decision(tuple(Reasoned(action, "the test says so") for action in actions), "test")
+
+
+@dataclass
+class LiveRun:
+    """A testbed and what its run has left where."""
+
+    scene: Scene
+    testbed: Any
+
+    @property
+    def run(self) -> str:
+        return self.scene.run
+
+    def again(self) -> Any:
+        """Another process's testbed of the same run."""
+        return TESTBEDS["docker"].build(self.scene)
+
+    def deploy(self, hosts_wanted: int = 1) -> None:
+        """Every operator on every host."""
+        names = [f"h{i}" for i in range(hosts_wanted)]
+        leases = [LeaseHost(FLAVOR.name, name) for name in names]
+        starts = [StartInstance(op, name) for name in names for op in (FRONT, BACK)]
+        self.testbed.deploy(decision(*leases, *starts))
+        self.testbed.take_measurements()
+
+    def apply(self, *actions: Action) -> tuple[Outcome, ...]:
+        outcomes = self.testbed.apply(decision(*actions))
+        assert all(one.accepted for one in outcomes), outcomes
+        return outcomes
+
+    def host_ids(self) -> dict[str, int]:
+        """Numbers of the machine's hosts by name in the run."""
+        return {one.name: one.id for one in self.testbed._state.fleet.leased()}
+
+    def kill(self, instance: str) -> None:
+        """SIGKILL, as nobody would stop an instance."""
+        for one in self.testbed._state.fleet.leased():
+            client = docker.DockerClient(one.endpoint, version=API_VERSION, timeout=10)
+            wanted = [f"{RUN_LABEL}={self.run}", f"{INSTANCE_LABEL}={instance}"]
+            for container in client.containers.list(filters={"label": wanted}):
+                container.kill("SIGKILL")
+            client.close()
+
+    def kill_provider(self) -> None:
+        process = Replay(self.run).process
+        assert process is not None
+        os.kill(process.pid, signal.SIGKILL)
+
+    def events(self) -> dict[str, list[str]]:
+        """Subjects by event, of everything that has happened so far."""
+        rows, _ = self.testbed._state.journal.read(0)
+        found: dict[str, list[str]] = {}
+        columns = rows.get("event", {"event": [], "subject": []})
+        for event, subject in zip(columns["event"], columns["subject"], strict=True):
+            found.setdefault(event, []).append(subject)
+        return found
+
+    def advance_until(self, condition: Callable[[], Any], give_up_s: float) -> float:
+        """Go on until a condition holds; returns how long it took on the wall."""
+        began_s = time.monotonic()
+        while not condition():
+            assert time.monotonic() - began_s < give_up_s * crowding(), self.events()
+            self.testbed.advance_to(self.testbed.now_s + 1)
+        return time.monotonic() - began_s
+
+    def advance_until_event(self, event: str, give_up_s: float) -> float:
+        """Go on until an event stands in the rows; returns how long it took on the wall."""
+        return self.advance_until(lambda: event in self.events(), give_up_s)
+
+    def assert_nothing_lost(self) -> None:
+        """Stop the sources; then both operators have processed every item that was ever sent."""
+        shared = Shared(Services.find(), self.run).redis
+        provider = Replay(self.run).process
+        assert provider is not None
+        os.kill(provider.pid, signal.SIGTERM)
+        wait_until(lambda: not provider.alive, "the data provider ends")
+        items = int(shared.hget(f"{self.run}:sent:S1", "count"))
+        assert items > 100
+
+        def lost() -> list[Any]:
+            of_source = unprocessed_of_source(shared, self.run, "S1", FRONT)
+            return [of_source, unprocessed(shared, self.run)]
+
+        wait_until(lambda: lost() == [[], []], "every item processed", 60 * crowding())
+        paths = (f"{FRONT}:S1", f"{BACK}:S1>{FRONT}")
+        # What was sent and not noted when the data provider was killed was sent again.
+        assert [shared.bitcount(f"{self.run}:done:{path}") for path in paths] == [items, items]
+
+
+@contextmanager
+def live_run(rate: float) -> Iterator[LiveRun]:
+    """A run of its own, longer than a test needs, given back afterwards."""
+    operators = (
+        an_operator(name, service_ms=5.0, cpu_cores=0.15, memory_mb=64.0) for name in (FRONT, BACK)
+    )
+    scene = Scene(
+        topology=a_topology(*operators),
+        levels_of={"S1": Levels((0.0,), (rate,))},
+        flavor=FLAVOR,
+        max_hosts=3,
+        btu_s=60.0,
+        duration_s=3600.0,
+        seed=1,
+        monitor_every_s=MONITOR_S,
+        calibration={},
+        faults={},
+        run=f"test-{uuid.uuid4().hex[:8]}",
+        experiment="tests",
+    )
+    testbed = TESTBEDS["docker"].build(scene)
+    assert isinstance(testbed, DockerTestbed)
+    try:
+        yield LiveRun(scene, testbed)
+    finally:
+        testbed.give_back()
+        assert hosts.leases_of(scene.run) == []

@@ -1,0 +1,108 @@
+"""The testbed `docker` with real hosts, containers, broker and Redis."""
+
+from __future__ import annotations
+
+import pytest
+
+from include.measurements.store import to_arrow
+from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost, StartInstance
+from include.model.errors import StoreError
+from include.testbeds.base import Leasing
+from include.testbeds.docker import hosts
+from include.testbeds.docker.broker import vhosts
+from include.testbeds.docker.files import run_folder
+from include.testbeds.docker.reap import find
+from include.testbeds.docker.replay import Replay
+from include.testbeds.docker.services import Services
+from include.testbeds.docker.shared import Shared, users
+from tests.live.live_run import FLAVOR, FRONT, crowding, live_run
+from tests.live.world import wait_until
+
+pytestmark = pytest.mark.live
+
+CACHED_START_S = 2.0
+
+
+@pytest.fixture(autouse=True)
+def _images(images):
+    """They have to be there."""
+
+
+def test_windows_hand_a_run_to_each_other_and_leave_nothing():
+    with live_run(rate=20) as live:
+        assert isinstance(live.testbed, Leasing)
+        live.deploy()
+        first = live.testbed.snapshot()
+        live.testbed.advance_to(10)
+        seen = live.testbed.observe()
+        assert set(seen.operators) == {"front", "back"}
+        assert seen.operators["front"].arrived_items == pytest.approx(200, abs=20)
+        assert len(seen.operators["back"].durations_ms) == 5
+        assert {one.run for one in find() if not one.dead(60)} >= {live.run}
+        rows = live.testbed.take_measurements()
+        for table, columns in rows.items():
+            to_arrow(table, columns)
+        second = live.testbed.snapshot()
+        live.testbed.close()
+
+        # The next window, in another process.
+        other = live.again()
+        other.restore(second)
+        other.advance_to(20)
+        theirs = other.take_measurements()
+        assert theirs["queue"]["time_s"] == [15.0, 15.0, 20.0, 20.0]
+        assert min(theirs["processing_duration"]["time_s"]) > 5
+        other.close()
+
+        # The first one was killed before its commit: what it has measured is not lost.
+        repeated = live.again()
+        repeated.restore(first)
+        repeated.advance_to(5)
+        assert repeated.observe().operators == {}, "nobody saw them at second 5"
+        again = repeated.take_measurements()
+        assert again["queue"]["time_s"][:4] == rows["queue"]["time_s"]
+        durations = len(again["processing_duration"]["time_s"])
+        assert durations == sum(len(r["processing_duration"]["time_s"]) for r in (rows, theirs))
+
+        provider = Replay(live.run).process
+        repeated.give_back()
+        repeated.give_back()
+        services = Services.find()
+        assert live.run not in {*vhosts(services), *users(services)}
+        assert list(Shared(services, live.run).redis.scan_iter(match=f"{live.run}:*")) == []
+        assert not run_folder(live.run).exists()
+        assert not provider.alive
+        with pytest.raises(StoreError, match="given back"):
+            live.again().restore(second)
+
+
+def test_a_new_instance_works_soon_and_a_released_host_drains():
+    with live_run(rate=20) as live:
+        live.deploy()
+        live.testbed.advance_to(5)
+        cached, leased, cold = live.apply(
+            StartInstance(FRONT, "host-1"),
+            LeaseHost(FLAVOR.name, "new"),
+            StartInstance(FRONT, "new"),
+        )
+        fleet = live.testbed._state.fleet
+        one = fleet.instance(cached.subject)
+        live.advance_until(lambda: one.first_item_s is not None, 20)
+        assert one.first_item_s - one.started_s < CACHED_START_S * crowding()
+        assert not one.pull_s
+        live.advance_until(lambda: fleet.instance(cold.subject).first_item_s is not None, 60)
+        assert FRONT in live.testbed.observe().hosts[leased.subject].images
+        assert fleet.instance(cold.subject).pull_s
+
+        # Back to the first host: it works there before it ends here, and the host goes then.
+        number = live.host_ids()[leased.subject]
+        (moved,) = live.apply(MigrateInstance(cold.subject, "host-1"))
+        assert live.testbed.observe().instances[cold.subject].stopping
+        live.apply(ReleaseHost(leased.subject))
+        live.advance_until(lambda: leased.subject not in live.testbed.observe().hosts, 30)
+        seen = live.testbed.observe()
+        assert seen.instances[moved.subject].ready
+        assert cold.subject not in seen.instances
+        wait_until(lambda: number not in {one.id for one in hosts.leases()}, "the host is gone")
+        assert "instance_crash" not in live.events()
+        live.assert_nothing_lost()

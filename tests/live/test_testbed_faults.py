@@ -1,0 +1,86 @@
+"""What the live testbed does about faults, and that none of them loses an item."""
+
+from __future__ import annotations
+
+import pytest
+
+from include.model.decision import StartInstance
+from include.testbeds.docker.replay import Replay
+from tests.live.live_run import FRONT, crowding, live_run
+from tests.live.world import HOSTS, SERVICES, script
+
+pytestmark = pytest.mark.live
+
+SILENT_FOR_S = 10.0
+"""Of the default calibration."""
+
+
+@pytest.fixture(autouse=True)
+def _images(images):
+    """They have to be there."""
+
+
+def test_a_killed_instance_and_a_killed_provider_are_noticed_and_lose_nothing():
+    with live_run(rate=50) as live:
+        live.deploy()
+        live.testbed.advance_to(5)
+        live.kill("front-1")
+        assert live.advance_until_event("instance_crash", 15) < 3 * crowding()
+        assert live.events()["instance_crash"] == ["front-1"]
+        assert "front-1" not in live.testbed.observe().instances
+        live.apply(StartInstance(FRONT, "host-1"))
+        live.kill_provider()
+        live.advance_until_event("provider_restarted", 15)
+        assert Replay(live.run).alive
+        live.testbed.advance_to(live.testbed.now_s + 10)
+        live.assert_nothing_lost()
+
+
+def test_a_host_that_loses_power_ends_its_lease_and_loses_nothing():
+    with live_run(rate=50) as live:
+        live.deploy(hosts_wanted=2)
+        live.testbed.advance_to(5)
+        script(HOSTS, "crash", str(live.host_ids()["host-2"]))
+        took_s = live.advance_until_event("host_lost", 30)
+        assert took_s < SILENT_FOR_S + 8 * crowding()
+        assert set(live.testbed.observe().hosts) == {"host-1"}
+        assert {one.host for one in live.testbed.observe().instances.values()} == {"host-1"}
+        live.testbed.advance_to(live.testbed.now_s + 5)
+        leases = live.testbed.leases()
+        assert leases["released"] == [False, True]
+        assert 5 < leases["ended_s"][1] < leases["ended_s"][0]
+        live.assert_nothing_lost()
+
+
+def test_a_frozen_host_that_wakes_up_in_time_stays():
+    with live_run(rate=50) as live:
+        live.deploy(hosts_wanted=2)
+        live.testbed.advance_to(5)
+        number = str(live.host_ids()["host-2"])
+        script(HOSTS, "freeze", number)
+        live.advance_until_event("host_silent", 10)
+        assert not live.testbed.observe().hosts["host-2"].up
+        script(HOSTS, "thaw", number)
+        live.advance_until_event("host_back", 10)
+        live.testbed.advance_to(live.testbed.now_s + 5)
+        assert set(live.testbed.observe().hosts) == {"host-1", "host-2"}
+        live.assert_nothing_lost()
+
+
+def test_a_broker_that_is_killed_and_started_again_loses_nothing():
+    with live_run(rate=50) as live:
+        live.deploy()
+        live.testbed.advance_to(5)
+        script(SERVICES, "crash", "rabbit")
+        live.testbed.advance_to(10)
+        assert live.testbed.observe().operators == {}, "absent, not zero"
+        script(SERVICES, "up", "rabbit")
+
+        def seen_again():
+            operators = live.testbed.observe().operators
+            return operators and operators["back"].completed_items > 100
+
+        live.advance_until(seen_again, 40)
+        assert "monitoring_gap" in live.events()
+        assert "instance_crash" not in live.events()
+        live.assert_nothing_lost()

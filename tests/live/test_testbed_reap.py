@@ -1,0 +1,42 @@
+"""What a run leaves whose processes were all killed, and that the reaper finds and removes it."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from include.testbeds.docker import hosts
+from include.testbeds.docker.broker import vhosts
+from include.testbeds.docker.files import HEARTBEAT, run_folder
+from include.testbeds.docker.reap import DEAD_AFTER_S, find, main
+from include.testbeds.docker.replay import Replay
+from include.testbeds.docker.services import Services
+from tests.live.live_run import live_run
+
+pytestmark = pytest.mark.live
+
+
+def test_the_reaper_lists_dead_runs_and_removes_them_when_told(images, capsys):
+    with live_run(rate=20) as live:
+        live.deploy()
+        provider = Replay(live.run).process
+        assert main([]) == 0
+        assert f"{live.run}: alive" in capsys.readouterr().out
+
+        heartbeat = run_folder(live.run) / HEARTBEAT
+        long_ago_s = time.time() - DEAD_AFTER_S - 1
+        os.utime(heartbeat, (long_ago_s, long_ago_s))
+        (found,) = [one for one in find() if one.run == live.run]
+        assert set(found.holds) >= {"folder", "data provider", "vhost", "Redis user"}
+        assert any(held.startswith("host ") for held in found.holds)
+        assert main([]) == 0
+        assert f"{live.run}: dead" in capsys.readouterr().out
+        assert provider.alive, "without --remove it only lists"
+
+        assert main(["--remove"]) == 0
+        assert not provider.alive
+        assert hosts.leases_of(live.run) == []
+        assert live.run not in vhosts(Services.find())
+        assert live.run not in {one.run for one in find()}
