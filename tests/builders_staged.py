@@ -77,7 +77,8 @@ def _results(dims: dict[str, Any]) -> dict[str, Rows]:
     ]
     run = {
         **dims, "variant": "", "conditions": "", "duration_min": 2.0,
-        "topology": "manufacturing", "testbed": "simulated", "flavor": "m2.medium", "vcpus": 4.0, "memory_mb": 7168.0, "sample_every_items": 10,
+        "topology": "manufacturing", "testbed": "simulated", "flavor": "m2.medium",
+        "vcpus": 4.0, "memory_mb": 7168.0, "sample_every_items": 10,
         "spec_hash": "0123456789abcdef",
     }  # fmt: skip
     return {

@@ -50,7 +50,7 @@ class Utilisation:
     scale_up_above: float = 0.80
     scale_down_below: float = 0.45
     aim_between: float = 0.5
-    """Where between the thresholds (0 the lower, 1 the upper) a counting filter wants the average."""
+    """Where from the lower (0) to the upper threshold (1) a counting filter wants the average."""
 
     @property
     def aim_at(self) -> float:

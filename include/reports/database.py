@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,7 @@ def sent_rows(
         connection = engine.connect()
         try:
             _send(connection, experiment, tables, edition)
-        except SQLAlchemyError:
+        except (SQLAlchemyError, PublishError):
             connection.close()
             raise
     except SQLAlchemyError as error:
@@ -96,6 +96,7 @@ def _send(
     tables: Mapping[str, Sequence[Mapping[str, Any]]],
     edition: str,
 ) -> None:
+    _require_these_columns(connection, tables)
     runs = [row["run"] for row in tables["runs"]]
     mark = {"experiment": experiment, "edition": edition}
     for table, rows in tables.items():
@@ -103,6 +104,28 @@ def _send(
         if rows:
             _execute(connection, "upsert", table, [{**row, **mark} for row in rows])
         _execute(connection, "forget", table, [{"run": run, **mark} for run in runs])
+
+
+def _require_these_columns(connection: Connection, tables: Iterable[str]) -> None:
+    """A database of an earlier version has other columns, and other keys with them."""
+    from sqlalchemy import inspect
+
+    known = inspect(connection)
+    stored = set(known.get_table_names())
+    older = [
+        table
+        for table in tables
+        if table in stored
+        and {column["name"] for column in known.get_columns(table)}
+        != {"experiment", "edition", *schema_of(table).column_names}
+    ]
+    if older:
+        raise PublishError(
+            "the results database was made by another version of Tidebench: "
+            f"{', '.join(older)} have other columns. Nothing is lost, every experiment's folder "
+            "keeps its published tables: remove the database (the file, if it is SQLite) or give "
+            "another one, then publish again"
+        )
 
 
 def _execute(

@@ -132,9 +132,7 @@ def an_observation(topology: Topology, hosts: int, instances: int, now_s: float)
 def decision_s(name: str, operators: int, hosts: int, instances: int) -> tuple[float, int]:
     """The median time of one decision, and how many steps the last one had."""
     topology = a_topology(operators)
-    setting = Setting(
-        topology=topology, flavor=FLAVOR, btu_s=600.0, seed=1, max_hosts=10 * hosts
-    )
+    setting = Setting(topology=topology, flavor=FLAVOR, btu_s=600.0, seed=1, max_hosts=10 * hosts)
     controller = CONTROLLERS[name](setting=setting)
     memory = controller.initial_memory()
     base = an_observation(topology, hosts, instances, 3600.0)

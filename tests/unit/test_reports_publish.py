@@ -98,6 +98,15 @@ def test_experiments_share_the_results_database(folder: Path) -> None:
     assert [row[0] for row in _rows(folder, "runs")] == ["demo", "other"]
 
 
+def test_a_database_of_another_version_says_what_to_do_and_stays(published: Path) -> None:
+    with sqlite3.connect(published.parent / "results.db") as database:
+        database.execute("ALTER TABLE cost DROP COLUMN leases")
+    before = _published(published), _rows(published, "cost")
+    with pytest.raises(PublishError, match=r"cost have other columns(.|\n)*publish again"):
+        publish(published, "demo", _url(published))
+    assert (_published(published), _rows(published, "cost")) == before
+
+
 def test_tables_that_were_not_checked_are_not_published(folder: Path) -> None:
     change(folder, "cost", leases=1)
     with pytest.raises(GateFailed, match="Check them again before publishing"):

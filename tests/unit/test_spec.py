@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -236,3 +237,44 @@ def test_a_form_for_one_run_refuses_a_sweep():
     options = {"scaling_threshold_items": {"sweep": [10, 50]}}
     with pytest.raises(SpecError, match="asks for 2 runs"):
         run_from_params({"controller": "btu", "controller_options": options})
+
+
+def test_controllers_that_cannot_act_on_a_topology_are_left_out():
+    spec = parse_spec(
+        {
+            "name": "two",
+            "topology": ["manufacturing", "manufacturing_preprint"],
+            "controllers": ["btu", "fixed"],
+            "without": {"manufacturing": ["fixed"]},
+        },
+        source="test",
+    )
+    assert [(one.topology, one.controller) for one in spec.points()] == [
+        ("manufacturing", "btu"),
+        ("manufacturing_preprint", "btu"),
+        ("manufacturing_preprint", "fixed"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("without", "said"),
+    [
+        ({"manufactoring": ["btu"]}, "Did you mean 'manufacturing'?"),
+        ({"manufacturing": ["btuu"]}, "Did you mean 'btu'?"),
+        ({"manufacturing": ["btu"]}, "no controller is left for manufacturing"),
+    ],
+)
+def test_what_leaves_out_nothing_or_everything_is_refused(without, said):
+    raw = {"name": "two", "controllers": ["btu"], "patterns": "stepwise", "without": without}
+    with pytest.raises(SpecError, match=re.escape(said)):
+        parse_spec(raw, source="test")
+
+
+def test_a_file_left_out_is_the_file_beside_the_spec(tmp_path):
+    (tmp_path / "mine.yaml").write_text("name: mine\nbased_on: manufacturing\n")
+    (tmp_path / "spec.yaml").write_text(
+        "name: two\ntopology: [mine.yaml, manufacturing]\ncontrollers: [btu, fixed]\n"
+        "without: {mine.yaml: [fixed]}\n"
+    )
+    points = load_spec(tmp_path / "spec.yaml").points()
+    assert [one.controller for one in points] == ["btu", "btu", "fixed"]

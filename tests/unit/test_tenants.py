@@ -108,7 +108,8 @@ def test_an_unknown_pattern_of_a_source_is_told_once_per_tenant(tmp_path):
     path.write_text(SHARED.replace("name: stepwise", "name: stepwize"))
     (point,) = points(str(path))
     found = [one for one in problems_of(point) if "stepwize" in one]
-    assert len(found) == 1 and "stepwise" in found[0]
+    assert len(found) == 1
+    assert "stepwise" in found[0]
 
 
 def test_a_run_of_tenants_deploys_on_the_hosts_it_is_given(shared):
