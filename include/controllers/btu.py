@@ -99,6 +99,8 @@ class Btu:
         """Options that make no sense, each with what to do."""
         if self.interval_s <= 0:
             yield f"interval_s must be above 0, got {self.interval_s}"
+        if not 0 < self.cache_factor <= 1:
+            yield f"cache_factor must be above 0 and at most 1, got {self.cache_factor}"
         if self.observations < 2:
             yield f"observations must be at least 2 to show a trend, got {self.observations}"
         if self.formula not in UTILITIES:
@@ -266,7 +268,7 @@ class Btu:
 def _remembered(memory: BtuMemory, plan: Plan) -> BtuMemory:
     """The memory with the scalings of this decision."""
     scalings = dict(memory.scalings)
-    for name in sorted({*plan.started, *plan.stopped}):
-        scalings[name] = scalings.get(name, 0) + plan.started[name] + plan.stopped[name]
+    for name, count in sorted(plan.scaled().items()):
+        scalings[name] = scalings.get(name, 0) + count
     upscaled_s = {**memory.upscaled_s, **dict.fromkeys(sorted(plan.started), plan.now_s)}
     return BtuMemory(scalings, upscaled_s)

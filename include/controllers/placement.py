@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -88,24 +88,38 @@ class Rooms(MutableMapping[str, Room]):
     thousands of hosts at once.
     """
 
-    def __init__(self, rooms: Iterable[Room] = ()) -> None:
-        """The rooms of a cluster; their order breaks ties."""
-        given = list(rooms)
-        self._hosts = [room.host for room in given]
+    def __init__(self, images: Mapping[str, frozenset[str]], numbers: NDArray[np.float64]) -> None:
+        """The images on every host, and of each in that order, which breaks ties: total and left
+        CPU and memory as in Amounts, and 1 when it is up; (5, hosts).
+        """
+        self._hosts = list(images)
         self.place = {host: place for place, host in enumerate(self._hosts)}
-        self._images = {room.host: room.images for room in given}
-        self._numbers = np.array([_row(room) for room in given]).reshape(-1, 5).T.copy()
+        self._images = images
+        self._numbers = numbers
         self._cached: dict[str, list[int]] | None = None
-        self._cached_since: dict[str, list[int]] = {}
+        self._cached_since: dict[str, tuple[int, ...]] = {}
         self._images_since: dict[str, frozenset[str]] = {}
         self._gone: frozenset[str] = frozenset()
+        self._changed: list[int] = []
+        self._uncached: dict[tuple[float, float], tuple[NDArray[np.float64], int]] = {}
+        """Per size of an operator the suitability of every host without its image, and how many
+        of the changes it knows. The arrays are never written to, so copies share them."""
+
+    @classmethod
+    def of(cls, rooms: Iterable[Room]) -> Rooms:
+        """These rooms, in their order."""
+        given = list(rooms)
+        numbers = np.array([_row(room) for room in given]).reshape(-1, 5).T.copy()
+        return cls({room.host: room.images for room in given}, numbers)
 
     def copy(self) -> Rooms:
         """A copy to try placements on."""
         other = copy(self)
         other._numbers = self._numbers.copy()
-        other._cached_since = {name: list(at) for name, at in self._cached_since.items()}
+        other._cached_since = dict(self._cached_since)
         other._images_since = dict(self._images_since)
+        other._changed = list(self._changed)
+        other._uncached = dict(self._uncached)
         return other
 
     def __getitem__(self, host: str) -> Room:
@@ -122,15 +136,18 @@ class Rooms(MutableMapping[str, Room]):
             self._hosts = [*self._hosts, host]
             self._images = {**self._images, host: frozenset()}
             self._numbers = np.append(self._numbers, [[number] for number in _row(room)], axis=1)
+            self._uncached = {}
         place = self.place[host]
         self._numbers[:, place] = _row(room)
+        self._changed.append(place)
         for name in room.images - (self._images_since.get(host) or self._images[host]):
-            self._cached_since.setdefault(name, []).append(place)
+            self._cached_since[name] = (*self._cached_since.get(name, ()), place)
         self._images_since[host] = room.images
 
     def __delitem__(self, host: str) -> None:
         """Take a host out; nothing fits there any more."""
         self._numbers[:, self.place[host]] = _GONE
+        self._changed.append(self.place[host])
         self._gone = self._gone | {host}
 
     def __iter__(self) -> Iterator[str]:
@@ -160,16 +177,19 @@ class Rooms(MutableMapping[str, Room]):
         """
         if not self.place:
             return None
-        total = Amounts(self._numbers[0], self._numbers[1])
-        left = Amounts(self._numbers[2], self._numbers[3])
-        values = suitability(total, left, op, self._has_image(op.name), cache_factor)
-        values[values < 0] = np.inf
-        if only_up:
-            values[self._numbers[4] == 0] = np.inf
-        if leaving in self.place:
-            values[self.place[leaving]] = np.inf
+        values = self._without_image(op)
+        if only_up or leaving in self.place:
+            values = np.where(self._numbers[4] > 0, values, np.inf) if only_up else values.copy()
+            if leaving in self.place:
+                values[self.place[leaving]] = np.inf
+        # An image can only make a host better: the best is the best of all without it, or one of
+        # the few that have it.
         place = int(values.argmin())
         lowest = float(values[place])
+        if cached := self._with_image(op.name):
+            better = values[cached] * cache_factor
+            at = int(better.argmin())
+            lowest, place = min((lowest, place), (float(better[at]), cached[at]))
         return Choice(self._hosts[place], lowest) if lowest < np.inf else None
 
     def first(self, op: Operator) -> str | None:
@@ -194,19 +214,37 @@ class Rooms(MutableMapping[str, Room]):
         )
         return fits
 
-    def _has_image(self, name: str) -> NDArray[np.bool_]:
+    def _without_image(self, op: Operator) -> NDArray[np.float64]:
+        """Algorithm 2 on every host as if none had the image; infinite where there is no room."""
+        size = (op.cpu_cores, op.memory_mb)
+        values, known = self._uncached.get(size, (None, 0))
+        if values is None:
+            values = _values(self._numbers, op)
+        elif known < len(self._changed):
+            at = self._changed[known:]
+            values = values.copy()
+            values[at] = _values(self._numbers[:, at], op)
+        self._uncached[size] = (values, len(self._changed))
+        return values
+
+    def _with_image(self, name: str) -> list[int]:
+        """Places of the hosts that have the image, the earliest lease first."""
         if self._cached is None:
             self._cached = {}
             for host, place in self.place.items():
                 for image in self._images[host]:
                     self._cached.setdefault(image, []).append(place)
-        has = np.zeros(len(self._hosts), dtype=bool)
-        has[self._cached.get(name, [])] = True
-        has[self._cached_since.get(name, [])] = True
-        return has
+        long, since = self._cached.get(name, []), self._cached_since.get(name)
+        return sorted([*long, *since]) if since else long
 
 
 _GONE = (1.0, 1.0, -1.0, -1.0, 0.0)
+
+
+def _values(numbers: NDArray[np.float64], op: Operator) -> NDArray[np.float64]:
+    """The suitability of hosts, a column each, without the image; infinite where nothing fits."""
+    values = suitability(Amounts(*numbers[:2]), Amounts(*numbers[2:4]), op, cached=False)
+    return np.where(values < 0, np.inf, values)
 
 
 def _row(room: Room) -> tuple[float, float, float, float, float]:
@@ -218,9 +256,9 @@ def best_host(
     rooms: Iterable[Room], op: Operator, cache_factor: float = CACHE_FACTOR
 ) -> Choice | None:
     """The best of some rooms; see :meth:`Rooms.best`."""
-    return Rooms(rooms).best(op, cache_factor)
+    return Rooms.of(rooms).best(op, cache_factor)
 
 
 def first_host(rooms: Iterable[Room], op: Operator) -> str | None:
     """The first of some rooms that has room; see :meth:`Rooms.first`."""
-    return Rooms(rooms).first(op)
+    return Rooms.of(rooms).first(op)

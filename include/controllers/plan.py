@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from include.model.decision import (
     StartInstance,
     StopInstance,
 )
-from include.model.host import Capacity
 from include.model.observation import HostSample, InstanceSample, Observation
 from include.model.topology import Operator
 
@@ -52,8 +52,8 @@ class Plan:
     def __init__(self, setting: Setting, seen: Observation) -> None:
         """Copy what the monitor saw. Every host of a run has the flavor of the setting."""
         self.now_s = seen.now_s
-        self.started: Counter[str] = Counter()
-        self.stopped: Counter[str] = Counter()
+        self.started: set[str] = set()
+        """Operators that this plan starts an instance of."""
         self._setting = setting
         self._seen = seen
         self._steps: list[Reasoned] = []
@@ -63,7 +63,9 @@ class Plan:
         # Sorted when they are asked for: most groups never are.
         self._serving: dict[str, tuple[InstanceSample, ...]] = {}
         self._on_host: dict[str, tuple[InstanceSample, ...]] = {}
-        self._place = {name: i for i, name in enumerate(setting.topology.operator_names)}
+        self._place = MappingProxyType(
+            {name: i for i, name in enumerate(setting.topology.operator_names)}
+        )
         self.counts = np.array([len(seen.serving(name)) for name in self._place], dtype=np.int64)
         """Instances of every operator, in the order of the topology, as this plan leaves them."""
         self.scalings = np.zeros_like(self.counts)
@@ -80,19 +82,19 @@ class Plan:
         held = [one for one in self._seen.instances.values() if one.host in place]
         at = np.array([place[one.host] for one in held], dtype=np.int64)
         needs = [self.operator(one.operator) for one in held]
-        cpu_cores = np.bincount(at, [op.cpu_cores for op in needs], len(place)).tolist()
-        memory_mb = np.bincount(at, [op.memory_mb for op in needs], len(place)).tolist()
+        cpu_cores = np.bincount(at, [op.cpu_cores for op in needs], len(place))
+        memory_mb = np.bincount(at, [op.memory_mb for op in needs], len(place))
         total = self._setting.flavor.capacity
-        return Rooms(
-            Room(
-                host.host,
-                total,
-                Capacity(total.cpu_cores - cpu_cores[i], total.memory_mb - memory_mb[i]),
-                host.images,
-                host.up,
-            )
-            for i, host in enumerate(self._hosts.values())
+        all_of = np.ones(len(place))
+        numbers = (
+            total.cpu_cores * all_of,
+            total.memory_mb * all_of,
+            total.cpu_cores - cpu_cores,
+            total.memory_mb - memory_mb,
+            [host.up for host in self._hosts.values()],
         )
+        images = {host.host: host.images for host in self._hosts.values()}
+        return Rooms(images, np.array(numbers, dtype=np.float64))
 
     def copy(self) -> Plan:
         """A copy to try steps on: nothing that is decided there is decided here."""
@@ -137,6 +139,11 @@ class Plan:
         """o_#: instances that run or start, with what this plan starts, moves and stops."""
         return int(self.counts[self._place[operator]])
 
+    def scaled(self) -> dict[str, int]:
+        """Starts and stops of this plan, of the operators that have any."""
+        counts = zip(self._place, self.scalings.tolist(), strict=True)
+        return {operator: count for operator, count in counts if count}
+
     def serving(self, operator: str) -> tuple[InstanceSample, ...]:
         """Instances of the operator that this plan can still stop or move."""
         if operator not in self._serving:
@@ -179,7 +186,7 @@ class Plan:
         """Start an instance on a host that has room."""
         self._add(StartInstance(operator, host), because)
         self._settle(operator, host)
-        self.started[operator] += 1
+        self.started.add(operator)
         self.scalings[self._place[operator]] += 1
 
     def stop(self, instance: InstanceSample, because: str, *, frees: bool = True) -> None:
@@ -188,7 +195,6 @@ class Plan:
         """
         self._add(StopInstance(instance.instance), because)
         self._forget(instance)
-        self.stopped[instance.operator] += 1
         self.scalings[self._place[instance.operator]] += 1
         if frees and instance.host in self.rooms:
             op = self.operator(instance.operator)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,6 +118,11 @@ class Positive(Mapping[str, float]):
     def __len__(self) -> int:
         """How many are positive."""
         return int((self._values > 0).sum())
+
+    def items(self) -> ItemsView[str, float]:
+        """Names and utilities, without a look at the array for each."""
+        both = zip(self._names, self._values.tolist(), strict=True)
+        return {name: value for name, value in both if value > 0}.items()
 
 
 def best_first(utilities: Mapping[str, float]) -> dict[str, float]:

@@ -11,7 +11,6 @@ import random
 import statistics
 import sys
 import time
-from dataclasses import replace
 
 from include.controllers import CONTROLLERS
 from include.controllers.base import Setting
@@ -135,10 +134,9 @@ def decision_s(name: str, operators: int, hosts: int, instances: int) -> tuple[f
     setting = Setting(topology=topology, flavor=FLAVOR, btu_s=600.0, seed=1, max_hosts=10 * hosts)
     controller = CONTROLLERS[name](setting=setting)
     memory = controller.initial_memory()
-    base = an_observation(topology, hosts, instances, 3600.0)
     took_s, steps = [], 0
     for turn in range(REPEATS):
-        seen = replace(base, now_s=3600.0 + turn * controller.interval_s)
+        seen = an_observation(topology, hosts, instances, 3600.0 + turn * controller.interval_s)
         start_s = time.perf_counter()
         memory, decided = controller.decide(memory, seen)
         took_s.append(time.perf_counter() - start_s)

@@ -1,0 +1,81 @@
+"""Rooms remembers what it has computed: whatever was done before, `best` is that of new rooms."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from include.controllers.placement import CACHE_FACTOR, Choice, Room, Rooms, suitability
+from include.model.host import Capacity
+from include.model.topology import Operator
+from tests.builders import an_operator
+
+HOST = Capacity(4.0, 8000.0)
+OPERATORS = [
+    an_operator(name="small", cpu_cores=0.5, memory_mb=500.0),
+    an_operator(name="same_size", cpu_cores=0.5, memory_mb=500.0),
+    an_operator(name="large", cpu_cores=2.0, memory_mb=1500.0),
+]
+
+operators = st.sampled_from(OPERATORS)
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "place", "remove", "leave", "copy", "ask"]),
+        operators,
+        st.integers(0, 20),
+    ),
+    max_size=40,
+)
+
+
+def as_defined(
+    rooms: Rooms, op: Operator, *, only_up: bool = False, leaving: str | None = None
+) -> Choice | None:
+    """Algorithm 2 room by room."""
+    values = {
+        room.host: float(suitability(room.total, room.left, op, op.name in room.images))
+        for room in rooms.values()
+        if (room.up or not only_up) and room.host != leaving
+    }
+    fitting = {host: value for host, value in values.items() if value >= 0}
+    if not fitting:
+        return None
+    host = min(fitting, key=fitting.__getitem__)
+    return Choice(host, fitting[host])
+
+
+def change(rooms: Rooms, step: str, op: Operator, number: int) -> None:
+    hosts = list(rooms)
+    if step == "add":
+        name = f"host-{len(rooms.place)}"
+        images = frozenset({op.name} if number % 3 == 0 else ())
+        rooms[name] = Room(name, HOST, HOST, images, up=number % 2 == 0)
+    elif hosts and step == "place":
+        host = hosts[number % len(hosts)]
+        rooms[host] = rooms[host].with_one(op)
+    elif hosts and step == "remove":
+        host = hosts[number % len(hosts)]
+        rooms[host] = rooms[host].without_one(op)
+    elif hosts and step == "leave":
+        del rooms[hosts[number % len(hosts)]]
+
+
+@given(steps)
+def test_the_best_room_is_that_of_the_definition_after_any_changes(
+    changes: list[tuple[str, Operator, int]],
+) -> None:
+    rooms = Rooms.of(
+        Room(f"host-{i}", HOST, HOST, frozenset({"large"} if i else ()), up=i != 1)
+        for i in range(3)
+    )
+    kept: list[Rooms] = []
+    for step, op, number in changes:
+        change(rooms, step, op, number)
+        if step == "copy":
+            kept.append(rooms)
+            rooms = rooms.copy()
+        for one in (rooms, *kept):
+            assert one.best(op, CACHE_FACTOR) == as_defined(one, op)
+            leaving = f"host-{number % 4}"
+            found = one.best(op, CACHE_FACTOR, only_up=True, leaving=leaving)
+            assert found == as_defined(one, op, only_up=True, leaving=leaving)
