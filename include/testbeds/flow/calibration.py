@@ -5,14 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import yaml
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field
 
-from include.model.errors import SpecError, unknown_name
-from include.model.topology import Topology
+from include.testbeds.calibrations import CalibrationFiles
 from include.testbeds.simulated import calibration as simulated
 from include.testbeds.simulated.calibration import NotNegative
-from include.topologies.load import read_yaml, validation_problems
 
 HERE = Path(__file__).parent / "calibrations"
 Positive = Annotated[float, Field(gt=0)]
@@ -33,11 +30,6 @@ class Calibration(simulated.Calibration):
     state_mb_per_s: Positive = 100
     rescale_pause_s: NotNegative = 0
     own_queues: bool = False
-
-    def complete(self, topology: Topology) -> Calibration:
-        """With a service time for every operator. Raises SpecError naming those without one."""
-        completed = super().complete(topology)
-        return self.model_copy(update={"service_ms": completed.service_ms})
 
 
 def _periods(periods: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
@@ -60,33 +52,5 @@ class Faults(simulated.Faults):
     """[start_s, end_s, cores]: other processes want as many cores on every host."""
 
 
-def calibration_names() -> tuple[str, ...]:
-    """Names of the calibrations: those of the per-item testbed work here, too."""
-    own = {path.stem for path in HERE.glob("*.yaml")}
-    return tuple(sorted(own | set(simulated.calibration_names())))
-
-
-def calibration_for(topology_name: str) -> str:
-    """The calibration whose name the topology's begins with, else ``default``."""
-    fitting = [name for name in calibration_names() if topology_name.startswith(name)]
-    return max(fitting, key=len, default="default")
-
-
-def load_calibration(name_or_path: str) -> Calibration:
-    """A calibration by name, or from a YAML file. Raises SpecError with every problem."""
-    path = Path(name_or_path)
-    if path.suffix not in (".yaml", ".yml"):
-        path = HERE / f"{name_or_path}.yaml"
-        if not path.is_file():
-            path = simulated.HERE / path.name
-        if name_or_path not in calibration_names():
-            problem = unknown_name("calibration", name_or_path, calibration_names())
-            raise SpecError("calibration", [f"{problem} Or give the path of a .yaml file."])
-    if not path.is_file():
-        raise SpecError("calibration", [f"there is no file {path}; check the path"])
-    try:
-        return Calibration.model_validate(read_yaml(path.read_text(encoding="utf-8")) or {})
-    except yaml.YAMLError as error:
-        raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
-    except ValidationError as error:
-        raise SpecError(path.name, validation_problems(error)) from error
+_FILES = CalibrationFiles(Calibration, (HERE, simulated.HERE))
+calibration_names, calibration_for, load_calibration = _FILES.names, _FILES.fitting, _FILES.load

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
-from include.topologies.load import read_yaml, validation_problems
+from include.testbeds.calibrations import CalibrationFiles, service_times
 
 HERE = Path(__file__).parent / "calibrations"
 
@@ -64,28 +62,10 @@ class Calibration(BaseModel):
         """Whether operators pause while state moves."""
         return self.pause_on_start_s > 0 or self.pause_on_stop_s > 0
 
-    def complete(self, topology: Topology) -> Calibration:
+    def complete(self, topology: Topology) -> Self:
         """With a service time for every operator. Raises SpecError naming those without one."""
-        known = {op.name: op.service_ms for op in topology.operators if op.service_ms}
-        # Operators of a tenant are named tenant.operator; one entry serves those of all tenants.
-        of_all = {
-            name: self.service_ms[name.partition(".")[2]]
-            for name in topology.operator
-            if name.partition(".")[2] in self.service_ms
-        }
-        service_ms = {**known, **of_all, **self.service_ms}
-        missing = [name for name in topology.operator if name not in service_ms]
-        if missing:
-            raise SpecError(
-                f"topology {topology.name}",
-                [
-                    f"operator {name} has no service_ms (mean milliseconds per item); add it to "
-                    "the operator in the topology file or to a calibration file"
-                    for name in missing
-                ],
-            )
-        kept = {name: service_ms[name] for name in topology.operator}
-        return self.model_copy(update={"service_ms": kept})
+        service_ms = service_times(self.service_ms, topology)
+        return self.model_copy(update={"service_ms": service_ms})
 
 
 class Faults(BaseModel):
@@ -102,30 +82,5 @@ class Faults(BaseModel):
     monitoring_gap_s: Bounds = (30, 120)
 
 
-def calibration_names() -> tuple[str, ...]:
-    """Names of the calibrations that come with the project."""
-    return tuple(sorted(path.stem for path in HERE.glob("*.yaml")))
-
-
-def calibration_for(topology_name: str) -> str:
-    """The calibration whose name the topology's begins with, else ``default``."""
-    fitting = [name for name in calibration_names() if topology_name.startswith(name)]
-    return max(fitting, key=len, default="default")
-
-
-def load_calibration(name_or_path: str) -> Calibration:
-    """A calibration by name, or from a YAML file. Raises SpecError with every problem."""
-    path = Path(name_or_path)
-    if path.suffix not in (".yaml", ".yml"):
-        path = HERE / f"{name_or_path}.yaml"
-        if name_or_path not in calibration_names():
-            problem = unknown_name("calibration", name_or_path, calibration_names())
-            raise SpecError("calibration", [f"{problem} Or give the path of a .yaml file."])
-    if not path.is_file():
-        raise SpecError("calibration", [f"there is no file {path}; check the path"])
-    try:
-        return Calibration.model_validate(read_yaml(path.read_text(encoding="utf-8")) or {})
-    except yaml.YAMLError as error:
-        raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
-    except ValidationError as error:
-        raise SpecError(path.name, validation_problems(error)) from error
+_FILES = CalibrationFiles(Calibration, (HERE,))
+calibration_names, calibration_for, load_calibration = _FILES.names, _FILES.fitting, _FILES.load

@@ -1,0 +1,77 @@
+"""Calibration files: what every testbed does with its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from include.model.errors import SpecError, unknown_name
+from include.model.topology import Topology
+from include.topologies.load import read_yaml, validation_problems
+
+C = TypeVar("C", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationFiles(Generic[C]):
+    """YAML files of a testbed's ``model``, by name or path; the first folder with a name wins."""
+
+    model: type[C]
+    folders: tuple[Path, ...]
+
+    def names(self) -> tuple[str, ...]:
+        """Names of the calibrations that come with the project."""
+        return tuple(sorted({path.stem for each in self.folders for path in each.glob("*.yaml")}))
+
+    def fitting(self, topology_name: str) -> str:
+        """The calibration whose name the topology's begins with, else ``default``."""
+        fitting = [name for name in self.names() if topology_name.startswith(name)]
+        return max(fitting, key=len, default="default")
+
+    def load(self, name_or_path: str) -> C:
+        """A calibration by name, or from a YAML file. Raises SpecError with every problem."""
+        path = self._path(name_or_path)
+        try:
+            return self.model.model_validate(read_yaml(path.read_text(encoding="utf-8")) or {})
+        except yaml.YAMLError as error:
+            raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
+        except ValidationError as error:
+            raise SpecError(path.name, validation_problems(error)) from error
+
+    def _path(self, name_or_path: str) -> Path:
+        path = Path(name_or_path)
+        if path.suffix in (".yaml", ".yml"):
+            if path.is_file():
+                return path
+            raise SpecError("calibration", [f"there is no file {path}; check the path"])
+        if name_or_path not in self.names():
+            problem = unknown_name("calibration", name_or_path, self.names())
+            raise SpecError("calibration", [f"{problem} Or give the path of a .yaml file."])
+        places = (folder / f"{name_or_path}.yaml" for folder in self.folders)
+        return next(place for place in places if place.is_file())
+
+
+def service_times(given_ms: dict[str, float], topology: Topology) -> dict[str, float]:
+    """A mean service time in ms for every operator; what a calibration gives goes before what the
+    topology says. Raises SpecError naming the operators without one.
+    """
+    known = {op.name: op.service_ms for op in topology.operators if op.service_ms}
+    # Operators of a tenant are named tenant.operator; one entry serves those of all tenants.
+    of_all = {
+        name: given_ms[name.partition(".")[2]]
+        for name in topology.operator
+        if name.partition(".")[2] in given_ms
+    }
+    service_ms = {**known, **of_all, **given_ms}
+    if problems := [
+        f"operator {name} has no service_ms (mean milliseconds per item); add it to the operator "
+        "in the topology file or to a calibration file"
+        for name in topology.operator
+        if name not in service_ms
+    ]:
+        raise SpecError(f"topology {topology.name}", problems)
+    return {name: service_ms[name] for name in topology.operator}
