@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,3 +19,9 @@ def coded(numbers: np.ndarray, template: str) -> Coded:
     """Numbers as text, each through ``template`` (one ``{}``)."""
     known, codes = np.unique(numbers, return_inverse=True)
     return Coded(codes, tuple(template.format(number) for number in known))
+
+
+def as_columns(rows: Sequence[tuple[Any, ...]], titles: Sequence[str]) -> dict[str, list[Any]]:
+    """Rows as columns; empty ones without a row."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(titles)
+    return dict(zip(titles, map(list, columns), strict=True))

@@ -17,43 +17,27 @@ from include.model.decision import (
     StartInstance,
     StopInstance,
 )
-from include.testbeds.base import Scene
 from include.testbeds.flow.calibration import Calibration, Faults
-from include.testbeds.simulated.draws import Draws
+from include.testbeds.simulated import cloud
+from include.testbeds.simulated.cloud import us
 from include.testbeds.simulated.fleet import Fleet, Host, Instance
 
 
-def us(time_s: float) -> int:
-    """Seconds as whole microseconds."""
-    return round(time_s * 1e6)
-
-
 @dataclass(slots=True)
-class Cloud:
+class Cloud(cloud.Cloud):
     """Hosts and instances, and who replaces whom. Times are microseconds of the run."""
 
-    scene: Scene
     calibration: Calibration
     faults: Faults
-    draws: Draws
-    operators: dict[str, int]
-    """Rows of the operators, by name."""
-    fleet: Fleet = field(default_factory=Fleet)
     replaces: dict[int, int] = field(default_factory=dict)
     """Instances that start to replace another one: new number to old."""
     pauses_us: list[tuple[int, int, int, int]] = field(default_factory=list)
     """(operator, from, until, instance whose coming or going is the reason)."""
-    activities: list[tuple[float, str, str, str, str]] = field(default_factory=list)
-    events: list[tuple[float, str, str, str]] = field(default_factory=list)
 
     def deploy(self, decision: Decision) -> tuple[Outcome, ...]:
         """Carry out the first decision; hosts and instances are up before time starts."""
         outcomes = self.apply(decision, 0)
-        for host in self.fleet.leased():
-            host.up_us = 0
-            host.fails_us, host.fails_as = self._loss_us(host.number, 0), "host_lost"
-        for one in self.fleet.instances.values():
-            one.ready_us = 0
+        self.begin()
         self.pauses_us = []
         return outcomes
 
@@ -71,9 +55,7 @@ class Cloud:
             if end_us <= now_us:
                 del self.fleet.instances[one.number]
                 ended_us[one.host] = max(end_us, ended_us.get(one.host, 0))
-        for host in [host for host in self.fleet.leased() if host.releasing]:
-            if not self.fleet.on_host(host.number):
-                host.ended_us = ended_us.get(host.number, now_us)
+        self.end_empty(ended_us, now_us)
         self.replaces = {
             new: old for new, old in self.replaces.items() if self._starts(new, now_us)
         }
@@ -112,7 +94,7 @@ class Cloud:
         detail = f"the testbed does not know what {action} is about"
         match action:
             case LeaseHost():
-                subject = self._lease(action, now_us)
+                subject = self._lease_if_free(action, now_us)
                 detail = f"all {self.scene.max_hosts} hosts are leased"
                 handles[action.handle] = subject
             case StartInstance():
@@ -124,55 +106,28 @@ class Cloud:
                 host = self.fleet.host(handles.get(action.host, action.host))
                 subject = self._migrate(self.fleet.instance(action.instance), host, now_us)
             case ProlongLease():
-                subject = self._prolong(self.fleet.host(action.host), now_us)
+                subject = self.prolong(self.fleet.host(action.host), now_us)
             case ReleaseHost():
-                subject = self._release(self.fleet.host(action.host), now_us)
+                subject = self.release(self.fleet.host(action.host), now_us)
         return Outcome(action, step.because, bool(subject), subject, "" if subject else detail)
 
-    def _lease(self, action: LeaseHost, now_us: int) -> str:
-        scene, draws = self.scene, self.draws
-        if sum(1 for _ in self.fleet.leased()) >= scene.max_hosts:
-            return ""
-        number = len(self.fleet.hosts) + 1
-        boot_us = draws.between_us("boot", str(number), self.calibration.host_boot_s)
-        if draws.chance("boot_delay", str(number), self.faults.host_boot_delay):
-            late_us = draws.between_us("boot_late", str(number), self.faults.host_boot_delay_s)
-            boot_us += late_us
-            detail = f"{late_us / 1e6:.0f} s later than usual"
-            self.events.append((now_us / 1e6, "host_boot_delay", f"host-{number}", detail))
-        host = Host(
-            number=number,
-            flavor=action.flavor,
-            ordered_us=now_us,
-            paid_until_us=now_us + us(scene.btu_s),
-            up_us=now_us + boot_us,
-        )
-        if draws.chance("boot_failure", str(number), self.faults.host_boot_failure):
-            host.fails_us, host.fails_as = host.up_us, "host_boot_failure"
-        else:
-            host.fails_us, host.fails_as = self._loss_us(number, host.up_us), "host_lost"
-        self.fleet.hosts[number] = host
-        self._log(now_us, "host_leased", host=host.name)
-        return host.name
-
-    def _loss_us(self, number: int, up_us: int) -> int | None:
-        rate = self.faults.host_losses_per_hour
-        after_us = self.draws.after_us("host_loss", str(number), rate)
-        return None if after_us is None else up_us + after_us
+    def _lease_if_free(self, action: LeaseHost, now_us: int) -> str:
+        leased = sum(1 for _ in self.fleet.leased())
+        return self.lease(action, now_us) if leased < self.scene.max_hosts else ""
 
     def _start(self, operator: str, host: Host | None, now_us: int) -> str:
         if host is None or operator not in self.operators:
             return ""
-        one = self._new(operator, host, now_us)
+        one = self.new_instance(operator, host, now_us)
         self._pause(one, one.ready_us, self._rescale_s(operator))
-        self._log(now_us, "upscaling", operator, one.name, host.name)
+        self.log(now_us, "upscaling", operator, one.name, host.name)
         return one.name
 
     def _migrate(self, old: Instance | None, host: Host | None, now_us: int) -> str:
         """The old instance serves until the new one is ready; only state makes a gap."""
         if old is None or host is None:
             return ""
-        one = self._new(old.operator_name, host, now_us)
+        one = self.new_instance(old.operator_name, host, now_us)
         operator = self.scene.topology.operator[old.operator_name]
         if operator.stateful:
             pause_s = self.calibration.migration_pause_s
@@ -180,30 +135,8 @@ class Cloud:
             self._pause(one, one.ready_us, pause_s)
         old.stopped_us = one.ready_us
         self.replaces[one.number] = old.number
-        self._log(now_us, "migration", one.operator_name, one.name, host.name)
+        self.log(now_us, "migration", one.operator_name, one.name, host.name)
         return one.name
-
-    def _new(self, operator: str, host: Host, now_us: int) -> Instance:
-        draws = self.draws
-        self.fleet.instances_started += 1
-        number = self.fleet.instances_started
-        ready_us = max(now_us, host.up_us)
-        ready_us += draws.between_us("start", str(number), self.calibration.instance_start_s)
-        if operator not in host.images:
-            ready_us += draws.between_us("pull", str(number), self.calibration.image_pull_s)
-            host.images.append(operator)
-        after_us = draws.after_us("crash", str(number), self.faults.instance_crashes_per_hour)
-        one = Instance(
-            number=number,
-            operator=self.operators[operator],
-            operator_name=operator,
-            host=host.number,
-            started_us=now_us,
-            ready_us=ready_us,
-            crashes_us=None if after_us is None else ready_us + after_us,
-        )
-        self.fleet.instances[number] = one
-        return one
 
     def _stop(self, one: Instance | None, now_us: int) -> str:
         if one is None:
@@ -211,7 +144,7 @@ class Cloud:
         self._cancel(one, now_us)
         one.stopped_us = now_us
         self._pause(one, now_us, self._rescale_s(one.operator_name))
-        self._log(now_us, "downscaling", one.operator_name, one.name, f"host-{one.host}")
+        self.log(now_us, "downscaling", one.operator_name, one.name, f"host-{one.host}")
         return one.name
 
     def _rescale_s(self, operator: str) -> float:
@@ -239,24 +172,3 @@ class Cloud:
     def _lose(self, one: Instance, now_us: int) -> None:
         self._cancel(one, now_us)
         self.fleet.instances.pop(one.number, None)
-
-    def _prolong(self, host: Host | None, now_us: int) -> str:
-        if host is None:
-            return ""
-        host.paid_until_us += us(self.scene.btu_s)
-        self._log(now_us, "host_prolonged", host=host.name)
-        return host.name
-
-    def _release(self, host: Host | None, now_us: int) -> str:
-        if host is None:
-            return ""
-        host.releasing = True
-        self._log(now_us, "host_released", host=host.name)
-        if not self.fleet.on_host(host.number):
-            host.ended_us = now_us
-        return host.name
-
-    def _log(
-        self, now_us: int, activity: str, operator: str = "", instance: str = "", host: str = ""
-    ) -> None:
-        self.activities.append((now_us / 1e6, activity, operator, instance, host))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,12 +11,20 @@ import numpy as np
 
 from include.model.observation import HostSample, InstanceSample, OperatorSample, TenantSample
 from include.model.utility import utility
-from include.testbeds.columns import Coded, coded
+from include.testbeds.columns import Coded, as_columns
 from include.testbeds.flow.arrays import F64, I64, R_DONE_S, R_INSTANCE, R_OPERATOR
 from include.testbeds.flow.samples import Samples
 from include.testbeds.flow.tenants import Tenants
 from include.testbeds.flow.world import World
 from include.testbeds.simulated.fleet import Fleet, Host, Instance
+from include.testbeds.simulated.samples import host_sample, instance_sample
+from include.testbeds.simulated.tables import (
+    Taken,
+    hosts_table,
+    instance_names,
+    instances_table,
+    queue_table,
+)
 
 LAST_DURATIONS = 5
 """N of Algorithm 1: how many recorded durations a controller sees."""
@@ -197,41 +206,23 @@ class Monitor:
     def host_sample(self, host: Host, now_us: int) -> HostSample:
         """A leased host as it is now; what was not read is absent."""
         cpu, memory, runnable = self.reading.host.get(host.number, (None, None, None))
-        return HostSample(
-            host=host.name,
-            flavor=host.flavor,
-            ordered_s=host.ordered_us / 1e6,
-            paid_until_s=host.paid_until_us / 1e6,
-            up=host.up_us <= now_us,
-            releasing=host.releasing,
-            images=frozenset(host.images),
-            cpu_share=cpu,
-            memory_share=memory,
-            runnable=runnable,
-        )
+        return replace(host_sample(host, now_us, cpu, memory), runnable=runnable)
 
     def instance_sample(self, one: Instance, now_us: int) -> InstanceSample:
         """An instance as it is now; its share is absent until it was read."""
-        return InstanceSample(
-            instance=one.name,
-            operator=one.operator_name,
-            host=f"host-{one.host}",
-            started_s=one.started_us / 1e6,
-            ready=one.ready_us <= now_us,
-            stopping=one.stopped_us is not None,
-            cpu_share=self.reading.instance_cpu.get(one.number),
-        )
+        return instance_sample(one, now_us, self.reading.instance_cpu.get(one.number), None)
 
     # -------------------------------------------------------------- recording
 
     def take(self) -> dict[str, dict[str, Any]]:
         """The measured columns since the last call."""
         rows, self._rows = self._rows, {}
-        makers = {
+        names = self.world.names
+        makers: dict[str, Callable[[Taken], dict[str, Any]]] = {
             "processing_duration": self._durations_table,
-            "queue": self._queue_table,
-            "instance_utilisation": self._instances_table,
-            "host_utilisation": _hosts_table,
+            "queue": lambda taken: queue_table(taken, names),
+            "instance_utilisation": lambda taken: instances_table(taken, names),
+            "host_utilisation": hosts_table,
             "tenant": _tenants_table,
         }
         return {table: make(rows[table]) for table, make in makers.items() if table in rows}
@@ -242,38 +233,11 @@ class Monitor:
         return {
             "time_s": done_s,
             "operator": Coded(operator, self.world.names),
-            "instance": self._instance_names(operator, instance),
+            "instance": instance_names(operator, instance, self.world.names),
             "duration_ms": duration_ms,
             "wait_ms": wait_ms,
             "age_ms": age_ms,
         }
-
-    def _queue_table(self, taken: list[tuple[Any, ...]]) -> dict[str, Any]:
-        times_us, *columns = zip(*taken, strict=True)
-        names = self.world.names
-        counts = ("waiting_items", "arrived_items", "completed_items")
-        titles = (*counts, "instances", "ready_instances")
-        return {
-            "time_s": np.repeat(np.array(times_us), len(names)) / 1e6,
-            "operator": Coded(np.tile(np.arange(len(names)), len(taken)), names),
-            **dict(zip(titles, map(np.concatenate, columns), strict=True)),
-        }
-
-    def _instances_table(self, taken: list[tuple[Any, ...]]) -> dict[str, Any]:
-        time_s, (instance, operator, host, cpu) = _stacked(taken)
-        return {
-            "time_s": time_s,
-            "instance": self._instance_names(operator, instance),
-            "operator": Coded(operator, self.world.names),
-            "host": coded(host, "host-{}"),
-            "cpu_share": cpu,
-        }
-
-    def _instance_names(self, operator: np.ndarray, instance: np.ndarray) -> Coded:
-        numbers, first, codes = np.unique(instance, return_index=True, return_inverse=True)
-        operators = [self.world.names[o] for o in operator[first]]
-        names = (f"{name}-{number}" for name, number in zip(operators, numbers, strict=True))
-        return Coded(codes, tuple(names))
 
     def to_plain(self) -> dict[str, Any]:
         """Plain values for a snapshot (taken when no measured rows are left)."""
@@ -310,17 +274,6 @@ class Monitor:
         }
 
 
-def _hosts_table(taken: list[tuple[Any, ...]]) -> dict[str, Any]:
-    time_s, (host, cpu, memory, instances) = _stacked(taken)
-    return {
-        "time_s": time_s,
-        "host": coded(host, "host-{}"),
-        "cpu_share": cpu,
-        "memory_share": memory,
-        "instances": instances,
-    }
-
-
 def _tenants_table(taken: list[tuple[Any, ...]]) -> dict[str, Any]:
     rows = [(now_us / 1e6, *row) for now_us, rows in taken for row in rows]
     titles = [
@@ -332,12 +285,4 @@ def _tenants_table(taken: list[tuple[Any, ...]]) -> dict[str, Any]:
         "utility",
         "max_utility",
     ]
-    columns = zip(*rows, strict=True) if rows else [()] * len(titles)
-    return dict(zip(titles, map(list, columns), strict=True))
-
-
-def _stacked(taken: list[tuple[Any, ...]]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Rows of (time, array, array, ...) as one time column and one array per column."""
-    times_us, *columns = zip(*taken, strict=True)
-    lengths = [len(column) for column in columns[0]]
-    return np.repeat(np.array(times_us), lengths) / 1e6, [np.concatenate(one) for one in columns]
+    return as_columns(rows, titles)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,16 +9,19 @@ from typing import Any
 import numpy as np
 
 from include.model.decision import Decision, Outcome
-from include.model.errors import StoreError
 from include.model.observation import Observation
 from include.testbeds.base import Scene
+from include.testbeds.columns import as_columns
 from include.testbeds.flow.calibration import Calibration, Faults
-from include.testbeds.flow.cloud import Cloud, us
+from include.testbeds.flow.cloud import Cloud
 from include.testbeds.flow.monitor import Monitor
 from include.testbeds.flow.samples import Samples
 from include.testbeds.flow.tenants import SUB_WINDOW_S, Tenants
 from include.testbeds.flow.world import World
+from include.testbeds.simulated.cloud import us
 from include.testbeds.simulated.draws import Draws
+from include.testbeds.simulated.tables import ARRIVAL
+from include.testbeds.snapshots import packed, unpacked
 
 SNAPSHOT_VERSION = 1
 
@@ -152,53 +154,33 @@ class FlowTestbed:
 
     def take_measurements(self) -> dict[str, dict[str, Any]]:
         """Rows measured since the last call, as columns."""
-        tables = self.monitor.take()
-        for table, rows, columns in (
-            ("scaling_activity", self.cloud.activities, "time_s activity operator instance host"),
-            ("event", self.cloud.events, "time_s event subject detail"),
-            ("arrival", self._arrivals, "time_s source level published_items"),
-        ):
-            if rows:
-                values = zip(*rows, strict=True)
-                tables[table] = dict(zip(columns.split(), map(list, values), strict=True))
-        self.cloud.activities, self.cloud.events, self._arrivals = [], [], []
+        tables = self.monitor.take() | self.cloud.take()
+        if self._arrivals:
+            tables["arrival"] = as_columns(self._arrivals, ARRIVAL)
+        self._arrivals = []
         return tables
 
     def leases(self) -> dict[str, list[Any]]:
         """The lease log so far, as columns; hosts that are still leased end now."""
-        hosts = list(self.cloud.fleet.hosts.values())
-        return {
-            "host": [host.name for host in hosts],
-            "flavor": [host.flavor for host in hosts],
-            "ordered_s": [host.ordered_us / 1e6 for host in hosts],
-            "ended_s": [
-                (self.now_us if host.ended_us is None else host.ended_us) / 1e6 for host in hosts
-            ],
-            "paid_until_s": [host.paid_until_us / 1e6 for host in hosts],
-            "released": [host.ended_us is not None for host in hosts],
-        }
+        return self.cloud.leases(self.now_us)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The whole state. Take measurements first: rows are not part of it."""
         plain = {
-            "version": SNAPSHOT_VERSION,
             "now_us": self.now_us,
             "published": self._published,
             "cloud": self.cloud.to_plain(),
             "monitor": self.monitor.to_plain(),
         }
-        text = json.dumps(plain, separators=(",", ":")).encode()
-        plain_text = np.frombuffer(text, dtype=np.uint8)
-        return {"plain": plain_text, **self.world.arrays(), **self.tenants.arrays()}
+        return {
+            "plain": packed(plain, SNAPSHOT_VERSION),
+            **self.world.arrays(),
+            **self.tenants.arrays(),
+        }
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Continue from a snapshot. Raises StoreError when another version wrote it."""
-        plain = json.loads(arrays["plain"].tobytes())
-        if plain["version"] != SNAPSHOT_VERSION:
-            raise StoreError(
-                f"the snapshot has version {plain['version']}, this code reads "
-                f"{SNAPSHOT_VERSION}; remove the run's folder and run it again"
-            )
+        plain = unpacked(arrays["plain"], SNAPSHOT_VERSION)
         self.now_us = plain["now_us"]
         self._published = plain["published"]
         self.cloud.load_plain(plain["cloud"])

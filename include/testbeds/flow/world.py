@@ -26,8 +26,9 @@ from include.testbeds.flow.arrays import (
     State,
 )
 from include.testbeds.flow.calibration import Calibration, Faults
-from include.testbeds.flow.cloud import Cloud, us
+from include.testbeds.flow.cloud import Cloud
 from include.testbeds.flow.layout import Planner, Serving
+from include.testbeds.simulated.cloud import us
 from include.testbeds.simulated.draws import Draws
 from include.testbeds.simulated.start import start_numba
 

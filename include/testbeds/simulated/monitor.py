@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from include.testbeds.columns import Coded, coded
+from include.testbeds.columns import Coded
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.fleet import Fleet
 from include.testbeds.simulated.network import Network
+from include.testbeds.simulated.tables import (
+    Taken,
+    hosts_table,
+    instance_names,
+    instances_table,
+    queue_table,
+)
 
 LAST_DURATIONS = 5
 """N of Algorithm 1: how many recorded durations a controller sees."""
@@ -202,11 +210,12 @@ class Monitor:
     def take(self) -> dict[str, dict[str, Any]]:
         """The measured columns since the last call."""
         rows, self._rows = self._rows, {}
-        makers = {
+        names = self.network.names
+        makers: dict[str, Callable[[Taken], dict[str, Any]]] = {
             "processing_duration": self._durations_table,
-            "queue": self._queue_table,
-            "instance_utilisation": self._instances_table,
-            "host_utilisation": _hosts_table,
+            "queue": lambda taken: queue_table(taken, names),
+            "instance_utilisation": lambda taken: instances_table(taken, names),
+            "host_utilisation": hosts_table,
         }
         return {table: make(rows[table]) for table, make in makers.items() if table in rows}
 
@@ -216,38 +225,11 @@ class Monitor:
         return {
             "time_s": done_us / 1e6,
             "operator": Coded(operator, self.network.names),
-            "instance": self._instance_names(operator, instance),
+            "instance": instance_names(operator, instance, self.network.names),
             "duration_ms": duration_us / 1000,
             "wait_ms": wait_us / 1000,
             "age_ms": age_us / 1000,
         }
-
-    def _queue_table(self, taken: list[tuple[Any, ...]]) -> dict[str, Any]:
-        times_us, *columns = zip(*taken, strict=True)
-        names = self.network.names
-        counts = ("waiting_items", "arrived_items", "completed_items")
-        titles = (*counts, "instances", "ready_instances")
-        return {
-            "time_s": np.repeat(np.array(times_us), len(names)) / 1e6,
-            "operator": Coded(np.tile(np.arange(len(names)), len(taken)), names),
-            **dict(zip(titles, map(np.concatenate, columns), strict=True)),
-        }
-
-    def _instances_table(self, taken: list[tuple[Any, ...]]) -> dict[str, Any]:
-        time_s, (instance, operator, host, cpu) = _stacked(taken)
-        return {
-            "time_s": time_s,
-            "instance": self._instance_names(operator, instance),
-            "operator": Coded(operator, self.network.names),
-            "host": coded(host, "host-{}"),
-            "cpu_share": cpu,
-        }
-
-    def _instance_names(self, operator: np.ndarray, instance: np.ndarray) -> Coded:
-        numbers, first, codes = np.unique(instance, return_index=True, return_inverse=True)
-        operators = [self.network.names[o] for o in operator[first]]
-        names = (f"{name}-{number}" for name, number in zip(operators, numbers, strict=True))
-        return Coded(codes, tuple(names))
 
     def to_plain(self) -> dict[str, Any]:
         """Plain values for a snapshot (taken when no measured rows are left)."""
@@ -272,21 +254,3 @@ class Monitor:
         self._durations_ms = [tuple(last) for last in plain["durations_ms"]]
         self.arrived, self.completed = np.array(plain["arrived"]), np.array(plain["completed"])
         self.observed = np.array(plain["observed"])
-
-
-def _hosts_table(taken: list[tuple[Any, ...]]) -> dict[str, Any]:
-    time_s, (host, cpu, memory, instances) = _stacked(taken)
-    return {
-        "time_s": time_s,
-        "host": coded(host, "host-{}"),
-        "cpu_share": cpu,
-        "memory_share": memory,
-        "instances": instances,
-    }
-
-
-def _stacked(taken: list[tuple[Any, ...]]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Rows of (time, array, array, ...) as one time column and one array per column."""
-    times_us, *columns = zip(*taken, strict=True)
-    lengths = [len(column) for column in columns[0]]
-    return np.repeat(np.array(times_us), lengths) / 1e6, [np.concatenate(one) for one in columns]
