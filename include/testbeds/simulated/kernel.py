@@ -17,11 +17,22 @@ nothing here allocates: docs/decisions/0002-the-kernel.md says why.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from include.testbeds.simulated.rings import (
+    ARRIVAL,
+    BORN,
+    HEAD,
+    PUBLISHED,
+    TAIL,
+    compiled,
+    emitted,
+    put,
+    rooms,
+)
 
 I64 = NDArray[np.int64]
 
@@ -34,10 +45,6 @@ DRAWS_DRY, EDGE_FULL, RECORDS_FULL = 1, 2, 3
 KIND = 1_000_000
 """`advance` returns DONE, or kind * KIND + index of what the caller must refill or grow."""
 
-# Columns of Network.items: one item that waits or travels, times in us.
-ARRIVAL, PUBLISHED, BORN = 0, 1, 2
-# Columns of Network.edges.
-HEAD, TAIL = 0, 1
 # Columns of Network.servers: one instance and what it has in service.
 INSTANCE, HOST, READY_US, OPEN, SPEED_PERMILLE, BUSY, BUSY_US, BUSY_SEEN_US = range(8)
 NUMBER, EDGE, ITEM_ARRIVAL, ITEM_PUBLISHED, ITEM_BORN, START_US, DONE_US, LATENCY_US = range(8, 16)
@@ -49,10 +56,6 @@ NODE_COLUMNS = 7
 # Columns of Network.records: one sampled item.
 R_OPERATOR, R_INSTANCE, R_NUMBER, R_DONE_US, R_DURATION_US, R_WAIT_US, R_AGE_US = range(7)
 RECORD_COLUMNS = 7
-
-_OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
-compiled = njit(**_OPTIONS)
-"""Without the run-time that counts references: counting them took longer than the queueing."""
 
 
 class Network(NamedTuple):
@@ -100,69 +103,6 @@ class Network(NamedTuple):
 
 
 @compiled
-def _room(e, count, items, edges):
-    """Make room for ``count`` items at the tail of edge ``e``; False when rows must grow."""
-    width = items.shape[1]
-    if edges[e, TAIL] + count <= width:
-        return True
-    head, kept = edges[e, HEAD], edges[e, TAIL] - edges[e, HEAD]
-    if head < width // 4 or kept + count > width:
-        return False
-    for i in range(kept):
-        for column in range(3):
-            items[e, i, column] = items[e, head + i, column]
-    edges[e, HEAD], edges[e, TAIL] = 0, kept
-    return True
-
-
-@compiled
-def _put(e, arrival_us, published_us, born_us, items, edges):
-    """Insert one item in order. Latency is short, so it belongs near the tail."""
-    i, head = edges[e, TAIL], edges[e, HEAD]
-    while i > head:
-        before = items[e, i - 1, ARRIVAL]
-        if before < arrival_us:
-            break
-        if before == arrival_us:
-            before = items[e, i - 1, PUBLISHED]
-            if before < published_us or (
-                before == published_us and items[e, i - 1, BORN] <= born_us
-            ):
-                break
-        for column in range(3):
-            items[e, i, column] = items[e, i - 1, column]
-        i -= 1
-    items[e, i, ARRIVAL], items[e, i, PUBLISHED], items[e, i, BORN] = (
-        arrival_us,
-        published_us,
-        born_us,
-    )
-    edges[e, TAIL] += 1
-
-
-@compiled
-def _emitted(number, out, per):
-    """How many items leave an edge when the origin finishes its item ``number``.
-
-    Item by item these add up to ``out`` per ``per``: the whole part of number * out / per
-    grows by as many.
-    """
-    return out if per == 1 else (number * out % per + out) // per
-
-
-@compiled
-def _rooms(node, number, out_first, out_edge, ratio, items, edges):
-    """Find room for what item ``number`` emits. Returns the first edge without, or -1."""
-    for k in range(out_first[node], out_first[node + 1]):
-        e = out_edge[k]
-        # As many as ever leave this edge at once: no need to divide here.
-        most = (ratio[e, 0] - 1) // ratio[e, 1] + 1 if ratio[e, 0] > ratio[e, 1] else 1
-        if edges[e, TAIL] + most > items.shape[1] and not _room(e, most, items, edges):
-            return e
-    return -1
-
-
-@compiled
 def _publish(source, until_us, net):
     """Publish what a source emits before ``until_us``."""
     out_first, out_edge, ratio, items = net.out_first, net.out_edge, net.ratio, net.items
@@ -176,14 +116,14 @@ def _publish(source, until_us, net):
             break
         if number >= nodes[node, FILLED]:
             return DRAWS_DRY * KIND + node
-        full = _rooms(node, number, out_first, out_edge, ratio, items, edges)
+        full = rooms(node, number, out_first, out_edge, ratio, items, edges)
         if full >= 0:
             return EDGE_FULL * KIND + full
         arrival_us = published_us + latency_us[node, number & (BLOCK - 1)]
         for k in range(out_first[node], out_first[node + 1]):
             e = out_edge[k]
-            for _ in range(_emitted(number, ratio[e, 0], ratio[e, 1])):
-                _put(e, arrival_us, published_us, published_us, items, edges)
+            for _ in range(emitted(number, ratio[e, 0], ratio[e, 1])):
+                put(e, arrival_us, published_us, published_us, items, edges)
         nodes[node, NUMBERED] = nodes[node, DRAWN] = number + 1
     return DONE
 
@@ -213,15 +153,15 @@ def _finish(
     sampled = number % sample_every == 0
     if sampled and recorded[0] >= records.shape[0]:
         return RECORDS_FULL * KIND
-    full = _rooms(w, number, out_first, out_edge, ratio, items, edges)
+    full = rooms(w, number, out_first, out_edge, ratio, items, edges)
     if full >= 0:
         return EDGE_FULL * KIND + full
     latency_us, born_us = servers[o, s, LATENCY_US], servers[o, s, ITEM_BORN]
     arrival_us = done_us + latency_us
     for k in range(out_first[w], out_first[w + 1]):
         e = out_edge[k]
-        for _ in range(_emitted(number, ratio[e, 0], ratio[e, 1])):
-            _put(e, arrival_us, done_us, born_us, items, edges)
+        for _ in range(emitted(number, ratio[e, 0], ratio[e, 1])):
+            put(e, arrival_us, done_us, born_us, items, edges)
     servers[o, s, BUSY] = 0
     nodes[w, COMPLETED] += 1
     if sampled:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from include.model.topology import Topology
-from include.testbeds.simulated import kernel
+from include.testbeds.simulated import kernel, rings
 from include.testbeds.simulated.calibration import Calibration
 from include.testbeds.simulated.draws import Draws
 from include.testbeds.simulated.kernel import BLOCK, NEVER
@@ -153,7 +153,7 @@ class Network:
         kept = np.vstack([self.state.items[edge, head:tail], item])
         if len(kept) > self.state.items.shape[1]:
             self._put(items=widened(self.state.items, 1, 2 * self.state.items.shape[1]))
-        order = np.lexsort((kept[:, kernel.BORN], kept[:, kernel.PUBLISHED], kept[:, 0]))
+        order = np.lexsort((kept[:, rings.BORN], kept[:, rings.PUBLISHED], kept[:, 0]))
         self.state.items[edge, : len(kept)] = kept[order]
         self.state.edges[edge] = 0, len(kept)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from functools import cache
 
-from include.testbeds.simulated import kernel
+from include.testbeds.simulated import rings
 
 BLAS = "scipy.linalg.cython_blas"
 
@@ -20,6 +20,6 @@ def start_numba() -> None:
         return
     sys.modules[BLAS] = None  # type: ignore[assignment]  # so that importing it fails
     try:
-        kernel._emitted(0, 1, 1)
+        rings.emitted(0, 1, 1)
     finally:
         del sys.modules[BLAS]
