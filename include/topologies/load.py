@@ -29,8 +29,8 @@ def read_yaml(text: str) -> Any:
 def _based_on(raw: Any, seen: tuple[str, ...] = ()) -> Any:
     """Fill in what a file takes over from the topology it names as ``based_on``.
 
-    Fields of sources, operators and edges are overridden one by one; an edge is known by its
-    two ends. Raises SpecError when the base is unknown or leads back to itself.
+    Fields of sources, operators, edges and run_with are overridden one by one; an edge is known
+    by its two ends. Raises SpecError when the base is unknown or leads back to itself.
     """
     if not isinstance(raw, dict) or "based_on" not in raw:
         return raw
@@ -51,6 +51,8 @@ def _based_on(raw: Any, seen: tuple[str, ...] = ()) -> Any:
             edges = {(edge["from"], edge["to"]): edge for edge in merged[key]}
             edges |= {(edge.get("from"), edge.get("to")): edge for edge in value}
             merged[key] = list(edges.values())
+        elif key == "run_with" and isinstance(value, dict):
+            merged[key] = {**merged.get(key, {}), **value}
         elif key != "based_on":
             merged[key] = value
     return merged
