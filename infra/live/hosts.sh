@@ -173,7 +173,7 @@ crash() { # ID
 remove() { # ID: the store is deleted in the background, which can take 20 s
     local since_ms gone=$state/.gone-$1-$$
     since_ms=$(now_ms)
-    [ -d "$state/$1" ] || return 0
+    [ -d "$state/$1" ] || { echo "there is no host $1"; return 0; } # its boot may have been killed
     kill_all "$1"
     clear "$1"
     mv "$state/$1" "$gone"
@@ -249,7 +249,7 @@ case $command in
     crash-daemon) exists "${1:?id}"; kill -KILL "$(cat "$state/$1/docker.pid")"; echo "dockerd of host $1 killed" ;;
     freeze) exists "${1:?id}"; freezer FROZEN "$1" ;;
     thaw) exists "${1:?id}"; freezer THAWED "$1" ;;
-    rm) exists "${1:?id}"; remove "$1" ;;
+    rm) remove "${1:?id}" ;;
     down) down ;;
     status) status ;;
     env) for id in $(ids); do echo "$id=tcp://$(endpoint "$id"):$port"; done | xargs ;;
