@@ -43,8 +43,9 @@ def store_of(spec: RunSpec, root: Path) -> RunStore:
 def provision(spec: RunSpec, root: Path) -> Run:
     """Look everything up and store it as run.json; nothing is stored when the spec is wrong.
 
-    What other code has stored of the run is removed. Raises SpecError with every problem,
-    StoreError when the folder holds another run, or what other code has measured in real time.
+    What other code has stored of the run is removed, and what is stored of an interrupted one that
+    was given back. Raises SpecError with every problem, StoreError when the folder holds another
+    run, or a complete one that other code has measured in real time.
     """
     run, store = resolve(spec), store_of(spec, root)
     found = find_stored(run, store)
@@ -55,11 +56,13 @@ def provision(spec: RunSpec, root: Path) -> Run:
             "experiment another name"
         )
     if found is Stored.OTHER_CODE:
-        if TESTBEDS[spec.testbed].real_time:
+        if TESTBEDS[spec.testbed].real_time and store.manifest.is_file():
             raise StoreError(
                 f"{store.home} was measured by other code, and measuring it again takes as long as "
                 "it did. Remove that folder to do so, or give the experiment another name"
             )
+        forget(spec, root)
+    if found is Stored.BEGUN and _is_given_back(run, store):
         forget(spec, root)
     mark_code(store)
     write_bytes(store.run_json, run.to_json().encode())
@@ -78,8 +81,13 @@ def holds_other_inputs(run: Run, root: Path) -> bool:
 
 
 def deploy(spec: RunSpec, root: Path) -> None:
-    """Start the first instances before anything arrives, and store the state at second 0."""
+    """Start the first instances before anything arrives, and store the state at second 0.
+
+    What is deployed stays as it is: on real hosts, doing it again would end it.
+    """
     run, store = load_run(spec, root), store_of(spec, root)
+    if store.snapshot(0).is_file():
+        return
     session = Session.open(run)
     session.deploy()
     write_snapshot(store.snapshot(0), session.snapshot())
@@ -136,9 +144,7 @@ def control_windows(
 def run_all(spec: RunSpec, root: Path, report: Report = lambda _: None) -> list[dict[str, Any]]:
     """Every stage of a run in one process, with the same bytes as task by task."""
     provision(spec, root)
-    store = store_of(spec, root)
-    if not store.snapshot(0).is_file():
-        deploy(spec, root)
+    deploy(spec, root)
     replay_arrivals(spec, root)
     try:
         return control_windows(spec, root, 0, spec.windows - 1, report)
@@ -170,6 +176,18 @@ def _run_of_this_code(spec: RunSpec, root: Path) -> Run:
             "measured by two; provision it again, with everything after it"
         )
     return run
+
+
+def _is_given_back(run: Run, store: RunStore) -> bool:
+    """Whether the world that the snapshots are about is gone; a simulated one is in them."""
+    if not (TESTBEDS[run.spec.testbed].real_time and store.snapshot(0).is_file()):
+        return False
+    committed = sum(store.commit(k).is_file() for k in range(run.spec.windows))
+    try:
+        _resumed(run, store, committed).close()
+    except StoreError:
+        return True
+    return False
 
 
 def _resumed(run: Run, store: RunStore, window: int) -> Session:

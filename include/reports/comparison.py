@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,30 +38,45 @@ class Comparison:
         return None if self.published is None else self.measured - self.published
 
 
-def compare_compliance(compliance: Sequence[dict[str, Any]]) -> Iterator[Comparison]:
-    """Overall compliance of every run, in percent of sampled items."""
+def comparable_runs(runs: Sequence[dict[str, Any]]) -> frozenset[str]:
+    """Runs of the paper's topology under its patterns and conditions, as published runs say."""
+    return frozenset(
+        run["run"] for run in runs if run["topology"] == "manufacturing" and not run["conditions"]
+    )
+
+
+def compare_compliance(
+    compliance: Sequence[dict[str, Any]], comparable: Container[str]
+) -> Iterator[Comparison]:
+    """Overall compliance of every run, in percent of sampled items.
+
+    Only ``comparable`` runs are held against the paper.
+    """
     for row in compliance:
         if row["scope"] != "overall":
             continue
+        case = (row["controller"], row["pattern"], row["btu_min"])
         for metric in _COMPLIANCE:
-            found = published_figure(row["controller"], row["pattern"], row["btu_min"], metric)
+            found = published_figure(*case, metric) if row["run"] in comparable else None
             label = _label(metric.removesuffix("_compliance"))
             yield _compared(row["run"], label, "percent", row[f"{metric}_percent"], found)
 
 
-def compare_cost(cost: Sequence[dict[str, Any]]) -> Iterator[Comparison]:
-    """Cost of every run under every price book.
+def compare_cost(
+    cost: Sequence[dict[str, Any]], comparable: Container[str]
+) -> Iterator[Comparison]:
+    """Cost of every run under every price book; ``comparable`` runs are held against the paper.
 
     The paper priced a BTU-based run at its own BTU, so under another price book there is
     nothing to compare it with.
     """
     for row in cost:
         book_min = row["price_book_btu_min"]
-        comparable = not pays_by_own_btu(row["controller"]) or book_min == row["btu_min"]
+        priced = not pays_by_own_btu(row["controller"]) or book_min == row["btu_min"]
         for metric in _COST:
             found = (
                 published_figure(row["controller"], row["pattern"], book_min, metric)
-                if comparable
+                if priced and row["run"] in comparable
                 else None
             )
             label = f"{_label(metric.removesuffix('_cost'))}, BTU {book_min:g} min"

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from include.reports.comparison import Comparison, compare_compliance, compare_cost
+from include.reports.comparison import (
+    Comparison,
+    comparable_runs,
+    compare_compliance,
+    compare_cost,
+)
 from include.reports.names import named
 from include.reports.tournament import METRICS, Match, is_tournament, matches
 from include.tables.staged import read_table
@@ -35,8 +40,9 @@ def summary(folder: Path) -> str:
     if is_tournament(runs):
         found = matches(read_table(target / "tournament.parquet"))
         return "\n".join([*(line for match in found for line in _match(match)), *where_it_lies])
-    compliance = list(compare_compliance(read_table(target / "compliance.parquet")))
-    cost = list(compare_cost(read_table(target / "cost.parquet")))
+    held = comparable_runs(runs)
+    compliance = list(compare_compliance(read_table(target / "compliance.parquet"), held))
+    cost = list(compare_cost(read_table(target / "cost.parquet"), held))
     lines: list[str] = []
     for run in runs:
         lines += [_title(run), ""]

@@ -10,7 +10,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from include.reports.comparison import Comparison, compare_compliance, compare_cost
+from include.reports.comparison import (
+    Comparison,
+    comparable_runs,
+    compare_compliance,
+    compare_cost,
+)
 from include.reports.documents import shown
 from include.reports.figures import compliance, scaling, timeline
 from include.reports.figures import tournament as tournament_figure
@@ -55,14 +60,14 @@ def render_page(
     ``tables`` are the published tables by name, ``verdict`` is verdict.json, ``origin`` says
     experiment, edition, git_commit and versions.
     """
-    drawn = _drawn(tables["runs"])
+    drawn, held = _drawn(tables["runs"]), comparable_runs(tables["runs"])
     return _PAGE.get_template("page.html.j2").render(
         origin=origin,
         runs=tables["runs"],
         sentence=_sentence(tables["runs"]),
         tournament=_tournament(tables),
-        compliance=_matrix(compare_compliance(tables["compliance"])),
-        cost=_matrix(compare_cost(tables["cost"])),
+        compliance=_matrix(compare_compliance(tables["compliance"], held)),
+        cost=_matrix(compare_cost(tables["cost"], held)),
         totals={row["run"]: row for row in tables["scaling_total"]},
         utilisation={row["run"]: row for row in tables["utilisation"]},
         adapt=_by_run(tables["time_to_adapt"]),

@@ -56,6 +56,9 @@ limits_up() { # ID CPU MEMORY
     local id=$1 cpu=$2 memory one cores level
     memory=$(bytes "$3")
     for one in "${controllers[@]}"; do mkdir -p "$(group "$one" "$id")/daemon"; done
+    # Together as much as four busy processes that are not in a group, else each program of this
+    # machine would count as much as all hosts, and a busy one would leave them next to nothing.
+    echo 4096 >"$cgroups/cpu/$prefix/cpu.shares"
     echo 100000 >"$(group cpu "$id")/cpu.cfs_period_us"
     awk -v cpu="$cpu" 'BEGIN {printf "%d\n", cpu * 100000}' >"$(group cpu "$id")/cpu.cfs_quota_us"
     echo "$memory" >"$(group memory "$id")/memory.limit_in_bytes"
@@ -173,7 +176,7 @@ crash() { # ID
 remove() { # ID: the store is deleted in the background, which can take 20 s
     local since_ms gone=$state/.gone-$1-$$
     since_ms=$(now_ms)
-    [ -d "$state/$1" ] || return 0
+    [ -d "$state/$1" ] || { echo "there is no host $1"; return 0; } # its boot may have been killed
     kill_all "$1"
     clear "$1"
     mv "$state/$1" "$gone"
@@ -249,7 +252,7 @@ case $command in
     crash-daemon) exists "${1:?id}"; kill -KILL "$(cat "$state/$1/docker.pid")"; echo "dockerd of host $1 killed" ;;
     freeze) exists "${1:?id}"; freezer FROZEN "$1" ;;
     thaw) exists "${1:?id}"; freezer THAWED "$1" ;;
-    rm) exists "${1:?id}"; remove "$1" ;;
+    rm) remove "${1:?id}" ;;
     down) down ;;
     status) status ;;
     env) for id in $(ids); do echo "$id=tcp://$(endpoint "$id"):$port"; done | xargs ;;

@@ -13,6 +13,7 @@ from include.control.stored import Stored
 from include.experiment.spec import RunSpec
 from include.model.errors import StoreError
 from include.testbeds import TESTBEDS, Registration
+from include.testbeds.simulated.testbed import SimulatedTestbed
 
 SPEC = RunSpec(
     experiment="stored", controller="btu", pattern="stepwise", btu_min=2, seed=1, duration_min=4
@@ -89,14 +90,54 @@ def test_windows_of_other_code_are_never_gone_on_from(root, change_code):
     assert not parts(root)
 
 
-def test_what_other_code_measured_in_real_time_is_not_thrown_away(root, change_code, monkeypatch):
+@pytest.fixture
+def in_real_time(monkeypatch):
     slow = Registration(build=TESTBEDS["simulated"].build, real_time=True)
     monkeypatch.setattr(stages, "TESTBEDS", {"simulated": slow})
+
+
+@pytest.mark.usefixtures("in_real_time")
+def test_what_other_code_measured_in_real_time_is_not_thrown_away(root, change_code):
     before = parts(root)
     assert measure(root).outcome == "reused"
     change_code()
     assert "takes as long as it did" in measure(root).error
     assert parts(root) == before
+
+
+@pytest.fixture
+def interrupted(root):
+    """A run that ended after its first window."""
+    store = stages.store_of(SPEC, root)
+    store.manifest.unlink()
+    for window in range(1, SPEC.windows):
+        store.commit(window).unlink()
+    return store
+
+
+@pytest.mark.usefixtures("in_real_time")
+def test_an_interrupted_run_that_was_given_back_is_forgotten(root, interrupted, monkeypatch):
+    snapshot = interrupted.snapshot(0).stat().st_mtime_ns
+    stages.provision(SPEC, root)
+    stages.deploy(SPEC, root)
+    assert interrupted.commit(0).is_file(), "its testbed still has it: it goes on"
+    assert interrupted.snapshot(0).stat().st_mtime_ns == snapshot, "and is not deployed again"
+
+    def gone(*_):
+        raise StoreError("what it had leased was given back")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SimulatedTestbed, "restore", gone)
+        stages.provision(SPEC, root)
+    assert not interrupted.commit(0).exists()
+    assert not interrupted.snapshot(0).exists()
+    assert measure(root).outcome == "measured"
+
+
+@pytest.mark.usefixtures("in_real_time", "interrupted")
+def test_an_interrupted_run_of_other_code_in_real_time_is_measured_anew(root, change_code):
+    change_code()
+    assert measure(root).outcome == "measured"
 
 
 def test_nothing_stored_is_no_reason_to_say_anything(tmp_path):

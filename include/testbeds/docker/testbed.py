@@ -311,6 +311,10 @@ class DockerTestbed:
         self._watch.close()
 
     def give_back(self) -> None:
-        """Give back everything the run holds. Raises TestbedError with what cannot be."""
-        give_back(self._state.run)
+        """Give back everything the run holds. Raises TestbedError with what cannot be.
+
+        The folder goes last, so a run without one holds nothing, and nobody has to be asked.
+        """
+        if self._state.folder.is_dir() or hosts.leases_of(self._state.run):
+            give_back(self._state.run)
         self.close()  # last: what was under way on a host ends with it

@@ -98,6 +98,9 @@ class Watch:
             self._lose(host, "host_lost", f"no answer for {limits.silent_for_s:g} s")
         elif not host.endpoint:
             host.endpoint = hosts.endpoint(host.id)
+            if host.endpoint and host.ordered_s > 0:
+                took_s = (now_s - host.ordered_s) / scale
+                state.event("host_up", host.name, f"answers {took_s:.2f} s after its order")
             failed = hosts.boot_failed(host.id)
             if not host.endpoint and now_s - host.ordered_s > limits.boot_within_s * scale:
                 failed = f"not up within {limits.boot_within_s:g} s"
@@ -157,6 +160,8 @@ class Watch:
         try:
             launched = under_way.result()
         except TROUBLE as error:
+            if one.number not in self._not_before_s:
+                self._state.event("instance_start_retried", one.name, str(error)[:200])
             self._not_before_s[one.number] = time.monotonic() + AGAIN_AFTER_S
             limit_s = self._state.calibration.start_within_s * self._state.clock.scale
             if self._state.now_s() - one.started_s > limit_s:

@@ -1,0 +1,165 @@
+"""A run on the live testbed while everything fails that can, and what has become of its items.
+
+`python -m tests.live.fault_run [items] [items per second]`; services and images have to be there
+(make live-images). Ends with 1 when an item was lost.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from include.control import stages
+from include.experiment.spec import RunSpec, parse_spec
+from include.model.errors import TidebenchError
+from include.operators.ledger import repeated_key, sent_key, unprocessed, unprocessed_of_source
+from include.testbeds.docker.services import Services
+from include.testbeds.docker.shared import Shared
+from tests.live.faults import Inflicted, Victim, inflict_until
+from tests.live.live_run import crowding
+from tests.live.world import REPOSITORY, wait_until
+
+CALM_AT_THE_END_S = 60.0
+TOPOLOGY = REPOSITORY / "tests" / "live" / "relay.yaml"
+PATHS = {"front": "S1", "back": "S1>front"}
+
+
+@dataclass
+class Survived:
+    """What was done to a run and what came of it. ``done`` counts distinct items by operator."""
+
+    planned_items: int
+    faults: list[Inflicted] = field(default_factory=list)
+    sent_items: int = 0
+    done: dict[str, int] = field(default_factory=dict)
+    repeated: dict[str, int] = field(default_factory=dict)
+    lost: list[Any] = field(default_factory=list)
+    events: Counter[str] = field(default_factory=Counter)
+
+    def lines(self) -> list[str]:
+        """For people."""
+        told = [
+            f"{one.name:<46} noticed after {one.noticed_s:5.1f} s, calm after {one.calm_s:5.1f} s"
+            for one in self.faults
+        ]
+        done = ", ".join(f"{name} {count:,}" for name, count in self.done.items())
+        again = ", ".join(f"{name} {count:,}" for name, count in self.repeated.items()) or "none"
+        return [
+            *told,
+            f"items planned {self.planned_items:,}, sent {self.sent_items:,}, processed: {done}",
+            f"came again and counted once: {again}",
+            f"lost: {len(self.lost)}",
+            "events in the table: " + ", ".join(f"{n} {e}" for e, n in sorted(self.events.items())),
+            f"machine: {os.cpu_count()} cores, load {os.getloadavg()[1]:.1f} in the last 5 minutes",
+        ]
+
+
+def spec_of(items: int, rate: float, experiment: str) -> RunSpec:
+    """Two operators in a row under the threshold controller, for as long as the items take."""
+    controller = {
+        "name": "threshold",
+        "interval_s": 5,
+        "scale_up_above_items": 60 * rate,
+        "scale_up_twice_above_items": 300 * rate,
+        "scale_down_below_items": 20,
+    }
+    raw = {
+        "name": experiment,
+        "topology": str(TOPOLOGY),
+        "controllers": [controller],
+        "patterns": [{"name": "constant", "level": rate}],
+        "duration_min": items / rate / 60,
+    }
+    (spec,) = parse_spec(raw, source=experiment).points()
+    return spec
+
+
+def survive(items: int, rate: float, root: Path, experiment: str) -> Survived:
+    """Run it, inflict every fault, and count; what is leased is given back in any case.
+
+    Raises AssertionError when a fault was not noticed or not recovered from.
+    """
+    spec = spec_of(items, rate, experiment)
+    stages.forget(spec, root)
+    stages.provision(spec, root)
+    try:
+        stages.deploy(spec, root)
+        stages.replay_arrivals(spec, root)
+        survived = _under_faults(spec, root)
+        _count(spec.run_id, survived)
+    finally:
+        stages.release(spec, root)
+    store = stages.store_of(spec, root)
+    assert store.manifest.is_file(), "the run is complete"
+    (part,) = store.part("event", 0).parent.glob("*.parquet")
+    survived.events = Counter(pq.read_table(part)["event"].to_pylist())
+    return survived
+
+
+def _under_faults(spec: RunSpec, root: Path) -> Survived:
+    """All windows, while another thread does harm; it stops early enough for the last recovery."""
+    survived = Survived(round(spec.duration_s * spec.pattern_options["level"]))
+    victim, problems = Victim(spec.run_id), []
+    ends = threading.Event()
+    early = threading.Timer(spec.duration_s - CALM_AT_THE_END_S * crowding(), ends.set)
+
+    def harm() -> None:
+        try:
+            for one in inflict_until(victim, lambda: not ends.is_set()):
+                survived.faults.append(one)
+                print(f"{one.name}: calm after {one.calm_s:.1f} s", flush=True)
+        except BaseException as error:
+            problems.append(error)
+
+    thread = threading.Thread(target=harm, daemon=True)
+    thread.start()
+    early.start()
+    stages.control_windows(spec, root, 0, spec.windows - 1)
+    early.cancel()
+    if problems:
+        raise problems[0]
+    assert not thread.is_alive(), f"the run was too short: {[one.name for one in survived.faults]}"
+    return survived
+
+
+def _count(run: str, survived: Survived) -> None:
+    """Every item that was ever sent has to come out at the back; nobody has given back anything."""
+    shared = Shared(Services.find(), run).redis
+
+    def lost() -> list[Any]:
+        return unprocessed_of_source(shared, run, "S1", "front") + unprocessed(shared, run)
+
+    try:
+        wait_until(lambda: not lost(), "everything processed", 60 * crowding())
+    except AssertionError:
+        survived.lost = lost()
+    survived.sent_items = int(shared.hget(sent_key(run, "S1"), "count"))
+    for operator, path in PATHS.items():
+        survived.done[operator] = int(shared.bitcount(f"{run}:done:{operator}:{path}"))
+    again = shared.hgetall(repeated_key(run))
+    survived.repeated = {name.decode(): int(count) for name, count in again.items()}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Returns 1 when something was lost or not recovered from."""
+    items, rate = (int(one) for one in (*arguments, *("100000", "250")[len(arguments) :]))
+    root = Path(os.environ.get("TIDEBENCH_DATA_ROOT") or REPOSITORY / "var")
+    try:
+        survived = survive(items, rate, root, "live_faults")
+    except (AssertionError, TidebenchError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print("\n".join(survived.lines()))
+    return int(bool(survived.lost) or set(survived.done.values()) != {survived.planned_items})
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
