@@ -1,4 +1,4 @@
-"""What a fresh cloud needs: `seed identity NAME=PORT...`, then `seed cloud`; or `seed quota NAME=N`.
+"""What a fresh cloud needs: `seed identity NAME=PORT`, then `seed cloud`; and `seed quota NAME=N`.
 
 Every step looks before it creates, so it can be repeated.
 """
@@ -88,6 +88,20 @@ def cloud(admin: Any) -> None:
             allow_duplicates=True,
             wait=True,
         )
+    # An address of it is what a reaper finds and nothing here uses.
+    outside = admin.network.find_network("public") or admin.network.create_network(
+        name="public",
+        is_router_external=True,
+        provider_network_type="flat",
+        provider_physical_network="public",
+    )
+    admin.network.find_subnet("public") or admin.network.create_subnet(
+        name="public",
+        network_id=outside.id,
+        ip_version=4,
+        cidr="203.0.113.0/24",
+        is_dhcp_enabled=False,
+    )
     neutron, subnet = openstack.connect(cloud=NAME).network, os.environ["TB_SUBNET"]
     network = neutron.find_network(NAME) or neutron.create_network(name=NAME)
     neutron.find_subnet(NAME) or neutron.create_subnet(
