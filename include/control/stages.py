@@ -144,9 +144,9 @@ def control_windows(
 def run_all(spec: RunSpec, root: Path, report: Report = lambda _: None) -> list[dict[str, Any]]:
     """Every stage of a run in one process, with the same bytes as task by task."""
     provision(spec, root)
-    deploy(spec, root)
-    replay_arrivals(spec, root)
     try:
+        deploy(spec, root)
+        replay_arrivals(spec, root)
         return control_windows(spec, root, 0, spec.windows - 1, report)
     finally:
         release(spec, root)

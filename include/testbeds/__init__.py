@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from include.testbeds.base import Parameters, Scene, Testbed
+
+if TYPE_CHECKING:
+    from include.testbeds.reap import Reaper
 
 
 def simulated_parameters() -> Parameters:
@@ -29,6 +33,8 @@ class Registration:
     build: Callable[[Scene], Testbed]
     parameters: Callable[[], Parameters] = simulated_parameters
     real_time: bool
+    reaper: Callable[[], Reaper] | None = None
+    """Of a testbed whose hosts outlive the process that leased them."""
 
 
 def simulated(scene: Scene) -> Testbed:
@@ -66,8 +72,41 @@ def docker_parameters() -> Parameters:
     return calibration
 
 
+def docker_reaper() -> Reaper:
+    """What dead runs have left on this machine."""
+    from include.testbeds.docker import reap
+
+    return reap
+
+
+def openstack(scene: Scene) -> Testbed:
+    """The same on servers of an OpenStack cloud."""
+    from include.testbeds.openstack.testbed import build
+
+    return build(scene)
+
+
+def openstack_parameters() -> Parameters:
+    """Those of ``docker``, and the names of the cloud."""
+    from include.testbeds.openstack import calibration
+
+    return calibration
+
+
+def openstack_reaper() -> Reaper:
+    """What dead runs have left in clouds."""
+    from include.testbeds.openstack import reap
+
+    return reap
+
+
 TESTBEDS: Mapping[str, Registration] = {
     "simulated": Registration(build=simulated, real_time=False),
     "flow": Registration(build=flow, parameters=flow_parameters, real_time=False),
-    "docker": Registration(build=docker, parameters=docker_parameters, real_time=True),
+    "docker": Registration(
+        build=docker, parameters=docker_parameters, real_time=True, reaper=docker_reaper
+    ),
+    "openstack": Registration(
+        build=openstack, parameters=openstack_parameters, real_time=True, reaper=openstack_reaper
+    ),
 }

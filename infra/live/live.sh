@@ -19,7 +19,7 @@ spec=include/experiment/specs/live.yaml
 
 run() {
     need_root
-    "$python" -m include.testbeds.docker.reap --remove # what a run before has left
+    "$python" -m include.cli reap --testbed docker --remove # what a run before has left
     "$python" -m include.cli run "$spec" --root "$root" --fresh
     "$python" -m include.cli report "$root/live"
     rm -rf "$root/live_dag" # what was measured in real time is never measured again unasked
@@ -39,7 +39,7 @@ down() {
     need_root
     local failed=0
     if [ -x "$python" ]; then
-        "$python" -m include.testbeds.docker.reap --remove --after-s 0 || failed=1
+        "$python" -m include.cli reap --testbed docker --remove --after-s 0 || failed=1
     fi
     "$here/hosts.sh" down
     "$here/services.sh" down

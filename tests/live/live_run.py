@@ -72,7 +72,7 @@ class LiveRun:
 
     def host_ids(self) -> dict[str, int]:
         """Numbers of the machine's hosts by name in the run."""
-        return {one.name: one.id for one in self.testbed._state.fleet.leased()}
+        return {one.name: int(one.id) for one in self.testbed._state.fleet.leased()}
 
     def kill(self, instance: str) -> None:
         """SIGKILL, as nobody would stop an instance."""

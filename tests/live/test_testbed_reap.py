@@ -10,20 +10,22 @@ import pytest
 from include.testbeds.docker import hosts
 from include.testbeds.docker.broker import vhosts
 from include.testbeds.docker.files import HEARTBEAT, run_folder
-from include.testbeds.docker.reap import DEAD_AFTER_S, find, main
+from include.testbeds.docker.reap import find
 from include.testbeds.docker.replay import Replay
 from include.testbeds.docker.services import Services
+from include.testbeds.reap import DEAD_AFTER_S, reap
 from tests.live.live_run import live_run
 
 pytestmark = pytest.mark.live
 
 
-def test_the_reaper_lists_dead_runs_and_removes_them_when_told(images, capsys):
+def test_the_reaper_lists_dead_runs_and_removes_them_when_told(images):
     with live_run(rate=20) as live:
         live.deploy()
         provider = Replay(live.run).process
-        assert main([]) == 0
-        assert f"{live.run}: alive" in capsys.readouterr().out
+        said: list[str] = []
+        reap(remove=False, testbeds=["docker"], say=said.append)
+        assert f"docker: {live.run}: alive" in "\n".join(said)
 
         heartbeat = run_folder(live.run) / HEARTBEAT
         long_ago_s = time.time() - DEAD_AFTER_S - 1
@@ -31,11 +33,11 @@ def test_the_reaper_lists_dead_runs_and_removes_them_when_told(images, capsys):
         (found,) = [one for one in find() if one.run == live.run]
         assert set(found.holds) >= {"folder", "data provider", "vhost", "Redis user"}
         assert any(held.startswith("host ") for held in found.holds)
-        assert main([]) == 0
-        assert f"{live.run}: dead" in capsys.readouterr().out
+        assert reap(remove=False, testbeds=["docker"], say=said.append) >= 1
+        assert f"docker: {live.run}: dead" in "\n".join(said)
         assert provider.alive, "without --remove it only lists"
 
-        assert main(["--remove"]) == 0
+        reap(remove=True, testbeds=["docker"], say=said.append)
         assert not provider.alive
         assert hosts.leases_of(live.run) == []
         assert live.run not in vhosts(Services.find())

@@ -64,7 +64,7 @@ def test_a_journal_hands_over_once_and_mends_what_a_crash_cut(tmp_path):
 
 
 def test_a_fleet_survives_a_file():
-    host = Host(number=1, id=7, flavor="f", ordered_s=0.0, paid_until_s=60.0, images=["i"])
+    host = Host(number=1, id="7", flavor="f", ordered_s=0.0, paid_until_s=60.0, images=["i"])
     fleet = Fleet({1: host}, {3: Instance(3, "O1", 1, 2.0, successor=4)}, 3)
     assert Fleet.from_plain(fleet.to_plain()) == fleet
     assert fleet.instance("O1-3").name == "O1-3"

@@ -15,6 +15,8 @@ import docker  # type: ignore[import-untyped]
 import docker.errors  # type: ignore[import-untyped]
 import requests
 
+from include.testbeds.docker.provider import Usage
+
 API_VERSION = "1.41"
 """Of dockerd 20.10, Debian's. Named, because asking for it is a call of its own."""
 PING_S = 3.0
@@ -65,6 +67,23 @@ class Engine:
             Container(one["Id"], one["Labels"][INSTANCE_LABEL], one["State"]) for one in listed
         )
         return {one.instance: one for one in found}
+
+    def answers(self) -> bool:
+        """Whether it is up."""
+        try:
+            with self._client(PING_S) as client:
+                return bool(client.ping())
+        except TROUBLE:
+            return False
+
+    def usage(self, run: str) -> dict[str, Usage]:
+        """CPU time and memory of the running containers of a run, by their ids."""
+        with self._client(PING_S) as client:
+            listed = client.containers(filters={"label": f"{RUN_LABEL}={run}"})
+            return {
+                one["Id"]: _usage(client.stats(one["Id"], stream=False, one_shot=True))
+                for one in listed
+            }
 
     def has_image(self, image: str) -> bool:
         """Whether an image, by its address with digest, is in the host's cache."""
@@ -150,6 +169,17 @@ class Engine:
             yield client
         finally:
             client.close()
+
+
+def _usage(stats: Mapping[str, Any]) -> Usage:
+    """The file cache, which is given back when needed, does not count."""
+    memory = stats["memory_stats"]
+    details = memory.get("stats", {})
+    cached = details.get("total_inactive_file", details.get("inactive_file", 0))
+    return Usage(
+        stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9,
+        max(0, memory.get("usage", 0) - cached) / 2**20,
+    )
 
 
 def _archive(secrets: Mapping[str, str]) -> bytes:

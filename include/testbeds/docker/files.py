@@ -15,6 +15,8 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 SCRIPTS = REPOSITORY / "infra" / "live"
 HEARTBEAT = "heartbeat"
 """A file of the run's folder that is touched by whoever looks after the run."""
+ORIGIN = "origin.json"
+"""A file of the run's folder: the testbed and where its hosts come from."""
 
 
 def live_state() -> Path:

@@ -12,8 +12,8 @@ class Host:
     """A leased host. Times are seconds of the run; None means not (yet)."""
 
     number: int
-    id: int
-    """Of the machine's hosts; numbers are given anew in every run."""
+    id: str
+    """The provider's; numbers are given anew in every run."""
     flavor: str
     ordered_s: float
     paid_until_s: float

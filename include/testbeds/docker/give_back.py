@@ -10,9 +10,9 @@ from functools import partial
 import redis
 
 from include.model.errors import SetupError, TestbedError
-from include.testbeds.docker import hosts
 from include.testbeds.docker.broker import Broker
 from include.testbeds.docker.files import run_folder
+from include.testbeds.docker.provider import HostProvider
 from include.testbeds.docker.replay import Replay
 from include.testbeds.docker.services import Services
 from include.testbeds.docker.shared import Shared
@@ -21,7 +21,7 @@ AT_ONCE = 8
 """Hosts that go side by side."""
 
 
-def give_back(run: str) -> None:
+def give_back(run: str, hosts: HostProvider) -> None:
     """Stop the data provider, end all hosts, and remove queues, users, keys and the folder.
 
     Safe at any time and more than once. Everything is tried; raises TestbedError with all that
@@ -29,9 +29,11 @@ def give_back(run: str) -> None:
     """
     problems: list[str] = []
     _try(Replay(run).end, "data provider", problems)
+    leased: list[str] = []
+    _try(lambda: leased.extend(hosts.leased()), "hosts", problems)
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for one in hosts.leases_of(run):
-            pool.submit(_try, partial(hosts.give_back, one), f"host {one.id}", problems)
+        for one in leased:
+            pool.submit(_try, partial(hosts.give_back, one), f"host {one}", problems)
     try:
         services = Services.find()
     except SetupError:
@@ -43,7 +45,7 @@ def give_back(run: str) -> None:
         listed = "\n".join(f"  - {problem}" for problem in problems)
         raise TestbedError(
             f"of run {run} this is still there; start what is down and release it again, or "
-            f"`make live-down`:\n{listed}"
+            f"`python -m include.cli reap --remove` later:\n{listed}"
         )
     shutil.rmtree(run_folder(run), ignore_errors=True)
 

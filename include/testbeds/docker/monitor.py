@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import redis
 
 from include.operators.wire import Sample, now_us
-from include.testbeds.docker import cgroups
 from include.testbeds.docker.broker import TROUBLE
+from include.testbeds.docker.provider import Usage
 from include.testbeds.docker.reading import LAST_DURATIONS, Reading
 from include.testbeds.docker.replay import Replay, plan_of, rate_errors, targets_of
 from include.testbeds.docker.shared import Counts
@@ -102,18 +103,18 @@ class Monitor:
             here = fleet.on_host(host.number)
             reserved_mb = sum(operators[one.operator].memory_mb for one in here)
             memory_share = round(reserved_mb / flavor.capacity.memory_mb, 4)
-            cpu = self._cpu(host.name, cgroups.cpu_s(host.id), flavor.vcpus, reading, before)
-            if cpu is not None and host.up:
+            used = self._state.hosts.usage(host.id) if host.up else None
+            cpu = self._cpu(host.name, used, flavor.vcpus, reading, before)
+            if cpu is not None:
                 reading.memory_share[host.name] = memory_share
                 host_rows.append((reading.time_s, host.name, cpu, memory_share, len(here)))
             for one in here if host.up else ():
                 if not one.container:
                     continue
-                used = cgroups.cpu_s(host.id, one.container)
+                used = self._state.hosts.usage(host.id, one.container)
                 cpu = self._cpu(one.name, used, 1.0, reading, before)
-                held_mb = cgroups.memory_mb(host.id, one.container)
-                if held_mb is not None:
-                    share = held_mb / operators[one.operator].memory_mb
+                if used is not None:
+                    share = used.memory_mb / operators[one.operator].memory_mb
                     reading.memory_share[one.name] = round(min(1.0, share), 4)
                 if cpu is not None:
                     row = (reading.time_s, one.name, one.operator, host.name, cpu)
@@ -123,17 +124,18 @@ class Monitor:
 
     @staticmethod
     def _cpu(
-        name: str, used_s: float | None, cores: float, reading: Reading, before: Reading
+        name: str, used: Usage | None, cores: float, reading: Reading, before: Reading
     ) -> float | None:
-        """The share of cores since the reading before; absent in the first one."""
-        if used_s is None:
+        """The share of cores since the reading before; absent in the first one, and where less
+        was used than before: what has ended may not count any more."""
+        if used is None:
             return None
-        reading.cpu_s[name] = used_s
+        reading.cpu_s[name] = used.cpu_s
         passed_s = (reading.wall_us - before.wall_us) / 1e6
-        if name not in before.cpu_s or passed_s <= 0:
+        if used.cpu_s < before.cpu_s.get(name, math.inf) or passed_s <= 0:
             return None
-        share = (used_s - before.cpu_s[name]) / (passed_s * cores)
-        reading.cpu_share[name] = round(min(1.0, max(0.0, share)), 4)
+        share = (used.cpu_s - before.cpu_s[name]) / (passed_s * cores)
+        reading.cpu_share[name] = round(min(1.0, share), 4)
         return reading.cpu_share[name]
 
     # --------------------------------------------------------------- provider

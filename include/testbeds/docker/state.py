@@ -12,9 +12,10 @@ from include.testbeds.base import Scene
 from include.testbeds.docker.broker import Broker
 from include.testbeds.docker.calibration import Calibration
 from include.testbeds.docker.clock import Clock
-from include.testbeds.docker.files import HEARTBEAT, read_json, run_folder, write_json
+from include.testbeds.docker.files import HEARTBEAT, ORIGIN, read_json, run_folder, write_json
 from include.testbeds.docker.fleet import Fleet
 from include.testbeds.docker.journal import Journal
+from include.testbeds.docker.provider import HostProvider
 from include.testbeds.docker.reading import Reading
 from include.testbeds.docker.services import Services, images
 from include.testbeds.docker.shared import Shared
@@ -28,6 +29,7 @@ class State:
 
     scene: Scene
     calibration: Calibration
+    hosts: HostProvider
     clock: Clock = field(init=False)
     fleet: Fleet = field(default_factory=Fleet)
     reading: Reading = field(default_factory=Reading)
@@ -91,7 +93,8 @@ class State:
 
     def touch(self) -> None:
         """Somebody looks after the run."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        if not self.folder.is_dir():
+            write_json(self.folder / ORIGIN, self.hosts.origin())
         (self.folder / HEARTBEAT).touch()
 
     def begin(self, in_s: float) -> None:

@@ -20,15 +20,15 @@ from include.model.decision import (
     StartInstance,
     StopInstance,
 )
-from include.model.errors import CapacityExhausted, StoreError, TestbedError, TestbedNotReady
+from include.model.errors import StoreError, TestbedError, TestbedNotReady
 from include.model.observation import Observation
 from include.testbeds.base import Scene
 from include.testbeds.columns import Coded
-from include.testbeds.docker import hosts
 from include.testbeds.docker.calibration import Calibration
 from include.testbeds.docker.fleet import Host, Instance
 from include.testbeds.docker.give_back import give_back
 from include.testbeds.docker.monitor import Monitor
+from include.testbeds.docker.provider import HostProvider, LocalHosts
 from include.testbeds.docker.replay import Replay, plan_of
 from include.testbeds.docker.samples import host_sample, instance_sample, operator_samples
 from include.testbeds.docker.state import State
@@ -44,11 +44,17 @@ ROUNDING_S = 1e-6
 class DockerTestbed:
     """A run on leased Docker hosts. Processes come and go; ``State`` is what they share."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(
+        self,
+        scene: Scene,
+        hosts: HostProvider | None = None,
+        calibration: Calibration | None = None,
+    ) -> None:
         if not scene.run:
-            raise TestbedError("the testbed docker names everything after the run; give it one")
-        calibration = Calibration.model_validate(scene.calibration).complete(scene.topology)
-        self._state = State(scene, calibration)
+            raise TestbedError("a live testbed names everything after the run; give it one")
+        calibration = calibration or Calibration.model_validate(scene.calibration)
+        hosts = hosts or LocalHosts(scene.run)
+        self._state = State(scene, calibration.complete(scene.topology), hosts)
         self._monitor = Monitor(self._state)
         self._watch = Watch(self._state)
         self._now_s = 0.0
@@ -95,10 +101,13 @@ class DockerTestbed:
         """Queues, hosts, instances, and last the data provider; everything is up when it returns.
 
         What an attempt before has left of this run is given back first. Raises TestbedNotReady
-        when something does not come up in time, TestbedError when it never will.
+        when something does not come up in time, TestbedError when it never will, and what
+        ``HostProvider.check`` raises before anything is done.
         """
         state = self._state
-        give_back(state.run)
+        leases = [step for step in decision.steps if isinstance(step.action, LeaseHost)]
+        state.hosts.check(state.scene.flavor, len(leases))
+        give_back(state.run, state.hosts)
         state.touch()
         state.broker.declare(state.scene.topology.operator_names)
         state.shared.grant()
@@ -115,6 +124,8 @@ class DockerTestbed:
         if refused:
             raise TestbedError(f"the deployment cannot be carried out: {refused[0].detail}")
         wanted = len(state.fleet.instances), len(list(state.fleet.leased()))
+        limits = state.calibration
+        within_s = max(DEPLOY_WITHIN_S, limits.boot_within_s + limits.start_within_s)
         waited_s = 0.0
         while self._not_up():
             rest_s = self._watch.look()
@@ -122,10 +133,9 @@ class DockerTestbed:
             if now != wanted:
                 events, _ = state.journal.read(0)
                 raise TestbedError(f"the deployment failed: {events['event']['detail'][-1]}")
-            if waited_s > DEPLOY_WITHIN_S:
+            if waited_s > within_s:
                 raise TestbedNotReady(
-                    f"not up within {DEPLOY_WITHIN_S:g} s: {', '.join(self._not_up())}; see "
-                    f"{state.folder}"
+                    f"not up within {within_s:g} s: {', '.join(self._not_up())}; see {state.folder}"
                 )
             state.clock.rest(rest_s)
             waited_s += rest_s
@@ -151,7 +161,7 @@ class DockerTestbed:
             case LeaseHost():
                 try:
                     subject = handles[action.handle] = self._lease(action)
-                except CapacityExhausted as error:
+                except TestbedError as error:
                     detail = str(error)
             case StartInstance():
                 host = fleet.host(handles.get(action.host, action.host))
@@ -175,7 +185,7 @@ class DockerTestbed:
         state, now_s = self._state, self._state.now_s()
         host = Host(
             number=len(state.fleet.hosts) + 1,
-            id=hosts.lease(state.run, state.scene.flavor).id,
+            id=state.hosts.lease(state.scene.flavor),
             flavor=action.flavor,
             ordered_s=now_s,
             paid_until_s=now_s + state.scene.btu_s,
@@ -300,6 +310,7 @@ class DockerTestbed:
                 f"what run {state.run} had leased was given back, and what happened without it "
                 f"cannot be measured; {advice}"
             )
+        self._watch.give_back_strays()
         self._now_s = plain["now_s"]
         self._handed_over = plain["handed_over"]
         self._observed = plain["observed"]
@@ -309,12 +320,14 @@ class DockerTestbed:
     def close(self) -> None:
         """Let this process go; everything that is leased stays for the next one."""
         self._watch.close()
+        self._state.hosts.close()
 
     def give_back(self) -> None:
         """Give back everything the run holds. Raises TestbedError with what cannot be.
 
         The folder goes last, so a run without one holds nothing, and nobody has to be asked.
         """
-        if self._state.folder.is_dir() or hosts.leases_of(self._state.run):
-            give_back(self._state.run)
+        state = self._state
+        if state.folder.is_dir() or state.hosts.leased():
+            give_back(state.run, state.hosts)
         self.close()  # last: what was under way on a host ends with it

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from include.model.errors import TestbedError
-from include.testbeds.docker import hosts
 from include.testbeds.docker.engine import TROUBLE, Container, Engine
 from include.testbeds.docker.fleet import Host, Instance
 from include.testbeds.docker.launch import Launched, launch
@@ -33,7 +32,7 @@ class Watch:
         self._asking = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="ask")
         self._launches: dict[int, Future[Launched]] = {}
         self._not_before_s: dict[int, float] = {}
-        self._leaving: dict[int, Future[None]] = {}
+        self._leaving: dict[str, Future[None]] = {}
         self._asked: dict[int, Future[dict[str, Container]]] = {}
 
     def look(self) -> float:
@@ -57,6 +56,17 @@ class Watch:
         state.touch()
         self._forget_what_is_gone()
         return BUSY_EVERY_S if self._busy() else IDLE_EVERY_S
+
+    def give_back_strays(self) -> None:
+        """What a process has leased that died before it could note it, or could not give back."""
+        kept = {host.id for host in self._state.fleet.leased()}
+        try:
+            leased = self._state.hosts.leased()
+        except TestbedError:
+            return  # whoever comes next tries again
+        for host in leased:
+            if host not in kept:
+                self._leaving[host] = self._pool.submit(self._state.hosts.give_back, host)
 
     def close(self) -> None:
         """Wait for what is under way; every call in it has a time-out."""
@@ -97,11 +107,11 @@ class Watch:
         if silent_s > limits.silent_for_s * scale:
             self._lose(host, "host_lost", f"no answer for {limits.silent_for_s:g} s")
         elif not host.endpoint:
-            host.endpoint = hosts.endpoint(host.id)
+            host.endpoint = state.hosts.endpoint(host.id)
             if host.endpoint and host.ordered_s > 0:
                 took_s = (now_s - host.ordered_s) / scale
                 state.event("host_up", host.name, f"answers {took_s:.2f} s after its order")
-            failed = hosts.boot_failed(host.id)
+            failed = state.hosts.boot_failed(host.id)
             if not host.endpoint and now_s - host.ordered_s > limits.boot_within_s * scale:
                 failed = f"not up within {limits.boot_within_s:g} s"
             if failed and not host.endpoint:
@@ -128,9 +138,7 @@ class Watch:
 
     def _end(self, host: Host) -> None:
         host.ended_s = self._state.now_s()
-        lease = next((one for one in hosts.leases() if one.id == host.id), None)
-        if lease is not None and lease.run == self._state.run:
-            self._leaving[host.number] = self._pool.submit(hosts.give_back, lease)
+        self._leaving[host.id] = self._pool.submit(self._state.hosts.give_back, host.id)
 
     # -------------------------------------------------------------- instances
 
@@ -229,11 +237,12 @@ class Watch:
             return None  # the next look says what has become of the host
 
     def _forget_what_is_gone(self) -> None:
-        for number, future in list(self._leaving.items()):
+        names = {host.id: host.name for host in self._state.fleet.hosts.values()}
+        for host, future in list(self._leaving.items()):
             if future.done():
-                del self._leaving[number]
+                del self._leaving[host]
                 if error := future.exception():
-                    name = self._state.fleet.hosts[number].name
+                    name = names.get(host, host)
                     self._state.event("host_not_removed", name, str(error)[:200])
 
 

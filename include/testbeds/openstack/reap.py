@@ -1,0 +1,77 @@
+"""What runs hold in clouds, beside what they hold on this machine."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+
+from include.model.errors import TestbedError
+from include.testbeds.docker import reap as local
+from include.testbeds.docker.files import live_state
+from include.testbeds.docker.give_back import give_back
+from include.testbeds.openstack import leftovers
+from include.testbeds.openstack.calibration import Calibration
+from include.testbeds.openstack.cloud import Cloud
+from include.testbeds.openstack.hosts import OpenStackHosts
+from include.testbeds.openstack.leftovers import Leftover
+from include.testbeds.openstack.marks import Marks, site
+from include.testbeds.reap import Found
+
+
+def find() -> list[Found]:
+    """Every run that holds anything in a cloud, or here as a run of this testbed.
+
+    A run of another installation is known by its marks only, and alive until it is due to end.
+    Raises TestbedError when somebody does not answer.
+    """
+    holds: defaultdict[str, list[str]] = defaultdict(list)
+    silent_s: dict[str, float] = {}
+    for known in local.find("openstack"):
+        holds[known.run].extend(known.holds)
+        silent_s[known.run] = known.silent_s
+    for one in _leftovers(_clouds()):
+        run = _name(one.marks)
+        holds[run].append(one.told)
+        of_own = one.marks.site == site()
+        overdue_s = local.silent_s(run) if of_own else one.overdue_s
+        silent_s[run] = min(silent_s.get(run, math.inf), overdue_s)
+    return [Found(run, tuple(held), silent_s[run]) for run, held in sorted(holds.items())]
+
+
+def give_back_run(run: str) -> None:
+    """Give back everything of a run. Raises TestbedError with what could not be."""
+    clouds, origin = _clouds(), local.origin_of(run)
+    if origin["testbed"] == "openstack":
+        settings = Calibration(cloud=origin["cloud"])
+        with closing(OpenStackHosts(Marks(run, site()), settings)) as hosts:
+            give_back(run, hosts)
+    problems = []
+    for one in _leftovers(clouds):
+        try:
+            if _name(one.marks) == run:
+                one.delete()
+        except TestbedError as error:
+            problems.append(f"{one.told}: {error}")
+    if problems:
+        raise TestbedError(f"of run {run} this is still there:\n" + "\n".join(problems))
+
+
+def _leftovers(clouds: Iterable[str]) -> Iterator[Leftover]:
+    for name in sorted(clouds):
+        with closing(Cloud(name, Calibration().answer_within_s)) as cloud:
+            yield from leftovers.find(cloud)
+
+
+def _clouds() -> set[str]:
+    """Clouds that runs have been told to use, and the one that the environment names."""
+    origins = (local.origin_of(path.name) for path in (live_state() / "runs").glob("*"))
+    named = {one["cloud"] for one in origins if one["testbed"] == "openstack"}
+    return named | ({""} if any(name.startswith("OS_") for name in os.environ) else set())
+
+
+def _name(marks: Marks) -> str:
+    """Runs of other installations may have the same id as one of ours."""
+    return marks.run if marks.site == site() else f"{marks.run}@{marks.site}"

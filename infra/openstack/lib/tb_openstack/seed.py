@@ -1,0 +1,164 @@
+"""What a fresh cloud needs: `seed identity NAME=PORT`, then `seed cloud`; and `seed quota NAME=N`.
+
+Every step looks before it creates, so it can be repeated.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+import time
+from collections.abc import Callable
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import openstack
+
+NAME = "tidebench"
+"""Of the project, its user, its network and its subnet."""
+IMAGE = "tidebench-host"
+FIRST, LAST = 111, 210
+"""Last numbers of the addresses to give away. Those below are left to the testbed docker, those
+above to tests and people: a machine at .<10+n> is number n of infra/live/hosts.sh."""
+DISK_GB = 10
+REPOSITORY = Path(__file__).resolve().parents[4]
+TYPES = {
+    "keystone": ("identity", "/v3"),
+    "placement": ("placement", ""),
+    "glance": ("image", ""),
+    "neutron": ("network", ""),
+    "nova": ("compute", "/v2.1"),
+}
+
+
+def identity(admin: Any, ports: dict[str, int]) -> None:
+    """Accounts and catalogue."""
+    keystone, password = admin.identity, os.environ["TB_PASSWORD"]
+    roles = {one.name: one for one in keystone.roles()}
+    for project, user, names in (
+        ("service", "tb-service", ("admin", "service")),
+        (NAME, NAME, ("member",)),
+        (NAME, "admin", ("admin",)),
+    ):
+        inside = keystone.find_project(project) or keystone.create_project(
+            name=project, domain_id="default"
+        )
+        account = keystone.find_user(user) or keystone.create_user(
+            name=user, password=password, domain_id="default", default_project_id=inside.id
+        )
+        for name in names:
+            if not keystone.validate_user_has_project_role(inside, account, roles[name]):
+                keystone.assign_project_role_to_user(inside, account, roles[name])
+    services = {one.name: one for one in keystone.services()}
+    endpoints = {one.service_id: one for one in keystone.endpoints()}
+    for name, (kind, path) in TYPES.items():
+        service = services.get(name) or keystone.create_service(name=name, type=kind)
+        url = f"http://127.0.0.1:{ports[name]}{path}"
+        known = endpoints.get(service.id)
+        if known is None:
+            keystone.create_endpoint(
+                service_id=service.id, interface="public", url=url, region_id="RegionOne"
+            )
+        elif known.url != url:
+            keystone.update_endpoint(known, url=url)
+
+
+def cloud(admin: Any) -> None:
+    """Flavors as Tidebench names them, an image, a network at the addresses of the live bridge."""
+    flavors = runpy.run_path(str(REPOSITORY / "include" / "testbeds" / "flavors.py"))["FLAVORS"]
+    known = {one.name for one in admin.compute.flavors()}
+    for flavor in flavors.values():
+        if flavor.name not in known:
+            made = admin.compute.create_flavor(
+                name=flavor.name, vcpus=ceil(flavor.vcpus), ram=int(flavor.memory_mb), disk=DISK_GB
+            )
+            limits = {"period": 100_000, "quota": round(flavor.vcpus * 100_000)}
+            specs = {f"quota:cpu_{name}": str(value) for name, value in limits.items()}
+            admin.compute.create_flavor_extra_specs(made, specs)
+    if not admin.image.find_image(IMAGE):
+        admin.image.create_image(
+            name=IMAGE,
+            data=b"\0" * 65536,
+            disk_format="raw",
+            container_format="bare",
+            visibility="public",
+            min_disk=1,
+            allow_duplicates=True,
+            wait=True,
+        )
+    # An address of it is what a reaper finds and nothing here uses.
+    outside = admin.network.find_network("public") or admin.network.create_network(
+        name="public",
+        is_router_external=True,
+        provider_network_type="flat",
+        provider_physical_network="public",
+    )
+    admin.network.find_subnet("public") or admin.network.create_subnet(
+        name="public",
+        network_id=outside.id,
+        ip_version=4,
+        cidr="203.0.113.0/24",
+        is_dhcp_enabled=False,
+    )
+    neutron, subnet = openstack.connect(cloud=NAME).network, os.environ["TB_SUBNET"]
+    network = neutron.find_network(NAME) or neutron.create_network(name=NAME)
+    neutron.find_subnet(NAME) or neutron.create_subnet(
+        name=NAME,
+        network_id=network.id,
+        ip_version=4,
+        cidr=f"{subnet}.0/24",
+        gateway_ip=None,
+        is_dhcp_enabled=False,
+        allocation_pools=[{"start": f"{subnet}.{FIRST}", "end": f"{subnet}.{LAST}"}],
+    )
+    wait_for("nova-compute", lambda: _compute_is_up(admin))
+    wait_for("a hypervisor", lambda: list(admin.compute.hypervisors()))
+    wait_for("a resource provider", lambda: list(admin.placement.resource_providers()))
+
+
+def quota(admin: Any, limits: dict[str, int]) -> None:
+    """Limits of the project; without any, those of the configuration again."""
+    project = openstack.connect(cloud=NAME).current_project_id
+    admin.compute.revert_quota_set(project)
+    admin.network.delete_quota(project, ignore_missing=True)
+    of_network = {name: limits.pop(name) for name in ("port",) if name in limits}
+    if limits:
+        admin.compute.update_quota_set(project, **limits)
+    if of_network:
+        admin.network.update_quota(project, **of_network)
+
+
+def wait_for(what: str, probe: Callable[[], Any]) -> None:
+    """Until the probe gives something; exits when it takes too long."""
+    end_s = time.monotonic() + float(os.environ["TB_WITHIN_S"])
+    while not probe():
+        if time.monotonic() > end_s:
+            sys.exit(f"no {what} within {os.environ['TB_WITHIN_S']} s")
+        time.sleep(0.25)
+
+
+def _compute_is_up(admin: Any) -> bool:
+    return any(one.state == "up" for one in admin.compute.services(binary="nova-compute"))
+
+
+def main(step: str, *arguments: str) -> None:
+    """Do one step."""
+    numbers = {name: int(value) for name, _, value in (one.partition("=") for one in arguments)}
+    if step == "identity":
+        # Its endpoint in the catalogue may be of another time, with other ports.
+        url = f"http://127.0.0.1:{numbers['keystone']}/v3"
+        identity(
+            openstack.connect(cloud="tidebench-admin", identity_endpoint_override=url), numbers
+        )
+        return
+    admin = openstack.connect(cloud="tidebench-admin")
+    if step == "cloud":
+        cloud(admin)
+    else:
+        quota(admin, {name: value for name, value in numbers.items() if name != "default"})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

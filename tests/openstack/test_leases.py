@@ -1,0 +1,129 @@
+"""Servers as hosts, on a real control plane: leased, marked, limited, given back."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from include.model.errors import CapacityExhausted, SetupError, SpecError
+from include.testbeds.docker.engine import Engine
+from include.testbeds.openstack.marks import MARK, site
+from tests.live.world import wait_until
+from tests.openstack.plane import FLAVOR, hosts_of, wait_for_engine
+
+pytestmark = pytest.mark.openstack
+
+BOOT_S = 20
+"""What a virtual machine may take until its engine answers; a stand-in takes a second."""
+
+
+def test_a_lease_is_a_server_with_the_marks_of_its_run_and_goes_without_a_trace(cloud):
+    with hosts_of("a-run") as hosts:
+        hosts.check(FLAVOR, 1)
+        host = hosts.lease(FLAVOR)
+        assert hosts.endpoint(host) == ""
+        assert hosts.boot_failed(host) == ""
+        took_s = wait_for_engine(hosts, host)
+        print(f"engine answers {took_s:.1f} s after the order")
+        assert Engine(hosts.endpoint(host)).containers("a-run") == {}
+        server = cloud.user.compute.get_server(host)
+        marks = {MARK, "run-a-run", f"site-{site()}"}
+        assert set(server.tags) == marks
+        assert server.metadata[f"{MARK}.run"] == "a-run"
+        assert float(server.metadata[f"{MARK}.due"]) > time.time()
+        (port,) = cloud.user.network.ports(device_id=host)
+        assert set(port.tags) == marks
+        assert port.fixed_ips[0]["ip_address"] in hosts.endpoint(host)
+        assert hosts.leased() == [host]
+        with hosts_of("another-run") as others:
+            assert others.leased() == []
+
+        hosts.give_back(host)
+        hosts.give_back(host)
+        assert hosts.leased() == []
+
+
+def test_ten_hosts_take_no_three_times_as_long_as_one(cloud):
+    """The control plane shares two cores with everything; booting machines do not."""
+    took_s = {}
+    for boot_s in (0, BOOT_S):
+        cloud.fault(machine=[{"match": ".*", "delay": boot_s}])
+        for wanted in (1, 10):
+            with hosts_of() as hosts, ThreadPoolExecutor(wanted) as pool:
+                began_s = time.monotonic()
+                leased = [hosts.lease(FLAVOR) for _ in range(wanted)]
+                ordered_s = time.monotonic() - began_s
+                for host in leased:
+                    wait_for_engine(hosts, host)
+                took_s[boot_s, wanted] = time.monotonic() - began_s
+                list(pool.map(hosts.give_back, leased))
+            print(f"boot {boot_s} s, {wanted} hosts: ordered {ordered_s:.1f} s, all up "
+                  f"{took_s[boot_s, wanted]:.1f} s")  # fmt: skip
+    assert took_s[BOOT_S, 10] < 3 * took_s[BOOT_S, 1]
+
+
+def test_the_quota_is_read_before_anything_is_ordered(cloud):
+    cloud.quota(instances=2, cores=1)
+    with hosts_of() as hosts:
+        with pytest.raises(CapacityExhausted, match="3 servers of 2 that are left of 2") as error:
+            hosts.check(FLAVOR, 3)
+        assert "3 cores of 1" in str(error.value)
+        host = hosts.lease(FLAVOR)
+        with pytest.raises(CapacityExhausted, match="cores"):
+            hosts.lease(FLAVOR)
+        hosts.check(FLAVOR, 1)  # its own is given back before
+        assert hosts.leased() == [host]
+
+
+def test_a_limit_that_only_the_order_meets_is_one_too(cloud):
+    cloud.quota(port=0)
+    with hosts_of() as hosts:
+        began_s = time.monotonic()
+        with pytest.raises(CapacityExhausted, match="ports"):
+            hosts.lease(FLAVOR)
+        assert time.monotonic() - began_s < 20, "it is not tried again"
+    cloud.quota(instances=-1, cores=-1, ram=-1)
+    with hosts_of() as hosts:
+        hosts.check(FLAVOR, 10_000)
+
+
+def test_everything_that_is_wrong_with_the_names_is_said_at_once(cloud):
+    wrong = {
+        "image": "tidebench-hots",
+        "networks": ("tidebench", "elsewhere"),
+        "flavors": {FLAVOR.name: "none"},
+        "key_pair": "mine",
+        "security_groups": ("open",),
+        "availability_zone": "moon",
+    }
+    with hosts_of(**wrong) as hosts:
+        with pytest.raises(SpecError) as error:
+            hosts.check(FLAVOR, 1)
+        assert len(error.value.problems) == len(wrong)
+        assert "Did you mean 'tidebench-host'?" in str(error.value)
+        assert "unknown network 'elsewhere'" in str(error.value)
+        with pytest.raises(SpecError):
+            hosts.lease(FLAVOR)
+    with hosts_of(flavors={"docker-4cpu-7gb": FLAVOR.name}) as hosts:
+        from include.testbeds.flavors import FLAVORS
+
+        with pytest.raises(SpecError, match="less than the 4 cores"):
+            hosts.check(FLAVORS["docker-4cpu-7gb"], 1)
+
+
+def test_a_cloud_that_is_not_configured_is_named_with_those_that_are():
+    from include.testbeds.openstack.cloud import Cloud
+
+    with pytest.raises(SetupError, match=r"cloud nowhere: .*there are: .*tidebench"):
+        Cloud("nowhere", 5).connection.compute.get_limits()
+
+
+def test_a_server_that_somebody_deletes_while_it_boots_is_missed(cloud):
+    cloud.fault(machine=[{"match": ".*", "delay": 30}])
+    with hosts_of() as hosts:
+        host = hosts.lease(FLAVOR)
+        wait_until(lambda: hosts._sight.latest().value.servers.get(host), "it is seen")
+        cloud.user.compute.delete_server(host)
+        assert wait_until(lambda: hosts.boot_failed(host), "it is missed") == "its server is gone"
