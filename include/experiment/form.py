@@ -8,6 +8,7 @@ from typing import Any
 
 from include.arrivals import PATTERNS
 from include.controllers import CONTROLLERS
+from include.experiment.options_help import options_help
 from include.experiment.prices import PRICE_BOOKS
 from include.testbeds import TESTBEDS
 from include.testbeds.flavors import FLAVORS
@@ -20,6 +21,17 @@ UNDER_TOPOLOGY = ("monitor_every_s", "hosts", "max_hosts")
 BY_TESTBED = "by testbed"
 WAYS = (BY_TESTBED, "task", "dag_run")
 """How a cell of a matrix can be measured: whole in one task, or by a run of its own DAG."""
+
+
+LINES = {
+    "default": [],
+    "anyOf": [
+        {"type": ["array", "string"], "items": {"type": "string"}},
+        {"type": ["object", "null"]},
+    ],
+}
+"""A field of lines. It has no type of its own: Airflow draws the field by its default, and takes
+what a program sends as a mapping."""
 
 
 def experiment_params() -> dict[str, dict[str, Any]]:
@@ -84,8 +96,10 @@ def _what_runs() -> dict[str, dict[str, Any]]:
             "description": "One that comes with the project, or the path of your own .yaml file.",
             "section": section,
         },
-        "pattern": _choice("random_walk_1", PATTERNS, "Arrival pattern", section),
-        "controller": _choice("btu", CONTROLLERS, "Controller", section),
+        "pattern": _choice("random_walk_1", PATTERNS, "Arrival pattern", section)
+        | {"description": "How much arrives over time; its options are under fine tuning."},
+        "controller": _choice("btu", CONTROLLERS, "Controller", section)
+        | {"description": "The provisioning policy; its options are under fine tuning."},
         "btu_min": {
             "default": 10,
             "type": "number",
@@ -125,7 +139,7 @@ def _axes() -> dict[str, dict[str, Any]]:
         "topology": {
             "default": ["manufacturing"],
             **whole,
-            "items": {"type": "string", "minLength": 1},
+            "items": {"type": "string"},
             "title": "Topologies",
             "description": "One per line: those that come with the project, or paths of your own "
             f".yaml files. Known: {', '.join(topology_names())}.",
@@ -137,16 +151,17 @@ def _axes() -> dict[str, dict[str, Any]]:
         "btus_min": {
             "default": [10],
             **whole,
-            "items": {"type": "number", "minimum": 0.25, "maximum": MAX_MINUTES},
+            **_numbers("number", 0.25, MAX_MINUTES),
             "title": "BTUs (minutes)",
-            "description": "For example [10, 30, 60].",
+            "description": "One per line or with commas, for example 10, 30, 60.",
         },
         "seeds": {
             "default": [1],
             **whole,
-            "items": {"type": "integer", "minimum": 0},
+            **_numbers("integer", 0, 2**31 - 1),
             "title": "Seeds",
-            "description": "For example [1, 2, 3]: as many runs of everything else.",
+            "description": "One per line or with commas, for example 1, 2, 3: as many runs of "
+            "everything else.",
         },
         "duration_min": one["duration_min"],
     }
@@ -155,8 +170,13 @@ def _axes() -> dict[str, dict[str, Any]]:
 def _where_it_runs() -> dict[str, dict[str, Any]]:
     section = "Where it runs and what it costs"
     return {
-        "testbed": _choice("simulated", TESTBEDS, "Testbed", section),
-        "flavor": _choice("docker-4cpu-7gb", FLAVORS, "Host flavor", section),
+        "testbed": _choice("simulated", TESTBEDS, "Testbed", section)
+        | {
+            "description": "simulated is per item and flow in rates, both in seconds; others "
+            "take as long as the run says."
+        },
+        "flavor": _choice("docker-4cpu-7gb", FLAVORS, "Host flavor", section)
+        | {"description": "The kind of host that is leased: its cores and memory."},
         "price_books": {
             **_choices(["btu10", "btu30", "btu60"], PRICE_BOOKS, "Price books", section),
             "description": "The same leases are priced by every book.",
@@ -166,7 +186,7 @@ def _where_it_runs() -> dict[str, dict[str, Any]]:
 
 def _fine_tuning() -> dict[str, dict[str, Any]]:
     section = "Fine tuning"
-    options = {"default": {}, "type": ["object", "null"], "section": section}
+    options = {**LINES, "section": section}
     return {
         "trace": {
             "default": None,
@@ -178,21 +198,24 @@ def _fine_tuning() -> dict[str, dict[str, Any]]:
         "pattern_options": {
             **options,
             "title": "Pattern options",
-            "description": 'For example {"level": 6} for the pattern constant.',
+            "description_md": _lines("level = 6", options_help(PATTERNS)),
         },
         "controller_options": {
             **options,
             "title": "Controller options",
-            "description": 'For example {"scale_up_above_items": 100} for threshold.',
+            "description_md": _lines(
+                "scale_up_above_items = 100", options_help(CONTROLLERS, hidden=("setting",))
+            ),
         },
         "faults": {
             **options,
             "title": "Faults",
-            "description": 'For example {"host_losses_per_hour": 0.5}; none by default.',
+            "description_md": _lines("host_losses_per_hour = 0.5", _faults_help()),
         },
         "calibration": {
             "default": None,
             "type": ["string", "null"],
+            "examples": _calibrations(),
             "title": "Calibration",
             "description": "Name or path; empty takes the one that fits the topology.",
             "section": section,
@@ -227,6 +250,32 @@ def _under_topology(section: str) -> dict[str, dict[str, Any]]:
             "description": "How many there are to lease; empty: what the topology says, else 1000.",
         },
     }
+
+
+def _lines(example: str, known: str) -> str:
+    return f"One per line, `name = value`, for example `{example}`; none is needed.\n\n{known}"
+
+
+def _faults_help() -> str:
+    """The faults of every testbed that can inject some; none of them is on by default."""
+    faults = {name: list(one.parameters().Faults.model_fields) for name, one in TESTBEDS.items()}
+    return "\n\n".join(
+        f"**{name}**: {', '.join(f'`{fault}`' for fault in own)}"
+        for name, own in faults.items()
+        if own
+    )
+
+
+def _calibrations() -> list[str]:
+    return sorted(
+        {name for one in TESTBEDS.values() for name in one.parameters().calibration_names()}
+    )
+
+
+def _numbers(kind: str, lowest: float, highest: float) -> dict[str, Any]:
+    """Entries of a field of numbers: as a program sends them, or as they are typed."""
+    typed = {"type": "string", "pattern": r"^[-+0-9.eE,;\s]*$"}
+    return {"items": {"anyOf": [{"type": kind, "minimum": lowest, "maximum": highest}, typed]}}
 
 
 def _choice(default: str, known: Mapping[str, Any], title: str, section: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from include.experiment.form import (
     batch_params,
     experiment_params,
 )
+from include.experiment.lines import entries_of, numbers_of, options_of
 from include.experiment.problems import problems_of
 from include.experiment.spec import RunSpec, load_spec, parse_spec
 from include.model.errors import SpecError, unknown_name
@@ -26,6 +26,8 @@ OF_A_RUN = (
     "flavor", *UNDER_TOPOLOGY,
 )  # fmt: skip
 """Params of the form of one run that are called and mean what the field of the run does."""
+OPTIONS = ("pattern_options", "controller_options", "faults")
+"""Params that are lines of options."""
 NAMED = 4
 """How many cells of a matrix a problem names; the others are counted."""
 
@@ -48,36 +50,30 @@ def run_from_params(params: Mapping[str, Any]) -> RunSpec:
     Names that no registry knows are reported later, by `resolve`, with everything else that
     needs looking up.
     """
-    known = experiment_params()
-    values = {name: params.get(name, known[name]["default"]) for name in known}
-    pattern = {"name": values["pattern"], **_mapping("pattern_options", values)}
+    values, problems = _read(experiment_params(), params)
+    pattern = {"name": values["pattern"], **values["pattern_options"]}
     if values["trace"]:
         pattern["path"] = str(Path(values["trace"]).expanduser())
-    spec = parse_spec(
-        {
-            "name": values["experiment"],
-            "controllers": [
-                {"name": values["controller"], **_mapping("controller_options", values)}
-            ],
-            "patterns": [pattern],
-            "btus_min": [values["btu_min"]],
-            "seeds": [values["seed"]],
-            "duration_min": values["duration_min"],
-            "topology": values["topology"],
-            "testbed": values["testbed"],
-            "flavor": values["flavor"],
-            "calibration": values["calibration"] or "",
-            "faults": _mapping("faults", values),
-            "price_books": list(values["price_books"]),
-            **_given(values),
-        },
-        source="the params",
-    )
-    run, *more = spec.points()
-    if more:
-        runs = f"a sweep asks for {len(more) + 1} runs, this DAG makes one"
-        raise SpecError("the params", [f"{runs}; trigger experiment_batch or sweep"])
-    return run
+    asked = {
+        "name": values["experiment"],
+        "controllers": [{"name": values["controller"], **values["controller_options"]}],
+        "patterns": [pattern],
+        "btus_min": [values["btu_min"]],
+        "seeds": [values["seed"]],
+        **{name: values[name] for name in ("duration_min", "topology", "testbed", "flavor")},
+        "calibration": values["calibration"] or "",
+        "faults": values["faults"],
+        "price_books": list(values["price_books"]),
+        **_given(values),
+    }
+    points = _points(asked, "the params", problems)
+    if len(points) > 1:
+        runs = f"a sweep asks for {len(points)} runs, this DAG makes one"
+        problems.append(f"{runs}; trigger experiment_batch or sweep")
+    if problems:
+        looked_up = problems_of(points[0]) if points else []
+        raise SpecError("the params", [*problems, *looked_up])
+    return points[0]
 
 
 def matrix_from_params(params: Mapping[str, Any], most_cells: int) -> list[RunSpec]:
@@ -86,22 +82,17 @@ def matrix_from_params(params: Mapping[str, Any], most_cells: int) -> list[RunSp
     ``most_cells`` is how many there may be. Raises SpecError with every problem of every cell
     at once; a problem that several cells share is told once, with the cells that have it.
     """
-    known = batch_params()
-    values = {name: params.get(name, known[name]["default"]) for name in known}
+    values, problems = _read(batch_params(), params)
     if values["spec"]:
-        source = f"spec {values['spec']}"
+        source, problems = f"spec {values['spec']}", []
         cells = list(load_spec(_spec_path(values["spec"])).points())
     else:
         source = "the params"
         ours = ("spec", "experiment", "each_cell", *UNDER_TOPOLOGY)
         raw = {name: value for name, value in values.items() if name not in ours} | _given(values)
-        raw |= {
-            "name": values["experiment"],
-            "calibration": values["calibration"] or "",
-            "faults": _mapping("faults", values),
-        }
-        cells = list(parse_spec(raw, source=source).points())
-    problems = [*_matrix_problems(cells, most_cells), *_way_problems(cells, values["each_cell"])]
+        raw |= {"name": values["experiment"], "calibration": values["calibration"] or ""}
+        cells = _points(raw, source, problems)
+    problems += [*_matrix_problems(cells, most_cells), *_way_problems(cells, values["each_cell"])]
     if problems:
         raise SpecError(source, problems)
     return cells
@@ -162,13 +153,25 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: values[name] for name in UNDER_TOPOLOGY if values[name] is not None}
 
 
-def _mapping(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    value = values[name] or {}
-    if isinstance(value, str):
-        try:
-            value = json.loads(value or "{}")
-        except ValueError as error:
-            raise SpecError("the params", [f"{name} is not JSON: {error}"]) from error
-    if not isinstance(value, Mapping):
-        raise SpecError("the params", [f"{name} must be a mapping of options, got {value!r}"])
-    return dict(value)
+def _read(
+    known: Mapping[str, Mapping[str, Any]], params: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """A value for every param, as the spec wants it, and what is wrong with those of lines."""
+    values = {name: params.get(name, known[name]["default"]) for name in known}
+    problems: list[str] = []
+    for name in known.keys() & OPTIONS:
+        values[name] = options_of(name, values[name], problems)
+    for name in known.keys() & {"btus_min", "seeds"}:
+        values[name] = numbers_of(values[name])
+    if isinstance(values["topology"], list):
+        values["topology"] = entries_of(values["topology"])
+    return values, problems
+
+
+def _points(asked: Mapping[str, Any], source: str, problems: list[str]) -> list[RunSpec]:
+    """The runs that are asked for; none, and more problems, where the form of it is wrong."""
+    try:
+        return list(parse_spec(asked, source=source).points())
+    except SpecError as error:
+        problems += error.problems
+        return []

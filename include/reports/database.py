@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from include.model.errors import PublishError
+from include.reports.publication import Publication
 from include.tables.catalogue import SQL_ROOT, schema_of
 
 if TYPE_CHECKING:
@@ -33,23 +35,22 @@ _SQL = Environment(
 @contextmanager
 def sent_rows(
     database_url: str,
-    experiment: str,
+    publication: Publication,
     tables: Mapping[str, Sequence[Mapping[str, Any]]],
-    edition: str,
 ) -> Iterator[None]:
     """Send the rows in one transaction that is committed when the block ends without error.
 
-    ``edition`` names this publication; rows of the same runs from another one are removed.
+    Rows of the same runs from another edition of the experiment are removed.
     Raises PublishError, without any password, when the database is down, locked or unknown;
     nothing in it has changed then. Errors of the block pass through and roll back.
     """
     from sqlalchemy.exc import SQLAlchemyError
 
-    engine = _engine(database_url)
+    engine = engine_of(database_url)
     try:
         connection = engine.connect()
         try:
-            _send(connection, experiment, tables, edition)
+            _send(connection, publication, tables)
         except (SQLAlchemyError, PublishError):
             connection.close()
             raise
@@ -66,7 +67,8 @@ def sent_rows(
         engine.dispose()
 
 
-def _engine(database_url: str) -> Engine:
+def engine_of(database_url: str) -> Engine:
+    """Of the results database; PublishError for a URL that is none."""
     from sqlalchemy import create_engine
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError, NoSuchModuleError
@@ -92,18 +94,18 @@ def _patience(url: URL) -> dict[str, Any]:
 
 def _send(
     connection: Connection,
-    experiment: str,
+    publication: Publication,
     tables: Mapping[str, Sequence[Mapping[str, Any]]],
-    edition: str,
 ) -> None:
     _require_these_columns(connection, tables)
     runs = [row["run"] for row in tables["runs"]]
-    mark = {"experiment": experiment, "edition": edition}
+    mark = {"experiment": publication.experiment, "edition": publication.edition}
     for table, rows in tables.items():
         _execute(connection, "create", table)
         if rows:
             _execute(connection, "upsert", table, [{**row, **mark} for row in rows])
         _execute(connection, "forget", table, [{"run": run, **mark} for run in runs])
+    _note(connection, publication)
 
 
 def _require_these_columns(connection: Connection, tables: Iterable[str]) -> None:
@@ -135,6 +137,15 @@ def _execute(
 
     shape = {"table": schema_of(table), "types": _TYPES}
     connection.execute(text(_SQL.get_template(f"{statement}.sql.j2").render(shape)), rows)
+
+
+def _note(connection: Connection, publication: Publication) -> None:
+    from sqlalchemy import text
+
+    row = asdict(publication)
+    row |= row.pop("by")
+    for statement, values in (("publications", None), ("note", row)):
+        connection.execute(text(_SQL.get_template(f"{statement}.sql").render()), values)
 
 
 def _cannot(url: URL, error: Exception) -> PublishError:

@@ -147,14 +147,9 @@ def _figures(run: Row, tables: Mapping[str, Sequence[Row]]) -> dict[str, Markup]
         return [row for row in tables[table] if row["run"] == run["run"]]
 
     name, length_min = run["run"], run["duration_min"]
-    scopes = sorted(own("compliance"), key=lambda row: (_rank(row["scope"]), row["scope"]))
+    scopes = compliance.in_order(own("compliance"))
     return {
         "timeline": Markup(timeline.draw(name, own("timeline"), length_min)),
         "compliance": Markup(compliance.draw(name, scopes)),
         "scaling": Markup(scaling.draw(name, own("scaling"), length_min)),
     }
-
-
-def _rank(scope: str) -> int:
-    """Totals first, operators after them."""
-    return 0 if scope == "overall" else 1 if scope.startswith("without_") else 2

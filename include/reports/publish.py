@@ -13,6 +13,7 @@ from include.reports.database import sent_rows
 from include.reports.documents import WRITERS
 from include.reports.page import render_page
 from include.reports.provenance import git_commit, tool_versions
+from include.reports.publication import BY_HAND, DagRun, Publication
 from include.tables.catalogue import PUBLISHED, schema_of
 from include.tables.files import digest, new_folder, swap_in
 from include.tables.staged import Row, read_staged, staged_path
@@ -20,7 +21,7 @@ from include.tables.staged import Row, read_staged, staged_path
 Tables = dict[str, list[Row]]
 
 
-def publish(folder: Path, experiment: str, database_url: str) -> list[Path]:
+def publish(folder: Path, experiment: str, database_url: str, by: DagRun = BY_HAND) -> list[Path]:
     """Write ``folder/published`` and upsert the same rows into the results database.
 
     Per table Parquet, CSV, Markdown and LaTeX; report.html; manifest.json, which names every
@@ -41,7 +42,10 @@ def publish(folder: Path, experiment: str, database_url: str) -> list[Path]:
     try:
         with new_folder(target) as draft:
             edition = _write_files(folder, experiment, tables, verdict, draft)
-            with sent_rows(database_url, experiment, tables, edition):
+            publication = Publication(
+                experiment=experiment, edition=edition, checks=len(verdict["checks"]), by=by
+            )
+            with sent_rows(database_url, publication, tables):
                 swap_in(draft, target)
     except OSError as error:
         raise PublishError(

@@ -14,6 +14,7 @@ from include.model.errors import PublishError
 from include.quality.verdict import passed_verdict
 from include.reports.database import sent_rows
 from include.reports.provenance import git_commit, tool_versions
+from include.reports.publication import BY_HAND, DagRun, Publication
 from include.reports.reproduction_page import render_page
 from include.reproduction.claims import CLAIM_COLUMNS
 from include.reproduction.drift import CELL_COLUMNS, DIGITS, DRIFT_COLUMNS
@@ -27,7 +28,7 @@ from include.tables.staged import read_staged, staged_path
 _ELASTICITY_COLUMNS = ("pattern", "controller", "btu_min", "seed", "run", "scope")
 
 
-def publish_reproduction(folder: Path, database_url: str) -> Findings:
+def publish_reproduction(folder: Path, database_url: str, by: DagRun = BY_HAND) -> Findings:
     """Write ``folder/published`` and upsert the tables into the results database.
 
     ``folder`` is that of the experiment, with tables that were built and checked. The files
@@ -50,7 +51,13 @@ def publish_reproduction(folder: Path, database_url: str) -> Findings:
     try:
         with new_folder(target) as draft:
             _write_files(folder, draft, findings, origin, checks)
-            with sent_rows(database_url, folder.name, tables, origin["edition"]):
+            publication = Publication(
+                experiment=folder.name,
+                edition=origin["edition"],
+                checks=len(checks["checks"]),
+                by=by,
+            )
+            with sent_rows(database_url, publication, tables):
                 swap_in(draft, target)
     except OSError as error:
         raise PublishError(

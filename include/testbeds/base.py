@@ -75,6 +75,10 @@ class Parameters(Protocol):
         """The calibration that a topology gets unasked."""
         ...
 
+    def calibration_names(self) -> tuple[str, ...]:
+        """The calibrations that come with the project."""
+        ...
+
     def load_calibration(self, name_or_path: str) -> Calibrated:
         """A calibration by name, or from a YAML file. Raises SpecError with every problem."""
         ...

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+RESULTS = "tidebench_results"
+"""The connection of the results database."""
+
+
 def find(conn_id: str) -> Connection | None:
     """The connection, or None when nobody defined it."""
     try:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
+    from include.reports.publication import DagRun
     from tidebench.batch import Cell
 
 EXPERIMENT = "nightly"
@@ -58,11 +59,11 @@ class ResolveReproduction(BaseOperator):
 class PublishReproduction(PublishReport):
     """Publish cells, verdict, claims, statistics, drift and page, whatever they say."""
 
-    def publish(self, folder: Path, database_url: str) -> None:
+    def publish(self, folder: Path, database_url: str, by: DagRun) -> None:
         """Publish the findings in place of the report that every experiment has."""
         from include.reports.reproduction import publish_reproduction
 
-        publish_reproduction(folder, database_url)
+        publish_reproduction(folder, database_url, by)
 
 
 class CheckVerdict(Step):

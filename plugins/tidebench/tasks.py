@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
+from tidebench.connections import RESULTS, results_database_url
+from tidebench.links import ChecksLink, ReportLink, RunsLink
 from tidebench.stage import Review, Stage, without_vain_retries
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from include.experiment.spec import RunSpec
+    from include.reports.publication import DagRun
 
 
 class ResolveSpec(BaseOperator):
@@ -124,6 +127,8 @@ class ReleaseTestbed(Stage):
 class CheckTables(Review):
     """Gate: no table is published unless Great Expectations accepts all of them."""
 
+    operator_extra_links = (ChecksLink(),)
+
     def work(self, experiment: str, root: Path) -> None:
         """Validate the staged tables; the evidence is in ``data_docs/`` either way."""
         from include.quality.gates import check_tables
@@ -135,22 +140,30 @@ class CheckTables(Review):
 class PublishReport(Review):
     """Publish tables and page as files, and upsert the tables into the results database."""
 
-    def __init__(self, *, conn_id: str = "tidebench_results", **kwargs: Any) -> None:
+    operator_extra_links = (ReportLink(), RunsLink())
+
+    def __init__(self, *, conn_id: str = RESULTS, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.conn_id = conn_id
+        self.by: tuple[str, str] = ("", "")
+
+    def execute(self, context: Context) -> Any:
+        """Remember which DAG run this is: the results database keeps it with the runs."""
+        self.by = (context["dag_run"].dag_id, context["dag_run"].run_id)
+        return super().execute(context)
 
     def work(self, experiment: str, root: Path) -> list[str]:
         """Return the paths of what was published."""
-        from tidebench.connections import results_database_url
+        from include.reports.publication import DagRun
 
         url = results_database_url(self.conn_id, root)
-        self.publish(root / experiment, url)
+        self.publish(root / experiment, url, DagRun(*self.by))
         published = root / experiment / "published"
         self.say("report is published below %s", published)
         return [str(path) for path in sorted(published.iterdir()) if path.is_file()]
 
-    def publish(self, folder: Path, database_url: str) -> None:
+    def publish(self, folder: Path, database_url: str, by: DagRun) -> None:
         """Publish what is staged in the folder of an experiment."""
         from include.reports.publish import publish
 
-        publish(folder, folder.name, database_url)
+        publish(folder, folder.name, database_url, by)

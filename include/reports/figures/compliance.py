@@ -47,6 +47,15 @@ def draw(run: str, rows: Sequence[Mapping[str, Any]]) -> str:
     return style.as_svg(figure, f"compliance {run}", f"SLA compliance per operator of run {run}")
 
 
+def in_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Rows as they are drawn: totals first, operators after them by name."""
+    return sorted(rows, key=lambda row: (_rank(row["scope"]), row["scope"]))
+
+
+def _rank(scope: str) -> int:
+    return 0 if scope == "overall" else 1 if scope.startswith("without_") else 2
+
+
 def _shares(rows: Sequence[Mapping[str, Any]]) -> list[list[float]]:
     """Items per level without those of the stricter level; the rest is later."""
     limits = [

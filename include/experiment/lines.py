@@ -1,0 +1,73 @@
+"""What is typed into a form: options as lines of `name = value`, numbers as lists of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+_LINE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*[=:]\s*(\S.*?)\s*")
+
+
+def options_of(field: str, given: Any, problems: list[str]) -> dict[str, Any]:
+    """The options of one field; whatever is wrong with a line is added to ``problems``.
+
+    ``given`` is a list of lines or a text of them, each `name = value` with a value as in YAML;
+    or, from a program, a mapping or JSON of one; or nothing.
+    """
+    if isinstance(given, Mapping):
+        return dict(given)
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        return _from_json(field, given, problems)
+    if given is not None and not isinstance(given, str | Sequence):
+        problems.append(f"{field} must be lines of `name = value`, got {given!r}")
+        return {}
+    options: dict[str, Any] = {}
+    for line in _lines(given):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            problems.append(f"{field}: write `name = value`, got {line.strip()!r}")
+        elif match[1] in options:
+            problems.append(f"{field}: {match[1]} is given twice; keep one line of it")
+        else:
+            try:
+                options[match[1]] = yaml.safe_load(match[2])
+            except yaml.YAMLError:
+                problems.append(f"{field}: {match[2]!r} is not a value of {match[1]}")
+    return options
+
+
+def numbers_of(given: Any) -> Any:
+    """Numbers that stand one per line or with commas between them, as a list; others unchanged."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        given = [given]
+    return [number for one in given for number in _split(one)]
+
+
+def entries_of(given: Any) -> Any:
+    """Lines without those that are empty: a form leaves one behind the last."""
+    return [one for one in given if not isinstance(one, str) or one.strip()] if given else given
+
+
+def _split(given: Any) -> Iterator[Any]:
+    if isinstance(given, str):
+        yield from (one for one in re.split(r"[,;\s]+", given) if one)
+    elif given is not None:
+        yield given
+
+
+def _lines(given: str | Sequence[Any] | None) -> Iterator[str]:
+    lines = given.splitlines() if isinstance(given, str) else given or ()
+    yield from (str(line) for line in lines if str(line).strip())
+
+
+def _from_json(field: str, text: str, problems: list[str]) -> dict[str, Any]:
+    try:
+        options: dict[str, Any] = json.loads(text)
+    except ValueError as error:
+        problems.append(f"{field} is not JSON: {error}")
+        return {}
+    return options

@@ -1,0 +1,200 @@
+"""Reading the results database: runs of all experiments, found, sorted and page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from include.model.errors import PublishError
+from include.reports.database import engine_of
+from include.tables.catalogue import SQL_ROOT, schema_of
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+Row = Mapping[str, Any]
+
+FILTERS = ("experiment", "controller", "topology", "pattern")
+"""Columns of runs that a filter asks for one value of."""
+ORDERS: Mapping[str, str] = {
+    "when": "p.published_at",
+    "experiment": "r.experiment",
+    "controller": "r.controller",
+    "topology": "r.topology",
+    "pattern": "r.pattern",
+    "btu": "r.btu_min",
+    "seed": "r.seed",
+    "cost": "o.total_cost",
+    "compliance": "o.relaxed_compliance_percent",
+    "real_time": "o.real_time_compliance_percent",
+    "latency": "o.latency_p95_ms",
+}
+"""What runs can be sorted by, and the column of each."""
+NEEDED = frozenset({"runs", "outcomes", "publications"})
+PAGE_RUNS = 50
+
+_SQL = Environment(
+    loader=FileSystemLoader(SQL_ROOT / "results"),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Which runs, in which order, and which page of them. ``equal`` has columns of FILTERS."""
+
+    equal: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
+    """Words that all occur somewhere in the names of a run, in any order and case."""
+    sort: str = "when"
+    descending: bool = True
+    page: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """One page of runs, how many there are on all pages, and what the filters offer."""
+
+    runs: Sequence[Row] = ()
+    total: int = 0
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are; one when nothing was found."""
+        return max(1, -(-self.total // PAGE_RUNS))
+
+
+def find_runs(database_url: str, query: Query) -> Found:
+    """Runs with their outcome, 50 a page; nothing where nothing was ever published.
+
+    Raises PublishError when the database cannot be read.
+    """
+    with _Reading(database_url) as reading:
+        if not reading.is_there:
+            return Found()
+        equal = {name: value for name, value in query.equal.items() if name in FILTERS and value}
+        words = {
+            f"word_{k}": f"%{_literally(word)}%" for k, word in enumerate(query.text.split()[:8])
+        }
+        shape = {"equal": list(equal), "words": list(words), "counted": True}
+        (counted,) = reading.rows("runs", shape, {**equal, **words})
+        shape |= {
+            "counted": False,
+            "order": ORDERS.get(query.sort, ORDERS["when"]),
+            "descending": query.descending,
+        }
+        place = {"limit": PAGE_RUNS, "offset": PAGE_RUNS * (max(query.page, 1) - 1)}
+        return Found(
+            runs=reading.rows("runs", shape, {**equal, **words, **place}),
+            total=counted["runs"],
+            choices={
+                column: [row["choice"] for row in reading.rows("choices", {"column": column})]
+                for column in FILTERS
+            },
+        )
+
+
+def read_run(
+    database_url: str, experiment: str, run: str, tables: Sequence[str] = ()
+) -> dict[str, list[Row]] | None:
+    """The row of ``runs`` with its outcome, and its rows of other published tables, by table.
+
+    None when no such run was published. Raises PublishError when the database cannot be read.
+    """
+    with _Reading(database_url) as reading:
+        if not reading.is_there:
+            return None
+        shape = {
+            "equal": ["experiment", "run"], "words": [], "counted": False,
+            "order": ORDERS["when"], "descending": True,
+        }  # fmt: skip
+        key = {"experiment": experiment, "run": run}
+        found = reading.rows("runs", shape, {**key, "limit": 1, "offset": 0})
+        if not found:
+            return None
+        others = {
+            table: reading.rows("of_run", {"table": schema_of(table)}, key) for table in tables
+        }
+        return {"runs": found, **others}
+
+
+def _literally(word: str) -> str:
+    """A word as a LIKE pattern that means nothing but itself."""
+    for special in "!%_":
+        word = word.replace(special, f"!{special}")
+    return word.lower()
+
+
+class _Reading:
+    """The database, opened for reading and closed at the end of the block."""
+
+    def __init__(self, database_url: str) -> None:
+        self._engine = engine_of(database_url)
+        self._connection: Connection | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anything was published in this database."""
+        from sqlalchemy import inspect
+
+        if self._connection is None:
+            return False
+        tables = set(inspect(self._connection).get_table_names())
+        if "runs" not in tables:
+            return False
+        if missing := sorted(NEEDED - tables):
+            raise PublishError(
+                "the results database was made by another version of Tidebench, which had no "
+                f"{', '.join(missing)}. Remove it (the file, if it is SQLite) or give another "
+                "one, then publish the experiments again: their folders keep all tables"
+            )
+        return True
+
+    def rows(
+        self, statement: str, shape: Mapping[str, Any], values: Mapping[str, Any] | None = None
+    ) -> list[Row]:
+        """What a statement finds."""
+        from sqlalchemy import text
+
+        assert self._connection is not None
+        sql = _SQL.get_template(f"{statement}.sql.j2").render(shape)
+        return [dict(row) for row in self._connection.execute(text(sql), values or {}).mappings()]
+
+    def __enter__(self) -> _Reading:
+        """Connect; a SQLite file that is not there is not made."""
+        from sqlalchemy.exc import SQLAlchemyError
+
+        url = self._engine.url
+        if url.get_backend_name() != "sqlite" or Path(url.database or "").is_file():
+            try:
+                self._connection = self._engine.connect()
+            except SQLAlchemyError as error:
+                raise _unreadable(error) from None
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        from sqlalchemy.exc import SQLAlchemyError
+
+        with suppress(SQLAlchemyError):
+            if self._connection is not None:
+                self._connection.close()
+        self._engine.dispose()
+        if isinstance(error, SQLAlchemyError):
+            raise _unreadable(error) from None
+
+
+def _unreadable(error: Exception) -> PublishError:
+    """Without URL and statement: neither is the reader's, and one has a password."""
+    return PublishError(
+        f"the results database cannot be read ({type(error).__name__}). Check that it runs and "
+        "that the connection tidebench_results is right; if it was made by another version of "
+        "Tidebench, publish the experiments into a new one"
+    )

@@ -1,0 +1,123 @@
+"""The page as an application that Airflow's API server mounts. Every address needs a log-in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from airflow.api_fastapi.core_api.security import requires_access_dag
+from fastapi import Depends, FastAPI, HTTPException, Query, Request
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+
+from include.model.errors import PublishError
+from tidebench.connections import RESULTS, results_database_url
+from tidebench.page.checks import checks_of
+from tidebench.page.compare import MOST_RUNS, compared
+from tidebench.page.figures import FIGURES, figure_of
+from tidebench.page.files import HEADERS, KINDS, find_file
+from tidebench.page.listing import listed
+from tidebench.page.query import query_of
+from tidebench.page.render import PAGE_HEADERS, render
+from tidebench.stage import data_root
+
+HERE = Path(__file__).parent
+ASSETS = {"page.css": KINDS[".css"], "page.js": "text/javascript", "icon.svg": KINDS[".svg"]}
+MAY_READ = requires_access_dag("GET", DagAccessEntity.RUN, param_dag_id="experiment")
+"""Who may see the runs of the DAG `experiment` may see what came of them. Airflow's own check."""
+
+
+def create_app() -> FastAPI:
+    """The application; there are no addresses without the check, not even for its own docs."""
+    app = FastAPI(
+        title="Tidebench",
+        dependencies=[Depends(MAY_READ)],
+        openapi_url=None,
+        exception_handlers={HTTPException: _refused, PublishError: _unpublished},
+    )
+    app.get("/", response_class=HTMLResponse)(show_list)
+    app.get("/compare", response_class=HTMLResponse)(show_runs)
+    app.get("/checks/{experiment}", response_class=HTMLResponse)(show_checks)
+    app.get("/figures/{experiment}/{run}/{figure}.svg")(show_figure)
+    app.get("/files/{experiment}/{path:path}")(show_file)
+    app.get("/assets/{name}")(show_asset)
+    return app
+
+
+def show_list(request: Request) -> HTMLResponse:
+    """Runs that match the address, sorted, page by page."""
+    root = data_root()
+    query = query_of(request.query_params)
+    return _page("list", listed(_database(root), root, query))
+
+
+def show_runs(run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
+    """One run, or several side by side; each is given as `experiment/run`."""
+    asked = list(dict.fromkeys(run or ()))
+    if not asked:
+        raise HTTPException(404, "Choose at least one run in the list, then compare again.")
+    if len(asked) > MOST_RUNS:
+        raise HTTPException(404, f"At most {MOST_RUNS} runs fit side by side; choose fewer.")
+    root = data_root()
+    return _page("compare", compared(_database(root), root, asked))
+
+
+def show_checks(experiment: str) -> HTMLResponse:
+    """What the gate said about the tables of an experiment, and its evidence."""
+    found = checks_of(data_root(), experiment)
+    if found is None:
+        raise HTTPException(404, "There are no checks of such an experiment here.")
+    return _page("checks", found)
+
+
+def show_figure(experiment: str, run: str, figure: str) -> Response:
+    """A figure of one run as SVG."""
+    if figure not in FIGURES:
+        raise HTTPException(404, "There is no such figure.")
+    svg = figure_of(_database(data_root()), experiment, run, figure)
+    if svg is None:
+        raise HTTPException(404, "There is no such run.")
+    return Response(svg, media_type=KINDS[".svg"], headers=dict(HEADERS))
+
+
+def show_file(experiment: str, path: str) -> FileResponse:
+    """A published file, or one of the Data Docs."""
+    found = find_file(data_root(), experiment, path)
+    if found is None:
+        raise HTTPException(404, "There is no such file among what is published.")
+    return FileResponse(found, media_type=KINDS[found.suffix], headers=dict(HEADERS))
+
+
+def show_asset(name: str) -> FileResponse:
+    """Style sheet, script and icon of the page."""
+    if name not in ASSETS:
+        raise HTTPException(404, "There is no such file.")
+    return FileResponse(HERE / name, media_type=ASSETS[name], headers=dict(HEADERS))
+
+
+def _database(root: Path) -> str:
+    return results_database_url(RESULTS, root)
+
+
+def _page(name: str, content: Mapping[str, object]) -> HTMLResponse:
+    return HTMLResponse(render(name, content), headers=dict(PAGE_HEADERS))
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """Who is not logged in goes to the log-in and comes back; what is wrong is said in words."""
+    assert isinstance(error, HTTPException)
+    reader = "text/html" in request.headers.get("accept", "")
+    if error.status_code == 401 and reader:
+        return RedirectResponse(get_auth_manager().get_url_login(next_url=str(request.url)), 302)
+    return _said(str(error.detail), error.status_code)
+
+
+async def _unpublished(request: Request, error: Exception) -> Response:
+    return _said(str(error), 503)
+
+
+def _said(text: str, status: int) -> HTMLResponse:
+    content = render("message", {"text": text})
+    return HTMLResponse(content, status_code=status, headers=dict(PAGE_HEADERS))

@@ -1,0 +1,53 @@
+"""What the gate said about the tables of an experiment, with the pages of Data Docs on each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from tidebench.page.files import find_file
+
+MOST_ROWS = 5
+"""How many offending rows of a check are shown; Data Docs have more."""
+
+
+def checks_of(root: Path, experiment: str) -> Mapping[str, object] | None:
+    """Everything that the page shows; None when nothing was checked."""
+    verdict = find_file(root, experiment, "data_docs/verdict.json")
+    if verdict is None:
+        return None
+    found = json.loads(verdict.read_text(encoding="utf-8"))
+    checks = sorted(found["checks"], key=lambda check: check["table"])
+    tables = [
+        _table(root, experiment, name, list(own))
+        for name, own in groupby(checks, key=lambda check: check["table"])
+    ]
+    tables.sort(key=lambda table: (not table["failed"], table["name"]))
+    return {
+        "experiment": experiment,
+        "passed": found["passed"],
+        "count": len(checks),
+        "tables": tables,
+        "most_rows": MOST_ROWS,
+    }
+
+
+def _table(
+    root: Path, experiment: str, name: str, checks: list[dict[str, Any]]
+) -> Mapping[str, Any]:
+    docs = root / experiment / "data_docs"
+    pages = sorted(docs.glob(f"validations/{name}/*/*/*.html"))
+    pages = [page for page in pages if find_file(root, experiment, _below(page, docs))]
+    return {
+        "name": name,
+        "checks": sorted(checks, key=lambda check: check["passed"]),
+        "failed": sum(not check["passed"] for check in checks),
+        "page": _below(pages[-1], docs) if pages else None,
+    }
+
+
+def _below(page: Path, docs: Path) -> str:
+    return f"data_docs/{page.relative_to(docs)}"

@@ -1,0 +1,65 @@
+"""Files that may be looked at: what is published, the evidence of its checks, nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+FOLDERS = ("published", "data_docs")
+KINDS: Mapping[str, str] = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".csv": "text/csv; charset=utf-8",
+    ".md": "text/plain; charset=utf-8",
+    ".tex": "text/plain; charset=utf-8",
+    ".json": "application/json",
+    ".parquet": "application/vnd.apache.parquet",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".gif": "image/gif",
+    ".ico": "image/x-icon",
+    ".otf": "font/otf",
+}
+"""Media types by suffix. A file of another kind is not there."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+"""What an experiment can be called, as in its form."""
+
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": "default-src 'none'; img-src 'self' data:; font-src 'self' data:; "
+    "style-src 'self' 'unsafe-inline'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "private, no-cache",
+    "Referrer-Policy": "no-referrer",
+}
+"""No script runs in a served file, whoever wrote it: it would act as the user of Airflow. Nor is
+anything fetched from elsewhere. Pages of Data Docs are plain without; their index is empty, so
+the page of checks (checks.py) stands in for it."""
+
+
+def is_experiment(name: str) -> bool:
+    """Whether an experiment can have this name."""
+    return _NAME.fullmatch(name) is not None
+
+
+def find_file(root: Path, experiment: str, path: str) -> Path | None:
+    """The file at ``path`` below the folder of an experiment, if it may be looked at.
+
+    None where there is no such file, and for everything else: other folders, other kinds, and
+    paths that leave the folder, also over a symbolic link.
+    """
+    first, _, rest = path.partition("/")
+    if not is_experiment(experiment) or first not in FOLDERS or "\0" in rest:
+        return None
+    top = (root / experiment / first).resolve()
+    found = (top / rest).resolve()
+    inside = top.is_relative_to(root.resolve()) and found.is_relative_to(top)
+    return found if inside and found.suffix in KINDS and found.is_file() else None
+
+
+def files_of(root: Path, experiment: str) -> Mapping[str, bool]:
+    """Whether the page and the checks of an experiment lie below this data root."""
+    return {
+        "report": find_file(root, experiment, "published/report.html") is not None,
+        "checks": find_file(root, experiment, "data_docs/verdict.json") is not None,
+    }

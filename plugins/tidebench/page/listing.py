@@ -1,0 +1,67 @@
+"""The list of runs: what its template shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from include.quality.verdict import verdict_path
+from include.reports.results import FILTERS, Query, find_runs
+from tidebench.page.files import files_of
+from tidebench.page.query import address_of, sorted_by
+
+HEADINGS: tuple[tuple[str, str, str], ...] = (
+    ("experiment", "Experiment", ""),
+    ("controller", "Controller", ""),
+    ("topology", "Topology", ""),
+    ("pattern", "Pattern", ""),
+    ("btu", "BTU", "n"),
+    ("seed", "Seed", "n"),
+    ("cost", "Cost", "n"),
+    ("compliance", "Relaxed %", "n"),
+    ("real_time", "Real-time %", "n"),
+    ("latency", "p95 ms", "n"),
+    ("when", "Published", ""),
+)
+"""Columns: what they sort by, their heading, their class in the style sheet."""
+MOST_REFUSED = 20
+
+
+def listed(database_url: str, root: Path, query: Query) -> Mapping[str, object]:
+    """Everything that the list shows."""
+    found = find_runs(database_url, query)
+    experiments = {row["experiment"] for row in found.runs}
+    return {
+        "query": query,
+        "found": found,
+        "headings": HEADINGS,
+        "filters": FILTERS,
+        "files_at": {name: files_of(root, name) for name in experiments},
+        "refused": list(refused(root)),
+        "sorted_by": partial(sorted_by, query),
+        "page_of": lambda page: address_of(query, page=page),
+    }
+
+
+def refused(root: Path) -> Iterator[Mapping[str, Any]]:
+    """Experiments whose last check failed, so that what is published of them is older."""
+    waiting = []
+    for folder in root.iterdir() if root.is_dir() else ():
+        checked_s = _changed_s(verdict_path(folder))
+        if checked_s > _changed_s(folder / "published" / "manifest.json"):
+            waiting.append((checked_s, folder))
+    for _, folder in sorted(waiting, reverse=True)[:MOST_REFUSED]:
+        verdict = json.loads(verdict_path(folder).read_text(encoding="utf-8"))
+        failed = sum(not check["passed"] for check in verdict["checks"])
+        if failed:
+            yield {"experiment": folder.name, "failed": failed}
+
+
+def _changed_s(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -1,0 +1,64 @@
+"""From values to HTML. Everything that is put into a template is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from tidebench.links import PREFIX
+
+PAGE_HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
+    "img-src 'self'; form-action 'self'; frame-ancestors 'self'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "private, no-store",
+}
+
+
+def render(name: str, content: Mapping[str, object]) -> str:
+    """The page of this name."""
+    return _environment().get_template(f"{name}.html.j2").render(content)
+
+
+@cache
+def _environment() -> Environment:
+    from airflow.configuration import conf
+
+    from include.reports.names import named
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    airflow = conf.get("api", "base_url", fallback="").rstrip("/")
+    environment.globals.update(airflow=airflow, home=f"{airflow}{PREFIX}", named=named)
+    environment.filters.update(number=number, difference=difference, when=when)
+    return environment
+
+
+def number(value: Any, decimals: int | None = None) -> str:
+    """A number for a reader; a dash where there is none."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,.{decimals}f}" if decimals is not None else f"{value:,g}"
+
+
+def difference(value: float, decimals: int | None) -> str:
+    """A number with its sign."""
+    return f"{value:+,.{decimals or 0}f}"
+
+
+def when(text: str | None) -> str:
+    """A moment to the minute, in UTC."""
+    return datetime.fromisoformat(text).strftime("%Y-%m-%d %H:%M") if text else "-"

@@ -1,0 +1,122 @@
+"""What is typed into a form, in every way that people type it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from include.controllers import CONTROLLERS
+from include.experiment.form import batch_params, experiment_params
+from include.experiment.lines import numbers_of, options_of
+from include.experiment.options_help import options_help
+from include.experiment.params import matrix_from_params, params_from_run, run_from_params
+from include.model.errors import SpecError
+
+
+@pytest.mark.parametrize(
+    ("typed", "options"),
+    [
+        (None, {}),
+        ([], {}),
+        ([""], {}),
+        ("", {}),
+        (["level = 6"], {"level": 6}),
+        (["level=6", "", "  hold_s :  2.5 "], {"level": 6, "hold_s": 2.5}),
+        ("formula = final\nupscale_first = false", {"formula": "final", "upscale_first": False}),
+        (["levels = [2, 4]"], {"levels": [2, 4]}),
+        ({"level": 6}, {"level": 6}),
+        ('{"level": 6}', {"level": 6}),
+    ],
+)  # fmt: skip
+def test_options_are_lines_or_what_a_program_sends(typed: Any, options: dict[str, Any]) -> None:
+    problems: list[str] = []
+    assert options_of("field", typed, problems) == options
+    assert problems == []
+
+
+def test_every_line_that_is_wrong_is_told() -> None:
+    problems: list[str] = []
+    lines = ["level", "= 3", "level = 2", "level = 3", "hold_s = [1", "ok = 1", "a b = 1"]
+    assert options_of("pattern_options", lines, problems) == {"level": 2, "ok": 1}
+    assert [problem.split(": ", 1)[0] for problem in problems] == ["pattern_options"] * 5
+    assert "level is given twice" in problems[2]
+    options_of("faults", "{", problems)
+    options_of("faults", 3, problems)
+    assert "faults is not JSON" in problems[-2]
+    assert "must be lines" in problems[-1]
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1), st.sampled_from([", ", "\n", " ", ";"]))
+def test_numbers_may_stand_in_lines_or_with_commas(numbers: list[int], between: str) -> None:
+    typed = between.join(map(str, numbers))
+    assert [int(one) for one in numbers_of([typed, ""])] == numbers
+    assert numbers_of(numbers) == numbers
+
+
+def test_a_form_filled_in_by_hand_is_the_run_that_a_program_asks_for() -> None:
+    by_hand = {
+        "pattern": "constant",
+        "pattern_options": ["level = 6", ""],
+        "controller": "threshold",
+        "controller_options": ["scale_up_above_items = 100"],
+        "faults": ["host_losses_per_hour = 0.5"],
+    }
+    run = run_from_params(by_hand)
+    assert run.controller_options == {"scale_up_above_items": 100}
+    assert run_from_params(params_from_run(run)) == run
+
+
+def test_a_matrix_filled_in_by_hand_is_the_one_that_a_program_asks_for() -> None:
+    by_hand = {
+        "btus_min": ["10, 30", ""],
+        "seeds": ["1", "2", ""],
+        "topology": ["manufacturing", ""],
+    }
+    asked = {"btus_min": [10, 30], "seeds": [1, 2], "topology": ["manufacturing"]}
+    assert matrix_from_params(by_hand, 100) == matrix_from_params(asked, 100)
+    assert len(matrix_from_params(by_hand, 100)) == 8
+
+
+def test_lines_and_everything_else_that_is_wrong_are_told_at_once() -> None:
+    with pytest.raises(SpecError) as raised:
+        run_from_params(
+            {
+                "pattern_options": ["level"],
+                "controller_options": ["observation = 3", "interval_s 5"],
+                "testbed": "nowhere",
+            }
+        )
+    text = str(raised.value)
+    assert "4 problems" in text
+    for said in (
+        "pattern_options: write",
+        "got 'interval_s 5'",
+        "unknown testbed",
+        "'observations'",
+    ):
+        assert said in text
+
+
+@pytest.mark.parametrize("form", [experiment_params(), batch_params()])
+def test_no_field_needs_json(form: dict[str, dict[str, Any]]) -> None:
+    """As Airflow's form chooses a field: an object, or a list of what is no text, is JSON."""
+    for name, param in form.items():
+        kind = param.get("type")
+        kinds = [one for one in (kind if isinstance(kind, list) else [kind]) if one != "null"]
+        assert kinds != ["object"], name
+        assert len(kinds) == 1, name
+        if kinds == ["array"]:
+            assert "examples" in param or param["items"].get("type") in (None, "string"), name
+        if kind is None:
+            assert param["default"] == [], name
+
+
+def test_the_form_names_every_option_of_every_controller() -> None:
+    shown = options_help(CONTROLLERS, hidden=("setting",))
+    assert all(name in shown for name in CONTROLLERS)
+    assert "`interval_s`" in shown  # not the same in all variants
+    assert "`scale_down_below_items = 1`" in shown
+    assert "`setting" not in shown
