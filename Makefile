@@ -7,12 +7,12 @@ ENV := source .ci/env.sh &&
 FAST := pytest -q -n auto -m "not spark and not airflow and not scheduler and not live"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce tournament test test-fast test-spark test-airflow test-scheduler test-live live-services live-images live live-faults live-calibrate live-down check format bench bench-large lock clean
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help:  ## List what can be made
 	@echo "Tidebench: experiments on elastic stream processing"
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:  ## Create .venv with everything pinned (says first what the machine lacks)
 	@bash .ci/setup.sh
@@ -63,6 +63,25 @@ live-calibrate: setup live-images  ## Record what operators take on real contain
 
 live-down:  ## Give back everything that live runs hold, and stop hosts and services
 	@$(ENV) infra/live/live.sh down
+
+airflow: setup  ## Start Airflow on this machine and say where its UI is; Ctrl-C stops it
+	@$(ENV) exec python -m infra.airflow.local up
+
+airflow-down:  ## Stop what make airflow has started elsewhere
+	@$(ENV) python -m infra.airflow.local down
+
+compose-secrets:  ## Make up the passwords of docker-compose.yaml, in .env
+	@python3 infra/compose/passwords.py
+
+compose-up: compose-secrets  ## Build and start docker-compose.yaml, and wait until all of it is well
+	@docker compose up --detach --build --wait --wait-timeout 600
+
+compose-try:  ## Run an experiment in it by the REST API and print the published tables
+	@python3 -m infra.airflow.first_experiment http://127.0.0.1:$${TIDEBENCH_PORT:-8080} .env
+	@docker compose exec -T worker python3 -c 'from pathlib import Path; from include.reports.console import summary; print(summary(Path("/opt/tidebench/var/first")))'
+
+compose-down:  ## Stop it and delete all of its data; docker compose down keeps them
+	@docker compose down --volumes --remove-orphans
 
 check: setup  ## Format, lint, types, import contracts and fast tests, in under a minute
 	@$(ENV) ruff format --check . && ruff check . && mypy && lint-imports && $(FAST)

@@ -7,7 +7,7 @@ Run one experiment and publish its report. Triggering it opens a form with every
 - `release_testbed`: teardown, always; when it fails, the run fails
 - `build_tables`, `check_tables`, `publish_report`: Spark, gates, files and results database
 
-Every task is safe to repeat, also after it was killed. Results: `<experiment>/published/`.
+Every task is safe to repeat, also when killed. Results: `<experiment>/published/`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ EXPERIMENT = "{{ params.experiment }}"
 
 @dag(
     schedule=None,
+    is_paused_upon_creation=False,
     max_active_runs=1,
     dagrun_timeout=timedelta(days=2),
     default_args=DEFAULTS,

@@ -2,8 +2,7 @@
 Run a matrix of controllers, patterns, BTUs and seeds, and publish one report over all its cells.
 
 - `resolve_matrix`: every problem of every cell at once, before the first one is measured
-- `choose_way`: on the simulator `measure_cell` measures a cell, elsewhere a run of the DAG
-  `experiment` (unpause it): `cell_run.trigger_run`, `cell_run.wait_for_run`
+- `choose_way`: on the simulator `measure_cell` measures a cell, elsewhere a DAG run of `experiment`
 - `check_cells`: fails the DAG run and names the cells when not all of them were measured
 - `build_tables`, `check_tables`, `publish_report`: one Spark application for all complete cells
 
@@ -27,6 +26,7 @@ OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_matrix', key='experiment'
 
 @dag(
     schedule=None,
+    is_paused_upon_creation=False,
     max_active_runs=1,
     max_active_tasks=4,  # a simulation keeps one core busy
     dagrun_timeout=timedelta(days=30),  # in real time the evaluation of the paper takes weeks

@@ -32,6 +32,7 @@ SPEC = Param(
 @dag(
     dag_id="sweep",
     schedule=None,
+    is_paused_upon_creation=False,
     max_active_runs=1,
     dagrun_timeout=timedelta(days=2),
     default_args=DEFAULTS,

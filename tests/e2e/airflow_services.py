@@ -7,26 +7,20 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tests.e2e.dag_process import processes_of
+from infra.airflow.processes import end_session
+from infra.airflow.settings import SERVICES, service_settings
 
-SERVICES = {
-    "api-server": (),
-    "dag-processor": (),
-    "scheduler": ("--skip-serve-logs",),
-    "triggerer": ("--skip-serve-logs",),
-}
 START_S = 240.0
 POLL_S = 1.0
 ENDED = {"success", "failed"}
@@ -158,25 +152,16 @@ def airflow_services(
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-            stack.callback(_stop, process)
+            stack.callback(end_session, process.pid, process)
         airflow = Airflow(settings, logs)
         airflow.wait_until_up(dag_ids)
         yield airflow
 
 
 def _settings(port: int) -> dict[str, str]:
-    url = f"http://127.0.0.1:{port}"
-    return {
-        "AIRFLOW__API__HOST": "127.0.0.1",
-        "AIRFLOW__API__PORT": str(port),
-        "AIRFLOW__API__BASE_URL": url,
-        "AIRFLOW__API__WORKERS": "1",
+    return service_settings(port) | {
         "AIRFLOW__API_AUTH__JWT_SECRET": os.urandom(32).hex(),
-        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
-        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
-        "AIRFLOW__CORE__PARALLELISM": "3",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
-        "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
     }
 
 
@@ -185,17 +170,3 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ask the service to stop, then kill what is left of its session: tasks have own groups."""
-    process.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=15)
-    process.kill()
-    process.wait()
-    while left := processes_of(process.pid):
-        for one in left:
-            with suppress(ProcessLookupError):
-                os.kill(one, signal.SIGKILL)
-        time.sleep(POLL_S / 10)

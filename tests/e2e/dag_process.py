@@ -114,19 +114,6 @@ def started(
         dag.kill()
 
 
-def processes_of(session: int) -> list[int]:
-    """Processes that are alive and belong to a session, whatever group they are in."""
-    alive = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, _, of = stat.read_text().rpartition(")")[2].split()[:4]
-        except OSError:
-            continue  # it has just ended
-        if int(of) == session and state != "Z":
-            alive.append(int(stat.parent.name))
-    return alive
-
-
 def measured(folder: Path) -> dict[str, str]:
     """SHA-256 of every measured Parquet file of an experiment, by its path."""
     files = sorted((folder / "measurements").rglob("*.parquet"))

@@ -18,7 +18,7 @@ import pytest
 
 from include.control import stages
 from include.sweeps.sweep import STATUS, checked_points, sweep
-from tests.e2e.dag_process import processes_of
+from infra.airflow.processes import processes_of
 
 pytestmark = pytest.mark.spark
 

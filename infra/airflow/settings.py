@@ -1,0 +1,29 @@
+"""Airflow's services as processes of this machine, and how they find each other."""
+
+from __future__ import annotations
+
+SERVICES = {
+    "api-server": (),
+    "dag-processor": (),
+    "scheduler": ("--skip-serve-logs",),
+    "triggerer": ("--skip-serve-logs",),
+}
+"""Arguments of each, in the order in which they start."""
+
+
+def service_settings(port: int) -> dict[str, str]:
+    """Environment of every service; its API listens on this machine only.
+
+    LocalExecutor runs tasks beside the scheduler, which Airflow 3 also does on SQLite.
+    """
+    url = f"http://127.0.0.1:{port}"
+    return {
+        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__PORT": str(port),
+        "AIRFLOW__API__BASE_URL": url,
+        "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        "AIRFLOW__CORE__PARALLELISM": "3",
+        "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
+    }
