@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from include.model.errors import SpecError, unknown_name
+from include.testbeds.calibrations import CalibrationFiles
 from include.testbeds.docker.calibration import Calibration as OfDocker
 from include.testbeds.docker.calibration import Faults, Positive
-from include.topologies.load import read_yaml, validation_problems
 
-__all__ = ["Calibration", "Faults", "calibration_for", "load_calibration"]
+__all__ = ["Calibration", "Faults", "calibration_for", "calibration_names", "load_calibration"]
 HERE = Path(__file__).parent / "calibrations"
 
 
@@ -35,30 +33,5 @@ class Calibration(OfDocker):
     look_every_s: Positive = 1
 
 
-def calibration_names() -> tuple[str, ...]:
-    """Names of the calibrations that come with the testbed."""
-    return tuple(sorted(path.stem for path in HERE.glob("*.yaml")))
-
-
-def calibration_for(topology_name: str) -> str:
-    """The calibration whose name the topology's begins with, else ``default``."""
-    fitting = [name for name in calibration_names() if topology_name.startswith(name)]
-    return max(fitting, key=len, default="default")
-
-
-def load_calibration(name_or_path: str) -> Calibration:
-    """A calibration by name, or from a YAML file. Raises SpecError with every problem."""
-    path = Path(name_or_path)
-    if path.suffix not in (".yaml", ".yml"):
-        path = HERE / f"{name_or_path}.yaml"
-        if name_or_path not in calibration_names():
-            problem = unknown_name("calibration", name_or_path, calibration_names())
-            raise SpecError("calibration", [f"{problem} Or give the path of a .yaml file."])
-    if not path.is_file():
-        raise SpecError("calibration", [f"there is no file {path}; check the path"])
-    try:
-        return Calibration.model_validate(read_yaml(path.read_text(encoding="utf-8")) or {})
-    except yaml.YAMLError as error:
-        raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
-    except ValidationError as error:
-        raise SpecError(path.name, validation_problems(error)) from error
+_FILES = CalibrationFiles(Calibration, (HERE,))
+calibration_names, calibration_for, load_calibration = _FILES.names, _FILES.fitting, _FILES.load
