@@ -116,8 +116,8 @@ def _under_faults(spec: RunSpec, root: Path) -> Survived:
             for one in inflict_until(victim, lambda: not ends.is_set()):
                 survived.faults.append(one)
                 print(f"{one.name}: calm after {one.calm_s:.1f} s", flush=True)
-        except BaseException as error:
-            problems.append(error)
+        except Exception as error:
+            survived.problem = f"{type(error).__name__}: {error}"
 
     thread = threading.Thread(target=harm, daemon=True)
     thread.start()
