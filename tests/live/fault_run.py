@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -28,6 +29,7 @@ from tests.live.live_run import crowding
 from tests.live.world import REPOSITORY, wait_until
 
 CALM_AT_THE_END_S = 60.0
+READINGS_S = 5
 TOPOLOGY = REPOSITORY / "tests" / "live" / "relay.yaml"
 PATHS = {"front": "S1", "back": "S1>front"}
 
@@ -77,9 +79,10 @@ def spec_of(items: int, rate: float, experiment: str) -> RunSpec:
     raw = {
         "name": experiment,
         "topology": str(TOPOLOGY),
+        "calibration": str(TOPOLOGY.with_name("relay_calibration.yaml")),
         "controllers": [controller],
         "patterns": [{"name": "constant", "level": rate}],
-        "duration_min": items / rate / 60,
+        "duration_min": math.ceil(items / rate / READINGS_S) * READINGS_S / 60,
     }
     (spec,) = parse_spec(raw, source=experiment).points()
     return spec

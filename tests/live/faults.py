@@ -63,7 +63,7 @@ class Victim:
         instances = list(fleet.instances.values())
         return (
             not plain["reading"]["missed"]
-            and sum(plain["reading"]["waiting"].values()) < 50
+            and sum(plain["reading"]["waiting"].values()) < 100
             and all(host.up and not host.releasing for host in fleet.leased())
             and all(one.first_item_s is not None and not one.stopping for one in instances)
             and sorted(one.operator for one in instances) == ["back", "front"]
