@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import cycle
 
 import docker
 
@@ -179,12 +180,9 @@ def inflict(name: str, victim: Victim) -> Inflicted:
     return Inflicted(name, noticed_s, time.monotonic() - began_s)
 
 
-def inflict_until(victim: Victim, goes_on: Callable[[], bool]) -> Iterator[Inflicted]:
-    """All faults in turn, once at least, and again while there is time."""
-    for name in FAULTS:
+def inflict_while(victim: Victim, goes_on: Callable[[], bool]) -> Iterator[Inflicted]:
+    """All faults in turn, again and again while there is time to recover from one."""
+    for name in cycle(FAULTS):
+        if not goes_on():
+            return
         yield inflict(name, victim)
-    while True:
-        for name in FAULTS:
-            if not goes_on():
-                return
-            yield inflict(name, victim)

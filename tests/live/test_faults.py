@@ -27,7 +27,6 @@ def test_a_run_survives_every_fault_and_loses_nothing(images, tmp_path, capsys):
     assert survived.sent_items == survived.planned_items == items
     # Items that came again were counted once.
     assert survived.done == {"front": items, "back": items}
-    assert [one.name for one in survived.faults][: len(FAULTS)] == list(FAULTS)
     for _, expected in FAULTS.values():
         assert survived.events.keys() >= set(expected)
     assert list(hosts.leases()) == []
