@@ -145,7 +145,8 @@ def _compute_is_up(admin: Any) -> bool:
 
 def main(step: str, *arguments: str) -> None:
     """Do one step."""
-    numbers = {name: int(value) for name, _, value in (one.partition("=") for one in arguments)}
+    pairs = (one.partition("=") for one in arguments if "=" in one)
+    numbers = {name: int(value) for name, _, value in pairs}
     if step == "identity":
         # Its endpoint in the catalogue may be of another time, with other ports.
         url = f"http://127.0.0.1:{numbers['keystone']}/v3"
@@ -157,7 +158,7 @@ def main(step: str, *arguments: str) -> None:
     if step == "cloud":
         cloud(admin)
     else:
-        quota(admin, {name: value for name, value in numbers.items() if name != "default"})
+        quota(admin, numbers)
 
 
 if __name__ == "__main__":
