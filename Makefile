@@ -7,12 +7,12 @@ ENV := source .ci/env.sh &&
 FAST := pytest -q -n auto -m "not spark and not airflow and not scheduler and not live"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce tournament test test-fast test-spark test-airflow test-scheduler live-services live-images live live-down check format bench bench-large lock clean
+.PHONY: help setup demo reproduce tournament test test-fast test-spark test-airflow test-scheduler test-live live-services live-images live live-faults live-calibrate live-down check format bench bench-large lock clean
 
 help:  ## List what can be made
 	@echo "Tidebench: experiments on elastic stream processing"
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:  ## Create .venv with everything pinned (says first what the machine lacks)
 	@bash .ci/setup.sh
@@ -42,6 +42,9 @@ test-airflow: setup  ## Run the tests of the DAGs, also end to end and killed in
 test-scheduler: setup  ## Run every DAG under a real scheduler with LocalExecutor (long; not in make test)
 	@$(ENV) pytest -q -m scheduler
 
+test-live: setup  ## Run the tests on real hosts, containers and services (root, Debian; else skipped)
+	@$(ENV) infra/live/live.sh test
+
 live-services:  ## Start broker, Redis and registry of a live testbed (as root, Debian)
 	@infra/live/services.sh packages
 	@infra/live/services.sh up
@@ -51,6 +54,12 @@ live-images: setup live-services  ## Build the operators' images and push them t
 
 live: setup live-images  ## Measure six minutes on real containers, by command line and by DAG (root, Debian)
 	@$(ENV) infra/live/live.sh run
+
+live-faults: setup live-images  ## Lose nothing of ITEMS=100000 while everything fails that can (root, Debian)
+	@$(ENV) python -m tests.live.fault_run $(or $(ITEMS),100000) $(or $(RATE),250)
+
+live-calibrate: setup live-images  ## Record what operators take on real containers; the simulator beside it
+	@$(ENV) python -m include.reproduction.live --root "$$TIDEBENCH_DATA_ROOT"
 
 live-down:  ## Give back everything that live runs hold, and stop hosts and services
 	@$(ENV) infra/live/live.sh down

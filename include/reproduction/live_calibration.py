@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median, pstdev
 
@@ -130,8 +130,3 @@ def as_yaml(recorded: Rows, events: Rows, activities: Rows, sample_every_items: 
         "cpu_noise: 0.02",
     ]
     return "\n".join(lines) + "\n"
-
-
-def counted(activities: Rows, kinds: Sequence[str]) -> dict[str, int]:
-    """How often each kind of activity was carried out."""
-    return {kind: sum(row["activity"] == kind for row in activities) for kind in kinds}

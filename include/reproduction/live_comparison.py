@@ -10,17 +10,19 @@ from include.control.session import LEVELS
 from include.experiment.run import Run
 from include.measurements.store import RunStore
 from include.reproduction.facts import Rows
-from include.reproduction.live_calibration import counted
 
 COMPLIANCE_POINTS, INSTANCES_PERCENT = 5.0, 15.0
 """How far the simulator may be off: points of compliance, percent of all instances."""
+ACTIVITIES = ("upscaling", "downscaling", "migration", "host_leased", "host_released")
 
 
 def rows_of(store: RunStore, table: str) -> Rows:
-    """Every row of a complete run. Raises StoreError when there are none."""
+    """Every row of a complete run."""
     import pyarrow.parquet as pq
 
-    rows: Rows = pq.ParquetFile(store.whole(table)).read().to_pylist()
+    whole = store.whole(table)
+    path = whole if whole.is_file() else store.part(table, 0)  # what there is once per run
+    rows: Rows = pq.ParquetFile(path).read().to_pylist()
     return rows
 
 
@@ -44,6 +46,7 @@ def seen(run: Run, store: RunStore) -> Seen:
     slo_ms = {op.name: op.slo_ms for op in run.topology.operators}
     durations = rows_of(store, "processing_duration")
     shares = [row["duration_ms"] / slo_ms[row["operator"]] for row in durations]
+    activities = [row["activity"] for row in rows_of(store, "scaling_activity")]
     own: dict[str, list[bool]] = {name: [] for name in slo_ms}
     for row, share in zip(durations, shares, strict=True):
         own[row["operator"]].append(share <= 1)
@@ -52,11 +55,8 @@ def seen(run: Run, store: RunStore) -> Seen:
         {name: 100 * fmean(values) for name, values in own.items() if values},
         _by_minute(rows_of(store, "queue"), "instances"),
         _leased(rows_of(store, "lease"), run.spec.duration_s),
-        counted(rows_of(store, "scaling_activity"), ACTIVITY_NAMES),
+        {name: activities.count(name) for name in ACTIVITIES},
     )
-
-
-ACTIVITY_NAMES = ("upscaling", "downscaling", "migration", "host_leased", "host_released")
 
 
 def _by_minute(queues: Rows, column: str) -> list[float]:

@@ -56,6 +56,9 @@ limits_up() { # ID CPU MEMORY
     local id=$1 cpu=$2 memory one cores level
     memory=$(bytes "$3")
     for one in "${controllers[@]}"; do mkdir -p "$(group "$one" "$id")/daemon"; done
+    # Together as much as four busy processes that are not in a group, else each program of this
+    # machine would count as much as all hosts, and a busy one would leave them next to nothing.
+    echo 4096 >"$cgroups/cpu/$prefix/cpu.shares"
     echo 100000 >"$(group cpu "$id")/cpu.cfs_period_us"
     awk -v cpu="$cpu" 'BEGIN {printf "%d\n", cpu * 100000}' >"$(group cpu "$id")/cpu.cfs_quota_us"
     echo "$memory" >"$(group memory "$id")/memory.limit_in_bytes"

@@ -3,6 +3,8 @@
 #
 #   live.sh run     measure include/experiment/specs/live.yaml by the command line, then the same
 #                   by the DAG `experiment`; prints the tables of both
+#   live.sh test    the live tests, after installing the packages they need; where they cannot run
+#                   it says why and succeeds
 #   live.sh down    give back what runs have leased, then stop hosts and services
 #
 # Services and images have to be there for `run` (make live-images).
@@ -27,6 +29,12 @@ run() {
         pattern=stepwise pattern_options='{"levels": [0.5, 1.5, 2.5, 1.5], "hold_s": 60}' \
         price_books='["per_minute"]'
 }
+tests() {
+    [ "$(id -u)" = 0 ] || { echo "live tests skipped: they need root"; return 0; }
+    command -v dpkg-query >/dev/null || { echo "live tests skipped: they need Debian's packages"; return 0; }
+    "$here/services.sh" packages || { echo "live tests skipped: their packages cannot be installed"; return 0; }
+    "$python" -m pytest -q -m live tests/live
+}
 down() {
     need_root
     local failed=0
@@ -41,6 +49,7 @@ down() {
 
 case ${1:-} in
     run) run ;;
+    test) tests ;;
     down) down ;;
-    *) sed -n '2,10p' "$0"; exit 2 ;;
+    *) sed -n '2,12p' "$0"; exit 2 ;;
 esac

@@ -67,8 +67,8 @@ def spec_of(items: int, rate: float, experiment: str) -> RunSpec:
     controller = {
         "name": "threshold",
         "interval_s": 5,
-        "scale_up_above_items": 500,
-        "scale_up_twice_above_items": 5000,
+        "scale_up_above_items": 60 * rate,
+        "scale_up_twice_above_items": 300 * rate,
         "scale_down_below_items": 20,
     }
     raw = {

@@ -92,11 +92,11 @@ def cut_power_without_a_registry(victim: Victim) -> None:
 
 def kill_a_daemon_and_the_boot_of_its_successor(victim: Victim) -> None:
     """Containers of the host go on without their daemon, until its lease ends."""
-    known = {one.id for one in hosts.leases_of(victim.run)}
+    known = hosts.leases_of(victim.run)  # numbers are given anew, processes are not
     script(HOSTS, "crash-daemon", str(victim.instance("front")[1].id))
 
     def booting() -> hosts.Lease | None:
-        new = (one for one in hosts.leases_of(victim.run) if one.id not in known)
+        new = (one for one in hosts.leases_of(victim.run) if one not in known)
         return next((one for one in new if one.boot.alive), None)
 
     end_s = time.monotonic() + GIVE_UP_S

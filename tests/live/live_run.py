@@ -130,7 +130,7 @@ class LiveRun:
 
 
 @contextmanager
-def live_run(rate: float) -> Iterator[LiveRun]:
+def live_run(rate: float, **calibration: Any) -> Iterator[LiveRun]:
     """A run of its own, longer than a test needs, given back afterwards."""
     operators = (
         an_operator(name, service_ms=5.0, cpu_cores=0.15, memory_mb=64.0) for name in (FRONT, BACK)
@@ -144,7 +144,7 @@ def live_run(rate: float) -> Iterator[LiveRun]:
         duration_s=3600.0,
         seed=1,
         monitor_every_s=MONITOR_S,
-        calibration={},
+        calibration=calibration,
         faults={},
         run=f"test-{uuid.uuid4().hex[:8]}",
         experiment="tests",

@@ -160,7 +160,7 @@ def test_a_container_shows_no_secret_and_does_not_run_as_root(at, start):
         container = start(here, "work")
         wait_until(lambda: "ready" in events(container), "ready")
         container.reload()
-        password = here.password("amqp")
+        password = here.services.password("amqp", here.run)
         assert password not in json.dumps(container.attrs)
         assert password not in container.logs().decode()
         (process,) = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from include.measurements.store import to_arrow
@@ -105,4 +107,23 @@ def test_a_new_instance_works_soon_and_a_released_host_drains():
         assert cold.subject not in seen.instances
         wait_until(lambda: number not in {one.id for one in hosts.leases()}, "the host is gone")
         assert "instance_crash" not in live.events()
+        live.assert_nothing_lost()
+
+
+def test_a_run_may_be_faster_than_the_wall():
+    with live_run(rate=10, time_scale=4) as live:
+        live.deploy()
+        began_s = time.monotonic()
+        live.testbed.advance_to(40)
+        took_s = time.monotonic() - began_s
+        assert 10 <= took_s < 10 + 5 * crowding(), "forty seconds of the run"
+        rows = live.testbed.take_measurements()
+        assert set(rows["queue"]["time_s"]) <= {5.0 * turn for turn in range(1, 9)}
+        assert sum(rows["arrival"]["published_items"]) == pytest.approx(400, abs=20)
+        assert 5 < max(rows["processing_duration"]["time_s"]) <= 40
+        # What an item takes is not scaled: containers know nothing of it.
+        assert min(rows["processing_duration"]["duration_ms"]) >= 5
+        live.kill("front-1")
+        live.advance_until_event("instance_crash", 15)
+        live.apply(StartInstance(FRONT, "host-1"))
         live.assert_nothing_lost()

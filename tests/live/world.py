@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import os
 import shutil
@@ -18,13 +16,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-import pika
 import redis
-import requests
 
 from include.operators import wire
+from include.testbeds.docker.broker import Broker
+from include.testbeds.docker.services import Services
+from include.testbeds.docker.shared import Shared
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SERVICES = REPOSITORY / "infra" / "live" / "services.sh"
@@ -68,22 +66,25 @@ class World:
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="tidebench-")))
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def password(self, service: str) -> str:
-        """The run's password for a service, derived from the master secret."""
-        secret = Path(self.at["MASTER_SECRET_FILE"]).read_bytes().strip()
-        return hmac.new(secret, f"{service}:{self.run}".encode(), hashlib.sha256).hexdigest()
+    @cached_property
+    def services(self) -> Services:
+        """Who the run is to the services."""
+        return Services(self.at)
 
     @property
     def amqp_url(self) -> str:
         """For the run's user, who may use the run's vhost only."""
-        at = f"{self.at['ADDRESS']}:{self.at['AMQP_PORT']}"
-        return f"amqp://{self.run}:{self.password('amqp')}@{at}/{self.run}"
+        return self.services.amqp_url(self.run)
 
     @property
     def redis_url(self) -> str:
         """For the run's user, who may use keys of the run only."""
-        at = f"{self.at['ADDRESS']}:{self.at['REDIS_PORT']}"
-        return f"redis://{self.run}:{self.password('redis')}@{at}/0"
+        return self.services.redis_url(self.run)
+
+    @cached_property
+    def broker(self) -> Broker:
+        """The run's vhost."""
+        return Broker(self.services, self.run)
 
     @cached_property
     def redis(self) -> Any:
@@ -94,53 +95,26 @@ class World:
             username=at["REDIS_ADMIN"], retry_on_error=[redis.ConnectionError],
         )  # fmt: skip
 
-    def api(self, method: str, path: str, body: Any = None) -> Any:
-        """Ask the management interface; returns its answer, or None for nothing."""
-        session = requests.Session()
-        session.trust_env = False
-        session.auth = (self.at["RABBIT_ADMIN"], self.at["RABBIT_PASSWORD"])
-        answer = session.request(method, f"{self.at['RABBIT_API']}/{path}", json=body, timeout=10)
-        assert answer.status_code < 300 or method == "DELETE", answer.text
-        return answer.json() if answer.content and method == "GET" else None
-
     def make(self, queues: Sequence[str]) -> None:
-        """Create vhost, users, exchange and queues."""
-        vhost = quote(self.run)
-        everything = {"configure": ".*", "write": ".*", "read": ".*"}
-        self.api("PUT", f"vhosts/{vhost}")
-        self.api("PUT", f"users/{vhost}", {"password": self.password("amqp"), "tags": ""})
-        self.api("PUT", f"permissions/{vhost}/{vhost}", everything)
-        rules = ["on", f">{self.password('redis')}", f"~{self.run}:*", "+@all", "-@admin"]
-        self.redis.execute_command("ACL", "SETUSER", self.run, *rules)
-        self.redis.execute_command("ACL", "SAVE")
-        with self.channel() as channel:
-            channel.exchange_declare(wire.EXCHANGE, "direct", durable=True)
-            for queue in (*queues, wire.MONITOR):
-                channel.queue_declare(queue, durable=True)
-                channel.queue_bind(queue, wire.EXCHANGE, queue)
+        """Create vhost, users, exchange and queues, as the testbed does."""
+        self.broker.declare(queues)
+        Shared(self.services, self.run).grant()
 
     def remove(self) -> None:
         """End the processes and delete everything of the run."""
         for process in self.processes:
             process.kill()
             process.wait()
-        self.api("DELETE", f"vhosts/{quote(self.run)}")
-        self.api("DELETE", f"users/{quote(self.run)}")
-        self.redis.execute_command("ACL", "DELUSER", self.run)
-        self.redis.execute_command("ACL", "SAVE")
-        if keys := list(self.redis.scan_iter(match=f"{self.run}:*", count=1000)):
-            self.redis.delete(*keys)
+        self.broker.remove()
+        Shared(self.services, self.run).remove()
         self.redis.close()
         shutil.rmtree(self.folder)
 
     @contextmanager
     def channel(self) -> Iterator[Any]:
         """A channel of the run's user."""
-        connection = pika.BlockingConnection(pika.URLParameters(self.amqp_url))
-        try:
-            yield connection.channel()
-        finally:
-            connection.close()
+        with self.broker.channel() as channel:
+            yield channel
 
     def publish(self, queue: str, source: str, bodies: Sequence[bytes], first: int = 0) -> None:
         """Items of a source, numbered from ``first`` on, into a queue; returns when they are in."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from include.operators.ledger import sent_key
 from include.testbeds.docker.services import Services
@@ -41,6 +43,8 @@ class Shared:
             socket_timeout=TIMEOUT_S,
             socket_connect_timeout=TIMEOUT_S,
             decode_responses=False,
+            # A reading that waits until Redis is back would be one of another time.
+            retry=Retry(NoBackoff(), 1),
         )
 
     def grant(self) -> None:
