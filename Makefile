@@ -4,10 +4,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .NOTPARALLEL:
 ENV := source .ci/env.sh &&
-FAST := pytest -q -n auto -m "not spark and not airflow and not scheduler and not live"
+FAST := pytest -q -n auto -m "not spark and not airflow and not scheduler and not live and not openstack"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce tournament test test-fast test-spark test-airflow test-scheduler test-live live-services live-images live live-faults live-calibrate live-down check format bench bench-large lock clean
+.PHONY: help setup demo reproduce tournament test test-fast test-spark test-airflow test-scheduler test-live live-services live-images live live-faults live-calibrate live-down openstack-up openstack-down test-openstack live-openstack check format bench bench-large lock clean
 
 help:  ## List what can be made
 	@echo "Tidebench: experiments on elastic stream processing"
@@ -37,7 +37,7 @@ test-spark: setup  ## Run the tests of tables, gates and reports
 	@$(ENV) pytest -q -m "spark and not live"
 
 test-airflow: setup  ## Run the tests of the DAGs, also end to end and killed in the middle
-	@$(ENV) pytest -q -m "airflow and not live"
+	@$(ENV) pytest -q -m "airflow and not live and not openstack"
 
 test-scheduler: setup  ## Run every DAG under a real scheduler with LocalExecutor (long; not in make test)
 	@$(ENV) pytest -q -m scheduler
@@ -63,6 +63,18 @@ live-calibrate: setup live-images  ## Record what operators take on real contain
 
 live-down:  ## Give back everything that live runs hold, and stop hosts and services
 	@$(ENV) infra/live/live.sh down
+
+openstack-up: setup live-images  ## Start a real OpenStack control plane on this machine (root, Debian)
+	@infra/openstack/openstack.sh up
+
+openstack-down:  ## Give back everything that runs hold in it, and end it
+	@$(ENV) infra/openstack/live.sh down
+
+test-openstack: setup  ## Test leases, faults, kills and reaping against that control plane
+	@$(ENV) pytest -q -m openstack
+
+live-openstack: openstack-up  ## Measure by DAG on servers of that control plane, and print the tables
+	@$(ENV) infra/openstack/live.sh run
 
 check: setup  ## Format, lint, types, import contracts and fast tests, in under a minute
 	@$(ENV) ruff format --check . && ruff check . && mypy && lint-imports && $(FAST)
