@@ -37,7 +37,7 @@ def spark_runs_here(conn_id: str) -> bool:
 def use_cloud(conn_id: str = "tidebench_openstack") -> None:
     """Point this process at the OpenStack cloud of a connection; undefined: clouds.yaml, OS_*.
 
-    Host is the authentication URL, login and password those of the user. Everything else is in the
+    Host is the whole authentication URL, login and password those of the user. Everything else is in the
     extra, named as in clouds.yaml (``project_name``, ``user_domain_name``, ``region_name`` ...). A
     connection without a host names a cloud of clouds.yaml in its extra: ``{"cloud": "mine"}``.
     """
@@ -47,10 +47,8 @@ def use_cloud(conn_id: str = "tidebench_openstack") -> None:
     given = {name: str(value) for name, value in found.extra_dejson.items()}
     if found.host:
         os.environ.pop("OS_CLOUD", None)
-        port = f":{found.port}" if found.port else ""
-        scheme = "" if "://" in found.host else f"{found.schema or 'https'}://"
         given |= {
-            "auth_url": f"{scheme}{found.host}{port}",
+            "auth_url": found.host,
             "username": found.login or "",
             "password": found.password or "",
         }
