@@ -37,9 +37,9 @@ def spark_runs_here(conn_id: str) -> bool:
 def use_cloud(conn_id: str = "tidebench_openstack") -> None:
     """Point this process at the OpenStack cloud of a connection; undefined: clouds.yaml, OS_*.
 
-    Host is the whole authentication URL, login and password those of the user. Everything else is in the
-    extra, named as in clouds.yaml (``project_name``, ``user_domain_name``, ``region_name`` ...). A
-    connection without a host names a cloud of clouds.yaml in its extra: ``{"cloud": "mine"}``.
+    Host is the whole authentication URL, login and password those of the user. Everything else is
+    in the extra, named as in clouds.yaml (``project_name``, ``user_domain_name``, ``region_name``
+    ...). A connection without a host names a cloud of clouds.yaml there: ``{"cloud": "mine"}``.
     """
     found = find(conn_id)
     if found is None:

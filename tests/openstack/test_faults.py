@@ -107,16 +107,20 @@ def test_an_api_that_hangs_holds_nobody_up(cloud):
 
 def test_without_a_compute_host_a_server_neither_boots_nor_goes_until_it_is_back(cloud):
     with hosts_of(gone_within_s=3) as hosts:
-        cloud.stop("nova-compute")
         host = hosts.lease(FLAVOR)
+        wait_for_engine(hosts, host)
+        cloud.stop("nova-compute")
+        other = hosts.lease(FLAVOR)
+        wait_until(lambda: hosts._sight.latest().value.servers.get(other), "it is seen")
         time.sleep(3)
-        assert (hosts.endpoint(host), hosts.boot_failed(host)) == ("", "")
+        assert (hosts.endpoint(other), hosts.boot_failed(other)) == ("", "")
         with pytest.raises(TestbedError, match="not gone within 3 s"):
             hosts.give_back(host)
-        assert hosts.leased() == [host], "it is not forgotten"
+        assert host in hosts.leased(), "it is not forgotten"
         cloud.start("nova-compute")
         with hosts_of(hosts._marks.run) as others:  # whoever comes next
-            others.give_back(host)
+            for one in others.leased():
+                others.give_back(one)
             assert others.leased() == []
 
 

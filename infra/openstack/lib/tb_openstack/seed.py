@@ -10,6 +10,7 @@ import runpy
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -139,8 +140,9 @@ def wait_for(what: str, probe: Callable[[], Any]) -> None:
         time.sleep(0.25)
 
 
-def _compute_is_up(admin: Any) -> bool:
-    return any(one.state == "up" for one in admin.compute.services(binary="nova-compute"))
+def _compute_is_up(admin: Any, since: str = "") -> bool:
+    services = admin.compute.services(binary="nova-compute")
+    return any(one.state == "up" and (one.updated_at or "") > since for one in services)
 
 
 def main(step: str, *arguments: str) -> None:
@@ -157,6 +159,9 @@ def main(step: str, *arguments: str) -> None:
     admin = openstack.connect(cloud="tidebench-admin")
     if step == "cloud":
         cloud(admin)
+    elif step == "compute":
+        since = datetime.now(UTC).replace(tzinfo=None).isoformat()
+        wait_for("nova-compute", lambda: _compute_is_up(admin, since))
     else:
         quota(admin, numbers)
 
