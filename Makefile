@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .NOTPARALLEL:
 ENV := source .ci/env.sh &&
-FAST := pytest -q -n auto -m "not spark and not airflow and not scheduler and not live"
+FAST := pytest -q -n auto -m "not spark and not airflow and not scheduler and not live and not openstack"
 
 .DEFAULT_GOAL := help
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
@@ -37,7 +37,7 @@ test-spark: setup  ## Run the tests of tables, gates and reports
 	@$(ENV) pytest -q -m "spark and not live"
 
 test-airflow: setup  ## Run the tests of the DAGs, also end to end and killed in the middle
-	@$(ENV) pytest -q -m "airflow and not live"
+	@$(ENV) pytest -q -m "airflow and not live and not openstack"
 
 test-scheduler: setup  ## Run every DAG under a real scheduler with LocalExecutor (long; not in make test)
 	@$(ENV) pytest -q -m scheduler
@@ -63,6 +63,18 @@ live-calibrate: setup live-images  ## Record what operators take on real contain
 
 live-down:  ## Give back everything that live runs hold, and stop hosts and services
 	@$(ENV) infra/live/live.sh down
+
+openstack-up: setup live-images  ## Start a real OpenStack control plane on this machine (root, Debian)
+	@infra/openstack/openstack.sh up
+
+openstack-down:  ## Give back everything that runs hold in it, and end it
+	@$(ENV) infra/openstack/live.sh down
+
+test-openstack: setup  ## Test leases, faults, kills and reaping against that control plane
+	@$(ENV) pytest -q -m openstack
+
+live-openstack: openstack-up  ## Measure by DAG on servers of that control plane, and print the tables
+	@$(ENV) infra/openstack/live.sh run
 
 airflow: setup  ## Start Airflow on this machine and say where its UI is; Ctrl-C stops it
 	@$(ENV) exec python -m infra.airflow.local up

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from include.model.errors import TestbedError
+from include.model.errors import TestbedError, TidebenchError
 from include.testbeds import TESTBEDS
 
 DEAD_AFTER_S = 600.0
@@ -73,7 +73,7 @@ def reap(
             continue
         try:
             found = reaper().find()
-        except TestbedError as error:
+        except TidebenchError as error:
             problems.append(f"{name}: {error}")
             continue
         for one in found:
@@ -85,7 +85,7 @@ def reap(
                 if remove:
                     reaper().give_back_run(one.run)
                     say(f"{name}: {one.run}: given back")
-            except TestbedError as error:
+            except TidebenchError as error:
                 problems.append(f"{name}: {error}")
     if problems:
         raise TestbedError("\n".join(problems))

@@ -9,7 +9,7 @@ live_state=${TIDEBENCH_LIVE_STATE:-$repository/var/live}
 prefix=${TIDEBENCH_LIVE_PREFIX:-tb}
 subnet=${TIDEBENCH_LIVE_SUBNET:-10.78.0} # /24; .1 is this machine, .(10+id) are hosts
 bridge=${prefix}br0
-address=$subnet.1
+address=${TIDEBENCH_LIVE_ADDRESS:-$subnet.1} # of this machine; given: no bridge, hosts are in a cloud
 registry_port=${TIDEBENCH_LIVE_REGISTRY_PORT:-5000}
 registry=$address:$registry_port
 export PATH=$PATH:/usr/sbin:/sbin
@@ -33,6 +33,7 @@ running() { # PID
 }
 
 bridge_up() {
+    [ -z "${TIDEBENCH_LIVE_ADDRESS:-}" ] || return 0
     if ! ip link show "$bridge" >/dev/null 2>&1; then
         ip link add "$bridge" type bridge 2>/dev/null || true
         ip link set "$bridge" up
@@ -46,6 +47,7 @@ bridge_up() {
     fi
 }
 bridge_down() { # unless hosts or services still use it, also those of another checkout
+    [ -z "${TIDEBENCH_LIVE_ADDRESS:-}" ] || return 0
     [ -z "$(ls -d "$live_state"/hosts/[0-9]* "$live_state"/services/*.pid 2>/dev/null)" ] || return 0
     [ -z "$(ls "/sys/class/net/$bridge/brif" 2>/dev/null)" ] || return 0
     [ -z "$(ss -ltnH "src = $address")" ] || return 0

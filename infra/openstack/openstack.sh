@@ -326,6 +326,7 @@ up() {
     launcher_down
     say "up; a client needs: $(client)"
 }
+at_work() { [ "$1" != nova-compute ] || seed compute; } # until then it puts into ERROR what is ordered
 services_down() {
     local i
     for ((i = ${#all[@]} - 1; i > 2; i--)); do stop "${all[i]}" & done
@@ -377,9 +378,9 @@ case $command in
     up) up ;;
     down) down "$@" ;;
     status) status ;;
-    start) known "$@"; for one in "$@"; do start "$one"; wait_for "$one"; done ;;
+    start) known "$@"; for one in "$@"; do start "$one"; wait_for "$one"; at_work "$one"; done ;;
     stop) known "$@"; for one in "$@"; do stop "$one"; done ;;
-    restart) known "$@"; for one in "$@"; do stop "$one"; start "$one"; wait_for "$one"; done ;;
+    restart) known "$@"; for one in "$@"; do stop "$one"; start "$one"; wait_for "$one"; at_work "$one"; done ;;
     freeze) known "$@"; for one in "$@"; do signal STOP "$one"; done ;;
     thaw) known "$@"; for one in "$@"; do signal CONT "$one"; done ;;
     fault) fault "${1:?rules as JSON, or none}" ;;

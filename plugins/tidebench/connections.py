@@ -38,6 +38,27 @@ def spark_runs_here(conn_id: str) -> bool:
     return found is None or (found.host or "").startswith("local")
 
 
+def use_cloud(conn_id: str = "tidebench_openstack") -> None:
+    """Point this process at the OpenStack cloud of a connection; undefined: clouds.yaml, OS_*.
+
+    Host is the whole authentication URL, login and password those of the user. Everything else is
+    in the extra, named as in clouds.yaml (``project_name``, ``user_domain_name``, ``region_name``
+    ...). A connection without a host names a cloud of clouds.yaml there: ``{"cloud": "mine"}``.
+    """
+    found = find(conn_id)
+    if found is None:
+        return
+    given = {name: str(value) for name, value in found.extra_dejson.items()}
+    if found.host:
+        os.environ.pop("OS_CLOUD", None)
+        given |= {
+            "auth_url": found.host,
+            "username": found.login or "",
+            "password": found.password or "",
+        }
+    os.environ.update({f"OS_{name.upper()}": value for name, value in given.items()})
+
+
 def results_database_url(conn_id: str, root: Path) -> str:
     """SQLAlchemy URL of the results database: SQLite below ``root`` when undefined."""
     from sqlalchemy.engine import URL

@@ -78,8 +78,13 @@ class Stage(Step):
 
     def execute(self, context: Context) -> Any:
         """Do the work; errors that a retry cannot fix fail the task for good."""
+        run = run_of(self.run)
+        if run.testbed == "openstack":
+            from tidebench.connections import use_cloud
+
+            use_cloud()
         with without_vain_retries():
-            return self.work(run_of(self.run), data_root())
+            return self.work(run, data_root())
 
     @abstractmethod
     def work(self, run: RunSpec, root: Path) -> Any:

@@ -66,3 +66,36 @@ def test_the_spark_connection_chooses_the_master_and_may_be_missing(
         assert SparkSubmitHook(conn_id="spark_default")._connection["master"] == master
     finally:
         os.environ.pop("AIRFLOW_CONN_SPARK_DEFAULT", None)
+
+
+def test_a_cloud_is_a_connection_or_what_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from tidebench.connections import use_cloud
+
+    for name in [name for name in os.environ if name.startswith("OS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    use_cloud("tidebench_nowhere")
+    assert [name for name in os.environ if name.startswith("OS_")] == []
+
+    os.environ["OS_CLOUD"] = "another"
+    os.environ["AIRFLOW_CONN_TIDEBENCH_CLOUD"] = (
+        '{"conn_type": "generic", "host": "https://cloud:5000/v3", "login": "me", '
+        '"password": "p%ss", "extra": {"project_name": "p", "region_name": "R"}}'
+    )
+    use_cloud("tidebench_cloud")
+    given = {name: value for name, value in os.environ.items() if name.startswith("OS_")}
+    assert given == {
+        "OS_AUTH_URL": "https://cloud:5000/v3",
+        "OS_USERNAME": "me",
+        "OS_PASSWORD": "p%ss",
+        "OS_PROJECT_NAME": "p",
+        "OS_REGION_NAME": "R",
+    }
+
+    os.environ["AIRFLOW_CONN_TIDEBENCH_CLOUD"] = (
+        '{"conn_type": "generic", "extra": {"cloud": "mine"}}'
+    )
+    use_cloud("tidebench_cloud")
+    assert os.environ["OS_CLOUD"] == "mine"

@@ -25,8 +25,6 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 OPENSTACK = REPOSITORY / "infra" / "openstack" / "openstack.sh"
 MACHINE = OPENSTACK.with_name("machine.sh")
 FLAVOR = FLAVORS["live-half-cpu-1gb"]
-COMPUTE = ("nova-compute", "nova-conductor", "nova-scheduler", "nova")
-BACK_WITHIN_S = 180
 
 
 def is_up() -> bool:
@@ -122,7 +120,7 @@ def wait_for_engine(hosts: OpenStackHosts, host: str, give_up_s: float = 90) -> 
     began_s = time.monotonic()
 
     def up() -> str:
-        assert not hosts.boot_failed(host)
+        assert not (reason := hosts.boot_failed(host)), reason
         return hosts.endpoint(host)
 
     wait_until(up, "the host is up", give_up_s * crowding())

@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -102,10 +103,9 @@ class OpenStackHosts:
             self._sight.latest()  # an order that was given up may yet have brought forth a server
         if container:
             return self._used.get(host, {}).get(container)
-        try:
-            used = Engine(self.endpoint(host)).usage(self._marks.run)
-        except TROUBLE:
-            used = {}
+        endpoint, used = self.endpoint(host), {}
+        with suppress(*TROUBLE):
+            used = Engine(endpoint).usage(self._marks.run) if endpoint else {}
         self._used[host] = used
         if not used:
             return None

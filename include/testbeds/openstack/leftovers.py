@@ -73,7 +73,11 @@ def _patient(cloud: Cloud, work: Callable[[Connection], None], what: str) -> Cal
 def _volumes(connection: Connection) -> Iterator[Any]:
     try:
         listed = list(connection.block_storage.volumes())
-    except (exceptions.EndpointNotFound, exceptions.ServiceDiscoveryException):
+    except (
+        exceptions.EndpointNotFound,
+        exceptions.ServiceDisabledException,
+        exceptions.ServiceDiscoveryException,
+    ):
         return  # not every cloud has volumes
     yield from (one for one in listed if _is_ours(one.metadata or {}))
 

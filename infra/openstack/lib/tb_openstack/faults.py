@@ -1,14 +1,15 @@
 """Faults on demand, from a JSON file that is read again whenever it changes.
 
     {"nova":    [{"match": "POST .*/servers$", "status": 503, "times": 2, "retry_after": 1}],
-     "neutron": [{"match": "GET .*/ports", "delay": 3}],
+     "neutron": [{"match": "GET .*/ports", "delay": 3}, {"match": "PUT .*", "late": 3}],
      "spawn":   [{"match": "host-2", "fail": "abort"}],
      "destroy": [{"match": ".*", "delay": 10}],
      "machine": [{"match": "host-3", "fail": "dead"}, {"match": ".*", "delay": 20}]}
 
 A rule matches "METHOD /path" of a request to keystone, placement, glance, neutron or nova, or the
-name of a server that is spawned, destroyed, or whose machine starts. ``times`` is how often it
-fires, counted by each process since the file has changed.
+name of a server that is spawned, destroyed, or whose machine starts. ``delay`` comes before the
+work and ``late`` between the work and the answer. ``times`` is how often a rule fires, counted by
+each process since the file has changed.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import runpy
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -139,13 +140,15 @@ def wait_for(what: str, probe: Callable[[], Any]) -> None:
         time.sleep(0.25)
 
 
-def _compute_is_up(admin: Any) -> bool:
-    return any(one.state == "up" for one in admin.compute.services(binary="nova-compute"))
+def _compute_is_up(admin: Any, since: str = "") -> bool:
+    services = admin.compute.services(binary="nova-compute")
+    return any(one.state == "up" and (one.updated_at or "") > since for one in services)
 
 
 def main(step: str, *arguments: str) -> None:
     """Do one step."""
-    numbers = {name: int(value) for name, _, value in (one.partition("=") for one in arguments)}
+    pairs = (one.partition("=") for one in arguments if "=" in one)
+    numbers = {name: int(value) for name, _, value in pairs}
     if step == "identity":
         # Its endpoint in the catalogue may be of another time, with other ports.
         url = f"http://127.0.0.1:{numbers['keystone']}/v3"
@@ -156,8 +159,11 @@ def main(step: str, *arguments: str) -> None:
     admin = openstack.connect(cloud="tidebench-admin")
     if step == "cloud":
         cloud(admin)
+    elif step == "compute":
+        since = datetime.now(UTC).replace(tzinfo=None).isoformat()
+        wait_for("nova-compute", lambda: _compute_is_up(admin, since))
     else:
-        quota(admin, {name: value for name, value in numbers.items() if name != "default"})
+        quota(admin, numbers)
 
 
 if __name__ == "__main__":

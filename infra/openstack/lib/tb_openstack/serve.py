@@ -38,7 +38,9 @@ def main(name: str, port: str, module: str) -> None:
         rule = faults.pick(name, asked)
         try:
             time.sleep(rule.get("delay", 0))
-            return _refuse(rule, start) if "status" in rule else application(environ, start)
+            answer = _refuse(rule, start) if "status" in rule else application(environ, start)
+            time.sleep(rule.get("late", 0))
+            return answer
         finally:
             ms = 1000 * (time.monotonic() - began_s)
             log.info("%s %s %dms%s", asked, told[0], ms, " FAULT" if rule else "")

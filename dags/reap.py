@@ -1,0 +1,56 @@
+"""
+List what runs hold on testbeds that lease, and give back what dead ones have left.
+
+A run is dead when nobody has looked after it for `after_min` minutes: a task that was killed for
+good, a scheduler that is gone, a machine that lost its power. Its hosts go on costing money.
+
+- `check_leases`: one line in the log for every run that holds a host, a server, a port, a volume,
+  an address, a queue or a process, and whether it is dead
+- `release_dead`: gives all of it back; skipped unless `remove` is set
+
+Runs every hour and by default only lists. `TIDEBENCH_REAP=remove` in the environment of Airflow
+makes `remove` the default. The same as `python -m include.cli reap`.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+
+from airflow.sdk import Param, dag
+
+from tidebench import reap as tasks
+from tidebench.stage import DEFAULTS
+
+PARAMS = {
+    "remove": Param(
+        os.environ.get("TIDEBENCH_REAP") == "remove",
+        type="boolean",
+        title="Give back",
+        description="What dead runs hold is given back instead of listed.",
+    ),
+    "after_min": Param(
+        10,
+        type="number",
+        minimum=1,
+        title="Dead after [min]",
+        description="A run that nobody has looked after for so long is dead.",
+    ),
+}
+
+
+@dag(
+    schedule="17 * * * *",
+    catchup=False,
+    max_active_runs=1,
+    dagrun_timeout=timedelta(minutes=50),
+    default_args={**DEFAULTS, "execution_timeout": timedelta(minutes=20)},
+    params=PARAMS,
+    tags=["testbeds"],
+    doc_md=__doc__,
+)
+def reap() -> None:
+    tasks.CheckLeases(task_id="check_leases") >> tasks.ReleaseDead(task_id="release_dead")
+
+
+reap()

@@ -1,0 +1,39 @@
+"""Tasks that tidy up behind runs whose own tasks are gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow.sdk.exceptions import AirflowSkipException
+
+from tidebench.stage import Step, without_vain_retries
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class CheckLeases(Step):
+    """List everything that runs hold on testbeds that lease."""
+
+    def execute(self, context: Context) -> int:
+        """Return the number of dead runs."""
+        return self._reap(context, remove=False)
+
+    def _reap(self, context: Context, *, remove: bool) -> int:
+        from include.testbeds.reap import reap
+        from tidebench.connections import use_cloud
+
+        use_cloud()
+        after_s = 60 * context["params"]["after_min"]
+        with without_vain_retries():
+            return reap(remove=remove, after_s=after_s, say=lambda line: self.say("%s", line))
+
+
+class ReleaseDead(CheckLeases):
+    """Give back what dead runs hold, when the DAG run was told to."""
+
+    def execute(self, context: Context) -> int:
+        """Return the number of runs that were dead; every one of them is tried."""
+        if not context["params"]["remove"]:
+            raise AirflowSkipException("remove is not set, so dead runs are only listed")
+        return self._reap(context, remove=True)

@@ -1,0 +1,53 @@
+"""The tasks of the DAG `reap`, on a run that has died here."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.airflow,
+    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
+]
+
+
+@pytest.fixture
+def dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a run that nobody has looked after for an hour."""
+    for name in [name for name in os.environ if name.startswith("OS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("TIDEBENCH_LIVE_STATE", str(tmp_path))
+    folder = tmp_path / "runs" / "a-run"
+    folder.mkdir(parents=True)
+    heartbeat = folder / "heartbeat"
+    heartbeat.touch()
+    os.utime(heartbeat, (time.time() - 3600,) * 2)
+    return folder
+
+
+def context(**params: object) -> dict[str, object]:
+    return {"params": {"after_min": 10, "remove": False, **params}}
+
+
+def test_dead_runs_are_listed_and_stay(dead: Path) -> None:
+    from airflow.sdk.exceptions import AirflowSkipException
+
+    from tidebench.reap import CheckLeases, ReleaseDead
+
+    assert CheckLeases(task_id="check_leases").execute(context()) == 1
+    assert CheckLeases(task_id="check_leases").execute(context(after_min=100)) == 0
+    with pytest.raises(AirflowSkipException, match="only listed"):
+        ReleaseDead(task_id="release_dead").execute(context())
+    assert dead.is_dir()
+
+
+def test_what_dead_runs_hold_is_given_back_when_the_run_of_the_dag_says_so(dead: Path) -> None:
+    from tidebench.reap import ReleaseDead
+
+    assert ReleaseDead(task_id="release_dead").execute(context(after_min=100, remove=True)) == 0
+    assert dead.is_dir()
+    assert ReleaseDead(task_id="release_dead").execute(context(remove=True)) == 1
+    assert not dead.exists()

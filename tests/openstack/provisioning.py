@@ -1,0 +1,29 @@
+"""A process that provisions a run, to be killed: `python -m tests.openstack.provisioning RUN`."""
+
+from __future__ import annotations
+
+import sys
+
+from include.model.decision import Decision, LeaseHost, Reasoned, StartInstance
+from include.testbeds import TESTBEDS
+from tests.live.live_run import BACK, FRONT
+from tests.openstack.cloud_run import scene_of
+from tests.openstack.plane import FLAVOR
+
+
+def main(run: str) -> None:
+    """Deploy on two hosts, say so, and look after the run until killed."""
+    testbed = TESTBEDS["openstack"].build(scene_of(run))
+    actions = [
+        LeaseHost(FLAVOR.name, "a"),
+        LeaseHost(FLAVOR.name, "b"),
+        StartInstance(FRONT, "a"),
+        StartInstance(BACK, "b"),
+    ]
+    testbed.deploy(Decision(tuple(Reasoned(one, "for a test") for one in actions), "test"))
+    print("deployed", flush=True)
+    testbed.advance_to(3600)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,139 @@
+"""The testbed `openstack`: real leases from Nova, real engines, containers and queues."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost, StartInstance
+from include.model.errors import CapacityExhausted, SpecError, StoreError
+from include.testbeds.base import Leasing
+from include.testbeds.docker.files import run_folder
+from tests.live.live_run import FRONT, crowding
+from tests.live.world import script, wait_until
+from tests.openstack.cloud_run import cloud_run
+from tests.openstack.plane import FLAVOR, MACHINE
+
+pytestmark = pytest.mark.openstack
+
+
+@pytest.fixture(autouse=True)
+def _images(images):
+    """They have to be there."""
+
+
+def test_windows_hand_a_run_on_servers_to_each_other_and_leave_nothing(cloud):
+    with cloud_run() as live:
+        assert isinstance(live.testbed, Leasing)
+        live.deploy()
+        (server,) = cloud.user.compute.servers()
+        assert server.metadata["tidebench.run"] == live.run
+        live.testbed.advance_to(15)
+        seen = live.testbed.observe()
+        assert seen.operators["front"].arrived_items == pytest.approx(150, abs=20)
+        assert len(seen.operators["back"].durations_ms) == 5
+        rows = live.testbed.take_measurements()
+        assert set(rows["instance_utilisation"]["operator"]) == {"front", "back"}
+        assert 0 < max(rows["host_utilisation"]["cpu_share"]) <= 1
+        second = live.testbed.snapshot()
+        live.testbed.close()
+
+        other = live.again()
+        other.restore(second)
+        other.advance_to(20)
+        assert other.take_measurements()["queue"]["time_s"] == [20.0, 20.0]
+        other.give_back()
+        other.give_back()
+        assert not run_folder(live.run).exists()
+        with pytest.raises(StoreError, match="given back"):
+            live.again().restore(second)
+
+
+def test_a_host_is_leased_used_and_released_while_the_run_goes_on(cloud):
+    with cloud_run() as live:
+        live.deploy()
+        live.testbed.advance_to(5)
+        leased, cold = live.apply(LeaseHost(FLAVOR.name, "new"), StartInstance(FRONT, "new"))
+        fleet = live.testbed._state.fleet
+        one = fleet.instance(cold.subject)
+        assert live.testbed.observe().hosts[leased.subject].ordered_s <= one.started_s
+        live.advance_until(lambda: one.first_item_s is not None, 90)
+        ordered_s = fleet.host(leased.subject).ordered_s
+        print(f"lease order to first item, cold: {one.first_item_s - ordered_s:.1f} s, of which "
+              f"{one.pull_s:.1f} s for its image")  # fmt: skip
+        (cached,) = live.apply(StartInstance(FRONT, leased.subject))
+        again = fleet.instance(cached.subject)
+        live.advance_until(lambda: again.first_item_s is not None, 30)
+        print(f"cached on that host: {again.first_item_s - again.started_s:.1f} s")
+
+        server = fleet.host(leased.subject).id
+        live.apply(
+            MigrateInstance(cold.subject, "host-1"),
+            MigrateInstance(cached.subject, "host-1"),
+            ReleaseHost(leased.subject),
+        )
+        live.advance_until(lambda: leased.subject not in live.testbed.observe().hosts, 60)
+        wait_until(
+            lambda: server not in {one.id for one in cloud.user.compute.servers()}, "it is gone"
+        )
+        assert "instance_crash" not in live.events()
+        live.assert_nothing_lost()
+
+
+def test_a_server_that_never_answers_is_given_back_when_its_time_is_up(cloud):
+    with cloud_run(boot_within_s=12 * crowding()) as live:
+        live.deploy()
+        cloud.fault(machine=[{"match": ".*", "fail": "dead"}])
+        live.apply(LeaseHost(FLAVOR.name, "dead"), StartInstance(FRONT, "dead"))
+        live.advance_until_event("host_boot_failure", 90)
+        wait_until(lambda: len(list(cloud.user.compute.servers())) == 1, "its server is gone")
+        leases = live.testbed.leases()
+        assert leases["released"] == [False, True]
+        assert leases["ended_s"][1] > leases["ordered_s"][1] + 5, "billed from the order"
+
+
+def test_a_lease_that_the_cloud_refuses_is_refused_with_its_reason_and_the_run_goes_on(cloud):
+    with cloud_run(order_within_s=3) as live:
+        live.deploy()
+        cloud.fault(nova=[{"match": "POST .*/servers$", "status": 503}])
+        (outcome,) = live.testbed.apply(_lease())
+        assert not outcome.accepted
+        assert "create a server" in outcome.detail
+        cloud.fault()
+        cloud.quota(instances=1)
+        (outcome,) = live.testbed.apply(_lease())
+        assert "exceed the quota" in outcome.detail
+        live.testbed.advance_to(live.testbed.now_s + 10)
+        assert live.testbed.observe().operators
+
+
+def test_what_cannot_be_leased_is_known_before_anything_is_touched(cloud):
+    cloud.quota(instances=0)
+    with cloud_run() as live:
+        with pytest.raises(CapacityExhausted, match="exceed the quota"):
+            live.deploy()
+        assert not run_folder(live.run).exists()
+    with cloud_run(image="none") as live:
+        with pytest.raises(SpecError, match="unknown image"):
+            live.deploy()
+        assert not run_folder(live.run).exists()
+
+
+def test_a_machine_that_loses_its_power_is_lost_and_its_server_given_back(cloud):
+    with cloud_run() as live:
+        live.deploy(hosts_wanted=2)
+        server = live.testbed._state.fleet.host("host-2").id
+        machines = dict(one.split()[::-1] for one in script(MACHINE, "list").splitlines())
+        script(MACHINE.parents[1] / "live" / "hosts.sh", "crash", machines[server])
+        began_s = time.monotonic()
+        live.advance_until_event("host_lost", 60)
+        print(f"noticed after {time.monotonic() - began_s:.1f} s")
+        wait_until(lambda: server not in live.testbed._state.hosts.leased(), "its server is gone")
+        live.assert_nothing_lost()
+
+
+def _lease():
+    from tests.live.live_run import decision
+
+    return decision(LeaseHost(FLAVOR.name, "more"))

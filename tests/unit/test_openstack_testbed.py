@@ -1,0 +1,105 @@
+"""Parts of the testbed `openstack` that need no cloud."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+
+import keystoneauth1.exceptions as auth
+import pytest
+import yaml
+from openstack import exceptions
+
+from include.model.errors import TestbedError
+from include.testbeds.openstack.calibration import (
+    HERE,
+    Calibration,
+    calibration_for,
+    load_calibration,
+)
+from include.testbeds.openstack.cloud import passes
+from include.testbeds.openstack.marks import LONGEST_TAG, Marks, site
+from include.testbeds.openstack.sight import Sight
+from include.testbeds.openstack.user_data import encoded, user_data
+from include.testbeds.reap import Found
+
+
+def test_user_data_brings_up_an_engine_that_trusts_the_registry():
+    text = user_data("10.0.0.1:5000", 2375)
+    assert text.startswith("#cloud-config\n")
+    config = yaml.safe_load(text)
+    assert config["packages"] == ["docker.io"]
+    files = {one["path"]: one["content"] for one in config["write_files"]}
+    daemon = json.loads(files["/etc/docker/daemon.json"])
+    assert daemon["insecure-registries"] == ["10.0.0.1:5000"]
+    assert daemon["hosts"] == ["tcp://0.0.0.0:2375", "unix:///var/run/docker.sock"]
+    unit = files["/etc/systemd/system/docker.service.d/tidebench.conf"]
+    assert unit.splitlines()[:2] == ["[Service]", "ExecStart="]
+    assert "-H" not in unit
+    assert base64.b64decode(encoded(text)).decode() == text
+
+
+@pytest.mark.parametrize("run", ["a-run", "x" * 200 + "-0a1b2c"])
+def test_marks_name_the_run_in_full_and_fit_into_tags(run):
+    marks = Marks(run, "here-1", 1_800_000_000.0)
+    assert all(len(tag) <= LONGEST_TAG for tag in marks.tags)
+    assert Marks.read(marks.tags, marks.metadata) == marks
+    assert run.endswith(Marks.read(marks.tags, {}).run)
+
+
+def test_an_installation_has_one_name_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setenv("TIDEBENCH_LIVE_STATE", str(tmp_path))
+    assert site() == site()
+    assert [one.name for one in tmp_path.iterdir()] == ["site"]
+    assert len(Marks("r", site()).tags[2]) <= LONGEST_TAG
+
+
+def test_the_calibration_that_comes_along_lists_every_default():
+    given = yaml.safe_load((HERE / "default.yaml").read_text())
+    assert Calibration(**given) == Calibration()
+    of_docker = Calibration.__mro__[1].model_fields
+    own = set(Calibration.model_fields) - set(of_docker) | {"boot_within_s"}
+    assert set(given) == own
+    assert calibration_for("manufacturing_live") == "manufacturing_live"
+    assert load_calibration("manufacturing_live").service_ms["O1"] == 250
+
+
+def test_what_may_pass_is_told_from_what_will_not():
+    refused = {status: exceptions.HttpException("no", http_status=status) for status in
+               (400, 401, 403, 404, 409, 413, 429, 500, 503, 504)}  # fmt: skip
+    assert {status for status, error in refused.items() if passes(error)} == {
+        409, 429, 500, 503, 504,
+    }  # fmt: skip
+    assert passes(auth.ConnectTimeout())
+    assert passes(auth.ServiceUnavailable())
+    assert not passes(auth.Unauthorized())
+    assert not passes(ValueError())
+
+
+def test_a_look_holds_nobody_up_and_one_that_fails_changes_nothing():
+    looks = iter([1, TestbedError("for a while"), 2])
+
+    def look() -> int:
+        time.sleep(0.05)
+        match next(looks):
+            case TestbedError() as error:
+                raise error
+            case value:
+                return value
+
+    sight = Sight(look, 0, every_s=0.0)
+    seen, began_s = [], time.monotonic()
+    while not seen or seen[-1] != 2:
+        seen.append(sight.latest().value)
+        assert time.monotonic() - began_s < 10
+    sight.close()
+    assert sorted(set(seen)) == [0, 1, 2]
+    assert seen == sorted(seen)
+
+
+def test_a_found_run_says_why_it_is_dead_or_alive():
+    assert "dead, nobody has ever looked after it: host 1" in Found("r", ("host 1",), float(
+        "inf")).told(60)  # fmt: skip
+    assert "alive, nobody has looked after it for 59 s" in Found("r", (), 59.0).told(60)
+    assert "alive, of another installation, and due to end in 30 s" in Found("r", (), -30.0).told(0)
