@@ -50,6 +50,12 @@ def page() -> Iterator[Page]:
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def other(airflow: Airflow) -> str:
+    """A second run, measured behind the first."""
+    return airflow.trigger("experiment", FORM | {"experiment": "seen-too", "seed": 6})
+
+
 @pytest.fixture
 def shot(page: Page, tmp_path: Path) -> Shot:
     folder = Path(os.environ.get("TIDEBENCH_SCREENSHOTS") or tmp_path)
@@ -75,8 +81,9 @@ def experiments(page: Page) -> Frame:
 
 
 def fill(page: Page, field: str, text: str) -> None:
-    page.locator(f"#element_{field}").fill(text)
-    page.locator(f"#element_{field}").blur()
+    typed = page.locator(f"[name=element_{field}]")
+    typed.fill(text)
+    typed.blur()
 
 
 def test_who_is_not_logged_in_is_sent_to_the_log_in(
@@ -94,7 +101,7 @@ def test_who_is_not_logged_in_is_sent_to_the_log_in(
 
 
 def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
-    airflow: Airflow, page: Page, shot: Shot, root: Path
+    airflow: Airflow, page: Page, shot: Shot, root: Path, request: pytest.FixtureRequest
 ) -> None:
     before = set(airflow.runs("experiment"))
     page.goto(f"{airflow.url}/dags/experiment")
@@ -103,7 +110,7 @@ def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
     fill(page, "btu_min", "2")
     fill(page, "duration_min", "4")
     fill(page, "seed", "5")
-    page.locator("#element_controller input").fill("threshold-peerj")
+    page.locator("#element_controller input[role=combobox]").fill("threshold-peerj")
     page.keyboard.press("Enter")
     shot("2-form")
     page.get_by_role("button", name="Fine tuning").click()
@@ -115,6 +122,7 @@ def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
     while not (fresh := set(airflow.runs("experiment")) - before):
         page.wait_for_timeout(500)
     (run,) = fresh
+    request.getfixturevalue("other")
     page.goto(f"{airflow.url}/dags/experiment/runs/{run}/tasks/window.control/mapped")
     page.get_by_text("window 001, minute 2 to 4").first.wait_for(timeout=DEADLINE_S * 1000)
     shot("4-windows")
@@ -137,11 +145,9 @@ def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
 
 
 def test_two_runs_are_found_compared_and_opened(
-    airflow: Airflow, page: Page, shot: Shot, root: Path
+    airflow: Airflow, page: Page, shot: Shot, other: str
 ) -> None:
-    other = FORM | {"experiment": "seen-too", "seed": 6}
-    run = airflow.trigger("experiment", other)
-    assert airflow.finish("experiment", run, DEADLINE_S) == "success", airflow.tail()
+    assert airflow.finish("experiment", other, DEADLINE_S) == "success", airflow.tail()
 
     page.goto(airflow.url)
     frame = experiments(page)
