@@ -39,7 +39,7 @@ test-spark: setup  ## Run the tests of tables, gates and reports
 test-airflow: setup  ## Run the tests of the DAGs, also end to end and killed in the middle
 	@$(ENV) pytest -q -m "airflow and not live and not openstack"
 
-test-scheduler: setup  ## Run every DAG under a real scheduler with LocalExecutor (long; not in make test)
+test-scheduler: setup  ## Run every DAG under a real scheduler, and the UI in a browser (long; not in make test)
 	@$(ENV) pytest -q -m scheduler
 
 test-live: setup  ## Run the tests on real hosts, containers and services (root, Debian; else skipped)
@@ -101,8 +101,8 @@ check: setup  ## Format, lint, types, import contracts and fast tests, in under 
 format: setup  ## Format and fix what can be fixed
 	@$(ENV) ruff check --fix . ; $(ENV) ruff format .
 
-bench: setup  ## Measure the simulator against SimPy
-	@$(ENV) python -m tests.bench
+bench: setup  ## Measure the simulator against SimPy, and the page of a thousand runs
+	@$(ENV) python -m tests.bench && python -m tests.bench.page
 
 bench-large: setup  ## Measure Spark on 100 million durations, beside DuckDB and pandas
 	@$(ENV) python -m tests.bench.large

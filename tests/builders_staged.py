@@ -19,11 +19,19 @@ def stage(
     folder: Path, run: str = RUN, *, controller: str = "btu", pattern: str = "random_walk_1"
 ) -> Path:
     """Write every staged table of one run of two minutes and return ``folder``."""
-    dims = {"run": run, "controller": controller, "pattern": pattern, "btu_min": 10.0, "seed": 1}
-    made_up = {**_results(dims), **_activity(run)}
-    for table in (*PUBLISHED, INPUT_CHECKS):
-        restage(folder, table, made_up.get(table) or [_any_row(table, dims)])
+    for table, rows in tables_of(run, controller=controller, pattern=pattern).items():
+        restage(folder, table, rows)
     return folder
+
+
+def tables_of(
+    run: str, *, controller: str = "btu", pattern: str = "random_walk_1", seed: int = 1
+) -> dict[str, Rows]:
+    """Every table of one run of two minutes."""
+    dims = {"run": run, "controller": controller, "pattern": pattern, "btu_min": 10.0, "seed": seed}
+    made_up = {**_results(dims), **_activity(run)}
+    tables = (*PUBLISHED, INPUT_CHECKS)
+    return {table: made_up.get(table) or [_any_row(table, dims)] for table in tables}
 
 
 def restage(folder: Path, table: str, rows: Rows) -> None:

@@ -23,6 +23,8 @@ WAYS = (BY_TESTBED, "task", "dag_run")
 """How a cell of a matrix can be measured: whole in one task, or by a run of its own DAG."""
 
 
+FIRST = None
+"""The section that Airflow opens with the form: the one without a name. The others are closed."""
 LINES = {
     "default": [],
     "anyOf": [
@@ -60,7 +62,7 @@ def batch_params() -> dict[str, dict[str, Any]]:
             "title": "Spec file",
             "description": "One that comes with the project, or the path of your own .yaml file. "
             "Its matrix runs, and nothing below counts.",
-            "section": "What runs",
+            "section": FIRST,
         },
         **_axes(),
         **_where_it_runs(),
@@ -78,7 +80,7 @@ def batch_params() -> dict[str, dict[str, Any]]:
 
 
 def _what_runs() -> dict[str, dict[str, Any]]:
-    section = "What runs"
+    section = FIRST
     return {
         "experiment": {
             "default": "experiment",
@@ -131,7 +133,7 @@ def _what_runs() -> dict[str, dict[str, Any]]:
 
 def _axes() -> dict[str, dict[str, Any]]:
     one = _what_runs()
-    section = "What runs"
+    section = FIRST
     whole = {"type": "array", "minItems": 1, "section": section}
     files = {"trace"}  # a pattern that reads a file needs an option, so it needs a spec file
     return {
@@ -224,7 +226,7 @@ def _fine_tuning() -> dict[str, dict[str, Any]]:
     }
 
 
-def _under_topology(section: str) -> dict[str, dict[str, Any]]:
+def _under_topology(section: str | None) -> dict[str, dict[str, Any]]:
     number = {"default": None, "section": section}
     return {
         "monitor_every_s": {
@@ -253,17 +255,13 @@ def _under_topology(section: str) -> dict[str, dict[str, Any]]:
 
 
 def _lines(example: str, known: str) -> str:
-    return f"One per line, `name = value`, for example `{example}`; none is needed.\n\n{known}"
+    return f"One per line, name = value, for example {example}; none is needed.\n\n{known}"
 
 
 def _faults_help() -> str:
     """The faults of every testbed that can inject some; none of them is on by default."""
     faults = {name: list(one.parameters().Faults.model_fields) for name, one in TESTBEDS.items()}
-    return "\n\n".join(
-        f"**{name}**: {', '.join(f'`{fault}`' for fault in own)}"
-        for name, own in faults.items()
-        if own
-    )
+    return "\n\n".join(f"**{name}**: {', '.join(own)}" for name, own in faults.items() if own)
 
 
 def _calibrations() -> list[str]:
@@ -278,7 +276,9 @@ def _numbers(kind: str, lowest: float, highest: float) -> dict[str, Any]:
     return {"items": {"anyOf": [{"type": kind, "minimum": lowest, "maximum": highest}, typed]}}
 
 
-def _choice(default: str, known: Mapping[str, Any], title: str, section: str) -> dict[str, Any]:
+def _choice(
+    default: str, known: Mapping[str, Any], title: str, section: str | None
+) -> dict[str, Any]:
     return {
         "default": default,
         "type": "string",
@@ -289,7 +289,7 @@ def _choice(default: str, known: Mapping[str, Any], title: str, section: str) ->
 
 
 def _choices(
-    default: list[str], known: Collection[str], title: str, section: str
+    default: list[str], known: Collection[str], title: str, section: str | None
 ) -> dict[str, Any]:
     return {
         "default": default,

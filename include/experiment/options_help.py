@@ -9,27 +9,41 @@ from typing import Any
 
 
 def options_help(known: Mapping[str, Callable[..., Any]], hidden: Collection[str] = ()) -> str:
-    """Markdown: a paragraph per class of the registry, with the names it has there."""
-    names: dict[Any, list[str]] = {}
-    for name, factory in known.items():
-        names.setdefault(factory.func if isinstance(factory, partial) else factory, []).append(name)
-    fixed = {key for one in known.values() if isinstance(one, partial) for key in one.keywords}
-    paragraphs = []
-    for cls, own in names.items():
-        shown = [
-            f"`{field.name} = {_default(field)}`" if field.name not in fixed else f"`{field.name}`"
-            for field in dataclasses.fields(cls)
-            if field.init and field.name not in hidden
-        ]
-        if shown:
-            paragraphs.append(f"**{', '.join(own)}**: {', '.join(shown)}")
-    return "\n\n".join(paragraphs)
+    """Markdown: a paragraph for all names with the same options, each with its default if all
+    of them share it."""
+    defaults = {name: _defaults(factory, hidden) for name, factory in known.items()}
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name, own in defaults.items():
+        if own:
+            groups.setdefault(tuple(own), []).append(name)
+    return "\n\n".join(
+        f"**{', '.join(names)}**: "
+        + ", ".join(
+            _shown(option, {defaults[name][option] for name in names}) for option in options
+        )
+        for options, names in groups.items()
+    )
 
 
-def _default(field: dataclasses.Field[Any]) -> str:
-    if field.default is dataclasses.MISSING:
-        return "..."
-    value = field.default
+def _defaults(factory: Callable[..., Any], hidden: Collection[str]) -> dict[str, str]:
+    given = factory.keywords if isinstance(factory, partial) else {}
+    cls: Any = factory.func if isinstance(factory, partial) else factory
+    return {
+        field.name: _text(given.get(field.name, field.default))
+        for field in dataclasses.fields(cls)
+        if field.init and field.name not in hidden
+    }
+
+
+def _shown(option: str, defaults: Collection[str]) -> str:
+    (default, *more) = defaults
+    return option if more or not default else f"{option} = {default}"
+
+
+def _text(value: Any) -> str:
+    """A default as it would be typed; empty where there is none."""
+    if value is dataclasses.MISSING:
+        return ""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):

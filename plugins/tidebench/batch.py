@@ -98,8 +98,12 @@ class MeasureCell(Step):
     def _measure(self, run: RunSpec, root: Path) -> None:
         from include.control.stages import look, run_all
 
+        def progress(window: dict[str, Any]) -> None:
+            done = f"{run.run_id}: window {window['window'] + 1} of {run.windows}"
+            self.say("%s, minute %g, %d hosts", done, window["end_min"], window["hosts"])
+
         stored = look(run, root)
-        windows = run_all(run, root)
+        windows = run_all(run, root, progress)
         samples = max(sum(window["samples"] for window in windows), 1)
         in_time = sum(window["samples_within"]["real_time"] for window in windows)
         self.say(

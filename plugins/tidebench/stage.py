@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -85,6 +85,13 @@ class Stage(Step):
             use_cloud()
         with without_vain_retries():
             return self.work(run, data_root())
+
+    def on_kill(self) -> None:
+        """Stop at once when the task is ended by hand: Airflow would let it go on for seconds.
+
+        Also called after a time-out, which a retry may follow.
+        """
+        raise AirflowException("this task was ended by hand, or took longer than it may")
 
     @abstractmethod
     def work(self, run: RunSpec, root: Path) -> Any:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException
 
 from tidebench.connections import RESULTS, results_database_url
 from tidebench.links import ChecksLink, ReportLink, RunsLink
-from tidebench.stage import Review, Stage, without_vain_retries
+from tidebench.stage import Review, Stage, data_root, run_of, without_vain_retries
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
     from include.experiment.spec import RunSpec
     from include.reports.publication import DagRun
+
+STOPPING_S = 20.0
+"""How long a task that was ended by hand may go on: until its next heartbeat, and its end."""
 
 
 class ResolveSpec(BaseOperator):
@@ -114,7 +119,22 @@ class ControlWindow(Stage):
 
 
 class ReleaseTestbed(Stage):
-    """Teardown: give back whatever is leased, however the run ended."""
+    """Teardown: give back whatever is leased, however the run ended.
+
+    Airflow runs it also when the DAG run is marked failed, and would then call the run a success
+    because nothing after it failed. So it fails once everything is given back.
+    """
+
+    def execute(self, context: Context) -> Any:
+        """Release; of a run that was ended by hand once more, when its last task has stopped."""
+        super().execute(context)
+        if _was_ended_by_hand(context["ti"]):
+            self._release_what_came_after(run_of(self.run))
+            raise AirflowFailException(
+                "this DAG run was ended by hand before its last window, which is why this task "
+                "fails; the testbed is released. Clear the DAG run to go on: windows that are "
+                "committed are kept where the testbed is not in real time"
+            )
 
     def work(self, run: RunSpec, root: Path) -> None:
         """Release; safe when nothing is left to release."""
@@ -122,6 +142,21 @@ class ReleaseTestbed(Stage):
 
         release(run, root)
         self.say("testbed is released")
+
+    def _release_what_came_after(self, run: RunSpec) -> None:
+        """A window that was under way noticed with its next heartbeat, and leased until then."""
+        from include.testbeds import TESTBEDS
+
+        if TESTBEDS[run.testbed].real_time:
+            time.sleep(STOPPING_S)
+            self.work(run, data_root())
+
+
+def _was_ended_by_hand(ti: Any) -> bool:
+    """Whether windows are missing and tasks were skipped; behind one that failed none would be."""
+    states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id]).get(ti.run_id, {})
+    windows = [state for task, state in states.items() if task.startswith("window.")]
+    return "skipped" in states.values() and any(state != "success" for state in windows)
 
 
 class CheckTables(Review):

@@ -12,8 +12,8 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,6 +21,8 @@ from urllib.parse import quote
 from infra.airflow.processes import end_session
 from infra.airflow.settings import SERVICES, service_settings
 
+USER, PASSWORD = "ann", "a password of this test"
+VIEWER = "vic"
 START_S = 240.0
 POLL_S = 1.0
 ENDED = {"success", "failed"}
@@ -34,6 +36,32 @@ class Airflow:
         self.logs = logs
         self.url = environment["AIRFLOW__API__BASE_URL"]
         self.token = ""
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, service: str) -> None:
+        """Start one service in a session of its own; its log goes on where it was."""
+        with (self.logs / f"{service}.log").open("a") as sink:
+            self.processes[service] = subprocess.Popen(
+                ["airflow", service, *SERVICES[service]],
+                env=dict(self.environment),
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def kill(self, service: str) -> None:
+        """SIGKILL a service with everything that it has started."""
+        process = self.processes[service]
+        process.kill()
+        end_session(process.pid, process)
+
+    def stop(self) -> None:
+        """Ask every service to stop, then kill what is left."""
+        for process in self.processes.values():
+            process.terminate()
+        for process in self.processes.values():
+            end_session(process.pid, process)
 
     def ask(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Any:
         """One request; the answer as JSON."""
@@ -52,7 +80,7 @@ class Airflow:
         end_s = time.monotonic() + START_S
         while True:
             try:
-                self.token = self.ask("GET", "/auth/token")["access_token"]
+                self.token = self.log_in(USER)
                 known = {dag["dag_id"] for dag in self.ask("GET", "/api/v2/dags")["dags"]}
                 if known >= set(dag_ids):
                     break
@@ -62,6 +90,12 @@ class Airflow:
             time.sleep(POLL_S)
         for dag_id in dag_ids:
             self._unpause(dag_id)
+
+    def log_in(self, user: str) -> str:
+        """A token of the user."""
+        asked = {"username": user, "password": PASSWORD}
+        token: str = self.ask("POST", "/auth/token", asked)["access_token"]
+        return token
 
     def unpause(self, dag_id: str) -> str:
         """Let a DAG with a schedule begin; the id of its first DAG run."""
@@ -81,6 +115,19 @@ class Airflow:
         run: str = self.ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", asked)["dag_run_id"]
         return run
 
+    def until(
+        self, dag_id: str, run_id: str, holds: Callable[[dict[tuple[str, int], str]], bool]
+    ) -> None:
+        """Wait until something holds for the states of the tasks."""
+        end_s = time.monotonic() + START_S
+        while not holds(self.states(dag_id, run_id)):
+            assert time.monotonic() < end_s, self.tail()
+            time.sleep(POLL_S / 4)
+
+    def end_by_hand(self, dag_id: str, run_id: str) -> None:
+        """Mark a DAG run failed, as a click in the UI does."""
+        self.ask("PATCH", self._run(dag_id, run_id), {"state": "failed"})
+
     def finish(self, dag_id: str, run_id: str, deadline_s: float) -> str:
         """Wait for the end of a DAG run; its state."""
         end_s = time.monotonic() + deadline_s
@@ -91,10 +138,16 @@ class Airflow:
             assert time.monotonic() < end_s, self.tail()
             time.sleep(POLL_S)
 
+    def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
+        """Every task instance as the API tells it."""
+        found = self.ask("GET", f"{self._run(dag_id, run_id)}/taskInstances?limit=1000")
+        tasks: list[dict[str, Any]] = found["task_instances"]
+        return tasks
+
     def states(self, dag_id: str, run_id: str) -> dict[tuple[str, int], str]:
         """State of every task instance, by task and map index."""
-        found = self.ask("GET", f"{self._run(dag_id, run_id)}/taskInstances?limit=1000")
-        return {(one["task_id"], one["map_index"]): one["state"] for one in found["task_instances"]}
+        tasks = self.tasks(dag_id, run_id)
+        return {(one["task_id"], one["map_index"]): one["state"] for one in tasks}
 
     def runs(self, dag_id: str) -> dict[str, str]:
         """When each DAG run began, by its id."""
@@ -109,15 +162,15 @@ class Airflow:
         log = self.ask("GET", f"{place}/logs/{last}?map_index={map_index}&full_content=true")
         return json.dumps(log)
 
-    def clear(self, dag_id: str, run_id: str, task_id: str, map_index: int) -> None:
-        """Clear one copy of a task with everything downstream, as a click in the UI does."""
+    def clear(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> None:
+        """Clear a task, or one copy of it, with what is downstream, as a click in the UI does."""
         self.ask(
             "POST",
             f"/api/v2/dags/{dag_id}/clearTaskInstances",
             {
                 "dry_run": False,
                 "dag_run_id": run_id,
-                "task_ids": [[task_id, map_index]],
+                "task_ids": [[task_id, map_index] if map_index >= 0 else task_id],
                 "include_downstream": True,
                 "only_failed": False,
                 "reset_dag_runs": True,
@@ -137,31 +190,33 @@ class Airflow:
 
 @contextmanager
 def airflow_services(
-    environment: Mapping[str, str], logs: Path, dag_ids: Sequence[str]
+    environment: Mapping[str, str],
+    logs: Path,
+    dag_ids: Sequence[str],
+    services: Sequence[str] = tuple(SERVICES),
 ) -> Iterator[Airflow]:
-    """Start every service and wait until the DAGs are there; stop all of them at the end."""
-    settings = dict(environment) | _settings(_free_port())
-    with ExitStack() as stack:
-        for service, options in SERVICES.items():
-            sink = stack.enter_context((logs / f"{service}.log").open("w"))
-            process = subprocess.Popen(
-                ["airflow", service, *options],
-                env=settings,
-                stdin=subprocess.DEVNULL,
-                stdout=sink,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            stack.callback(end_session, process.pid, process)
-        airflow = Airflow(settings, logs)
+    """Start the services and wait until the DAGs are there; stop all of them at the end."""
+    settings = dict(environment) | _settings(_free_port(), logs)
+    airflow = Airflow(settings, logs)
+    try:
+        for service in services:
+            airflow.start(service)
         airflow.wait_until_up(dag_ids)
         yield airflow
+    finally:
+        airflow.stop()
 
 
-def _settings(port: int) -> dict[str, str]:
+def _settings(port: int, folder: Path) -> dict[str, str]:
+    passwords = folder / "passwords.json"
+    passwords.write_text(json.dumps({USER: PASSWORD, VIEWER: PASSWORD}), encoding="utf-8")
     return service_settings(port) | {
         "AIRFLOW__API_AUTH__JWT_SECRET": os.urandom(32).hex(),
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin,{VIEWER}:viewer",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
+        # A task whose process and executor are gone is noticed by this alone.
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
     }
 
 

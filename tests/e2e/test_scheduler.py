@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from include.experiment.params import matrix_from_params, run_from_params
 from include.experiment.spec import RunSpec
 from include.sweeps.sweep import STATUS, checked_points
 from include.tables.staged import read_table
-from tests.e2e.airflow_services import Airflow, airflow_services
+from tests.e2e.airflow_services import Airflow
 from tests.e2e.dag_process import measured
 
 pytestmark = pytest.mark.scheduler
@@ -34,21 +33,6 @@ MATRIX = {
     **SHORT,
 }
 WAIT = "cell_run.wait_for_run"
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
-
-
-@pytest.fixture(scope="module")
-def airflow(
-    airflow_environment: dict[str, str], root: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Airflow]:
-    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)}
-    dags = ["experiment", "experiment_batch", "sweep"]
-    with airflow_services(environment, tmp_path_factory.mktemp("services"), dags) as services:
-        yield services
 
 
 def reported(root: Path, experiment: str) -> set[str]:

@@ -1,0 +1,107 @@
+"""`python -m tests.bench.page`: how fast the page "Experiments" answers with 1,000 runs.
+
+A real API server with its log-in, a real results database, requests one after the other.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+
+from include.controllers import CONTROLLERS
+from include.reports.database import sent_rows
+from include.reports.publication import DagRun, Publication
+from tests.builders_staged import tables_of
+from tests.e2e.airflow_services import Airflow, airflow_services
+
+RUNS, EXPERIMENTS, REPEATS = 1000, 20, 30
+PATTERNS = ("random_walk_1", "stepwise", "two_level", "constant")
+ADDRESSES: Mapping[str, str] = {
+    "all, newest first": "/tidebench/",
+    "sorted by cost, page 10": "/tidebench/?sort=cost&page=10",
+    "filtered by controller and text": "/tidebench/?controller=btu&text=stepwise",
+    "six runs side by side": "/tidebench/compare?" + "&".join(f"run=e0{k}/r{k}" for k in range(6)),
+}
+
+
+def many_runs(root: Path) -> None:
+    """Publish 1,000 runs of 20 experiments into the database of a data root, in random order."""
+    draw = random.Random(1)
+    names = list(CONTROLLERS)
+    for experiment in range(EXPERIMENTS):
+        tables: dict[str, list[dict[str, object]]] = {}
+        for number in range(experiment, RUNS, EXPERIMENTS):
+            own = tables_of(
+                f"r{number}",
+                controller=names[number % len(names)],
+                pattern=PATTERNS[number % len(PATTERNS)],
+                seed=number,
+            )
+            own["outcomes"][0]["total_cost"] = 100 * draw.random()
+            for table, rows in own.items():
+                tables.setdefault(table, []).extend(rows)
+        del tables["input_checks"]
+        for table in ("means", "cells", "comparison", "tournament"):
+            tables[table] = tables[table][:1]  # about the experiment, not about a run
+        publication = Publication(
+            experiment=f"e{experiment:02d}", edition="1", checks=302, by=DagRun("experiment", "m1")
+        )
+        with sent_rows(f"sqlite:///{root / 'results.db'}", publication, tables):
+            pass
+
+
+def answer_ms(airflow: Airflow, path: str) -> tuple[float, bytes]:
+    """One request of somebody who is logged in."""
+    request = urllib.request.Request(f"{airflow.url}{path}")
+    request.add_header("Authorization", f"Bearer {airflow.token}")
+    start_s = time.perf_counter()
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        content = answer.read()
+    return (time.perf_counter() - start_s) * 1000, content
+
+
+def environment_of(home: Path, root: Path) -> dict[str, str]:
+    """That of an Airflow of its own."""
+    here = Path(__file__).parents[2]
+    environment = {name: one for name, one in os.environ.items() if not name.startswith("AIRFLOW_")}
+    environment |= {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(here / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(here / "plugins"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "TIDEBENCH_DATA_ROOT": str(root),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PYTHONPATH": os.pathsep.join([str(here), str(here / "plugins")]),
+    }
+    migrate = ["airflow", "db", "migrate"]
+    subprocess.run(migrate, env=environment, capture_output=True, check=True)
+    return environment
+
+
+def main() -> None:
+    """Median, fastest and slowest answer of each address."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        many_runs(root)
+        home, logs = root / "airflow", root / "logs"
+        logs.mkdir()
+        with airflow_services(environment_of(home, root), logs, [], ["api-server"]) as airflow:
+            for name, path in ADDRESSES.items():
+                first_ms, content = answer_ms(airflow, path)
+                took_ms = [answer_ms(airflow, path)[0] for _ in range(REPEATS)]
+                print(
+                    f"{name:<34} {statistics.median(took_ms):6.0f} ms  [{min(took_ms):.0f}, "
+                    f"{max(took_ms):.0f}], first {first_ms:.0f} ms, {len(content) / 1000:.0f} kB"
+                )
+
+
+if __name__ == "__main__":
+    main()

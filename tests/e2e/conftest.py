@@ -1,0 +1,27 @@
+"""An Airflow with real services, which the tests of the scheduler and of the UI share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.airflow_services import Airflow, airflow_services
+
+
+@pytest.fixture(scope="session")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data root of these services."""
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="session")
+def airflow(
+    airflow_environment: dict[str, str], root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Airflow]:
+    """The services, with the DAGs unpaused that run when they are triggered."""
+    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)}
+    dags = ["experiment", "experiment_batch", "sweep"]
+    with airflow_services(environment, tmp_path_factory.mktemp("services"), dags) as services:
+        yield services

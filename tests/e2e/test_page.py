@@ -1,0 +1,203 @@
+"""The page "Experiments" under Airflow's own API server: who may see it, and what it gives away."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from include.quality.verdict import Check, Verdict, staged_digests, verdict_path, write_verdict
+from include.reports.publication import DagRun
+from include.reports.publish import publish
+from tests.bench.page import answer_ms, many_runs
+from tests.builders_staged import RUN, let_pass, restage, stage, tables_of
+from tests.e2e.airflow_services import VIEWER, Airflow, airflow_services
+
+pytestmark = pytest.mark.airflow
+
+FIRST = f"/tidebench/compare?run=first/{RUN}"
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two published experiments, one whose checks failed, and things that are nobody's business."""
+    root = tmp_path_factory.mktemp("data")
+    url = f"sqlite:///{root / 'results.db'}"
+    first = let_pass(stage(root / "first"))
+    publish(first, "first", url, DagRun("experiment", "manual__2026-01-01T00:00:00+00:00"))
+    (first / "secret.html").write_text("secret")
+    (first / "published" / "notes.py").write_text("secret")
+    (first / "published" / "leak.html").symlink_to("/etc/hostname")
+    (root / "secret.csv").write_text("secret")
+    other = stage(root / "other", "threshold-x", controller="threshold")
+    tables = tables_of("threshold-x", controller="threshold")
+    restage(other, "runs", [tables["runs"][0] | {"variant": EVIL}])
+    publish(let_pass(other), "other", url)
+    failed = stage(root / "failed")
+    check = Check(
+        table="cost", columns=("leases",), expectation="made_up", sentence=f"No {EVIL}.",
+        passed=False, rows=({"run": RUN, "leases": -1},),
+    )  # fmt: skip
+    verdict = Verdict(experiment="failed", staged=staged_digests(failed), checks=(check,))
+    write_verdict(verdict_path(failed), verdict)
+    return root
+
+
+@pytest.fixture(scope="module")
+def airflow(
+    airflow_environment: dict[str, str], root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Airflow]:
+    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)}
+    logs = tmp_path_factory.mktemp("services")
+    with airflow_services(environment, logs, [], ["api-server"]) as services:
+        yield services
+
+
+Answer = tuple[int, dict[str, str], str]
+
+
+def get(airflow: Airflow, path: str, token: str | None = None, **headers: str) -> Answer:
+    """The path as it is: nothing on the way puts it right. Redirections are not followed."""
+    connection = http.client.HTTPConnection(urlsplit(airflow.url).netloc, timeout=30)
+    if token is not None:
+        headers["Authorization"] = f"Bearer {token}"
+    connection.request("GET", path, headers=headers)
+    answer = connection.getresponse()
+    content = answer.read().decode(errors="replace")
+    connection.close()
+    return answer.status, {name.lower(): one for name, one in answer.getheaders()}, content
+
+
+def seen(airflow: Airflow, path: str) -> str:
+    status, headers, content = get(airflow, path, airflow.token)
+    assert status == 200, (path, status, content)
+    assert "script-src 'self'" in headers["content-security-policy"] or (
+        "default-src 'none'" in headers["content-security-policy"]
+    )
+    return content
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/tidebench/", FIRST, "/tidebench/checks/first", "/tidebench/assets/page.css",
+        f"/tidebench/figures/first/{RUN}/timeline.svg",
+        "/tidebench/files/first/published/report.html", "/tidebench/files/first/published/cost.csv",
+    ],
+)  # fmt: skip
+def test_who_is_not_logged_in_sees_nothing(airflow: Airflow, path: str) -> None:
+    assert get(airflow, path)[0] == 401
+    assert get(airflow, path, "no.such.token")[0] in (401, 403)
+    assert get(airflow, path, Cookie="_token=no.such.token")[0] in (401, 403)
+    status, headers, _ = get(airflow, path, Accept="text/html")
+    assert status == 302
+    assert headers["location"].endswith("/auth/login?next=" + quote(airflow.url + path, safe=""))
+    assert get(airflow, path, airflow.log_in(VIEWER))[0] == 200
+    assert get(airflow, path, Cookie=f"_token={airflow.token}")[0] == 200
+
+
+def test_nothing_is_there_but_the_page(airflow: Airflow) -> None:
+    for path in ("/tidebench/docs", "/tidebench/openapi.json", "/tidebench/redoc"):
+        assert get(airflow, path, airflow.token)[0] == 404
+
+
+def test_the_plugin_is_in_the_navigation(airflow: Airflow) -> None:
+    plugins = airflow.ask("GET", "/api/v2/plugins")["plugins"]
+    (ours,) = [one for one in plugins if one["name"] == "tidebench"]
+    (view,) = ours["external_views"]
+    assert (view["name"], view["destination"]) == ("Experiments", "nav")
+
+
+def test_the_list_is_filtered_and_sorted(airflow: Airflow) -> None:
+    page = seen(airflow, "/tidebench/")
+    assert "2 runs" in page
+    assert "/dags/experiment/runs/manual__2026-01-01T00%3A00%3A00%2B00%3A00" in page
+    assert "1 run<" in seen(airflow, "/tidebench/?controller=threshold")
+    assert "1 run<" in seen(airflow, "/tidebench/?text=first")
+    assert "No run matches" in seen(airflow, "/tidebench/?text=nothing+of+it")
+    up = seen(airflow, "/tidebench/?sort=experiment&order=up")
+    assert up.index('value="first/') < up.index('value="other/')
+    down = seen(airflow, "/tidebench/?sort=experiment&order=down")
+    assert down.index('value="first/') > down.index('value="other/')
+    for odd in ("page=0", "page=-1", "page=x", "page=9999999", "sort=run;--", "order=%00"):
+        seen(airflow, f"/tidebench/?{odd}")
+
+
+def test_what_others_wrote_is_text(airflow: Airflow) -> None:
+    for path in ("/tidebench/", "/tidebench/compare?run=other/threshold-x",
+                 "/tidebench/checks/failed", f"/tidebench/?text={quote(EVIL)}"):  # fmt: skip
+        page = seen(airflow, path)
+        assert EVIL not in page
+        assert "&lt;script&gt;" in page
+
+
+def test_an_experiment_that_did_not_pass_is_named_with_its_rows(airflow: Airflow) -> None:
+    assert "<b>failed</b> was measured and is not published: 1\ncheck" in seen(
+        airflow, "/tidebench/"
+    )
+    checks = seen(airflow, "/tidebench/checks/failed")
+    assert "leases=-1" in checks
+    assert "1 of 1 checks failed" in checks
+
+
+def test_runs_stand_side_by_side(airflow: Airflow) -> None:
+    page = seen(airflow, FIRST + "&run=other/threshold-x")
+    assert "2 runs side by side" in page
+    assert "Relaxed compliance (percent)" in page
+    assert 'class="differs"' in page
+    figure = f"/tidebench/figures/first/{RUN}/timeline.svg"
+    assert seen(airflow, figure).startswith("<svg")
+    for wrong in ("/tidebench/compare", "/tidebench/compare?run=first",
+                  "/tidebench/compare?run=a/b", FIRST + "".join(f"&run=a/{k}" for k in range(9)),
+                  f"/tidebench/figures/first/{RUN}/secret.svg",
+                  "/tidebench/figures/first/none/timeline.svg",
+                  "/tidebench/checks/none", "/tidebench/checks/.."):  # fmt: skip
+        assert get(airflow, wrong, airflow.token)[0] == 404, wrong
+
+
+def test_published_files_are_served_as_what_they_are(airflow: Airflow) -> None:
+    for name, kind in (("report.html", "text/html"), ("cost.csv", "text/csv"),
+                       ("cost.parquet", "application/vnd.apache.parquet")):  # fmt: skip
+        status, headers, _ = get(airflow, f"/tidebench/files/first/published/{name}", airflow.token)
+        assert status == 200
+        assert headers["content-type"].startswith(kind)
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "script-src" not in headers["content-security-policy"]
+    verdict = get(airflow, "/tidebench/files/first/data_docs/verdict.json", airflow.token)[2]
+    assert json.loads(verdict)["passed"] is True
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "first/secret.html", "first/published/notes.py", "first/published/leak.html",
+        "first/published/../secret.html", "first/published/..%2fsecret.html",
+        "first/published/../../secret.csv", "first/published/..%2f..%2fsecret.csv",
+        "first/published/%2e%2e/%2e%2e/secret.csv", "first/published//etc/hostname",
+        "first/published/%00report.html", "first/published/report.html%00.csv",
+        "../secret.csv", "..%2fsecret.csv", "%2e%2e/secret.csv", ".%2e/published/secret.csv",
+        "first/published", "first/published/", "first/staged/cost.parquet",
+        "first%2fpublished/report.html/..%2f..%2fsecret.html", "first/data_docs/..\\secret.html",
+        "first/published/..%252fsecret.html", "airflow/airflow.cfg", "results.db",
+        "first/runs/x/run.json", "FIRST/published/report.html",
+    ],
+)  # fmt: skip
+def test_nothing_else_below_or_beside_the_data_root_is_served(airflow: Airflow, path: str) -> None:
+    status, _, content = get(airflow, f"/tidebench/files/{path}", airflow.token)
+    assert status in (404, 307), content
+    assert "secret" not in content or path in content
+
+
+def test_a_thousand_runs_answer_in_time(airflow: Airflow, root: Path, tmp_path: Path) -> None:
+    """Last, because it fills the database. `python -m tests.bench.page` has the figures."""
+    many_runs(root)
+    answer_ms(airflow, "/tidebench/")
+    took_ms, content = min(answer_ms(airflow, "/tidebench/?sort=cost&page=2") for _ in range(5))
+    assert b"1,002 runs" in content
+    assert took_ms < 500

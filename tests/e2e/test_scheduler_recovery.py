@@ -1,0 +1,127 @@
+"""What goes wrong under a real scheduler, and that the measurements are the same all the same.
+
+In the order of the file; every run is short and simulated. `make test-scheduler`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from include.control.stages import run_all
+from include.experiment.params import matrix_from_params, run_from_params
+from tests.e2e.airflow_services import Airflow
+from tests.e2e.dag_process import measured, processes_of
+
+pytestmark = pytest.mark.scheduler
+
+DEADLINE_S = 600.0
+CONTROL = "window.control"
+LONG = {"experiment": "long", "duration_min": 12, "btu_min": 2, "seed": 7}
+NOT_REPORTED = {"report": False}
+
+
+def alone(form: dict[str, Any], root: Path) -> dict[str, str]:
+    """What the stages measure in one process, without Airflow."""
+    run_all(run_from_params(form), root)
+    return measured(root / form["experiment"])
+
+
+def kill_task(airflow: Airflow) -> None:
+    """SIGKILL the newest process that works on a task, as the kernel does when memory is short."""
+    scheduler = airflow.processes["scheduler"].pid
+    tasks = [pid for pid in processes_of(scheduler) if _parent(_parent(pid)) == scheduler]
+    assert tasks, "no task was under way"
+    os.kill(max(tasks), signal.SIGKILL)
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def test_windows_go_on_in_order_after_a_killed_worker_and_a_restarted_scheduler(
+    airflow: Airflow, root: Path, tmp_path: Path
+) -> None:
+    run = airflow.trigger("experiment", LONG | NOT_REPORTED)
+    airflow.until("experiment", run, lambda states: states.get((CONTROL, 1)) == "running")
+    kill_task(airflow)
+    airflow.until("experiment", run, lambda states: states.get((CONTROL, 3)) == "running")
+    airflow.kill("scheduler")
+    time.sleep(2)
+    airflow.start("scheduler")
+    assert airflow.finish("experiment", run, DEADLINE_S) == "success", airflow.tail()
+
+    windows = [one for one in airflow.tasks("experiment", run) if one["task_id"] == CONTROL]
+    windows.sort(key=lambda one: one["map_index"])
+    assert [one["state"] for one in windows] == ["success"] * 6
+    times = [time_s for one in windows for time_s in (one["start_date"], one["end_date"])]
+    assert times == sorted(times)
+    assert [one["rendered_map_index"] for one in windows][:2] == [
+        "window 000, minute 0 to 2",
+        "window 001, minute 2 to 4",
+    ]
+    assert any(one["try_number"] > 1 for one in airflow.tasks("experiment", run))
+    assert measured(root / "long") == alone(LONG, tmp_path)
+
+
+def test_a_cleared_window_and_a_run_measured_anew_give_the_same_bytes(
+    airflow: Airflow, root: Path
+) -> None:
+    (run,) = airflow.runs("experiment")
+    before = measured(root / "long")
+    airflow.clear("experiment", run, CONTROL, 2)
+    assert airflow.finish("experiment", run, DEADLINE_S) == "success", airflow.tail()
+    assert measured(root / "long") == before
+
+    shutil.rmtree(root / "long")
+    airflow.clear("experiment", run, "resolve_spec")
+    assert airflow.finish("experiment", run, DEADLINE_S) == "success", airflow.tail()
+    assert measured(root / "long") == before
+
+
+def test_a_run_that_is_ended_by_hand_releases_its_testbed_and_can_go_on(
+    airflow: Airflow, root: Path, tmp_path: Path
+) -> None:
+    form = LONG | {"experiment": "ended"}
+    run = airflow.trigger("experiment", form | NOT_REPORTED)
+    airflow.until("experiment", run, lambda states: states.get((CONTROL, 1)) == "running")
+    airflow.end_by_hand("experiment", run)
+    assert airflow.finish("experiment", run, DEADLINE_S) == "failed", airflow.tail()
+    said = airflow.log_of("experiment", run, "release_testbed")
+    assert "testbed is released" in said
+    assert "ended by hand before its last window" in said
+    states = airflow.states("experiment", run)
+    assert states[CONTROL, 5] == "failed"  # all copies of what was under way
+    assert states["publish_report", -1] == "skipped"
+
+    airflow.clear("experiment", run, "resolve_spec")
+    assert airflow.finish("experiment", run, DEADLINE_S) == "success", airflow.tail()
+    assert measured(root / "ended") == alone(form, tmp_path)
+
+
+def test_runs_side_by_side_do_not_disturb_each_other(
+    airflow: Airflow, root: Path, tmp_path: Path
+) -> None:
+    short = {"duration_min": 4, "btu_min": 2}
+    forms = [{"experiment": "together", **short, "seed": seed} for seed in (1, 2)]
+    matrix = {"experiment": "beside", "duration_min": 4, "btus_min": ["2"], "seeds": ["1, 2"]}
+    runs = [("experiment", airflow.trigger("experiment", form | NOT_REPORTED)) for form in forms]
+    runs.append(("experiment_batch", airflow.trigger("experiment_batch", matrix)))
+    for dag, run in runs:
+        assert airflow.finish(dag, run, DEADLINE_S) == "success", airflow.tail()
+
+    for form in forms:
+        alone(form, tmp_path)
+    assert measured(root / "together") == measured(tmp_path / "together")
+    for cell in matrix_from_params(matrix, most_cells=4):
+        run_all(cell, tmp_path)
+    assert measured(root / "beside") == measured(tmp_path / "beside")

@@ -1,0 +1,188 @@
+"""The UI as people use it, in a browser: log in, trigger by form, watch, compare, open, log out.
+
+Chromium is the one of the system; the test is skipped where there is none. Screenshots of every
+step are kept in the folder of the test, or in TIDEBENCH_SCREENSHOTS.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from include.experiment.params import run_from_params
+from include.tables.staged import read_table
+from tests.e2e.airflow_services import PASSWORD, USER, Airflow
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Frame, Page
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or ""
+pytestmark = [
+    pytest.mark.scheduler,
+    pytest.mark.skipif(not CHROMIUM, reason="needs Chromium (Debian: apt-get install chromium)"),
+]
+
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+DEADLINE_S = 600.0
+PATIENCE_MS = 60_000
+FORM = {"experiment": "seen", "duration_min": 4, "btu_min": 2, "seed": 5}
+Shot = Callable[[str], None]
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        context.set_default_timeout(PATIENCE_MS)
+        yield context.new_page()
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def other(airflow: Airflow) -> str:
+    """A second run, measured behind the first."""
+    return airflow.trigger("experiment", FORM | {"experiment": "seen-too", "seed": 6})
+
+
+@pytest.fixture
+def shot(page: Page, tmp_path: Path) -> Shot:
+    folder = Path(os.environ.get("TIDEBENCH_SCREENSHOTS") or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def take(name: str) -> None:
+        page.wait_for_timeout(1000)
+        page.screenshot(path=folder / f"{name}.png")
+
+    return take
+
+
+def experiments(page: Page) -> Frame:
+    """The frame of the page "Experiments" inside of Airflow's."""
+    page.get_by_role("link", name="Experiments").first.click()
+    page.wait_for_selector("iframe[title=Experiments]")
+    handle = page.query_selector("iframe[title=Experiments]")
+    assert handle is not None
+    frame = handle.content_frame()
+    assert frame is not None
+    frame.wait_for_selector("h1")
+    return frame
+
+
+def fill(page: Page, field: str, text: str) -> None:
+    typed = page.locator(f"[name=element_{field}]")
+    typed.fill(text)
+    typed.blur()
+
+
+def test_who_is_not_logged_in_is_sent_to_the_log_in(
+    airflow: Airflow, page: Page, shot: Shot
+) -> None:
+    page.goto(f"{airflow.url}/tidebench/")
+    page.wait_for_selector("input[name=username]")
+    assert "/auth/login" in page.url
+    page.fill("input[name=username]", USER)
+    page.fill("input[name=password]", PASSWORD)
+    shot("1-log-in")
+    page.click("button[type=submit]")
+    page.wait_for_url("**/tidebench/")
+    assert "Nothing is published yet" in page.content() or "Published" in page.content()
+
+
+def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
+    airflow: Airflow, page: Page, shot: Shot, root: Path, request: pytest.FixtureRequest
+) -> None:
+    before = set(airflow.runs("experiment"))
+    page.goto(f"{airflow.url}/dags/experiment")
+    page.get_by_role("button", name="Trigger").first.click()
+    fill(page, "experiment", str(FORM["experiment"]))
+    fill(page, "btu_min", "2")
+    fill(page, "duration_min", "4")
+    fill(page, "seed", "5")
+    page.locator("#element_controller input[role=combobox]").fill("threshold-peerj")
+    page.keyboard.press("Enter")
+    shot("2-form")
+    page.get_by_role("button", name="Fine tuning").click()
+    fill(page, "controller_options", "scale_up_above_items = 70\n")
+    shot("3-fine-tuning")
+    page.get_by_role("button", name="Trigger").last.click()
+    page.wait_for_selector("[role=dialog]", state="hidden")
+
+    while not (fresh := set(airflow.runs("experiment")) - before):
+        page.wait_for_timeout(500)
+    (run,) = fresh
+    request.getfixturevalue("other")
+    page.goto(f"{airflow.url}/dags/experiment/runs/{run}/tasks/window.control/mapped")
+    page.get_by_text("window 001, minute 2 to 4").first.wait_for(timeout=DEADLINE_S * 1000)
+    shot("4-windows")
+    assert airflow.finish("experiment", run, DEADLINE_S) == "success", airflow.tail()
+    asked = FORM | {
+        "controller": "threshold-peerj",
+        "controller_options": {"scale_up_above_items": 70},
+    }
+    rows = read_table(root / "seen" / "published" / "runs.parquet")
+    assert [row["run"] for row in rows] == [run_from_params(asked).run_id]
+
+    page.goto(f"{airflow.url}/dags/experiment/runs/{run}/tasks/publish_report")
+    page.get_by_role("link", name="Report").wait_for()
+    shot("5-links")
+    with page.expect_popup() as report:
+        page.get_by_role("link", name="Report").click()
+    report.value.wait_for_selector("h1")
+    assert "/tidebench/files/seen/published/report.html" in report.value.url
+    report.value.close()
+
+
+def test_two_runs_are_found_compared_and_opened(
+    airflow: Airflow, page: Page, shot: Shot, other: str
+) -> None:
+    assert airflow.finish("experiment", other, DEADLINE_S) == "success", airflow.tail()
+
+    page.goto(airflow.url)
+    frame = experiments(page)
+    shot("6-experiments")
+    frame.fill("input[name=text]", "seen duration_min=4")
+    frame.get_by_role("button", name="Filter").click()
+    frame.get_by_text("2 runs", exact=True).wait_for()
+    for box in frame.locator("input[name=run]").all():
+        box.check()
+    frame.get_by_role("button", name="Compare the chosen").first.click()
+    frame.get_by_text("2 runs side by side").wait_for()
+    shot("7-compare")
+    figures = frame.locator("figure img")
+    assert figures.count() == 6
+    for figure in figures.all():
+        figure.scroll_into_view_if_needed()
+        frame.wait_for_function("image => image.complete", arg=figure.element_handle())
+        assert figure.evaluate("image => image.naturalWidth") > 100
+    shot("8-figures")
+
+    frame.get_by_role("link", name="checks").first.click()
+    frame.get_by_text(re.compile("All [0-9]+ checks of the tables passed")).wait_for()
+    shot("9-checks")
+    frame.get_by_role("link", name="data docs").first.click()
+    frame.get_by_text("Expectation Validation Result").first.wait_for()
+    shot("10-data-docs")
+    assert "/plugin/experiments/tidebench/files/seen" in page.url  # can be shared as it is
+
+
+def test_a_link_to_a_dag_run_leads_out_of_the_frame(
+    airflow: Airflow, page: Page, shot: Shot
+) -> None:
+    page.goto(airflow.url)
+    frame = experiments(page)
+    frame.get_by_role("link", name="DAG run").first.click()
+    page.wait_for_url("**/dags/experiment/runs/**")
+    assert "/plugin/" not in page.url
+    shot("11-dag-run")
