@@ -8,6 +8,7 @@ from typing import Annotated
 import yaml
 from pydantic import AfterValidator, Field, ValidationError
 
+from include.inputs import input_file
 from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
 from include.testbeds.simulated import calibration as simulated
@@ -82,8 +83,7 @@ def load_calibration(name_or_path: str) -> Calibration:
         if name_or_path not in calibration_names():
             problem = unknown_name("calibration", name_or_path, calibration_names())
             raise SpecError("calibration", [f"{problem} Or give the path of a .yaml file."])
-    if not path.is_file():
-        raise SpecError("calibration", [f"there is no file {path}; check the path"])
+    input_file(path, "calibration")
     try:
         return Calibration.model_validate(read_yaml(path.read_text(encoding="utf-8")) or {})
     except yaml.YAMLError as error:
