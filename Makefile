@@ -7,7 +7,7 @@ ENV := source .ci/env.sh &&
 FAST := pytest -q -n auto -m "not spark and not airflow and not scheduler and not live"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo reproduce tournament test test-fast test-spark test-airflow test-scheduler live-services live-images live live-down airflow airflow-down compose-secrets compose-up compose-try compose-down check format bench bench-large lock clean
+.PHONY: help setup demo reproduce tournament test test-fast test-spark test-airflow test-scheduler live-services live-images live live-down airflow airflow-down compose-secrets compose-up compose-try compose-leaks compose-down audit check format bench bench-large lock clean
 
 help:  ## List what can be made
 	@echo "Tidebench: experiments on elastic stream processing"
@@ -71,8 +71,15 @@ compose-try:  ## Run an experiment in it by the REST API and print the published
 	@python3 -m infra.airflow.first_experiment http://127.0.0.1:$${TIDEBENCH_PORT:-8080} .env
 	@docker compose exec -T worker python3 -c 'from pathlib import Path; from include.reports.console import summary; print(summary(Path("/opt/tidebench/var/first")))'
 
+compose-leaks:  ## Search its logs, image, files and databases for its passwords
+	@python3 infra/compose/leaks.py
+
 compose-down:  ## Stop it and delete all of its data; docker compose down keeps them
 	@docker compose down --volumes --remove-orphans
+
+audit: setup  ## Hold every pinned package against the published advisories (needs their server)
+	@$(ENV) uv tool run --from pip-audit==2.10.1 pip-audit --strict --disable-pip --no-deps \
+	    --progress-spinner off -r requirements.txt -r requirements-dev.txt
 
 check: setup  ## Format, lint, types, import contracts and fast tests, in under a minute
 	@$(ENV) ruff format --check . && ruff check . && mypy && lint-imports && $(FAST)

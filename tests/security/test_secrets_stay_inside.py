@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.dag_process import DagProcess, started
+from tests.e2e.dag_process import DEADLINE_S, DagProcess, started
 
 pytestmark = pytest.mark.airflow
 
@@ -53,7 +53,7 @@ def run(
         "duration_min": 10,
     }
     with started(environment, params, root / "console.log") as dag:
-        dag.finish()
+        dag.process.wait(timeout=DEADLINE_S * 2)  # publication is tried three times
     return dag, root
 
 
