@@ -92,8 +92,15 @@ compose-try:  ## Run an experiment in it by the REST API and print the published
 	@python3 -m infra.airflow.first_experiment http://127.0.0.1:$${TIDEBENCH_PORT:-8080} .env
 	@docker compose exec -T worker python3 -c 'from pathlib import Path; from include.reports.console import summary; print(summary(Path("/opt/tidebench/var/first")))'
 
+compose-leaks:  ## Search its logs, image, files and databases for its passwords
+	@python3 infra/compose/leaks.py
+
 compose-down:  ## Stop it and delete all of its data; docker compose down keeps them
 	@docker compose down --volumes --remove-orphans
+
+audit: setup  ## Hold every pinned package against the published advisories (needs their server)
+	@$(ENV) uv tool run --from pip-audit==2.10.1 pip-audit --strict --disable-pip --no-deps \
+	    --progress-spinner off -r requirements.txt -r requirements-dev.txt
 
 check: setup  ## Format, lint, types, import contracts and fast tests, in under a minute
 	@$(ENV) ruff format --check . && ruff check . && mypy && lint-imports && $(FAST)

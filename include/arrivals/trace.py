@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from include.arrivals.base import Levels
+from include.inputs import input_file
 from include.model.errors import SpecError
 
 
@@ -59,8 +60,7 @@ def read_columns(path: Path) -> dict[str, list[float]]:
     import pyarrow.csv
     import pyarrow.parquet
 
-    if not path.is_file():
-        raise SpecError("trace", [f"there is no file {path}; check the path"])
+    input_file(path, "trace")
     try:
         table: Any = (
             pa.parquet.read_table(path) if path.suffix == ".parquet" else pa.csv.read_csv(path)

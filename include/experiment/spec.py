@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from include.experiment.axes import unfolded
+from include.inputs import input_file
 from include.model.errors import SpecError, unknown_name
 from include.topologies.load import read_yaml, run_defaults, validation_problems
 
@@ -227,8 +228,7 @@ def load_spec(path: Path) -> ExperimentSpec:
 
     Raises SpecError when there is no such file or it is not a spec.
     """
-    if not path.is_file():
-        raise SpecError("spec", [f"there is no file {path}; check the path"])
+    input_file(path, "spec")
     try:
         raw = read_yaml(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -150,8 +150,9 @@ def _note(connection: Connection, publication: Publication) -> None:
 
 def _cannot(url: URL, error: Exception) -> PublishError:
     reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-    if url.password:
-        reason = reason.replace(str(url.password), "***")
+    # Options of a connection can be secrets, too: sslpassword, say.
+    for secret in (url.password, *url.query.values()):
+        reason = reason.replace(str(secret), "***") if secret else reason
     if url.get_backend_name() == "sqlite":
         todo = (
             f"Check that the folder of {url.database} exists and can be written and that no other "
@@ -160,6 +161,6 @@ def _cannot(url: URL, error: Exception) -> PublishError:
     else:
         todo = "Check that the server runs and that user and database are right, then try again."
     return PublishError(
-        f"the results database {url.render_as_string(hide_password=True)} cannot be written: "
+        f"the results database {url.set(query={}).render_as_string()} cannot be written: "
         f"{reason}. {todo}"
     )

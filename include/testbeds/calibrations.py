@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from include.inputs import input_file
 from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
 from include.topologies.load import read_yaml, validation_problems
@@ -45,9 +46,7 @@ class CalibrationFiles(Generic[C]):
     def _path(self, name_or_path: str) -> Path:
         path = Path(name_or_path)
         if path.suffix in (".yaml", ".yml"):
-            if path.is_file():
-                return path
-            raise SpecError("calibration", [f"there is no file {path}; check the path"])
+            return input_file(path, "calibration")
         if name_or_path not in self.names():
             problem = unknown_name("calibration", name_or_path, self.names())
             raise SpecError("calibration", [f"{problem} Or give the path of a .yaml file."])

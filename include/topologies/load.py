@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from include.inputs import input_file
 from include.model.errors import SpecError, unknown_name
 from include.model.topology import Operator, Source, Topology
 from include.topologies.files import RunWith, TenantFile, TenantsFile, TopologyFile
@@ -76,9 +77,8 @@ def load_topology(name_or_path: str) -> Topology:
             raise SpecError(
                 "topology", [f"{unknown_name('topology', name_or_path, topology_names())} {hint}"]
             )
-    if not path.is_file():
-        raise SpecError("topology", [f"there is no file {path}; check the path"])
-    return parse_topology(path.read_text(encoding="utf-8"), source=path.name)
+    text = input_file(path, "topology").read_text(encoding="utf-8")
+    return parse_topology(text, source=path.name)
 
 
 def run_defaults(name_or_path: str) -> Mapping[str, Any]:
@@ -87,7 +87,7 @@ def run_defaults(name_or_path: str) -> Mapping[str, Any]:
     if path.suffix not in (".yaml", ".yml"):
         path = HERE / f"{name_or_path}.yaml"
     try:
-        raw = _based_on(read_yaml(path.read_text(encoding="utf-8")))
+        raw = _based_on(read_yaml(input_file(path, "topology").read_text(encoding="utf-8")))
         parsed = RunWith.model_validate(raw.get("run_with", {}))
     except (OSError, SpecError, ValidationError, yaml.YAMLError, AttributeError):
         return {}  # loading the topology says what is wrong

@@ -74,8 +74,8 @@ class Client:
         """Wait for the end of a DAG run, saying what has been done; its state."""
         end_s, told = time.monotonic() + deadline_s, set[str]()
         while True:
-            state: str = self.ask("GET", _run(dag_id, run_id))["state"]
-            for task in self.tasks(dag_id, run_id):
+            state, tasks = self._seen(dag_id, run_id)
+            for task in tasks:
                 done = f"{task['rendered_map_index'] or task['task_id']}: {task['state']}"
                 if task["state"] in {*ENDED, "skipped", "upstream_failed"} and done not in told:
                     told.add(done)
@@ -85,6 +85,14 @@ class Client:
             if time.monotonic() > end_s:
                 raise TimeoutError(f"{dag_id} {run_id} is {state} after {deadline_s:g} s")
             time.sleep(POLL_S)
+
+    def _seen(self, dag_id: str, run_id: str) -> tuple[str, list[dict[str, Any]]]:
+        """State and tasks of a DAG run; of a server that is too busy to answer, none."""
+        try:
+            state: str = self.ask("GET", _run(dag_id, run_id))["state"]
+            return state, self.tasks(dag_id, run_id)
+        except OSError:
+            return "unknown", []
 
 
 def _run(dag_id: str, run_id: str) -> str:

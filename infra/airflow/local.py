@@ -62,6 +62,7 @@ def up(home: Path, port: int) -> int:
     environment |= {
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
+        "TIDEBENCH_INPUTS": os.environ.get("TIDEBENCH_INPUTS") or os.environ["TIDEBENCH_DATA_ROOT"],
     }
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit(0))

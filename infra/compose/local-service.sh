@@ -26,7 +26,7 @@ redis)
     ;;
 rabbitmq)
     export PATH=/usr/lib/rabbitmq/bin:$PATH HOME=/var/lib/rabbitmq
-    export RABBITMQ_MNESIA_BASE=/var/lib/rabbitmq/mnesia RABBITMQ_LOGS=-
+    export RABBITMQ_MNESIA_BASE=/var/lib/rabbitmq/mnesia RABBITMQ_LOG_BASE=/var/lib/rabbitmq/log RABBITMQ_LOGS=-
     exec rabbitmq-server
     ;;
 registry)

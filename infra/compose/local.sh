@@ -21,8 +21,6 @@ namespace=tidebench-compose
 suite=bookworm
 export DOCKER_HOST=unix://$engine/docker.sock
 export DOCKER_CONFIG=$state/cli
-export COMPOSE_FILE=$repository/docker-compose.yaml:$here/local.yaml
-export BASE_IMAGE=tidebench-base:local WHEELS_IMAGE=tidebench-wheels:local PIP_NO_INDEX=1
 export PATH=$PATH:/usr/sbin:/sbin
 
 say() { echo "$(date +%T) $*"; }
@@ -122,8 +120,8 @@ image() { # NAME PACKAGES COMMAND...: Debian with packages; the command prepares
         env DEBIAN_FRONTEND=noninteractive sh -ec 'apt-get -qq update
         apt-get -qq install -y --no-install-recommends "$@"' _ $packages >"$state/${name%%:*}.log" 2>&1 ||
         die "installing packages failed; see $state/${name%%:*}.log"
-    "$@" "$root"
     rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/var/log/* "$root"/usr/share/{doc,man,info,locale}
+    "$@" "$root"
     rm -f "$root/usr/sbin/policy-rc.d" "$root/etc/resolv.conf"
     : >"$root/etc/apt/sources.list"
     tar -cp -C "$root" . | docker import --change 'ENV LANG=C.UTF-8' - "$name" >/dev/null
@@ -140,36 +138,47 @@ like_services() { # ROOT: users and folders as the official images have them, an
     chroot "$1" sh -ec 'groupadd -g 999 service; useradd -u 999 -g 999 -d /var/lib/rabbitmq -s /usr/sbin/nologin service
         rm -rf /var/lib/postgresql /var/lib/rabbitmq /etc/rabbitmq
         install -d -o 999 -g 999 /var/lib/postgresql/data /var/lib/rabbitmq /data /etc/rabbitmq/conf.d /var/log/rabbitmq
+        ln -sf /usr/lib/rabbitmq/bin/* /usr/sbin/ # the wrappers know one user only
         install -d -m 1777 /var/run/postgresql; ln -s busybox /bin/wget 2>/dev/null || true'
 }
-wheels() { # an image that holds the wheels of requirements.txt and nothing else
-    local folder=$state/wheels inputs
+download_wheels() { # of requirements.txt, and build those that there are none of
+    local folder=$state/wheels inputs since_s=$SECONDS
     inputs=$(sha256sum <"$repository/requirements.txt")
-    [ "$(cat "$state/wheels.inputs" 2>/dev/null)" != "$inputs" ] || ! has tidebench-wheels:local || return 0
-    local since_s=$SECONDS
+    [ "$(cat "$state/wheels.inputs" 2>/dev/null)" != "$inputs" ] || return 0
+    rm -rf "$folder"
     mkdir -p "$folder"
     "$repository/.venv/bin/python" -m pip --disable-pip-version-check wheel -qq --no-deps \
-        --wheel-dir "$folder" -r "$repository/requirements.txt" 2>"$state/wheels.log" ||
-        die "downloading the wheels failed; see $state/wheels.log"
-    tar -c -C "$folder" . | docker import - tidebench-wheels:local >/dev/null
+        --wheel-dir "$folder" -r "$repository/requirements.txt" 2>"$state/wheels.log"
     echo "$inputs" >"$state/wheels.inputs"
     say "wheels are here after $((SECONDS - since_s)) s"
+}
+wheels() { # an image that holds them and nothing else
+    local since_s=$SECONDS
+    cmp -s "$state/wheels.inputs" "$state/wheels.imported" && has tidebench-wheels:local && return 0
+    tar -c -C "$state/wheels" . | docker import - tidebench-wheels:local >/dev/null
+    cp "$state/wheels.inputs" "$state/wheels.imported"
+    say "built tidebench-wheels:local in $((SECONDS - since_s)) s"
 }
 
 up() {
     need_root
     need dockerd debootstrap ip iptables
     mkdir -p "$state"
+    download_wheels &
+    local downloading=$!
     plugins
     engine_up
     image tidebench-base:local "python3 python3-pip openjdk-17-jre-headless procps" like_python
     image tidebench-services:local \
-        "postgresql redis-server rabbitmq-server docker-registry busybox procps libcap2-bin" like_services
+        "postgresql redis-server rabbitmq-server docker-registry busybox procps" like_services
+    wait "$downloading" || die "downloading the wheels failed; see $state/wheels.log"
     wheels
 }
 run() {
     need_root
     [ -e "/run/netns/$namespace" ] || die "the engine is down; run $0 up"
+    export COMPOSE_FILE=$repository/docker-compose.yaml:$here/local.yaml
+    export BASE_IMAGE=tidebench-base:local WHEELS_IMAGE=tidebench-wheels:local PIP_NO_INDEX=1
     inside "$@"
 }
 purge() {

@@ -37,7 +37,6 @@ def values() -> dict[str, str]:
     }
     database = f"airflow:{postgres}@postgres:5432/airflow"
     return {
-        "TIDEBENCH_SECRETS": "written",
         "AIRFLOW_PASSWORDS": json.dumps({"admin": secrets.token_urlsafe(24)}),
         "AIRFLOW_FERNET_KEY": base64.urlsafe_b64encode(secrets.token_bytes(BYTES)).decode(),
         "AIRFLOW_JWT_KEY": secrets.token_hex(BYTES),

@@ -1,0 +1,36 @@
+"""Which files of this machine a spec, topology, trace or calibration may be.
+
+TIDEBENCH_INPUTS lists folders, separated by ``:``. Files that come with the project may always be
+read; without the variable any file may, as on the command line of whoever owns the machine. Where
+others fill in forms, a path must not become a way to read what they could not read otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from include.model.errors import SpecError
+
+OURS = Path(__file__).resolve().parent
+
+
+def input_file(name: str | Path, kind: str) -> Path:
+    """The file of that name. Raises SpecError when there is none, or it may not be read.
+
+    Links are followed first. Outside the folders nothing is said about what is there.
+    """
+    path = Path(name)
+    try:
+        real = path.resolve()
+        is_there = real.is_file()
+    except (OSError, ValueError, RuntimeError):  # too long, a NUL in it, links in a circle
+        raise SpecError(kind, [f"{str(path)!r} cannot be the path of a file"]) from None
+    listed = os.environ.get("TIDEBENCH_INPUTS", "")
+    folders = [Path(one).resolve() for one in listed.split(os.pathsep) if one]
+    if folders and not any(real.is_relative_to(one) for one in (*folders, OURS)):
+        where = " or ".join(str(one) for one in folders)
+        raise SpecError(kind, [f"{path} is not below {where}; files of your own must be there"])
+    if not is_there:
+        raise SpecError(kind, [f"there is no file {path}; check the path"])
+    return path

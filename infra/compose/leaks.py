@@ -1,0 +1,78 @@
+"""Search everything that docker-compose.yaml's services have left for the passwords in .env.
+
+    python3 infra/compose/leaks.py [FILE]
+
+Looks at what services logged, at their settings and command lines as Docker tells them, at every
+byte of the image, at files of experiments, logs of tasks, and at both databases with XComs and
+rendered templates. Says how often which variable was found, never its value; 1 when any was.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+CHUNK_BYTES = 1 << 20
+SECRET = re.compile(rb"[A-Za-z0-9_=-]{32,}")
+COMPOSE = ("docker", "compose")
+IN_WORKER = (*COMPOSE, "exec", "-T", "worker", "tar", "-cC")
+DUMP = (*COMPOSE, "exec", "-T", "postgres", "pg_dump", "-U", "airflow")
+PLACES = {
+    "what services logged": (*COMPOSE, "logs", "--no-color"),
+    "command lines": (*COMPOSE, "top"),
+    "settings of containers": ("sh", "-c", "docker compose ps -aq | xargs docker inspect"),
+    "every byte of the image": ("sh", "-c", "docker compose images -q init | xargs docker save"),
+    "files of experiments": (*IN_WORKER, "/opt/tidebench/var", "."),
+    "logs of tasks": (*IN_WORKER, "/opt/airflow/logs", "."),
+    "Airflow's database": (*DUMP, "airflow"),
+    "results database": (*DUMP, "tidebench"),
+}
+
+
+def main() -> int:
+    """Search every place; what was searched is said, so that an empty answer is not mistaken."""
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / ".env"
+    wanted = secrets_in(path.read_bytes())
+    leaks = 0
+    for place, command in PLACES.items():
+        size_bytes, found = search(command, wanted)
+        told = ", ".join(f"{name} {count} times" for name, count in sorted(found.items()))
+        print(f"{place:26} {size_bytes / 1e6:9.2f} MB  {told or 'nothing'}")
+        leaks += found.total()
+    return 1 if leaks else 0
+
+
+def secrets_in(text: bytes) -> Mapping[bytes, str]:
+    """Names of variables by what is secret in their values; URLs and JSON hold several words."""
+    lines = dict(line.split(b"=", 1) for line in text.splitlines() if b"=" in line)
+    return {word: name.decode() for name, value in lines.items() for word in SECRET.findall(value)}
+
+
+def search(command: tuple[str, ...], wanted: Mapping[bytes, str]) -> tuple[int, Counter[str]]:
+    """How much a command printed, and what was found in it. Raises when it fails or is silent."""
+    found, size_bytes = Counter[str](), 0
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        for before, chunk in chunks(process, max(map(len, wanted))):
+            size_bytes += len(chunk)
+            for secret, name in wanted.items():
+                found[name] += (before + chunk).count(secret) - before.count(secret)
+    if process.returncode or not size_bytes:
+        raise SystemExit(f"{' '.join(command)} failed; are the services up?")
+    return size_bytes, +found
+
+
+def chunks(process: subprocess.Popen[bytes], overlap_bytes: int) -> Iterator[tuple[bytes, bytes]]:
+    """What was printed, piece by piece, each with the end of the one before."""
+    assert process.stdout is not None
+    before = b""
+    while chunk := process.stdout.read(CHUNK_BYTES):
+        yield before, chunk
+        before = (before + chunk)[-overlap_bytes:]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
