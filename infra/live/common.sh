@@ -46,9 +46,11 @@ bridge_up() {
             iptables -w -I FORWARD -i "$bridge" -o "$bridge" -j ACCEPT
     fi
 }
-bridge_down() { # unless hosts or services still use it
+bridge_down() { # unless hosts or services still use it, also those of another checkout
     [ -z "${TIDEBENCH_LIVE_ADDRESS:-}" ] || return 0
     [ -z "$(ls -d "$live_state"/hosts/[0-9]* "$live_state"/services/*.pid 2>/dev/null)" ] || return 0
+    [ -z "$(ls "/sys/class/net/$bridge/brif" 2>/dev/null)" ] || return 0
+    [ -z "$(ss -ltnH "src = $address")" ] || return 0
     iptables -w -D FORWARD -i "$bridge" -o "$bridge" -j ACCEPT 2>/dev/null || true
     ip link del "$bridge" 2>/dev/null || true
 }
