@@ -17,8 +17,8 @@ from include.testbeds.docker.reap import find
 from include.testbeds.docker.replay import Replay
 from include.testbeds.docker.services import Services
 from include.testbeds.docker.shared import Shared, users
-from tests.live.live_run import FLAVOR, FRONT, crowding, live_run
-from tests.live.world import wait_until
+from tests.live.live_run import FLAVOR, FRONT, live_run
+from tests.live.world import crowding, wait_until
 
 pytestmark = pytest.mark.live
 

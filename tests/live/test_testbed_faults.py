@@ -6,8 +6,8 @@ import pytest
 
 from include.model.decision import StartInstance
 from include.testbeds.docker.replay import Replay
-from tests.live.live_run import FRONT, crowding, live_run
-from tests.live.world import HOSTS, SERVICES, script
+from tests.live.live_run import FRONT, live_run
+from tests.live.world import HOSTS, SERVICES, crowding, script
 
 pytestmark = pytest.mark.live
 
