@@ -78,11 +78,6 @@ class LiveRun:
                 container.kill("SIGKILL")
             client.close()
 
-    def kill_provider(self) -> None:
-        process = Replay(self.run).process
-        assert process is not None
-        os.kill(process.pid, signal.SIGKILL)
-
     def events(self) -> dict[str, list[str]]:
         """Subjects by event, of everything that has happened so far."""
         rows, _ = self.testbed._state.journal.read(0)
