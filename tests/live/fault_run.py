@@ -25,8 +25,7 @@ from include.operators.ledger import repeated_key, sent_key, unprocessed, unproc
 from include.testbeds.docker.services import Services
 from include.testbeds.docker.shared import Shared
 from tests.live.faults import FAULTS, Inflicted, Victim, inflict_while
-from tests.live.live_run import crowding
-from tests.live.world import REPOSITORY, wait_until
+from tests.live.world import REPOSITORY, crowding, wait_until
 
 CALM_AT_THE_END_S = 75.0
 READINGS_S = 5

@@ -26,16 +26,11 @@ from include.testbeds.docker.services import Services
 from include.testbeds.docker.shared import Shared
 from include.testbeds.docker.testbed import DockerTestbed
 from tests.builders import a_topology, an_operator
-from tests.live.world import wait_until
+from tests.live.world import crowding, wait_until
 
 FLAVOR = HostFlavor(name="one-core", vcpus=1, memory_mb=1024, usable_memory_share=0.9)
 FRONT, BACK = "front", "back"
 MONITOR_S = 5.0
-
-
-def crowding() -> float:
-    """How many processes want each core, at least 1: how much longer everything may take."""
-    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def decision(*actions: Action) -> Decision:
@@ -82,11 +77,6 @@ class LiveRun:
             for container in client.containers.list(filters={"label": wanted}):
                 container.kill("SIGKILL")
             client.close()
-
-    def kill_provider(self) -> None:
-        process = Replay(self.run).process
-        assert process is not None
-        os.kill(process.pid, signal.SIGKILL)
 
     def events(self) -> dict[str, list[str]]:
         """Subjects by event, of everything that has happened so far."""

@@ -8,7 +8,7 @@ from include.testbeds.docker import hosts
 from include.testbeds.docker.reap import find
 from tests.live.fault_run import survive
 from tests.live.faults import FAULTS
-from tests.live.live_run import crowding
+from tests.live.world import crowding
 
 pytestmark = pytest.mark.live
 

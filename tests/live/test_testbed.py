@@ -17,8 +17,8 @@ from include.testbeds.docker.reap import find
 from include.testbeds.docker.replay import Replay
 from include.testbeds.docker.services import Services
 from include.testbeds.docker.shared import Shared, users
-from tests.live.live_run import FLAVOR, FRONT, crowding, live_run
-from tests.live.world import wait_until
+from tests.live.live_run import FLAVOR, FRONT, live_run
+from tests.live.world import crowding, wait_until
 
 pytestmark = pytest.mark.live
 
@@ -120,7 +120,8 @@ def test_a_run_may_be_faster_than_the_wall():
         rows = live.testbed.take_measurements()
         assert set(rows["queue"]["time_s"]) <= {5.0 * turn for turn in range(1, 9)}
         assert sum(rows["arrival"]["published_items"]) == pytest.approx(400, abs=20)
-        assert 5 < max(rows["processing_duration"]["time_s"]) <= 40
+        last_s = max(rows["processing_duration"]["time_s"])
+        assert 30 < last_s < 40 + 4 * crowding(), "a reading takes its time, which counts fourfold"
         # What an item takes is not scaled: containers know nothing of it.
         assert min(rows["processing_duration"]["duration_ms"]) >= 5
         live.kill("front-1")

@@ -47,9 +47,14 @@ def services() -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines)
 
 
+def crowding() -> float:
+    """How many processes want each core, at least 1: how much longer everything may take."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 def wait_until(condition: Callable[[], Any], what: str, give_up_s: float = GIVE_UP_S) -> Any:
-    """The first true answer; asks ten times a second."""
-    end_s = time.monotonic() + give_up_s
+    """The first true answer; asks ten times a second, for longer on a crowded machine."""
+    end_s = time.monotonic() + give_up_s * min(3.0, crowding())
     while time.monotonic() < end_s:
         if answer := condition():
             return answer

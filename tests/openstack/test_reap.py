@@ -16,7 +16,7 @@ from include.testbeds.openstack.marks import MARK, Marks, site
 from include.testbeds.openstack.reap import find
 from include.testbeds.reap import reap
 from tests.live.world import REPOSITORY, script, wait_until
-from tests.openstack.plane import FLAVOR, MACHINE, crowding, hosts_of
+from tests.openstack.plane import FLAVOR, MACHINE, crowding, hosts_of, wait_for_engine
 
 pytestmark = pytest.mark.openstack
 
@@ -76,6 +76,7 @@ def test_another_installations_run_is_left_alone_until_it_is_due(cloud):
     with hosts_of("theirs") as hosts:
         hosts._marks = Marks("theirs", "elsewhere", time.time() + 3600)
         host = hosts.lease(FLAVOR)
+        wait_for_engine(hosts, host)  # before that Nova changes no metadata
         assert "theirs@elsewhere: alive" in reap_all(remove=True)
         assert hosts.leased() == [host]
         cloud.user.compute.set_server_metadata(host, **{f"{MARK}.due": str(time.time() - 100)})

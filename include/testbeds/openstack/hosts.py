@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from openstack.connection import Connection
 
@@ -25,6 +25,7 @@ from include.testbeds.openstack.marks import Marks
 from include.testbeds.openstack.sight import Sight
 from include.testbeds.openstack.user_data import encoded, user_data
 
+T = TypeVar("T")
 AT_ONCE = 8
 WILL_NOT_COME_UP = ("ERROR", "SHUTOFF", "SUSPENDED", "UNKNOWN")
 
@@ -167,7 +168,7 @@ class OpenStackHosts:
             self._found = self._patiently(work, "look up names")
         return self._found
 
-    def _patiently(self, work: Any, what: str) -> Any:
+    def _patiently(self, work: Callable[[Connection], T], what: str) -> T:
         return self._cloud.patiently(work, what, self._settings.order_within_s)
 
     def _request(self, name: str, found: names.Found) -> dict[str, Any]:
