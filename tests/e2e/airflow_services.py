@@ -29,7 +29,7 @@ SERVICES = {
 }
 USER, PASSWORD = "ann", "a password of this test"
 VIEWER = "vic"
-START_S = 240.0
+START_S = 600.0
 POLL_S = 1.0
 ENDED = {"success", "failed"}
 
