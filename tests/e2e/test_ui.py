@@ -37,6 +37,7 @@ FLAGS = (
 DEADLINE_S = 600.0
 PATIENCE_MS, ATTEMPTS = 60_000, 4
 FORM = {"experiment": "seen", "duration_min": 4, "btu_min": 2, "seed": 5}
+UNDER_WAY = ("running", "success")  # from then on a window has its name
 Shot = Callable[[str], None]
 
 
@@ -140,7 +141,7 @@ def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
     while not (fresh := set(airflow.runs("experiment")) - before):
         page.wait_for_timeout(500)
     (run,) = fresh
-    airflow.until("experiment", run, lambda states: states.get(("window.control", 1)) is not None)
+    airflow.until("experiment", run, lambda states: states.get(("window.control", 1)) in UNDER_WAY)
     windows = f"{airflow.url}/dags/experiment/runs/{run}/tasks/window.control/mapped"
     visit(page, windows, "a:has-text('window 001, minute 2 to 4')")
     shot("4-windows")
