@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pytest
 
@@ -153,14 +154,19 @@ def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
     rows = read_table(root / "seen" / "published" / "runs.parquet")
     assert [row["run"] for row in rows] == [run_from_params(asked).run_id]
 
-    publication = f"{airflow.url}/dags/experiment/runs/{run}/tasks/publish_report"
-    visit(page, publication, "a:has-text('Report')")
+    open_report(airflow, page, shot, run)
+
+
+def open_report(airflow: Airflow, page: Page, shot: Shot, run: str) -> None:
+    """From the task that published to what it has published."""
+    task = f"{airflow.url}/dags/experiment/runs/{quote(run)}/tasks/publish_report/details"
+    visit(page, task, "a[href$='/tidebench/files/seen/published/report.html']")
     shot("5-links")
-    with page.expect_popup() as report:
-        page.get_by_role("link", name="Report").click()
-    report.value.wait_for_selector("h1")
-    assert "/tidebench/files/seen/published/report.html" in report.value.url
-    report.value.close()
+    report = page.locator("a[href$='/tidebench/files/seen/published/report.html']")
+    report.evaluate("link => link.removeAttribute('target')")  # in this tab
+    report.click()
+    page.wait_for_url("**/published/report.html")
+    assert page.locator("h1").inner_text() == "seen"
 
 
 def test_two_runs_are_found_compared_and_opened(
