@@ -28,7 +28,7 @@ class ExperimentsPage(AirflowPlugin):
     ]
 
     @cached_property
-    def fastapi_apps(self) -> list[dict[str, Any]]:
+    def fastapi_apps(self) -> list[dict[str, Any]]:  # type: ignore[override]
         """The application and where it is mounted."""
         from tidebench.page.app import create_app
 

@@ -27,7 +27,7 @@ PATTERNS = ("random_walk_1", "stepwise", "two_level", "constant")
 ADDRESSES: Mapping[str, str] = {
     "all, newest first": "/tidebench/",
     "sorted by cost, page 10": "/tidebench/?sort=cost&page=10",
-    "filtered by controller and text": "/tidebench/?controller=btu&text=stepwise",
+    "filtered by controller and text": "/tidebench/?controller=btu&text=manufacturing",
     "six runs side by side": "/tidebench/compare?" + "&".join(f"run=e0{k}/r{k}" for k in range(6)),
 }
 

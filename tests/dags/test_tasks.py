@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from include.control.stages import store_of
+from include.control.stages import deploy, provision, replay_arrivals, store_of
 from include.control.stored import mark_code
 from include.experiment.form import experiment_params
 from include.experiment.params import run_from_params
+from include.experiment.spec import RunSpec
 from include.model.errors import (
     CapacityExhausted,
     GateFailed,
@@ -100,3 +105,90 @@ def test_a_wrong_parameter_is_reported_before_anything_is_provisioned() -> None:
 
     with pytest.raises(AirflowFailException, match=r"controller 'btuu'.*Did you mean 'btu'"):
         resolve(controller="btuu")
+
+
+@pytest.fixture
+def deployed(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> RunSpec:
+    """A run of one window of a day, ready for it."""
+    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
+    run = run_from_params({"experiment": "a-day", "duration_min": 1440, "btu_min": 1440})
+    provision(run, data_root)
+    deploy(run, data_root)
+    replay_arrivals(run, data_root)
+    return run
+
+
+def test_a_task_that_is_ended_by_hand_stops_at_once_and_commits_nothing(
+    deployed: RunSpec, data_root: Path
+) -> None:
+    """With the signal that Airflow sends, handled as Airflow handles it."""
+    from airflow.sdk.exceptions import AirflowException
+
+    from tidebench.tasks import ControlWindow
+
+    window = {"index": 0, "name": "the only one"}
+    task = ControlWindow(task_id="control", run=deployed.to_json(), window=window)
+    before = signal.signal(signal.SIGTERM, lambda number, frame: task.on_kill())
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM))
+    context: Any = {}
+    start_s = time.monotonic()
+    timer.start()
+    try:
+        with pytest.raises(AirflowException, match="ended by hand"):
+            task.execute(context)
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGTERM, before)
+    assert time.monotonic() - start_s < 30
+    assert not store_of(deployed, data_root).commit(0).exists()
+
+
+@pytest.mark.parametrize(
+    ("control", "report", "by_hand"),
+    [
+        (["success", "success"], "success", False),
+        (["success", "success"], "skipped", False),  # without report
+        (["success", "failed"], "upstream_failed", False),
+        (["failed", "upstream_failed"], "upstream_failed", False),
+        (["failed", "failed"], "skipped", True),
+        (["success", "skipped"], "skipped", True),
+        ([None, None], "skipped", True),
+    ],
+)
+def test_a_teardown_tells_a_run_that_was_ended_by_hand_from_others(
+    control: list[str | None], report: str, by_hand: bool, deployed: RunSpec
+) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from tidebench.tasks import ReleaseTestbed
+
+    states = {f"window.control_{index}": state for index, state in enumerate(control)}
+    states |= {"window.wait_0": "success", "build_tables": report, "release_testbed": "running"}
+    ti = SimpleNamespace(
+        dag_id="experiment", run_id="r", get_task_states=lambda dag_id, run_ids: {"r": states}
+    )
+    context: Any = {"ti": ti}
+    task = ReleaseTestbed(task_id="release_testbed", run=deployed.to_json())
+    if by_hand:
+        with pytest.raises(AirflowFailException, match="ended by hand"):
+            task.execute(context)
+    else:
+        task.execute(context)
+
+
+def test_links_lead_to_the_page_as_its_experiment_is_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from tidebench.tasks import CheckTables, PublishReport
+
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://lab.example/air/")
+    links = {}
+    for kind in (CheckTables, PublishReport):
+        task = kind(task_id="one", experiment="mine")
+        key: Any = None
+        links |= {link.name: link.get_link(task, ti_key=key) for link in task.operator_extra_links}
+    assert links == {
+        "Checks": "https://lab.example/air/tidebench/checks/mine",
+        "Report": "https://lab.example/air/tidebench/files/mine/published/report.html",
+        "Runs": "https://lab.example/air/tidebench/?experiment=mine",
+    }

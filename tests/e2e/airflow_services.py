@@ -23,7 +23,7 @@ from infra.airflow.settings import SERVICES, service_settings
 
 USER, PASSWORD = "ann", "a password of this test"
 VIEWER = "vic"
-START_S = 240.0
+START_S = 600.0
 POLL_S = 1.0
 ENDED = {"success", "failed"}
 
@@ -70,7 +70,7 @@ class Airflow:
         request.add_header("Content-Type", "application/json")
         body = None if content is None else json.dumps(content).encode()
         try:
-            with urllib.request.urlopen(request, body, timeout=30) as answer:
+            with urllib.request.urlopen(request, body, timeout=120) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{method} {path}: {error.code} {error.read()!r}") from error

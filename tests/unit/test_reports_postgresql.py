@@ -17,8 +17,10 @@ import pytest
 import sqlalchemy as sa
 
 from include.model.errors import PublishError
+from include.reports.publication import DagRun
 from include.reports.publish import publish
-from tests.builders_staged import change, let_pass, stage
+from include.reports.results import ORDERS, Query, find_runs, read_run
+from tests.builders_staged import RUN, change, let_pass, stage
 
 pytestmark = pytest.mark.live
 
@@ -112,3 +114,16 @@ def test_a_locked_table_leaves_everything(
             publish(folder, "locked", server)
     assert "s3cret" not in str(caught.value)
     assert (folder / "published" / "manifest.json").read_bytes() == before
+
+
+def test_what_was_published_is_found_and_read(server: str, tmp_path: Path) -> None:
+    folder = let_pass(stage(tmp_path / "found"))
+    publish(folder, "found", server, DagRun("experiment", "manual__1"))
+    for order in ORDERS:
+        query = Query(equal={"experiment": "found"}, text="FOUND walk_1", sort=order)
+        (row,) = find_runs(server, query).runs
+        assert (row["run"], row["total_cost"], row["dag_run"]) == (RUN, 1.0, "manual__1")
+    assert find_runs(server, Query(text="%' OR 1=1")).total == 0
+    found = read_run(server, "found", RUN, ("cost", "timeline"))
+    assert found is not None
+    assert [len(found[table]) for table in ("runs", "cost", "timeline")] == [1, 2, 8]

@@ -206,7 +206,10 @@ def test_the_form_has_a_default_for_everything_and_runs_as_it_comes():
     params = experiment_params()
     point = run_from_params({name: param["default"] for name, param in params.items()})
     assert resolve(point).spec.pattern == "random_walk_1"
-    assert all(param["title"] and param["section"] for param in params.values())
+    assert all(param["title"] for param in params.values())
+    sections = list(dict.fromkeys(param["section"] for param in params.values()))
+    assert sections[0] is None  # the one that the form opens with
+    assert all(sections[1:])
 
 
 def test_what_a_form_gets_wrong_is_said_at_once():

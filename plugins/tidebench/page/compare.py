@@ -107,7 +107,7 @@ def _given(name: str, runs: Sequence[Row]) -> Line:
 
 def _line_of(name: str, rows: Sequence[Row], column: Column | None, prefix: str = "") -> Line:
     label = name.replace("near_real_time", "near real-time").replace("real_time", "real-time")
-    label = label.removesuffix("_percent").replace("_", " ")
+    label = label.removesuffix("_percent").replace("_", " ").replace("btu ", "BTU ")
     unit = (
         "" if column is None or column.unit in ("name", "text", "number", "count") else column.unit
     )
