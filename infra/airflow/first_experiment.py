@@ -18,7 +18,7 @@ from infra.airflow.client import Client, Refused
 
 USER, DAG_ID = "admin", "experiment"
 FIRST = {"experiment": "first", "duration_min": 30}
-UP_S, RUN_S, POLL_S = 300.0, 900.0, 2.0
+UP_S, RUN_S, POLL_S = 600.0, 3600.0, 2.0
 
 
 def main(arguments: Sequence[str]) -> int:

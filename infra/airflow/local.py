@@ -22,7 +22,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from infra.airflow.client import Client
-from infra.airflow.processes import born, end_session
+from infra.airflow.processes import STOP_S, born, end_session
 from infra.airflow.settings import SERVICES, service_settings
 
 USER = "admin"
@@ -73,7 +73,7 @@ def up(home: Path, port: int) -> int:
             started[name] = process = start(name, options, environment, home)
             stack.callback(end_session, process.pid, process)
             remember(home / "services.json", started)
-        stack.callback(print, "Stopping ...", flush=True)
+        stack.callback(leave)
         client = Client(f"http://127.0.0.1:{port}")
         begin_s = time.monotonic()
         while failed := not_ready(client, passwords):
@@ -87,6 +87,13 @@ def up(home: Path, port: int) -> int:
             time.sleep(POLL_S)
         print(f"{ended(started) or failed} did not run; see {home / 'logs'}/*.log")
         return 1
+
+
+def leave() -> None:
+    """Begin to stop; a second Ctrl-C must not leave half of it running."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    print("Stopping ...", flush=True)
 
 
 def start(
@@ -152,7 +159,8 @@ def down(path: Path) -> int:
     leader = json.loads(path.read_text())[0][0] if running else 0
     if leader in running:
         os.kill(leader, signal.SIGTERM)
-        while born(leader) and under_way(path)[:1] == [leader]:
+        end_s = time.monotonic() + STOP_S * (len(SERVICES) + 1)
+        while under_way(path)[:1] == [leader] and time.monotonic() < end_s:
             time.sleep(POLL_S / 10)
     for pid in running:
         if pid != leader:
