@@ -38,7 +38,9 @@ tests() {
 down() {
     need_root
     local failed=0
-    if [ -x "$python" ]; then
+    # Services that are down cannot be asked; without a folder or a lease no run holds anything.
+    if [ -x "$python" ] && { "$here/services.sh" status | grep -q '^rabbit up' ||
+        [ -n "$(ls "$live_state"/{runs,leases} 2>/dev/null | grep -v ':$')" ]; }; then
         "$python" -m include.cli reap --testbed docker --remove --after-s 0 || failed=1
     fi
     "$here/hosts.sh" down
