@@ -28,7 +28,7 @@ tournament: setup  ## Run every approach on every workload, publish the table, d
 	@$(ENV) python -m include.cli report "$$TIDEBENCH_DATA_ROOT/tournament"
 	@$(ENV) python -m include.cli figure "$$TIDEBENCH_DATA_ROOT/tournament" --out docs/images/tournament.svg
 
-test: test-fast test-spark test-airflow  ## Run every test but those under a real scheduler
+test: test-fast test-spark test-airflow test-live test-openstack  ## Run every test but those under a real scheduler
 
 test-fast: setup  ## Run the tests that need neither Spark nor Airflow
 	@$(ENV) $(FAST)
@@ -70,8 +70,8 @@ openstack-up: setup live-images  ## Start a real OpenStack control plane on this
 openstack-down:  ## Give back everything that runs hold in it, and end it
 	@$(ENV) infra/openstack/live.sh down
 
-test-openstack: setup  ## Test leases, faults, kills and reaping against that control plane
-	@$(ENV) pytest -q -m openstack
+test-openstack: setup  ## Test leases, faults, kills and reaping against that control plane (else skipped)
+	@$(ENV) infra/live/live.sh test openstack tests/openstack
 
 live-openstack: openstack-up  ## Measure by DAG on servers of that control plane, and print the tables
 	@$(ENV) infra/openstack/live.sh run

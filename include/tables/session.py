@@ -48,15 +48,18 @@ LOCAL_DRIVER = {
     ),
 }
 
-_LOCAL_MASTER = {
-    # The rows of a few runs cost less than the tasks that would share them out.
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.adaptive.enabled": "false",
+_OWN_VIEWS = {
     "spark.sql.files.openCostInBytes": "65536",
     # The default, 128 groups, would sort all rows to aggregate percentiles of a dozen runs.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     # Listing the folders of a hundred runs here takes a blink, as a Spark job per table seconds.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+}
+
+_LOCAL_MASTER = {
+    # The rows of a few runs cost less than the tasks that would share them out.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
 }
 
 
@@ -120,9 +123,14 @@ def _started(master: str | None, warehouse: str, many: bool) -> SparkSession:
 
 def _own_views(spark: SparkSession) -> SparkSession:
     own = spark.newSession()
+    settings = dict(_OWN_VIEWS)
     if _is_local(spark.sparkContext.master):
-        for name, value in _LOCAL_MASTER.items():
-            own.conf.set(name, value)
+        settings |= _LOCAL_MASTER
+    else:
+        # The default is 200, a task each: far too many for the rows of a few runs.
+        settings["spark.sql.shuffle.partitions"] = str(spark.sparkContext.defaultParallelism)
+    for name, value in settings.items():
+        own.conf.set(name, value)
     return own
 
 
