@@ -73,7 +73,8 @@ limits_up() { # ID CPU MEMORY
     done
 }
 processes() { # ID: daemon, containerd, shims and containers
-    find "$(group memory "$1")" "$(group freezer "$1")" -name cgroup.procs -exec cat {} + 2>/dev/null | sort -un
+    find "$(group memory "$1")" "$(group freezer "$1")" -name cgroup.procs -exec cat {} + 2>/dev/null | sort -un ||
+        true # there are no groups yet when its boot was killed at once
 }
 limits_down() { # ID: containers make groups of further controllers, so look everywhere
     local one
@@ -93,8 +94,10 @@ kill_all() { # ID: until none is left, because one may fork meanwhile
     die "processes of host $1 do not end: $(echo $left)"
 }
 freezer() { # STATE ID
-    local one
-    find "$(group freezer "$2")" -name freezer.state 2>/dev/null | while read -r one; do echo "$1" >"$one"; done
+    local one folder
+    folder=$(group freezer "$2")
+    [ -d "$folder" ] || return 0 # its boot was killed before there was one
+    find "$folder" -name freezer.state 2>/dev/null | while read -r one; do echo "$1" >"$one"; done
 }
 unmount() { # FOLDER: file systems and namespaces that crashed containers leave
     awk -v below="$1/" 'index($2, below) == 1 {print $2}' /proc/mounts | sort -r | while read -r one; do

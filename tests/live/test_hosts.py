@@ -35,6 +35,7 @@ def hosts():
         assert not check or done.returncode == 0, done.stdout + done.stderr
         return done.stdout if check else done.stderr
 
+    run.state = Path(folder) / "hosts"
     run("up", "2")
     yield run
     run("down")
@@ -119,6 +120,13 @@ def test_a_frozen_host_can_be_removed_and_made_anew(hosts):
     assert ping(2) == "OK"  # under the same address at once
     assert time.monotonic() - began_s < 30 * crowding()
     assert states(hosts) == {"1": "up", "2": "up"}
+
+
+def test_a_host_whose_boot_was_killed_before_it_had_anything_can_be_removed(hosts):
+    folder = hosts.state / "3"
+    folder.mkdir()  # the first thing that a boot makes
+    hosts("rm", "3")
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize(
