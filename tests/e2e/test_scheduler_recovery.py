@@ -16,8 +16,9 @@ import pytest
 
 from include.control.stages import run_all
 from include.experiment.params import matrix_from_params, run_from_params
+from infra.airflow.processes import processes_of
 from tests.e2e.airflow_services import Airflow
-from tests.e2e.dag_process import measured, processes_of
+from tests.e2e.dag_process import measured
 
 pytestmark = pytest.mark.scheduler
 

@@ -177,12 +177,13 @@ def _trace(name: str) -> object:
 def test_text_that_looks_like_sql_is_stored_as_text(tmp_path: Path) -> None:
     """Names of a topology of one's own reach the results database as values."""
     from include.reports.database import sent_rows
+    from include.reports.publication import Publication
     from include.tables.catalogue import PUBLISHED, schema_of
 
     url = f"sqlite:///{tmp_path}/results.db"
     hostile = 'x\'); DROP TABLE "cost"; --'
     tables = {table: [_row(schema_of(table), hostile)] for table in PUBLISHED}
-    with sent_rows(url, "first", tables, "e1"):
+    with sent_rows(url, Publication(experiment="first", edition="e1", checks=1), tables):
         pass
     with sqlite3.connect(tmp_path / "results.db") as database:
         for table in PUBLISHED:
