@@ -177,7 +177,7 @@ rabbit_up() {
     alive epmd || launch epmd epmd -port "$epmd_port" -address 127.0.0.1
     # Not /usr/sbin/rabbitmq-server, which insists on the user rabbitmq and on /var/lib.
     launch rabbit env HOME="$state/rabbit/home" ERL_EPMD_PORT="$epmd_port" ERL_EPMD_ADDRESS=127.0.0.1 \
-        RABBITMQ_CONF_ENV_FILE=/dev/null RABBITMQ_NODENAME="${prefix}mq@localhost" \
+        ERL_CRASH_DUMP_SECONDS=0 RABBITMQ_CONF_ENV_FILE=/dev/null RABBITMQ_NODENAME="${prefix}mq@localhost" \
         RABBITMQ_DIST_PORT="$dist_port" RABBITMQ_CONFIG_FILE="$state/rabbit.conf" \
         RABBITMQ_ENABLED_PLUGINS_FILE="$state/rabbit.plugins" \
         RABBITMQ_MNESIA_BASE="$state/rabbit/data" RABBITMQ_LOG_BASE="$state/rabbit/log" \

@@ -77,7 +77,7 @@ environment() { # of every service: nothing of the caller's may leak in
     export OS_KEYSTONE_CONFIG_DIR=$etc OS_PLACEMENT_CONFIG_DIR=$etc OS_GLANCE_CONFIG_DIR=$etc
     export OS_NOVA_CONFIG_FILES="$venv/etc/nova/api-paste.ini;$etc/nova.conf;$etc/nova-db.conf"
     export OS_NEUTRON_CONFIG_DIR=$etc OS_NEUTRON_CONFIG_FILES=neutron.conf OS_NOVA_DISABLE_EVENTLET_PATCHING=1
-    export ERL_EPMD_ADDRESS=127.0.0.1 ERL_EPMD_PORT=${port_of[epmd]}
+    export ERL_CRASH_DUMP_SECONDS=0 ERL_EPMD_ADDRESS=127.0.0.1 ERL_EPMD_PORT=${port_of[epmd]}
     export RABBITMQ_NODENAME=tbos${port_of[rabbitmq]}@localhost RABBITMQ_CONF_ENV_FILE=/dev/null
     export RABBITMQ_CONFIG_FILE=$etc/rabbitmq.conf RABBITMQ_ENABLED_PLUGINS_FILE=$etc/rabbitmq-plugins
     export RABBITMQ_MNESIA_BASE=$data/rabbitmq RABBITMQ_LOG_BASE=$log RABBITMQ_DIST_PORT=$rabbit_dist_port

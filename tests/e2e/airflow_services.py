@@ -21,8 +21,8 @@ from urllib.parse import quote
 from infra.airflow.processes import end_session
 from infra.airflow.settings import SERVICES, service_settings
 
-USER, PASSWORD = "ann", "a password of this test"
-VIEWER = "vic"
+USER, PASSWORD = "admin", "a password of this test"
+VIEWER = "viewer"
 START_S = 600.0
 POLL_S = 1.0
 ENDED = {"success", "failed"}

@@ -119,8 +119,8 @@ def test_tables_that_were_not_checked_are_not_published(folder: Path) -> None:
     ("url", "said"),
     [
         ("sqlite:////dev/null/results.db", "Check that the folder"),
-        ("postgresql+psycopg://ann:s3cret@127.0.0.1:9/lab", "Check that the server runs"),
-        ("oracle-of-delphi://ann:s3cret@nowhere", "Give sqlite:///FILE or"),
+        ("postgresql+psycopg://user:s3cret@127.0.0.1:9/lab", "Check that the server runs"),
+        ("oracle-of-delphi://user:s3cret@nowhere", "Give sqlite:///FILE or"),
         ("no url at all", "Give sqlite:///FILE or"),
     ],
 )

@@ -113,7 +113,7 @@ def test_a_database_of_another_version_or_none_says_what_to_do(tmp_path: Path, u
     with pytest.raises(PublishError, match="cannot be read"):
         find_runs(f"sqlite:///{old}", Query())
     with pytest.raises(PublishError, match="cannot be read") as caught:
-        find_runs("postgresql+psycopg://ann:s3cret@127.0.0.1:9/lab", Query())
+        find_runs("postgresql+psycopg://user:s3cret@127.0.0.1:9/lab", Query())
     assert "s3cret" not in str(caught.value)
 
 
