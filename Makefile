@@ -28,7 +28,7 @@ tournament: setup  ## Run every approach on every workload, publish the table, d
 	@$(ENV) python -m include.cli report "$$TIDEBENCH_DATA_ROOT/tournament"
 	@$(ENV) python -m include.cli figure "$$TIDEBENCH_DATA_ROOT/tournament" --out docs/images/tournament.svg
 
-test: test-fast test-spark test-airflow test-live test-openstack  ## Run every test but those under a real scheduler
+test: test-fast test-spark test-airflow test-live  ## Run every test but those of schedulers and of OpenStack
 
 test-fast: setup  ## Run the tests that need neither Spark nor Airflow
 	@$(ENV) $(FAST)

@@ -1,6 +1,5 @@
 """
 Run one experiment and publish its report. Triggering it opens a form with every parameter.
-
 - `resolve_spec`: every problem of the parameters at once, before anything is provisioned
 - `provision_testbed`, `deploy_images`, `replay_arrivals`: the testbed is up and gets items
 - `window`: one billing time unit each, strictly in order: wait, then control
