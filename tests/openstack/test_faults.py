@@ -82,7 +82,7 @@ def test_a_server_whose_answer_got_lost_is_found_and_not_ordered_twice(cloud):
 
 
 def look_for(hosts, seconds):
-    """As a run does while it lasts: orders that were given up are carried out later, and removed."""
+    """As a run does while it lasts: what comes of orders that were given up is removed."""
     end_s = time.monotonic() + seconds * crowding()
     while time.monotonic() < end_s:
         hosts.usage("any")
