@@ -1,11 +1,11 @@
 """
 Run one experiment and publish its report. Triggering it opens a form with every parameter.
 - `resolve_spec`: every problem of the parameters at once, before anything is provisioned
+- `wait_for_turn`: DAG runs of one experiment follow each other, others run side by side
 - `provision_testbed`, `deploy_images`, `replay_arrivals`: the testbed is up and gets items
 - `window`: one billing time unit each, strictly in order: wait, then control
 - `release_testbed`: teardown, always; when it fails, the run fails
 - `build_tables`, `check_tables`, `publish_report`: Spark, gates, files and results database
-
 Every task is safe to repeat, also when killed. Results: `<experiment>/published/`.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 from airflow.sdk import Param, dag, task_group
 
 from include.experiment.form import experiment_params
-from tidebench import sensors, spark, tasks
+from tidebench import sensors, spark, tasks, turns
 from tidebench.stage import DEFAULTS
 
 EXPERIMENT = "{{ params.experiment }}"
@@ -26,7 +26,7 @@ EXPERIMENT = "{{ params.experiment }}"
 @dag(
     schedule=None,
     is_paused_upon_creation=False,
-    max_active_runs=1,
+    max_active_runs=3,  # in real time each keeps a slot of the executor busy
     dagrun_timeout=timedelta(days=2),
     default_args=DEFAULTS,
     params={name: Param(**keywords) for name, keywords in experiment_params().items()},
@@ -36,6 +36,7 @@ EXPERIMENT = "{{ params.experiment }}"
 def experiment() -> None:
     resolve = tasks.ResolveSpec(task_id="resolve_spec")
     run, windows = resolve.output["run"], resolve.output
+    turn = turns.WaitForTurn(task_id="wait_for_turn", experiment=EXPERIMENT, runs=[run])
     provision = tasks.ProvisionTestbed(task_id="provision_testbed", run=run).as_setup()
     deploy = tasks.DeployImages(task_id="deploy_images", run=run)
     replay = tasks.ReplayArrivals(task_id="replay_arrivals", run=run)
@@ -52,9 +53,8 @@ def experiment() -> None:
     check = tasks.CheckTables(task_id="check_tables", experiment=EXPERIMENT)
     publish = tasks.PublishReport(task_id="publish_report", experiment=EXPERIMENT)
 
-    resolve >> provision >> deploy >> replay >> control
+    resolve >> turn >> provision >> deploy >> replay >> control >> build >> check >> publish
     control >> release.as_teardown(setups=provision, on_failure_fail_dagrun=True)
-    control >> build >> check >> publish
 
 
 experiment()

@@ -2,6 +2,7 @@
 Run a matrix of controllers, patterns, BTUs and seeds, and publish one report over all its cells.
 
 - `resolve_matrix`: every problem of every cell at once, before the first one is measured
+- `wait_for_turn`: nobody else is at work on it
 - `choose_way`: on the simulator `measure_cell` measures a cell, elsewhere a DAG run of `experiment`
 - `check_cells`: fails the DAG run and names the cells when not all of them were measured
 - `build_tables`, `check_tables`, `publish_report`: one Spark application for all complete cells
@@ -17,7 +18,7 @@ from datetime import timedelta
 from airflow.sdk import Param, dag, task_group
 
 from include.experiment.form import batch_params
-from tidebench import batch, runs, spark, tasks
+from tidebench import batch, runs, spark, tasks, turns
 from tidebench.stage import DEFAULTS
 
 WAYS = {"task": "measure_cell", "dag_run": "cell_run.trigger_run"}
@@ -37,7 +38,7 @@ OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_matrix', key='experiment'
 )
 def experiment_batch() -> None:
     resolve = batch.ResolveMatrix(task_id="resolve_matrix")
-    cells = resolve.output
+    turn, cells = turns.WaitForTurn(task_id="wait_for_turn", **OF), resolve.output
     measure = batch.MeasureCell.partial(task_id="measure_cell", **batch.NAMED).expand(cell=cells)
 
     @task_group
@@ -52,8 +53,7 @@ def experiment_batch() -> None:
     publish = tasks.PublishReport(task_id="publish_report", **OF)
     last = ["measure_cell", "cell_run.wait_for_run"]
     confirm = batch.CheckCells(task_id="check_cells", cells=cells, measure=last, **batch.COMPLETE)
-
-    choose >> [measure, triggered] >> confirm
+    turn >> choose >> [measure, triggered] >> confirm
     [measure, triggered] >> build >> check >> publish
 
 

@@ -2,6 +2,7 @@
 Measure every point of a spec file as one Spark task, then publish one report over all of them.
 
 - `resolve_points`: every problem of every point at once, before anything is measured
+- `wait_for_turn`: nobody else is at work on this experiment
 - `measure_points`: one Spark application; complete points are reused, and one that fails leaves
   the others alone: `<experiment>/sweep_status.csv` says which and why. Clearing the task measures
   only what is missing
@@ -16,7 +17,7 @@ from datetime import timedelta
 
 from airflow.sdk import Param, dag
 
-from tidebench import spark, sweep, tasks
+from tidebench import spark, sweep, tasks, turns
 from tidebench.stage import DEFAULTS
 
 LONG = {"execution_timeout": timedelta(hours=24)}
@@ -43,12 +44,13 @@ SPEC = Param(
 def sweep_points() -> None:
     resolve = sweep.ResolvePoints(task_id="resolve_points", spec=PATH)
     experiment = {"experiment": resolve.output}
+    turn = turns.WaitForTurn(task_id="wait_for_turn", **experiment)
     measure = sweep.MeasurePoints(task_id="measure_points", spec=PATH, **LONG)
     build = spark.BuildTables(task_id="build_tables", **experiment)
     check = tasks.CheckTables(task_id="check_tables", **experiment)
     publish = tasks.PublishReport(task_id="publish_report", **experiment)
 
-    resolve >> measure >> build >> check >> publish
+    resolve >> turn >> measure >> build >> check >> publish
 
 
 sweep_points()

@@ -128,6 +128,10 @@ class Airflow:
         """Mark a DAG run failed, as a click in the UI does."""
         self.ask("PATCH", self._run(dag_id, run_id), {"state": "failed"})
 
+    def delete(self, dag_id: str, run_id: str) -> None:
+        """Delete a DAG run and everything that is known of it."""
+        self.ask("DELETE", self._run(dag_id, run_id))
+
     def finish(self, dag_id: str, run_id: str, deadline_s: float) -> str:
         """Wait for the end of a DAG run; its state."""
         end_s = time.monotonic() + deadline_s

@@ -112,17 +112,35 @@ def test_a_run_that_is_ended_by_hand_releases_its_testbed_and_can_go_on(
 def test_runs_side_by_side_do_not_disturb_each_other(
     airflow: Airflow, root: Path, tmp_path: Path
 ) -> None:
+    """Those of one experiment follow each other, because they publish the same report."""
     short = {"duration_min": 4, "btu_min": 2}
-    forms = [{"experiment": "together", **short, "seed": seed} for seed in (1, 2)]
+    forms = [
+        {"experiment": "alone", **short} | NOT_REPORTED,
+        {"experiment": "shared", **short, "seed": 1},
+        {"experiment": "shared", **short, "seed": 2},
+    ]
     matrix = {"experiment": "beside", "duration_min": 4, "btus_min": ["2"], "seeds": ["1, 2"]}
-    runs = [("experiment", airflow.trigger("experiment", form | NOT_REPORTED)) for form in forms]
-    runs.append(("experiment_batch", airflow.trigger("experiment_batch", matrix)))
-    for dag, run in runs:
-        assert airflow.finish(dag, run, DEADLINE_S) == "success", airflow.tail()
+    triggered = [("experiment", airflow.trigger("experiment", form)) for form in forms]
+    triggered.append(("experiment_batch", airflow.trigger("experiment_batch", matrix)))
+    for dag, dag_run in triggered:
+        assert airflow.finish(dag, dag_run, DEADLINE_S) == "success", airflow.tail()
 
-    for form in forms:
-        alone(form, tmp_path)
-    assert measured(root / "together") == measured(tmp_path / "together")
-    for cell in matrix_from_params(matrix, most_cells=4):
-        run_all(cell, tmp_path)
-    assert measured(root / "beside") == measured(tmp_path / "beside")
+    (alone_begins, alone_ends), *shared = (
+        at_work(airflow, dag_run) for _, dag_run in triggered[:3]
+    )
+    (begins, ends), (next_begins, next_ends) = sorted(shared)
+    assert ends <= next_begins
+    assert alone_begins < next_ends
+    assert begins < alone_ends
+
+    for run in [*map(run_from_params, forms), *matrix_from_params(matrix, most_cells=4)]:
+        run_all(run, tmp_path)
+    for name in ("alone", "shared", "beside"):
+        assert measured(root / name) == measured(tmp_path / name)
+
+
+def at_work(airflow: Airflow, dag_run: str) -> tuple[str, str]:
+    """When a run of `experiment` was provisioned, and when the last of its tasks ended."""
+    tasks = {one["task_id"]: one for one in airflow.tasks("experiment", dag_run)}
+    ended = [one["end_date"] for one in tasks.values() if one["end_date"]]
+    return tasks["provision_testbed"]["start_date"], max(ended)

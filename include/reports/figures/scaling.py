@@ -38,8 +38,10 @@ def _bars(
     rows: Sequence[Mapping[str, Any]],
     series: Sequence[tuple[str, str, str, int]],
 ) -> None:
+    from matplotlib.patches import Patch
+
     top = {(row["minute"], sign): 0 for row in rows for sign in (1, -1)}
-    for column, label, colour, sign in series:
+    for column, _, colour, sign in series:
         heights = {row["minute"]: sign * row[column] for row in rows if row[column]}
         axis.bar(
             [minute + 0.5 for minute in heights],
@@ -47,14 +49,14 @@ def _bars(
             width=0.9,
             bottom=[top[minute, sign] for minute in heights],
             color=colour,
-            label=label,
         )
         for minute, height in heights.items():
             top[minute, sign] += height
     axis.axhline(0, color=style.LOAD, linewidth=0.8)
     axis.grid(visible=False, axis="x")
     style.whole(axis)
-    axis.legend(
+    axis.legend(  # also of what did not happen in this run
+        handles=[Patch(color=colour, label=label) for _, label, colour, _ in series],
         loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, labelcolor=style.TEXT,
         fontsize=9, handlelength=1, borderaxespad=0.2, columnspacing=1.4,
     )  # fmt: skip

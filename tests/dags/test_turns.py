@@ -1,0 +1,89 @@
+"""Whose turn it is: of two DAG runs that would change the same one waits, others do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from include.experiment.params import run_from_params
+
+pytestmark = [
+    pytest.mark.airflow,
+    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
+]
+UNDER_WAY = {"first", "second", "third"}
+
+
+@pytest.fixture
+def under_way(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Ids of the DAG runs that are under way; taking one out ends it."""
+    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
+    return set(UNDER_WAY)
+
+
+def passes(
+    under_way: set[str],
+    dag_run: str,
+    seed: int,
+    *,
+    experiment: str = "shared",
+    report: bool = True,
+    user: str = "someone",
+) -> bool:
+    """Whether the DAG run that measures the run of this seed has its turn."""
+    from tidebench.turns import WaitForTurn
+
+    def get_dr_count(dag_id: str, run_ids: list[str], states: list[str]) -> int:
+        assert dag_id == "experiment"
+        assert set(states) == {"queued", "running"}
+        return len(under_way & set(run_ids))
+
+    run = run_from_params({"experiment": experiment, "seed": seed})
+    sensor = WaitForTurn(task_id="wait_for_turn", experiment=experiment, runs=[run.to_json()])
+    ti = SimpleNamespace(dag_id="experiment", run_id=dag_run, get_dr_count=get_dr_count)
+    context: Any = {
+        "ti": ti,
+        "params": {"report": report},
+        "dag_run": SimpleNamespace(triggering_user_name=user),
+    }
+    return sensor.poke(context)
+
+
+def test_of_one_experiment_the_second_waits_until_the_first_is_over(under_way: set[str]) -> None:
+    assert passes(under_way, "first", 1)
+    assert passes(under_way, "first", 1), "a retry has it already"
+    assert not passes(under_way, "second", 2)
+    under_way.remove("first")
+    assert passes(under_way, "second", 2)
+    assert not passes(under_way, "third", 3)
+
+
+def test_experiments_go_on_side_by_side(under_way: set[str]) -> None:
+    assert passes(under_way, "first", 1, experiment="mine")
+    assert passes(under_way, "second", 1, experiment="yours")
+
+
+def test_without_a_report_only_the_same_run_is_waited_for(under_way: set[str]) -> None:
+    assert passes(under_way, "first", 1)
+    assert passes(under_way, "second", 2, report=False)
+    assert not passes(under_way, "third", 2, report=False)
+    assert not passes(under_way, "third", 1, report=False)
+    under_way.remove("second")
+    assert passes(under_way, "third", 2, report=False)
+
+
+def test_who_has_to_wait_takes_nothing_meanwhile(under_way: set[str]) -> None:
+    assert passes(under_way, "first", 1, report=False)
+    assert not passes(under_way, "second", 1), "its run is taken, its report is free"
+    assert passes(under_way, "third", 3)
+
+
+def test_what_is_tried_on_the_command_line_neither_waits_nor_is_waited_for(
+    under_way: set[str],
+) -> None:
+    assert passes(under_way, "first", 1, user="dag_test")
+    assert passes(under_way, "second", 1)
+    assert passes(under_way, "third", 1, user="dag_test")
