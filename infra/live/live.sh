@@ -3,8 +3,8 @@
 #
 #   live.sh run     measure include/experiment/specs/live.yaml by the command line, then the same
 #                   by the DAG `experiment`; prints the tables of both
-#   live.sh test [MARKER FOLDER]    the tests of tests/live or another folder, after installing the
-#                   packages they need; where they cannot run it says why and succeeds
+#   live.sh test [MARKER PATH...]   the tests of tests/live or of other paths, after installing what
+#                   they need; where they cannot run it says why and succeeds
 #   live.sh down    give back what runs have leased, then stop hosts and services
 #
 # Services and images have to be there for `run` (make live-images).
@@ -29,15 +29,17 @@ run() {
         pattern=stepwise pattern_options='{"levels": [0.5, 1.5, 2.5, 1.5], "hold_s": 60}' \
         price_books='["per_minute"]'
 }
-tests() { # MARKER FOLDER
+tests() { # MARKER PATH...
     [ -z "${TIDEBENCH_NO_LIVE_TESTS:-}" ] || { echo "live tests skipped: TIDEBENCH_NO_LIVE_TESTS is set"; return 0; }
     [ "$(id -u)" = 0 ] || { echo "live tests skipped: they need root"; return 0; }
     command -v dpkg-query >/dev/null || { echo "live tests skipped: they need Debian's packages"; return 0; }
     "$here/services.sh" packages || { echo "live tests skipped: their packages cannot be installed"; return 0; }
+    [ "$1" != openstack ] || infra/openstack/openstack.sh install ||
+        { echo "tests of the cloud skipped: its control plane cannot be installed"; return 0; }
     able || { echo "live tests skipped: no network namespace or no cgroup v1 can be made here"; return 0; }
     # They meet deadlines of the wall's clock on a machine that may be crowded: twice is a failure.
-    "$python" -m pytest -q -m "$1" "$2" ||
-        { echo "once more, those that failed:"; "$python" -m pytest -q -m "$1" "$2" --last-failed; }
+    "$python" -m pytest -q -m "$@" ||
+        { echo "once more, those that failed:"; "$python" -m pytest -q -m "$@" --last-failed; }
 }
 able() { # whether this machine lets us make what a host is made of
     local probe=$prefix-probe made=0
@@ -65,7 +67,7 @@ down() {
 
 case ${1:-} in
     run) run ;;
-    test) tests "${2:-live}" "${3:-tests/live}" ;;
+    test) shift; [ $# -gt 0 ] || set -- live tests/live; tests "$@" ;;
     down) down ;;
     *) sed -n '2,12p' "$0"; exit 2 ;;
 esac

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # openstack.sh - a real OpenStack control plane on the loopback of one machine.
 #
+#   openstack.sh install                 packages and wheels, where they are missing
 #   openstack.sh up                      install, start and seed what is missing
 #   openstack.sh down [--purge]          end services and machines; with --purge delete the data
 #   openstack.sh status                  each service, its state, process and port
@@ -299,16 +300,20 @@ seed() { # STEP ARGUMENT...: while it waits for a service, that service has to l
     done
     wait $pid || die "seeding failed: $*"
 }
-up() {
+install() {
     local one children=() failed=0
     need_root
-    [ "${#socket}" -le $longest_socket ] || die "$state is too long a path for sockets; set TIDEBENCH_OPENSTACK_STATE"
     say "installing"
     packages & children+=($!)
     mkdir -p "$venv"
     (flock 8; wheels) 8>"$venv.lock" & children+=($!)
     for one in "${children[@]}"; do wait "$one" || failed=1; done
     [ $failed = 0 ] || exit 1
+}
+up() {
+    local one
+    [ "${#socket}" -le $longest_socket ] || die "$state is too long a path for sockets; set TIDEBENCH_OPENSTACK_STATE"
+    install
     configure
     for one in "${all[@]}"; do pid_of "$one" >/dev/null || stop "$one"; done # what a crash has left
     say "starting databases and broker"
@@ -369,12 +374,13 @@ chmod 700 "$state"
 command=${1:-}
 [ $# -eq 0 ] || shift
 case $command in
-    up | down | start | stop | restart)
+    install | up | down | start | stop | restart)
         exec 9>"$pids/lock"
         flock -w 600 9 || die "another openstack.sh is at work" ;;
 esac
 password=$(secret)
 case $command in
+    install) install ;;
     up) up ;;
     down) down "$@" ;;
     status) status ;;
@@ -386,5 +392,5 @@ case $command in
     fault) fault "${1:?rules as JSON, or none}" ;;
     quota) seed quota "$@" ;;
     env) client ;;
-    *) sed -n '2,21p' "$0"; exit 2 ;;
+    *) sed -n '2,22p' "$0"; exit 2 ;;
 esac

@@ -83,6 +83,5 @@ def take(
         taken = {what: whose for what, whose in taken.items() if whose not in over}
         holders = {taken[what] for what in wanted if what in taken} - {mine}
         if not holders:
-            taken |= dict.fromkeys(wanted, mine)
-        write_json(file, taken)
+            write_json(file, taken | dict.fromkeys(wanted, mine))
     return holders

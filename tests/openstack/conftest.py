@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.live.conftest import at, images, why_not  # noqa: F401  (fixtures)
-from tests.openstack.plane import OPENSTACK, Plane, is_up, script
+from tests.openstack.plane import OPENSTACK, Plane, client_settings, is_up, script
 
 
 @pytest.fixture(scope="session")
@@ -17,7 +17,7 @@ def plane(at: dict[str, str]) -> Iterator[Plane]:  # noqa: F811
     running = is_up()
     if not running:
         script(OPENSTACK, "up")
-    settings = dict(one.split("=", 1) for one in script(OPENSTACK, "env").split())
+    settings = client_settings()
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
     made = Plane()

@@ -32,6 +32,11 @@ def is_up() -> bool:
     return subprocess.run([OPENSTACK, "status"], capture_output=True, check=False).returncode == 0
 
 
+def client_settings() -> dict[str, str]:
+    """The environment of a client of the project."""
+    return dict(one.split("=", 1) for one in script(OPENSTACK, "env").split())
+
+
 class Plane:
     """Its faults, and an administrator's view."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -14,9 +13,6 @@ from tests.live.world import wait_until
 from tests.openstack.plane import FLAVOR, hosts_of, wait_for_engine
 
 pytestmark = pytest.mark.openstack
-
-BOOT_S = 20
-"""What a virtual machine may take until its engine answers; a stand-in takes a second."""
 
 
 def test_a_lease_is_a_server_with_the_marks_of_its_run_and_goes_without_a_trace(cloud):
@@ -43,25 +39,6 @@ def test_a_lease_is_a_server_with_the_marks_of_its_run_and_goes_without_a_trace(
         hosts.give_back(host)
         hosts.give_back(host)
         assert hosts.leased() == []
-
-
-def test_ten_hosts_take_no_three_times_as_long_as_one(cloud):
-    """The control plane shares two cores with everything; booting machines do not."""
-    took_s = {}
-    for boot_s in (0, BOOT_S):
-        cloud.fault(machine=[{"match": ".*", "delay": boot_s}])
-        for wanted in (1, 10):
-            with hosts_of() as hosts, ThreadPoolExecutor(wanted) as pool:
-                began_s = time.monotonic()
-                leased = [hosts.lease(FLAVOR) for _ in range(wanted)]
-                ordered_s = time.monotonic() - began_s
-                for host in leased:
-                    wait_for_engine(hosts, host)
-                took_s[boot_s, wanted] = time.monotonic() - began_s
-                list(pool.map(hosts.give_back, leased))
-            print(f"boot {boot_s} s, {wanted} hosts: ordered {ordered_s:.1f} s, all up "
-                  f"{took_s[boot_s, wanted]:.1f} s")  # fmt: skip
-    assert took_s[BOOT_S, 10] < 3 * took_s[BOOT_S, 1]
 
 
 def test_the_quota_is_read_before_anything_is_ordered(cloud):
