@@ -83,6 +83,22 @@ def test_ids_are_unique_also_with_several_runs(tmp_path: Path) -> None:
     assert "2 runs of 2 minutes" in page
 
 
+@pytest.mark.parametrize(("runs", "folded"), [(20, 0), (21, 4)])
+def test_long_tables_of_many_runs_are_folded(
+    tmp_path: Path, runs: int, folded: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("include.reports.page._drawn", lambda runs: runs[:1])  # figures take long
+    tables = {table: read_staged(stage(tmp_path), table) for table in PUBLISHED}
+    (first,) = tables["runs"]
+    tables["runs"] = [first | {"run": f"run-{k:02d}"} for k in range(runs)]
+    for table in ("compliance", "cost"):
+        of_one = tables[table]
+        tables[table] = [row | {"run": run["run"]} for run in tables["runs"] for row in of_one]
+    page = render_page(tables, VERDICT, ORIGIN)
+    assert page.count(f"<summary>all {runs} runs</summary>") == folded
+    assert f"run-{runs - 1}" in page
+
+
 def test_a_variant_stands_beside_its_controller(tmp_path: Path) -> None:
     folder = stage(tmp_path)
     change(folder, "runs", variant="scale_up_above_items=500")

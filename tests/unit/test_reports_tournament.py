@@ -128,7 +128,7 @@ def cup(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 def test_the_page_of_a_tournament_shows_table_and_figure(tmp_path: Path) -> None:
     page = render_page(cup(tmp_path), VERDICT, ORIGIN)
-    assert page.index('<section id="tournament">') < page.index('<section id="results">')
+    assert page.index('<section id="tournament">') < page.index('<section id="run">')
     assert '<td class="n"><b>10.00</b><small>± 1.59</small></td>' in page
     assert '<td class="n">12.00<small>± 1.59</small></td>' in page
     assert '<td class="n">80.00' not in page
