@@ -10,13 +10,6 @@ SERVICES = {
 }
 """Arguments of each, in the order in which they start."""
 
-NOTICED_S = {
-    "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "30",
-    "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
-}
-"""When tasks of a scheduler or worker that is gone begin again; by default, after five minutes each,
-in which a run in real time would go on without its controller."""
-
 
 def service_settings(port: int) -> dict[str, str]:
     """Environment of every service; its API listens on this machine only.
@@ -33,5 +26,8 @@ def service_settings(port: int) -> dict[str, str]:
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": "3",
         "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
-        **NOTICED_S,
+        # When tasks of a scheduler or worker that is gone begin again; by default after five
+        # minutes each, in which a run in real time would go on without its controller.
+        "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "30",
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "120",
     }
