@@ -89,7 +89,7 @@ class Airflow:
             assert time.monotonic() < end_s, self.tail()
             time.sleep(POLL_S)
         for dag_id in dag_ids:
-            self._unpause(dag_id)
+            self._pause(dag_id, paused=False)
 
     def log_in(self, user: str) -> str:
         """A token of the user."""
@@ -99,15 +99,19 @@ class Airflow:
 
     def unpause(self, dag_id: str) -> str:
         """Let a DAG with a schedule begin; the id of its first DAG run."""
-        self._unpause(dag_id)
+        self._pause(dag_id, paused=False)
         end_s = time.monotonic() + START_S
         while not (runs := self.runs(dag_id)):
             assert time.monotonic() < end_s, self.tail()
             time.sleep(POLL_S)
         return next(iter(runs))
 
-    def _unpause(self, dag_id: str) -> None:
-        self.ask("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": False})
+    def pause(self, dag_id: str) -> None:
+        """Have a DAG begin no more tasks, also of runs that are under way."""
+        self._pause(dag_id, paused=True)
+
+    def _pause(self, dag_id: str, *, paused: bool) -> None:
+        self.ask("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": paused})
 
     def trigger(self, dag_id: str, conf: Mapping[str, Any]) -> str:
         """Start a DAG run; its id."""
@@ -127,10 +131,6 @@ class Airflow:
     def end_by_hand(self, dag_id: str, run_id: str) -> None:
         """Mark a DAG run failed, as a click in the UI does."""
         self.ask("PATCH", self._run(dag_id, run_id), {"state": "failed"})
-
-    def delete(self, dag_id: str, run_id: str) -> None:
-        """Delete a DAG run and everything that is known of it."""
-        self.ask("DELETE", self._run(dag_id, run_id))
 
     def finish(self, dag_id: str, run_id: str, deadline_s: float) -> str:
         """Wait for the end of a DAG run; its state."""
