@@ -76,6 +76,8 @@ def reap(
         except TidebenchError as error:
             problems.append(f"{name}: {error}")
             continue
+        if not found:
+            say(f"{name}: no run holds anything")
         for one in found:
             say(f"{name}: {one.told(after_s)}")
             if not one.dead(after_s):

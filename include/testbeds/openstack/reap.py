@@ -69,7 +69,9 @@ def _clouds() -> set[str]:
     """Clouds that runs have been told to use, and the one that the environment names."""
     origins = (local.origin_of(path.name) for path in (live_state() / "runs").glob("*"))
     named = {one["cloud"] for one in origins if one["testbed"] == "openstack"}
-    return named | ({""} if any(name.startswith("OS_") for name in os.environ) else set())
+    if any(name.startswith("OS_") for name in os.environ):
+        named.add(os.environ.get("OS_CLOUD", ""))
+    return named
 
 
 def _name(marks: Marks) -> str:
