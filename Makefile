@@ -28,7 +28,7 @@ tournament: setup  ## Run every approach on every workload, publish the table, d
 	@$(ENV) python -m include.cli report "$$TIDEBENCH_DATA_ROOT/tournament"
 	@$(ENV) python -m include.cli figure "$$TIDEBENCH_DATA_ROOT/tournament" --out docs/images/tournament.svg
 
-test: test-fast test-spark test-airflow test-live  ## Run every test but those of schedulers and of OpenStack
+test: test-fast test-spark test-airflow test-live test-leases  ## Run every test but the longest: of schedulers, and of faults of OpenStack
 
 test-fast: setup  ## Run the tests that need neither Spark nor Airflow
 	@$(ENV) $(FAST)
@@ -72,6 +72,9 @@ openstack-down:  ## Give back everything that runs hold in it, and end it
 
 test-openstack: setup  ## Test leases, faults, kills and reaping against that control plane (else skipped)
 	@$(ENV) infra/live/live.sh test openstack tests/openstack
+
+test-leases: setup  ## Run of those the tests of leases and of reaping only
+	@$(ENV) infra/live/live.sh test openstack tests/openstack/test_leases.py tests/openstack/test_reap.py
 
 live-openstack: openstack-up  ## Measure by DAG on servers of that control plane, and print the tables
 	@$(ENV) infra/openstack/live.sh run
