@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 UNDER_WAY = ["queued", "running"]
 
 
-class DagRun(NamedTuple):
-    """Who has a turn."""
+class Holder(NamedTuple):
+    """The DAG run that has a turn."""
 
     dag_id: str
     run_id: str
@@ -47,7 +47,7 @@ class WaitForTurn(BaseSensorOperator):
             return True  # killed, it would be under way for ever: nothing goes on with its DAG run
         ti = context["ti"]
 
-        def is_over(other: DagRun) -> bool:
+        def is_over(other: Holder) -> bool:
             counted = ti.get_dr_count(dag_id=other.dag_id, run_ids=[other.run_id], states=UNDER_WAY)
             return not counted
 
@@ -55,7 +55,7 @@ class WaitForTurn(BaseSensorOperator):
         if context["params"].get("report", True):
             wanted.add("report")
         folder = data_root() / self.experiment
-        holders = take(folder / "turns.json", wanted, DagRun(ti.dag_id, ti.run_id), is_over)
+        holders = take(folder / "turns.json", wanted, Holder(ti.dag_id, ti.run_id), is_over)
         for other in sorted(holders):
             self.log.info(
                 "tidebench: %s of the DAG %s is at work on %s; waiting until it is over",
@@ -65,8 +65,8 @@ class WaitForTurn(BaseSensorOperator):
 
 
 def take(
-    file: Path, wanted: Iterable[str], mine: DagRun, is_over: Callable[[DagRun], bool]
-) -> set[DagRun]:
+    file: Path, wanted: Iterable[str], mine: Holder, is_over: Callable[[Holder], bool]
+) -> set[Holder]:
     """Take all of ``wanted`` or, where others have some of it, nothing; returns those others.
 
     Nobody gives anything back: what a DAG run has taken is free again when that is over, however
@@ -78,7 +78,7 @@ def take(
     with file.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         content = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-        taken = {what: DagRun(*whose) for what, whose in content.items()}
+        taken = {what: Holder(*whose) for what, whose in content.items()}
         over = {other for other in set(taken.values()) - {mine} if is_over(other)}
         taken = {what: whose for what, whose in taken.items() if whose not in over}
         holders = {taken[what] for what in wanted if what in taken} - {mine}
