@@ -13,6 +13,7 @@ from airflow.sdk import BaseSensorOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from tidebench.stage import data_root, run_of
+from tidebench.turns import UNDER_WAY
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from tidebench.batch import Cell
 
 DAG_ID = "experiment"
-UNDER_WAY = ("queued", "running")
 OVERHEAD_S, WINDOW_OVERHEAD_S = 1800.0, 120.0
 """What a DAG run may take beyond its windows, and beyond each of them, when all goes well."""
 LOOKS = 100

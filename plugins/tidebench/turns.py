@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 UNDER_WAY = ["queued", "running"]
+"""States of a DAG run that is not over."""
 
 
 class Holder(NamedTuple):

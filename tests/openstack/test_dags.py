@@ -46,7 +46,7 @@ def airflow(
 
 
 def begin(airflow: Airflow, experiment: str) -> str:
-    """A run whose second window is under way."""
+    """A run whose first window is over."""
     dag_run = airflow.trigger("experiment", FORM | {"experiment": experiment})
     airflow.until("experiment", dag_run, lambda states: states.get((CONTROL, 0)) == "success")
     return dag_run
@@ -67,7 +67,7 @@ def test_what_a_run_holds_that_does_not_go_on_is_listed_and_given_back_on_reques
     begin(airflow, "stuck")
     (server, *_) = cloud.user.compute.servers()
     run = server.metadata["tidebench.run"]
-    airflow.kill("scheduler")  # and the window that is under way
+    airflow.kill("scheduler")  # and every task that is under way
     airflow.pause("experiment")
     airflow.start("scheduler")
     time.sleep(60 * DEAD_AFTER_MIN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import time
+from types import SimpleNamespace
 
 import keystoneauth1.exceptions as auth
 import pytest
@@ -12,6 +13,8 @@ import yaml
 from openstack import exceptions
 
 from include.model.errors import TestbedError
+from include.testbeds import TESTBEDS
+from include.testbeds.openstack import reap as cloud_reaper
 from include.testbeds.openstack.calibration import (
     HERE,
     Calibration,
@@ -22,7 +25,7 @@ from include.testbeds.openstack.cloud import passes
 from include.testbeds.openstack.marks import LONGEST_TAG, Marks, site
 from include.testbeds.openstack.sight import Sight
 from include.testbeds.openstack.user_data import encoded, user_data
-from include.testbeds.reap import Found
+from include.testbeds.reap import Found, reap
 
 
 def test_user_data_brings_up_an_engine_that_trusts_the_registry():
@@ -103,3 +106,24 @@ def test_a_found_run_says_why_it_is_dead_or_alive():
         "inf")).told(60)  # fmt: skip
     assert "alive, nobody has looked after it for 59 s" in Found("r", (), 59.0).told(60)
     assert "alive, of another installation, and due to end in 30 s" in Found("r", (), -30.0).told(0)
+
+
+def test_a_cloud_that_runs_and_environment_name_is_asked_once(monkeypatch, tmp_path):
+    folder = tmp_path / "runs" / "a-run"
+    folder.mkdir(parents=True)
+    (folder / "origin.json").write_text('{"testbed": "openstack", "cloud": "mine"}')
+    monkeypatch.setenv("TIDEBENCH_LIVE_STATE", str(tmp_path))
+    monkeypatch.setenv("OS_CLOUD", "mine")
+    monkeypatch.setattr(cloud_reaper.local, "find", lambda _: [])
+    asked = []
+    monkeypatch.setattr(cloud_reaper.leftovers, "find", lambda one: asked.append(one.name) or [])
+    assert cloud_reaper.find() == []
+    assert asked == ["mine"]
+
+
+def test_that_nothing_is_held_is_said(monkeypatch):
+    nobody = SimpleNamespace(reaper=lambda: SimpleNamespace(find=list))
+    monkeypatch.setitem(TESTBEDS, "docker", nobody)
+    said = []
+    assert reap(remove=True, testbeds=["docker"], say=said.append) == 0
+    assert said == ["docker: no run holds anything"]
