@@ -27,6 +27,9 @@ Root = Annotated[
         help="Where measurements and results are kept.",
     ),
 ]
+Database = Annotated[
+    str, typer.Option(envvar="TIDEBENCH_DATABASE", help="Results database; SQLite by default.")
+]
 DEFAULT_ROOT = Path(__file__).resolve().parent.parent / "var"
 
 
@@ -61,9 +64,7 @@ def run(
 @app.command()
 def report(
     folder: Annotated[Path, typer.Argument(help="The folder of an experiment.")],
-    database: Annotated[
-        str, typer.Option(envvar="TIDEBENCH_DATABASE", help="Results database; SQLite by default.")
-    ] = "",
+    database: Database = "",
     master: Annotated[
         str, typer.Option(envvar="TIDEBENCH_SPARK_MASTER", help="Spark master.")
     ] = "local[*]",
@@ -82,6 +83,25 @@ def report(
     typer.echo("publishing ...")
     publish(folder, folder.name, database or f"sqlite:///{folder.parent / 'results.db'}")
     typer.echo(summary(folder))
+
+
+@app.command()
+def remove(
+    folder: Annotated[Path, typer.Argument(help="The folder of an experiment.")],
+    runs: Annotated[list[str], typer.Argument(help="Runs of it.")],
+    database: Database = "",
+    even_if_taken: Annotated[
+        bool, typer.Option(help="Also interrupted runs that a DAG run has begun and left.")
+    ] = False,
+) -> None:
+    """Remove runs for good: what was measured of them and their rows in the results database."""
+    from include.reports.removal import remove_runs
+
+    folder = folder.resolve()
+    url = database or f"sqlite:///{folder.parent / 'results.db'}"
+    for sentence in remove_runs(folder, runs, url, even_if_taken=even_if_taken):
+        typer.echo(sentence)
+    typer.echo(f"Tables and page: python -m include.cli report {folder}")
 
 
 @app.command()
@@ -158,9 +178,7 @@ def reproduce(
     strict: Annotated[
         bool, typer.Option(help="Fail when the mean error of a controller is above its limit.")
     ] = False,
-    database: Annotated[
-        str, typer.Option(envvar="TIDEBENCH_DATABASE", help="Results database; SQLite by default.")
-    ] = "",
+    database: Database = "",
 ) -> None:
     """Repeat the evaluation of PeerJ CS 141 and hold it against the published figures."""
     from include.control.console import Progress

@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from include.quality.verdict import Check, Verdict, staged_digests, verdict_path, write_verdict
+from include.quality.verdict import Verdict, staged_digests, verdict_path, write_verdict
 from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, schema_of
+from include.tables.quarantine import Check
 from include.tables.staged import read_staged, staged_path, staged_schema, write_table
 
 Rows = list[dict[str, Any]]

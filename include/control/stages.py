@@ -8,7 +8,6 @@ a run lives in ``root/<experiment>``.
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -162,10 +161,7 @@ def release(spec: RunSpec, root: Path) -> None:
 
 def forget(spec: RunSpec, root: Path) -> None:
     """Remove everything stored of a run, to measure it anew."""
-    store = store_of(spec, root)
-    for table in TABLES:
-        shutil.rmtree(store.part(table, 0).parent, ignore_errors=True)
-    shutil.rmtree(store.home, ignore_errors=True)  # last: without it the rows would be nobody's
+    store_of(spec, root).remove()
 
 
 def _run_of_this_code(spec: RunSpec, root: Path) -> Run:

@@ -15,6 +15,7 @@ import dataclasses
 import hashlib
 import io
 import json
+import shutil
 import uuid
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -72,6 +73,12 @@ class RunStore:
     def whole(self, table: str) -> Path:
         """The rows of one table and every window, once they have been gathered."""
         return self.part(table, 0).with_name("part-all.parquet")
+
+    def remove(self) -> None:
+        """Remove everything of the run. Repeated after a kill, it removes the rest."""
+        for table in TABLES:
+            shutil.rmtree(self.part(table, 0).parent, ignore_errors=True)
+        shutil.rmtree(self.home, ignore_errors=True)  # last: without it the rows would be nobody's
 
     def write_rows(self, table: str, part: int, columns: Mapping[str, Any]) -> dict[str, Any]:
         """Store rows of one table; returns path (relative to the folder), rows and sha256.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def expectations(runs: Sequence[str]) -> list[Expectation]:
     """A cell rests on a run at least; a sweep may leave no controller at its defaults."""
     return [
-        *well_formed("cells", may_be_empty=True),
+        *well_formed("cells"),
         *within(("mean",), 0),
         *within(("runs",), 1, len(runs)),
     ]

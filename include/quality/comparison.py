@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def expectations(runs: Sequence[str]) -> list[Expectation]:
     """Two controllers are compared on a pair at least; one alone is compared with nothing."""
     return [
-        *well_formed("comparison", may_be_empty=True),
+        *well_formed("comparison"),
         *within(("pairs",), 1, len(runs)),
         *within(("mean", "other_mean"), 0),
         *filled(("difference",)),

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation
 
 
-def well_formed(table: str, *, may_be_empty: bool = False) -> list[Expectation]:
-    """Columns as in schema.yaml, a key that is complete and unique, and at least one row."""
+def well_formed(table: str) -> list[Expectation]:
+    """Columns as in schema.yaml, and a key that is complete and unique."""
     schema = schema_of(table)
     key = list(schema.key)
     sentence = f"One row per {' and '.join(key)}."
@@ -31,8 +31,12 @@ def well_formed(table: str, *, may_be_empty: bool = False) -> list[Expectation]:
         _expect("ExpectCompoundColumnsToBeUnique", sentence, column_list=key)
         if len(key) > 1
         else _expect("ExpectColumnValuesToBeUnique", sentence, column=key[0]),
-        *([] if may_be_empty else [_filled_table()]),
     ]
+
+
+def not_empty() -> Expectation:
+    """At least one row, in a table over several runs; ``every_run`` asks for the rows of each."""
+    return _expect("ExpectTableRowCountToBeBetween", "The table is not empty.", min_value=1)
 
 
 def every_run(runs: Sequence[str]) -> list[Expectation]:
@@ -102,10 +106,6 @@ def at_least(larger: str, smaller: str, sentence: str) -> Expectation:
 def matching(column: str, pattern: str, sentence: str) -> Expectation:
     """Text that matches a regular expression."""
     return _expect("ExpectColumnValuesToMatchRegex", sentence, column=column, regex=pattern)
-
-
-def _filled_table() -> Expectation:
-    return _expect("ExpectTableRowCountToBeBetween", "The table is not empty.", min_value=1)
 
 
 def _expect(name: str, sentence: str, **arguments: Any) -> Expectation:

@@ -1,4 +1,7 @@
-"""The gate between staged tables and publication: Great Expectations on every table."""
+"""The gate between staged tables and publication: Great Expectations on every table.
+
+It judges runs. What a run does wrong keeps that run out; the others are published.
+"""
 
 from __future__ import annotations
 
@@ -6,49 +9,73 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from include.model.errors import GateFailed
-from include.quality.verdict import Check, Verdict, staged_digests, write_verdict
+from include.quality.blame import ROWS_KEPT, by_run, can_go_on_without
+from include.quality.verdict import Verdict, staged_digests, verdict_path, write_verdict
 from include.tables.catalogue import schema_of
 from include.tables.files import new_folder, swap_in
+from include.tables.quarantine import Check, read_quarantine, sentences
 from include.tables.staged import read_staged, staged_path
+from include.tables.without import leave_out
 
 if TYPE_CHECKING:
     from great_expectations.data_context.data_context.abstract_data_context import (
         AbstractDataContext,
     )
 
-_ROWS_KEPT = 100
-
 
 def check_tables(folder: Path, experiment: str) -> dict[str, Any]:
-    """Hold every staged table and the counts of the inputs against its suite.
+    """Hold every staged table and the counts of the inputs against its suite, run by run.
 
-    Writes Data Docs and verdict.json to ``folder/data_docs`` and returns the verdict (see
-    include/quality/verdict.py). Raises GateFailed, naming table, column, expectation and
-    offending rows, when anything fails; the evidence stays, nothing is published. Raises
-    StoreError when a table was not built.
+    A run that fails a check is taken out of the staged tables; those over several runs are built
+    anew without it, and all are checked again. Writes Data Docs and verdict.json to
+    ``folder/data_docs`` and returns the verdict (see include/quality/verdict.py), which names the
+    runs that were left out with the checks they failed.
+
+    Raises GateFailed when a failure is no run's or when no run is left, naming table, column,
+    expectation and offending rows; the evidence stays, nothing is published. Raises StoreError
+    when a table was not built, SetupError without the Java that building anew takes.
     """
-    runs = [row["run"] for row in read_staged(folder, "runs")]
+    while True:
+        runs = [row["run"] for row in read_staged(folder, "runs")]
+        checks = _data_docs(folder, runs)
+        failed = by_run(checks)
+        if not can_go_on_without(failed, runs, checks):
+            break
+        leave_out(folder, failed)
+    verdict = Verdict(
+        experiment=experiment,
+        staged=staged_digests(folder),
+        checks=tuple(replace(check, rows=check.rows[:ROWS_KEPT]) for check in checks),
+        quarantined=read_quarantine(folder),
+    )
+    write_verdict(verdict_path(folder), verdict)
+    if verdict.failed:
+        raise GateFailed(_refusal(folder, verdict))
+    return verdict.to_json()
+
+
+def _refusal(folder: Path, verdict: Verdict) -> str:
+    failed, docs = verdict.failed, folder / "data_docs" / "index.html"
+    noun = "check" if len(failed) == 1 else "checks"
+    listed = "\n".join([*(str(check) for check in failed), *sentences(verdict.quarantined)])
+    return (
+        f"{verdict.experiment}: {len(failed)} {noun} failed, nothing was published.\n{listed}\n"
+        f"The staged tables are in {folder / 'staged'}, the Data Docs in {docs}."
+    )
+
+
+def _data_docs(folder: Path, runs: Sequence[str]) -> tuple[Check, ...]:
+    """Every check as it is now, after putting the Data Docs on it in place."""
     docs = folder / "data_docs"
     with new_folder(docs) as draft:
-        verdict = Verdict(
-            experiment=experiment,
-            staged=staged_digests(folder),
-            checks=tuple(_checked(folder, runs, draft)),
-        )
-        write_verdict(draft / "verdict.json", verdict)
+        checks = tuple(_checked(folder, runs, draft))
         swap_in(draft, docs)
-    if verdict.failed:
-        listed = "\n".join(str(check) for check in verdict.failed)
-        noun = "check" if len(verdict.failed) == 1 else "checks"
-        raise GateFailed(
-            f"{experiment}: {len(verdict.failed)} {noun} failed, nothing was published.\n{listed}\n"
-            f"The staged tables are in {folder / 'staged'}, the Data Docs in {docs / 'index.html'}."
-        )
-    return verdict.to_json()
+    return checks
 
 
 def _checked(folder: Path, runs: Sequence[str], docs: Path) -> Iterator[Check]:
@@ -127,7 +154,7 @@ def _check(table: str, result: dict[str, Any]) -> Check:
         expectation=config["type"],
         sentence=str(config.get("notes") or config["type"]),
         passed=passed,
-        rows=() if passed else tuple(_offending(result)[:_ROWS_KEPT]),
+        rows=() if passed else tuple(_offending(result)),
     )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def expectations(runs: Sequence[str]) -> list[Expectation]:
     """A row is about delayed stretches; a run that was never late has none."""
     return [
-        *well_formed("time_to_adapt", may_be_empty=True),
+        *well_formed("time_to_adapt"),
         *known_runs(runs),
         *within(("delayed_stretches",), 1),
         *within(("unfinished_stretches",), 0),

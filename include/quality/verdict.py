@@ -4,48 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from include.model.errors import GateFailed
 from include.tables.catalogue import INPUT_CHECKS, PUBLISHED
 from include.tables.files import digest, write_file
+from include.tables.quarantine import NAME, Check, Quarantine, as_json
 from include.tables.staged import staged_path
-
-_ROWS_SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One expectation of one table. ``rows`` are the offending ones, at most a hundred."""
-
-    table: str
-    columns: tuple[str, ...]
-    expectation: str
-    sentence: str
-    passed: bool
-    rows: tuple[Mapping[str, Any], ...] = ()
-
-    def __str__(self) -> str:
-        where = f"{self.table}.{'/'.join(self.columns)}" if self.columns else self.table
-        shown = [
-            "      " + ", ".join(f"{name}={value}" for name, value in row.items())
-            for row in self.rows[:_ROWS_SHOWN]
-        ]
-        more = len(self.rows) - _ROWS_SHOWN
-        if more > 0:
-            shown.append(f"      and {more} more")
-        return "\n".join([f"  - {where}: {self.sentence} ({self.expectation})", *shown])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Every check of one experiment; ``staged`` says of which files, by their SHA-256."""
+    """Every check of one experiment; ``staged`` says of which files, by their SHA-256.
+
+    ``quarantined`` are the runs that were left out of these files before, and why.
+    """
 
     experiment: str
     staged: Mapping[str, str]
     checks: tuple[Check, ...]
+    quarantined: Quarantine = field(default_factory=dict)
 
     @property
     def failed(self) -> tuple[Check, ...]:
@@ -59,6 +39,7 @@ class Verdict:
             "passed": not self.failed,
             "staged": dict(self.staged),
             "checks": [asdict(check) for check in self.checks],
+            "quarantined": as_json(self.quarantined),
         }
 
 
@@ -70,6 +51,7 @@ def verdict_path(folder: Path) -> Path:
 def staged_digests(folder: Path) -> dict[str, str]:
     """SHA-256 of every staged file that is there."""
     paths = {table: staged_path(folder, table) for table in (*PUBLISHED, INPUT_CHECKS)}
+    paths["quarantine"] = folder / "staged" / NAME
     return {table: digest(path) for table, path in paths.items() if path.exists()}
 
 

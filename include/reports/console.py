@@ -14,6 +14,7 @@ from include.reports.comparison import (
 )
 from include.reports.names import named
 from include.reports.tournament import METRICS, Match, is_tournament, matches
+from include.tables.quarantine import read_quarantine, sentences
 from include.tables.staged import read_table
 
 _HEADINGS = ("", "measured", "published", "difference")
@@ -28,18 +29,19 @@ def summary(folder: Path) -> str:
     tournament the means of every controller on every workload.
 
     Price books that neither the run was controlled with nor the paper used are left to the
-    page. Ends with where the page and the Data Docs lie. Raises StoreError when nothing has been
-    published in ``folder``, the folder of an experiment.
+    page. Ends with the runs that were left out, and where the page and the Data Docs lie. Raises
+    StoreError when nothing has been published in ``folder``, the folder of an experiment.
     """
     target = folder / "published"
     runs = read_table(target / "runs.parquet")
-    where_it_lies = [
+    ends_with = [
+        *sentences(read_quarantine(folder)),
         f"Page:      {target / 'report.html'}",
         f"Data Docs: {folder / 'data_docs' / 'index.html'}",
     ]
     if is_tournament(runs):
         found = matches(read_table(target / "tournament.parquet"))
-        return "\n".join([*(line for match in found for line in _match(match)), *where_it_lies])
+        return "\n".join([*(line for match in found for line in _match(match)), *ends_with])
     held = comparable_runs(runs)
     compliance = list(compare_compliance(read_table(target / "compliance.parquet"), held))
     cost = list(compare_cost(read_table(target / "cost.parquet"), held))
@@ -55,7 +57,7 @@ def summary(folder: Path) -> str:
     where = sorted({row.where for row in (*compliance, *cost) if row.where})
     if where:
         lines += [f"Published: PeerJ CS 141, {' and '.join(where)}, means of three runs.", ""]
-    return "\n".join([*lines, *where_it_lies])
+    return "\n".join([*lines, *ends_with])
 
 
 def _match(match: Match) -> list[str]:

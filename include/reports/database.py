@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from include.model.errors import PublishError
 from include.reports.publication import Publication
-from include.tables.catalogue import SQL_ROOT, schema_of
+from include.tables.catalogue import PUBLISHED, SQL_ROOT, is_by_run, schema_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -40,30 +40,57 @@ def sent_rows(
 ) -> Iterator[None]:
     """Send the rows in one transaction that is committed when the block ends without error.
 
-    Rows of the same runs from another edition of the experiment are removed.
+    Rows of the same runs from another edition of the experiment are removed, and all rows of
+    runs that this edition leaves out: they do not stay as if they were good.
     Raises PublishError, without any password, when the database is down, locked or unknown;
     nothing in it has changed then. Errors of the block pass through and roll back.
     """
+    with _transaction(database_url) as connection:
+        _send(connection, publication, tables)
+        yield
+
+
+@contextmanager
+def removed_rows(database_url: str, experiment: str, runs: Sequence[str] | None) -> Iterator[int]:
+    """Delete rows in one transaction that is committed when the block ends without error.
+
+    ``runs`` None means everything of the experiment. Yields the number of rows deleted. Raises
+    PublishError as ``sent_rows`` does.
+    """
+    from sqlalchemy import inspect
+
+    with _transaction(database_url) as connection:
+        stored = set(inspect(connection).get_table_names())
+        deleted = 0
+        for table in (name for name in PUBLISHED if name in stored):
+            if runs is None:
+                deleted += _remove(connection, table, {"experiment": experiment})
+            elif is_by_run(table):
+                values = [{"experiment": experiment, "run": run} for run in runs]
+                deleted += sum(_remove(connection, table, of_run) for of_run in values)
+        yield deleted
+
+
+def _remove(connection: Connection, table: str, of: Mapping[str, str]) -> int:
+    from sqlalchemy import text
+
+    shape = {"table": schema_of(table), "of_run": "run" in of}
+    return connection.execute(text(_SQL.get_template("remove.sql.j2").render(shape)), of).rowcount
+
+
+@contextmanager
+def _transaction(database_url: str) -> Iterator[Connection]:
+    """Committed when the block ends without error, else nothing has changed."""
     from sqlalchemy.exc import SQLAlchemyError
 
     engine = engine_of(database_url)
     try:
-        connection = engine.connect()
-        try:
-            _send(connection, publication, tables)
-        except (SQLAlchemyError, PublishError):
-            connection.close()
-            raise
-    except SQLAlchemyError as error:
-        engine.dispose()
-        raise _cannot(engine.url, error) from None
-    try:
-        yield
-        connection.commit()
+        with engine.connect() as connection:
+            yield connection
+            connection.commit()
     except SQLAlchemyError as error:
         raise _cannot(engine.url, error) from None
     finally:
-        connection.close()
         engine.dispose()
 
 
@@ -98,7 +125,7 @@ def _send(
     tables: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> None:
     _require_these_columns(connection, tables)
-    runs = [row["run"] for row in tables["runs"]]
+    runs = [*(row["run"] for row in tables["runs"]), *publication.left_out]
     mark = {"experiment": publication.experiment, "edition": publication.edition}
     for table, rows in tables.items():
         _execute(connection, "create", table)
@@ -144,6 +171,7 @@ def _note(connection: Connection, publication: Publication) -> None:
 
     row = asdict(publication)
     row |= row.pop("by")
+    del row["left_out"]  # the page of checks has them, with what they failed
     for statement, values in (("publications", None), ("note", row)):
         connection.execute(text(_SQL.get_template(f"{statement}.sql").render()), values)
 

@@ -75,6 +75,7 @@ def render_page(
         drawn=drawn,
         figures={run["run"]: _figures(run, tables) for run in drawn},
         verdict=verdict,
+        quarantined=verdict["quarantined"],
         checks=_by_table(verdict),
         schema_of=schema_of,
         shown=shown,

@@ -29,6 +29,8 @@ class Publication:
     edition: str
     checks: int
     """How many checks its tables passed; with one that failed they would not be published."""
+    left_out: tuple[str, ...] = ()
+    """Runs that did not pass; what an earlier edition says of them goes."""
     by: DagRun = BY_HAND
     published_at: str = field(default_factory=_now)
     """ISO 8601 in UTC, so that text order is time order."""

@@ -14,6 +14,7 @@ from include.reports.documents import WRITERS
 from include.reports.page import render_page
 from include.reports.provenance import git_commit, tool_versions
 from include.reports.publication import BY_HAND, DagRun, Publication
+from include.reports.quarantine import quarantine_csv
 from include.tables.catalogue import PUBLISHED, schema_of
 from include.tables.files import digest, new_folder, swap_in
 from include.tables.staged import Row, read_staged, staged_path
@@ -24,8 +25,9 @@ Tables = dict[str, list[Row]]
 def publish(folder: Path, experiment: str, database_url: str, by: DagRun = BY_HAND) -> list[Path]:
     """Write ``folder/published`` and upsert the same rows into the results database.
 
-    Per table Parquet, CSV, Markdown and LaTeX; report.html; manifest.json, which names every
-    other file with its SHA-256. Returns the files. ``database_url`` is a SQLAlchemy URL.
+    Per table Parquet, CSV, Markdown and LaTeX; report.html; quarantine.csv with the runs that
+    were left out; manifest.json, which names every other file with its SHA-256. Returns the
+    files. ``database_url`` is a SQLAlchemy URL.
 
     Order: the files are built beside the target, where nobody looks; the rows are sent in an
     open transaction; the folder is swapped in; the transaction is committed. So a database
@@ -43,7 +45,11 @@ def publish(folder: Path, experiment: str, database_url: str, by: DagRun = BY_HA
         with new_folder(target) as draft:
             edition = _write_files(folder, experiment, tables, verdict, draft)
             publication = Publication(
-                experiment=experiment, edition=edition, checks=len(verdict["checks"]), by=by
+                experiment=experiment,
+                edition=edition,
+                checks=len(verdict["checks"]),
+                left_out=tuple(verdict["quarantined"]),
+                by=by,
             )
             with sent_rows(database_url, publication, tables):
                 swap_in(draft, target)
@@ -74,12 +80,14 @@ def _write_files(
     }
     page = render_page(tables, verdict, origin)
     (draft / "report.html").write_text(page, encoding="utf-8")
+    (draft / "quarantine.csv").write_text(quarantine_csv(verdict["quarantined"]), encoding="utf-8")
     manifest = {
         **origin,
         "runs": [
             {name: row[name] for name in ("run", "controller", "pattern", "seed", "spec_hash")}
             for row in tables["runs"]
         ],
+        "left_out": sorted(verdict["quarantined"]),
         "rows": {table: len(rows) for table, rows in tables.items()},
         "sha256": {path.name: digest(path) for path in sorted(draft.iterdir())},
     }

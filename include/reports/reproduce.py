@@ -15,6 +15,7 @@ from include.reproduction.drift import set_baseline as write_baseline
 from include.reproduction.findings import Findings
 from include.reproduction.measure import measure_matrix
 from include.tables.build import build_tables
+from include.tables.quarantine import read_quarantine, sentences
 
 Say = Callable[[str], None]
 
@@ -64,7 +65,11 @@ def summary(findings: Findings, folder: Path) -> str:
     answers = [row["holds"] for row in findings.claims if row["holds"]]
     lines += ["", f"Claims: {answers.count('yes')} of {len(answers)} hold."]
     lines += findings.drift_sentences
-    lines += ["", f"Page: {folder / 'published' / 'report.html'}"]
+    lines += [
+        "",
+        *sentences(read_quarantine(folder)),
+        f"Page: {folder / 'published' / 'report.html'}",
+    ]
     return "\n".join(lines)
 
 

@@ -15,6 +15,7 @@ from include.quality.verdict import passed_verdict
 from include.reports.database import sent_rows
 from include.reports.provenance import git_commit, tool_versions
 from include.reports.publication import BY_HAND, DagRun, Publication
+from include.reports.quarantine import quarantine_csv
 from include.reports.reproduction_page import render_page
 from include.reproduction.claims import CLAIM_COLUMNS
 from include.reproduction.drift import CELL_COLUMNS, DIGITS, DRIFT_COLUMNS
@@ -55,6 +56,7 @@ def publish_reproduction(folder: Path, database_url: str, by: DagRun = BY_HAND) 
                 experiment=folder.name,
                 edition=origin["edition"],
                 checks=len(checks["checks"]),
+                left_out=tuple(checks["quarantined"]),
                 by=by,
             )
             with sent_rows(database_url, publication, tables):
@@ -111,6 +113,7 @@ def _write_files(
         (draft / f"{table}.parquet").write_bytes(staged_path(folder, table).read_bytes())
     page = render_page(findings, origin, checks)
     (draft / "report.html").write_text(page, encoding="utf-8")
+    (draft / "quarantine.csv").write_text(quarantine_csv(checks["quarantined"]), encoding="utf-8")
     listed = {path.name: digest(path) for path in sorted(draft.iterdir())}
     text = json.dumps({**origin, "runs": findings.runs, "sha256": listed}, indent=2)
     (draft / "manifest.json").write_text(text + "\n", encoding="utf-8")

@@ -36,6 +36,7 @@ def render_page(findings: Findings, origin: Mapping[str, Any], checks: Mapping[s
         findings=findings,
         origin=origin,
         checks=checks,
+        quarantined=checks["quarantined"],
         best=best_controller(findings.errors),
         tradeoff=Markup(tradeoff.draw(findings.cells, list(_published_rows()), patterns())),
         curves={

@@ -126,6 +126,15 @@ def read_run(
         return {"runs": found, **others}
 
 
+def runs_of(database_url: str, experiment: str) -> list[str]:
+    """Ids of the published runs of an experiment. Raises PublishError as the others do."""
+    with _Reading(database_url) as reading:
+        if not reading.is_there:
+            return []
+        found = reading.rows("of_experiment", {}, {"experiment": experiment})
+        return [row["run"] for row in found]
+
+
 def _literally(word: str) -> str:
     """A word as a LIKE pattern that means nothing but itself."""
     for special in "!%_":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from include.model.errors import StoreError
 from include.tables.catalogue import schema_of
 from include.tables.measured import check_files, complete_runs, register
+from include.tables.quarantine import Quarantine, sentences, unreadable, write_quarantine
 from include.tables.queries import SHARED, STEPS, run_query, share
 from include.tables.session import require_java, spark_session
 from include.tables.staged import staged_path, write_table
@@ -30,19 +31,40 @@ def build_tables(
     ``folder`` is the folder of the experiment; ``runs`` are run ids, none meaning every
     complete run; ``master`` is a Spark master, None the one that spark-submit has chosen.
     Returns the rows of each table. All queries succeed before the first file is replaced.
-    Raises StoreError when there is nothing to read or a file is torn, SetupError without
-    Java 17.
+    Runs whose files are torn or missing are left out; ``staged/quarantine.json`` says why.
+    Raises StoreError when there is no run to read, SetupError without Java 17.
     """
     require_java()
     chosen = complete_runs(folder, runs)
-    paths = check_files(folder, experiment, chosen)
+    paths, torn = _readable(folder, experiment, chosen)
     with spark_session(master, many=len(chosen) >= MANY_RUNS) as spark:
         register(spark, folder, paths)
         results = _queried(spark)
-    return {
+    counts = {
         table: write_table(staged_path(folder, table), rows, schema_of(table))
         for table, rows in results.items()
     }
+    write_quarantine(folder / "staged", torn)
+    return counts
+
+
+def _readable(
+    folder: Path, experiment: str, runs: Sequence[str]
+) -> tuple[dict[str, list[str]], Quarantine]:
+    """Folders to read per measured table, and the runs whose files cannot be read."""
+    paths: dict[str, list[str]] = {}
+    torn = {}
+    for run in runs:
+        try:
+            for table, parts in check_files(folder, experiment, [run]).items():
+                paths.setdefault(table, []).extend(parts)
+        except StoreError as error:
+            torn[run] = (unreadable(error),)
+    if len(torn) == len(runs):
+        raise StoreError(
+            "\n".join(["no run can be read, so there is nothing to build", *sentences(torn)])
+        )
+    return paths, torn
 
 
 def _queried(spark: SparkSession) -> dict[str, pa.Table]:

@@ -84,5 +84,10 @@ def schema_of(table: str) -> TableSchema:
     )
 
 
+def is_by_run(table: str) -> bool:
+    """Whether every row of a table is about one run; rows of the others are about several."""
+    return "run" in schema_of(table).column_names
+
+
 def _yaml(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from include.model.errors import TidebenchError
 from include.tables.build import build_tables
+from include.tables.quarantine import read_quarantine, sentences
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     for table, count in rows.items():
         sys.stdout.write(f"{table}: {count} rows\n")
+    for sentence in sentences(read_quarantine(given.folder)):
+        sys.stdout.write(f"{sentence}\n")
     return 0
 
 

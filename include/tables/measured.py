@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_type_hints
 
 from include.measurements.rows import TABLES
+from include.measurements.store import read_json
 from include.model.errors import StoreError, unknown_name
+from include.tables.files import digest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 FEW_ROWS = ("run", "operator", "price", "lease")
 """Tables with some rows per run, in a file of their own. Nearly every query reads some of them,
 and would open a thousand files for a thousand runs: they are read once, here."""
+
+_AGAIN = "Remove the run (python -m include.cli remove FOLDER RUN) and measure it again."
 
 _SPARK_TYPE = {float: "double", int: "bigint", str: "string", bool: "boolean"}
 
@@ -55,9 +59,12 @@ def spark_columns(table: str) -> str:
 def check_files(folder: Path, experiment: str, runs: Sequence[str]) -> dict[str, list[str]]:
     """Folders to read per measured table.
 
-    Reads every footer, so that a torn file or one of another version is named here and not
-    in the middle of a query. Raises StoreError.
+    Holds every file against the digest that the run has noted at its end and reads every footer,
+    so that a torn file or one of another version is named here and not in the middle of a query.
+    Raises StoreError.
     """
+    for run in runs:
+        _require_what_was_measured(folder, run)
     return {
         table: [
             str(part)
@@ -102,6 +109,16 @@ def _part(folder: Path, table: str, experiment: str, run: str) -> Path:
     return folder / "measurements" / table / f"experiment={experiment}" / f"run={run}"
 
 
+def _require_what_was_measured(folder: Path, run: str) -> None:
+    manifest = read_json(folder / "runs" / run / "manifest.json")
+    for part in manifest.get("parts", ()):
+        path = folder / part["path"]
+        if not path.is_file():
+            raise StoreError(f"{path} is missing, though the run is complete. {_AGAIN}")
+        if digest(path) != part["sha256"]:
+            raise StoreError(f"{path} is damaged: it is not what the run has written. {_AGAIN}")
+
+
 def _are_readable(part: Path, table: str) -> bool:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -110,16 +127,17 @@ def _are_readable(part: Path, table: str) -> bool:
     expected = [field.name for field in fields(TABLES[table])]
     for file in files:
         try:
-            names = pq.read_schema(file).names
+            footer = pq.read_metadata(file)
         except (OSError, pa.ArrowException) as error:
-            raise StoreError(
-                f"{file} cannot be read ({error}). Delete the run's folders and run it again."
-            ) from error
+            raise StoreError(f"{file} cannot be read ({error}). {_AGAIN}") from error
+        names = footer.schema.names
         if names != expected:
             raise StoreError(
                 f"{file} has the columns {', '.join(names)}; this version writes "
                 f"{', '.join(expected)}. Run it again, or report with the version that wrote it."
             )
+        if table == "run" and footer.num_rows != 1:
+            raise StoreError(f"{file} has {footer.num_rows} rows instead of one. {_AGAIN}")
     if not files and table in ("run", "operator", "price"):
-        raise StoreError(f"{part} holds no file, though the run is complete. Run it again.")
+        raise StoreError(f"{part} holds no file, though the run is complete. {_AGAIN}")
     return bool(files)

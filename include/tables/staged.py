@@ -35,11 +35,16 @@ def write_table(path: Path, rows: pa.Table, schema: TableSchema) -> int:
 
 def read_table(path: Path) -> list[Row]:
     """Rows as dictionaries. Raises StoreError when the file is missing or torn."""
+    return list(read_arrow(path).to_pylist())
+
+
+def read_arrow(path: Path) -> pa.Table:
+    """Rows as Arrow. Raises StoreError when the file is missing or torn."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return list(pq.ParquetFile(path).read().to_pylist())
+        return pq.ParquetFile(path).read()
     except FileNotFoundError as error:
         raise StoreError(f"{path} is missing. Build the tables first.") from error
     except (OSError, pa.ArrowException) as error:

@@ -10,9 +10,10 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from include.quality.verdict import Check, Verdict, staged_digests, verdict_path, write_verdict
+from include.quality.verdict import Verdict, staged_digests, verdict_path, write_verdict
 from include.reports.publication import DagRun
 from include.reports.publish import publish
+from include.tables.quarantine import Check
 from tests.bench.page import answer_ms, many_runs
 from tests.builders_staged import RUN, let_pass, restage, stage, tables_of
 from tests.e2e.airflow_services import VIEWER, Airflow, airflow_services

@@ -1,0 +1,72 @@
+"""Removing runs: what was measured of them, and what the results database says of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from include.measurements.store import RunStore, read_json
+from include.model.errors import StoreError, unknown_name
+from include.reports.database import removed_rows
+from include.reports.results import runs_of
+
+REPORT = ("published", "staged", "data_docs")
+
+
+def remove_runs(
+    folder: Path, runs: Sequence[str], database_url: str, *, even_if_taken: bool = False
+) -> list[str]:
+    """Remove runs of the experiment in ``folder`` for good; returns what was done, in sentences.
+
+    Its pages and the tables over several runs are those of the last report until the next one;
+    with the last run they go, too. ``even_if_taken`` removes an interrupted run also when a DAG
+    run has had its turn with it; who says so knows that it is over.
+
+    Raises StoreError, with every problem at once and before anything is removed: for runs that
+    are neither stored nor published, and for those that may be under way. Raises PublishError when
+    the database cannot be written; repeated, it removes what is left.
+    """
+    stored = {path.name for path in folder.glob("runs/*") if path.is_dir()}
+    known = stored | set(runs_of(database_url, folder.name))
+    problems = [_problem(folder, run, known, even_if_taken) for run in runs]
+    if any(problems):
+        raise StoreError("\n".join(problem for problem in problems if problem))
+    left = known - set(runs)
+    with removed_rows(database_url, folder.name, runs if left else None) as rows:
+        for run in stored & set(runs):
+            RunStore(folder, folder.name, run).remove()
+        for name in () if left else REPORT:
+            shutil.rmtree(folder / name, ignore_errors=True)
+    return [
+        *(f"removed {_what(run in stored)} of run {run}" for run in runs),
+        f"removed {rows} rows of the results database",
+        f"{len(left)} runs of {folder.name} are left; the next report is of these"
+        if left
+        else f"no run of {folder.name} is left, so its report is removed, too",
+    ]
+
+
+def _what(is_stored: bool) -> str:
+    return "the measurements" if is_stored else "what was published"
+
+
+def _problem(folder: Path, run: str, known: set[str], even_if_taken: bool) -> str:
+    """Why a run cannot be removed; empty when it can."""
+    if run not in known:
+        if not known:
+            return f"{folder} holds no run, so there is no {run!r} to remove"
+        return unknown_name("run", run, known)
+    store = RunStore(folder, folder.name, run)
+    if even_if_taken or store.manifest.is_file() or not store.home.is_dir():
+        return ""
+    turns = folder / "turns.json"
+    taken = read_json(turns) if turns.is_file() else {}
+    holder = taken.get(run) or taken.get("report")
+    if not holder:
+        return ""
+    return (
+        f"run {run!r} is not complete and the run {holder[1]} of the DAG {holder[0]} may be "
+        "measuring it. Remove it with the DAG remove_runs, which waits for that, or add "
+        "--even-if-taken when you know that it is over"
+    )
