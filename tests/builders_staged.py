@@ -51,12 +51,24 @@ def change(folder: Path, table: str, **values: Any) -> None:
     restage(folder, table, rows)
 
 
-def let_pass(folder: Path) -> Path:
-    """Write the verdict that a gate gives to tables that pass, and return ``folder``."""
+def let_pass(folder: Path, *left_out: str) -> Path:
+    """Write the verdict that a gate gives to tables that pass, and return ``folder``.
+
+    ``left_out`` are runs that it took out of them.
+    """
     check = Check(
         table="cost", columns=("leases",), expectation="made_up", sentence="Fine.", passed=True
     )
-    verdict = Verdict(experiment=folder.name, staged=staged_digests(folder), checks=(check,))
+    failed = Check(
+        table="cost", columns=("leases",), expectation="made_up", sentence="It has leases.",
+        passed=False, rows=({"leases": -1},),
+    )  # fmt: skip
+    verdict = Verdict(
+        experiment=folder.name,
+        staged=staged_digests(folder),
+        checks=(check,),
+        quarantined=dict.fromkeys(left_out, (failed,)),
+    )
     write_verdict(verdict_path(folder), verdict)
     return folder
 

@@ -27,11 +27,11 @@ def remove_runs(
     are neither stored nor published, and for those that may be under way. Raises PublishError when
     the database cannot be written; repeated, it removes what is left.
     """
-    stored = {path.name for path in folder.glob("runs/*") if path.is_dir()}
-    known = stored | set(runs_of(database_url, folder.name))
-    problems = [_problem(folder, run, known, even_if_taken) for run in runs]
-    if any(problems):
-        raise StoreError("\n".join(problem for problem in problems if problem))
+    require_known(folder, runs, database_url)
+    taken = [] if even_if_taken else [_taken(folder, run) for run in runs]
+    if any(taken):
+        raise StoreError("\n".join(filter(None, taken)))
+    stored, known = _stored(folder), known_runs(folder, database_url)
     left = known - set(runs)
     with removed_rows(database_url, folder.name, runs if left else None) as rows:
         for run in stored & set(runs):
@@ -47,21 +47,35 @@ def remove_runs(
     ]
 
 
+def known_runs(folder: Path, database_url: str) -> set[str]:
+    """Ids of all runs of an experiment that are stored or published."""
+    return _stored(folder) | set(runs_of(database_url, folder.name))
+
+
+def require_known(folder: Path, runs: Sequence[str], database_url: str) -> None:
+    """Raise StoreError, with every problem at once, for runs that are not there."""
+    known = known_runs(folder, database_url)
+    if not known:
+        raise StoreError(f"{folder} holds no run, so there is none to remove")
+    problems = [unknown_name("run", run, known) for run in runs if run not in known]
+    if problems:
+        raise StoreError("\n".join(problems))
+
+
+def _stored(folder: Path) -> set[str]:
+    return {path.name for path in folder.glob("runs/*") if path.is_dir()}
+
+
 def _what(is_stored: bool) -> str:
     return "the measurements" if is_stored else "what was published"
 
 
-def _problem(folder: Path, run: str, known: set[str], even_if_taken: bool) -> str:
-    """Why a run cannot be removed; empty when it can."""
-    if run not in known:
-        if not known:
-            return f"{folder} holds no run, so there is no {run!r} to remove"
-        return unknown_name("run", run, known)
-    store = RunStore(folder, folder.name, run)
-    if even_if_taken or store.manifest.is_file() or not store.home.is_dir():
+def _taken(folder: Path, run: str) -> str:
+    """Why a run may be under way; empty when it is not. Only Airflow knows which DAG runs are."""
+    store, turns = RunStore(folder, folder.name, run), folder / "turns.json"
+    if store.manifest.is_file() or not (store.home.is_dir() and turns.is_file()):
         return ""
-    turns = folder / "turns.json"
-    taken = read_json(turns) if turns.is_file() else {}
+    taken = read_json(turns)
     holder = taken.get(run) or taken.get("report")
     if not holder:
         return ""

@@ -115,5 +115,13 @@ def _write_files(
     (draft / "report.html").write_text(page, encoding="utf-8")
     (draft / "quarantine.csv").write_text(quarantine_csv(checks["quarantined"]), encoding="utf-8")
     listed = {path.name: digest(path) for path in sorted(draft.iterdir())}
-    text = json.dumps({**origin, "runs": findings.runs, "sha256": listed}, indent=2)
+    text = json.dumps(
+        {
+            **origin,
+            "runs": findings.runs,
+            "left_out": sorted(checks["quarantined"]),
+            "sha256": listed,
+        },
+        indent=2,
+    )
     (draft / "manifest.json").write_text(text + "\n", encoding="utf-8")

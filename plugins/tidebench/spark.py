@@ -25,7 +25,8 @@ class BuildTables(SparkSubmitOperator):
 
     ``cells`` are those of a matrix: its complete runs are in the tables; none means every
     complete run of the experiment. Skipped, with what follows, in a DAG run that asks for no
-    ``report``, and after a matrix that could not be resolved. The connection ``spark_default``
+    ``report``, after a matrix that could not be resolved, and where every run
+    was removed. The connection ``spark_default``
     chooses the Spark master; undefined means all cores of this machine.
     """
 
@@ -58,12 +59,14 @@ class BuildTables(SparkSubmitOperator):
             raise AirflowSkipException("this DAG run asks for no report")
         if self.cells is None:
             raise AirflowSkipException("there are no cells; the log of resolve_matrix says why")
+        folder = data_root() / self.experiment
         with without_vain_retries():
             require_java()
-        folder = data_root() / self.experiment
         self.application_args = ["--folder", str(folder), "--experiment", self.experiment]
         if self.cells:
             self.application_args += ["--runs", ",".join(complete_runs(self.cells))]
+        elif not any(folder.glob("runs/*/manifest.json")):
+            raise AirflowSkipException("no complete run is left, so there is nothing to report")
         elif others := runs_of_other_code(folder):
             self.log.warning("tidebench: other code has measured %s", ", ".join(others))
         if spark_runs_here(self.conn_id):

@@ -31,16 +31,25 @@ class WaitForTurn(BaseSensorOperator):
     """Passes when no DAG run that is under way has anything of what this one is about to change.
 
     That is the report of ``experiment``, unless the DAG run asks for none, and ``runs``, each as
-    JSON. Whatever else is under way goes on beside it. A matrix takes its report only: its cells
-    may be DAG runs of their own, and what it measures itself are the same bytes whoever does it.
+    JSON, or ``run_ids``, where only their ids are known. Whatever else is under way goes on beside
+    it. A matrix takes its report only: its cells may be DAG runs of their own, and what it measures
+    itself are the same bytes whoever does it.
     """
 
-    template_fields: Sequence[str] = ("experiment", "runs")
+    template_fields: Sequence[str] = ("experiment", "runs", "run_ids")
 
-    def __init__(self, *, experiment: str, runs: Sequence[str] = (), **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        experiment: str,
+        runs: Sequence[str] = (),
+        run_ids: Sequence[str] = (),
+        **kwargs: Any,
+    ) -> None:
         super().__init__(mode="reschedule", poke_interval=5, timeout=86400, **kwargs)
         self.experiment = experiment
         self.runs = runs
+        self.run_ids = run_ids
 
     def poke(self, context: Context) -> bool:
         """Take everything at once, or nothing."""
@@ -52,7 +61,7 @@ class WaitForTurn(BaseSensorOperator):
             counted = ti.get_dr_count(dag_id=other.dag_id, run_ids=[other.run_id], states=UNDER_WAY)
             return not counted
 
-        wanted = {run_of(text).run_id for text in self.runs}
+        wanted = {*self.run_ids, *(run_of(text).run_id for text in self.runs)}
         if context["params"].get("report", True):
             wanted.add("report")
         folder = data_root() / self.experiment

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 DAG_FILES = sorted((HERE.parents[1] / "dags").glob("*.py"))
 VERBS = {
     "build", "check", "choose", "control", "deploy", "measure", "provision", "publish", "release",
-    "replay", "resolve", "trigger", "wait",
+    "remove", "replay", "resolve", "trigger", "wait",
 }  # fmt: skip
 
 

@@ -32,6 +32,7 @@ def passes(
     experiment: str = "shared",
     report: bool = True,
     user: str = "someone",
+    removes: bool = False,
 ) -> bool:
     """Whether the DAG run that measures the run of this seed has its turn."""
     from tidebench.turns import WaitForTurn
@@ -42,7 +43,8 @@ def passes(
         return len(under_way & set(run_ids))
 
     run = run_from_params({"experiment": experiment, "seed": seed})
-    sensor = WaitForTurn(task_id="wait_for_turn", experiment=experiment, runs=[run.to_json()])
+    whose = {"run_ids": [run.run_id]} if removes else {"runs": [run.to_json()]}
+    sensor = WaitForTurn(task_id="wait_for_turn", experiment=experiment, **whose)
     ti = SimpleNamespace(dag_id="experiment", run_id=dag_run, get_dr_count=get_dr_count)
     context: Any = {
         "ti": ti,
@@ -79,6 +81,13 @@ def test_who_has_to_wait_takes_nothing_meanwhile(under_way: set[str]) -> None:
     assert passes(under_way, "first", 1, report=False)
     assert not passes(under_way, "second", 1), "its run is taken, its report is free"
     assert passes(under_way, "third", 3)
+
+
+def test_a_run_is_removed_when_no_dag_run_is_at_work_on_it(under_way: set[str]) -> None:
+    assert passes(under_way, "first", 1, report=False)
+    assert not passes(under_way, "second", 1, removes=True)
+    assert passes(under_way, "second", 2, removes=True)
+    assert not passes(under_way, "third", 2, report=False), "it would measure what is removed"
 
 
 def test_what_is_tried_on_the_command_line_neither_waits_nor_is_waited_for(

@@ -35,6 +35,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (first / "published" / "notes.py").write_text("secret")
     (first / "published" / "leak.html").symlink_to("/etc/hostname")
     (root / "secret.csv").write_text("secret")
+    (first / "published" / "manifest.json").write_text(json.dumps({"left_out": ["short"]}))
+    let_pass(first, "short")
     other = stage(root / "other", "threshold-x", controller="threshold")
     tables = tables_of("threshold-x", controller="threshold")
     restage(other, "runs", [tables["runs"][0] | {"variant": EVIL}])
@@ -55,19 +57,22 @@ def airflow(
 ) -> Iterator[Airflow]:
     environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)}
     logs = tmp_path_factory.mktemp("services")
-    with airflow_services(environment, logs, [], ["api-server"]) as services:
+    parts = ["api-server", "dag-processor"]
+    with airflow_services(environment, logs, ["remove_runs"], parts) as services:
         yield services
 
 
 Answer = tuple[int, dict[str, str], str]
 
 
-def get(airflow: Airflow, path: str, token: str | None = None, **headers: str) -> Answer:
+def get(
+    airflow: Airflow, path: str, token: str | None = None, method: str = "GET", **headers: str
+) -> Answer:
     """The path as it is: nothing on the way puts it right. Redirections are not followed."""
     connection = http.client.HTTPConnection(urlsplit(airflow.url).netloc, timeout=30)
     if token is not None:
         headers["Authorization"] = f"Bearer {token}"
-    connection.request("GET", path, headers=headers)
+    connection.request(method, path, headers=headers)
     answer = connection.getresponse()
     content = answer.read().decode(errors="replace")
     connection.close()
@@ -144,6 +149,39 @@ def test_an_experiment_that_did_not_pass_is_named_with_its_rows(airflow: Airflow
     checks = seen(airflow, "/tidebench/checks/failed")
     assert "leases=-1" in checks
     assert "1 of 1 checks failed" in checks
+
+
+def test_a_run_that_was_left_out_is_named_with_its_rows(airflow: Airflow) -> None:
+    assert "<b>first</b> is published without 1\nrun" in seen(airflow, "/tidebench/")
+    checks = seen(airflow, "/tidebench/checks/first")
+    assert "left out: run short" in checks
+    assert "leases=-1" in checks
+    assert "/tidebench/remove?run=first/short" in checks
+
+
+def test_runs_are_removed_after_a_question_by_who_may_trigger_that_dag(airflow: Airflow) -> None:
+    path = f"/tidebench/remove?run=first/{RUN}&run=first/short"
+    assert "Remove the chosen" in seen(airflow, "/tidebench/")
+    asking = seen(airflow, path)
+    assert "for good" in asking
+    assert 'method="post"' in asking
+    viewer = airflow.log_in(VIEWER)
+    for method in ("GET", "POST"):
+        assert get(airflow, path, method=method)[0] == 401
+        assert get(airflow, path, viewer, method)[0] == 403
+    foreign = {"Sec-Fetch-Site": "cross-site", "Cookie": f"_token={airflow.token}"}
+    assert get(airflow, path, None, "POST", **foreign)[0] == 403
+    for wrong in ("/tidebench/remove", "/tidebench/remove?run=first", "/tidebench/remove?run=../x"):
+        assert get(airflow, wrong, airflow.token, "POST")[0] == 404, wrong
+    assert airflow.runs("remove_runs") == {}
+    status, _, page = get(airflow, path, airflow.token, "POST")
+    assert status == 200, page
+    ((run_id, began),) = airflow.runs("remove_runs").items()
+    assert f"/dags/remove_runs/runs/{quote(run_id)}" in page
+    assert began is None, "no scheduler is here"
+    triggered = airflow.ask("GET", f"/api/v2/dags/remove_runs/dagRuns/{quote(run_id, safe='')}")
+    assert triggered["conf"] == {"experiment": "first", "runs": [RUN, "short"]}
+    assert triggered["triggering_user_name"]
 
 
 def test_runs_stand_side_by_side(airflow: Airflow) -> None:

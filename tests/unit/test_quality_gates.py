@@ -11,9 +11,9 @@ from include.model.errors import GateFailed, StoreError
 from include.quality.gates import check_tables
 from include.quality.suites import SUITES
 from include.quality.verdict import passed_verdict, verdict_path
-from include.tables.catalogue import INPUT_CHECKS, PUBLISHED
+from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run
 from include.tables.staged import read_staged, staged_path
-from tests.builders_staged import RUN, change, restage, stage
+from tests.builders_staged import RUN, change, restage, stage, tables_of
 
 pytestmark = pytest.mark.spark
 
@@ -86,3 +86,41 @@ def test_tables_built_again_are_checked_again(tmp_path: Path) -> None:
     change(folder, "cost", leases=3)
     with pytest.raises(GateFailed, match="not those that were checked"):
         passed_verdict(folder)
+
+
+def test_each_run_that_fails_is_left_out_with_what_it_failed_and_the_good_one_passes(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "demo"
+    names = ("value", "pair", "twice", "lacking", "counted", "good")
+    each = {run: tables_of(run) for run in (*names, "unmeasured")}
+    each["value"]["cost"][1]["resource_cost"] = -1.0
+    each["pair"]["timeline"][3]["ready_instances"] = 10
+    each["twice"]["scaling_total"] *= 2
+    each["lacking"]["elasticity"] = []
+    each["counted"][INPUT_CHECKS][0]["measured"] = 3.0
+    for table in SUITES:
+        rows = [row for run in names for row in each[run][table]]
+        if table == "decisions":
+            rows += each["unmeasured"][table]
+        restage(folder, table, rows if is_by_run(table) else each["good"][table])
+    verdict = check_tables(folder, "demo")
+    assert verdict["passed"]
+    found = {
+        run: [(check["table"], check["columns"]) for check in checks]
+        for run, checks in verdict["quarantined"].items()
+    }
+    assert found == {
+        "value": [("cost", ("resource_cost",))],
+        "pair": [("timeline", ("instances", "ready_instances"))],
+        "twice": [("scaling_total", ("run",))],
+        "lacking": [("elasticity", ("run",))],
+        "counted": [(INPUT_CHECKS, ("highest", "measured"))],
+        "unmeasured": [("decisions", ("run",))],
+    }
+    (negative,) = verdict["quarantined"]["value"]
+    assert negative["rows"] == ({"resource_cost": -1.0, "run": "value", "price_book": "btu30"},)
+    for table in filter(is_by_run, SUITES):
+        assert {row["run"] for row in read_staged(folder, table)} == {"good"}, table
+    assert {row["runs"] for row in read_staged(folder, "means")} == {1}
+    assert passed_verdict(folder)["quarantined"].keys() == found.keys()

@@ -21,7 +21,7 @@ from tests.builders_staged import RUN, change, let_pass, stage
 
 ORIGIN = {"experiment": "demo", "edition": "0", "git_commit": None, "versions": {"python": "3.11"}}
 CHECK = {"table": "cost", "sentence": "Fine.", "passed": True}
-VERDICT = {"passed": True, "checks": [CHECK]}
+VERDICT = {"passed": True, "checks": [CHECK], "quarantined": {}}
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import resource
 import shutil
@@ -14,9 +15,9 @@ import pytest
 
 from include.model.errors import GateFailed, PublishError
 from include.reports.publish import publish
-from include.tables.catalogue import PUBLISHED, schema_of
+from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run, schema_of
 from include.tables.staged import read_staged
-from tests.builders_staged import RUN, change, let_pass, restage, stage
+from tests.builders_staged import RUN, change, let_pass, restage, stage, tables_of
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_every_table_is_published_in_every_format(folder: Path) -> None:
     names = {path.name for path in files}
     suffixes = ("parquet", "csv", "md", "tex")
     wanted = {f"{table}.{suffix}" for table in PUBLISHED for suffix in suffixes}
-    assert names == {*wanted, "report.html", "manifest.json"}
+    assert names == {*wanted, "report.html", "quarantine.csv", "manifest.json"}
     header = (folder / "published" / "cost.csv").read_text().splitlines()[0]
     assert header == ",".join(schema_of("cost").column_names)
 
@@ -169,3 +170,24 @@ def test_a_disk_that_is_full_leaves_everything(published: Path) -> None:
     assert _published(published) == before
     assert _rows(published, "cost") == rows
     assert not list(published.glob(".published*"))
+
+
+def test_a_run_that_is_left_out_now_leaves_the_database_and_is_told(published: Path) -> None:
+    rows = {table: tables_of("good")[table] for table in (*PUBLISHED, INPUT_CHECKS)}
+    for table in rows:
+        restage(published, table, rows[table])
+    publish(let_pass(published, RUN), "demo", _url(published))
+    for table in filter(is_by_run, PUBLISHED):
+        run = ["experiment", *schema_of(table).column_names].index("run")
+        assert {row[run] for row in _rows(published, table)} == {"good"}, table
+    with (published / "published" / "quarantine.csv").open() as file:
+        (line,) = csv.DictReader(file)
+    assert (line["run"], line["table"], line["columns"]) == (RUN, "cost", "leases")
+    assert json.loads(line["rows"]) == [{"leases": -1}]
+    page = (published / "published" / "report.html").read_text()
+    assert f"left out: run {RUN} because It has leases." in page
+    restage(published, "cost", [row | {"run": RUN} for row in rows["cost"]])
+    restage(published, "runs", [row | {"run": RUN} for row in rows["runs"]])
+    publish(let_pass(published), "demo", _url(published))
+    assert {row[1] for row in _rows(published, "runs")} == {"good", RUN}
+    assert "left out" not in (published / "published" / "report.html").read_text()

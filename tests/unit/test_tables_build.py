@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from include.model.errors import StoreError
 from include.tables.build import build_tables
 from include.tables.catalogue import INPUT_CHECKS, PUBLISHED
+from include.tables.quarantine import read_quarantine
 from include.tables.staged import read_staged
 from tests.builders_measurements import MadeUpRun, write_runs
 
@@ -28,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_table_is_staged_for_every_run(folder: Path) -> None:
     staged = {path.stem for path in (folder / "staged").iterdir()}
-    assert staged == {*PUBLISHED, INPUT_CHECKS}
+    assert staged == {*PUBLISHED, INPUT_CHECKS, "quarantine"}
     assert {row["run"] for row in read_staged(folder, "cost")} == {BTU.run, THRESHOLD.run}
 
 
@@ -60,3 +62,28 @@ def test_only_the_named_runs_are_read(folder: Path, tmp_path: Path) -> None:
     rows = build_tables(other, "demo", [THRESHOLD.run], master="local[2]")
     assert rows["runs"] == 1
     assert {row["run"] for row in read_staged(other, "scaling")} == {THRESHOLD.run}
+
+
+def test_a_run_whose_files_are_torn_is_left_out_and_back_when_they_are_whole(
+    tmp_path: Path,
+) -> None:
+    folder = write_runs(tmp_path, "demo", BTU, THRESHOLD)
+    torn = next((folder / "measurements" / "lease").rglob(f"run={BTU.run}/*.parquet"))
+    whole = torn.read_bytes()
+    torn.write_bytes(whole[:-9])
+    assert build_tables(folder, "demo", master="local[2]")["runs"] == 1
+    ((run, (check,)),) = read_quarantine(folder).items()
+    assert run == BTU.run
+    assert str(torn) in check.sentence
+    torn.write_bytes(whole)
+    assert build_tables(folder, "demo", master="local[2]")["runs"] == 2
+    assert read_quarantine(folder) == {}
+
+
+def test_when_no_run_can_be_read_every_reason_is_told(tmp_path: Path) -> None:
+    folder = write_runs(tmp_path, "demo", BTU, THRESHOLD)
+    for part in (folder / "measurements" / "price").rglob("*.parquet"):
+        part.unlink()
+    with pytest.raises(StoreError) as caught:
+        build_tables(folder, "demo", master="local[2]")
+    assert all(f"left out: run {one.run}" in str(caught.value) for one in (BTU, THRESHOLD))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from include.model.errors import SetupError, StoreError
+from include.tables.files import digest
 from include.tables.measured import check_files, complete_runs
 from include.tables.session import require_java
 from tests.builders_measurements import MadeUpRun, write_runs
@@ -58,6 +60,26 @@ def test_a_file_of_another_version_is_named(folder: Path) -> None:
     other = _part(folder, "lease")
     pq.write_table(pa.table({"host": ["h"]}), other)
     with pytest.raises(StoreError, match=f"{other} has the columns host; this version writes"):
+        check_files(folder, "demo", [RUN.run])
+
+
+def test_a_file_that_is_not_what_the_run_has_written_is_named(folder: Path) -> None:
+    part = _part(folder, "queue")
+    listed = [{"path": str(part.relative_to(folder)), "sha256": digest(part)}]
+    (folder / "runs" / RUN.run / "manifest.json").write_text(json.dumps({"parts": listed}))
+    check_files(folder, "demo", [RUN.run])
+    pq.write_table(pq.ParquetFile(part).read().slice(1), part)
+    with pytest.raises(StoreError, match=f"{part} is damaged"):
+        check_files(folder, "demo", [RUN.run])
+    part.unlink()
+    with pytest.raises(StoreError, match=f"{part} is missing"):
+        check_files(folder, "demo", [RUN.run])
+
+
+def test_a_run_that_says_nothing_of_itself_is_refused(folder: Path) -> None:
+    part = _part(folder, "run")
+    pq.write_table(pq.ParquetFile(part).read().slice(1), part)
+    with pytest.raises(StoreError, match=f"{part} has 0 rows instead of one"):
         check_files(folder, "demo", [RUN.run])
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
-from airflow.api_fastapi.core_api.security import requires_access_dag
+from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
 from fastapi import Depends, FastAPI, HTTPException, Query, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
@@ -20,6 +20,7 @@ from tidebench.page.figures import FIGURES, figure_of
 from tidebench.page.files import HEADERS, KINDS, find_file
 from tidebench.page.listing import listed
 from tidebench.page.query import query_of
+from tidebench.page.removal import MAY_REMOVE, asked, triggered
 from tidebench.page.render import PAGE_HEADERS, render
 from tidebench.stage import data_root
 
@@ -39,6 +40,8 @@ def create_app() -> FastAPI:
     )
     app.get("/", response_class=HTMLResponse)(show_list)
     app.get("/compare", response_class=HTMLResponse)(show_runs)
+    app.get("/remove", response_class=HTMLResponse, dependencies=[Depends(MAY_REMOVE)])(ask_removal)
+    app.post("/remove", response_class=HTMLResponse, dependencies=[Depends(MAY_REMOVE)])(remove)
     app.get("/checks/{experiment}", response_class=HTMLResponse)(show_checks)
     app.get("/figures/{experiment}/{run}/{figure}.svg")(show_figure)
     app.get("/files/{experiment}/{path:path}")(show_file)
@@ -62,6 +65,21 @@ def show_runs(run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
         raise HTTPException(404, f"At most {MOST_RUNS} runs fit side by side; choose fewer.")
     root = data_root()
     return _page("compare", compared(_database(root), root, asked))
+
+
+def ask_removal(run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
+    """Which runs would be removed, and a button that does it."""
+    return _page("remove", {"runs": asked(run or ()), "dag_runs": {}})
+
+
+def remove(
+    request: Request, user: GetUserDep, run: Annotated[list[str] | None, Query()] = None
+) -> HTMLResponse:
+    """Trigger the DAG that removes the runs. Only from this page, not from that of another site."""
+    if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        raise HTTPException(403, "Runs are removed from the page Experiments only.")
+    runs = asked(run or ())
+    return _page("remove", {"runs": runs, "dag_runs": triggered(runs, user.get_name())})
 
 
 def show_checks(experiment: str) -> HTMLResponse:

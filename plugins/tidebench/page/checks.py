@@ -31,6 +31,7 @@ def checks_of(root: Path, experiment: str) -> Mapping[str, object] | None:
         "passed": found["passed"],
         "count": len(checks),
         "tables": tables,
+        "quarantined": found.get("quarantined", {}),  # absent where an earlier version has checked
         "most_rows": MOST_ROWS,
     }
 

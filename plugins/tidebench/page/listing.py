@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ def listed(database_url: str, root: Path, query: Query) -> Mapping[str, object]:
         "filters": FILTERS,
         "files_at": {name: files_of(root, name) for name in experiments},
         "refused": list(refused(root)),
+        "left_out": list(left_out(root)),
         "sorted_by": partial(sorted_by, query),
         "page_of": lambda page: address_of(query, page=page),
     }
@@ -58,6 +60,16 @@ def refused(root: Path) -> Iterator[Mapping[str, Any]]:
         failed = sum(not check["passed"] for check in verdict["checks"])
         if failed:
             yield {"experiment": folder.name, "failed": failed}
+
+
+def left_out(root: Path) -> Iterator[Mapping[str, Any]]:
+    """Experiments that are published without some runs, because these did not pass."""
+    folders = sorted(root.iterdir()) if root.is_dir() else []
+    for folder in folders:
+        with suppress(OSError, ValueError):
+            manifest = json.loads((folder / "published" / "manifest.json").read_bytes())
+            if runs := manifest.get("left_out"):
+                yield {"experiment": folder.name, "runs": len(runs)}
 
 
 def _changed_s(path: Path) -> float:

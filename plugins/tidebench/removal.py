@@ -1,0 +1,61 @@
+"""The tasks that remove runs. What they do is in ``include/reports/removal.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tidebench.connections import RESULTS, results_database_url
+from tidebench.stage import Step, data_root, without_vain_retries
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class ResolveRuns(Step):
+    """Which runs to remove: the param ``runs``, or an error that names what is there."""
+
+    template_fields: Sequence[str] = ("experiment",)
+
+    def __init__(self, *, experiment: str, conn_id: str = RESULTS, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.experiment = experiment
+        self.conn_id = conn_id
+
+    def execute(self, context: Context) -> list[str]:
+        """Return their ids, each once."""
+        from include.reports.removal import require_known
+
+        runs = list(dict.fromkeys(context["params"]["runs"]))
+        root = data_root()
+        with without_vain_retries():
+            url = results_database_url(self.conn_id, root)
+            require_known(root / self.experiment, runs, url)
+        return runs
+
+
+class RemoveRuns(Step):
+    """Remove runs, once no DAG run is at work on them: ``wait_for_turn`` is before this."""
+
+    template_fields: Sequence[str] = ("experiment", "run_ids")
+
+    def __init__(
+        self, *, experiment: str, run_ids: Sequence[str], conn_id: str = RESULTS, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.experiment = experiment
+        self.run_ids = run_ids
+        self.conn_id = conn_id
+
+    def execute(self, context: Context) -> None:
+        """Remove and say what was there; a repetition removes the rest."""
+        from include.reports.removal import known_runs, remove_runs
+
+        root = data_root()
+        folder, url = root / self.experiment, results_database_url(self.conn_id, root)
+        with without_vain_retries():
+            known = known_runs(folder, url)
+            runs = [run for run in self.run_ids if run in known]
+            said = remove_runs(folder, runs, url, even_if_taken=True) if runs else ["all are gone"]
+        for sentence in said:
+            self.say("%s", sentence)

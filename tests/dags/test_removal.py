@@ -1,0 +1,77 @@
+"""The tasks of the DAG `remove_runs`, on runs that are stored and published here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from include.measurements.store import RunStore
+from include.reports.publish import publish
+from include.reports.results import runs_of
+from tests.builders_staged import RUN, let_pass, stage
+
+pytestmark = [
+    pytest.mark.airflow,
+    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
+]
+
+
+@pytest.fixture
+def folder(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A published run, and one that is stored only."""
+    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
+    folder = let_pass(stage(data_root / "demo"))
+    publish(folder, "demo", url(folder))
+    for run in (RUN, "other"):
+        manifest = RunStore(folder, "demo", run).manifest
+        manifest.parent.mkdir(parents=True)
+        manifest.write_text("{}")
+    return folder
+
+
+def url(folder: Path) -> str:
+    return f"sqlite:///{folder.parent / 'results.db'}"
+
+
+def resolve(*runs: str) -> list[str]:
+    from tidebench.removal import ResolveRuns
+
+    context: Any = {"params": {"experiment": "demo", "runs": list(runs)}}
+    return ResolveRuns(task_id="resolve_runs", experiment="demo").execute(context)
+
+
+def remove(*runs: str) -> None:
+    from tidebench.removal import RemoveRuns
+
+    context: Any = {}
+    RemoveRuns(task_id="remove_runs", experiment="demo", run_ids=list(runs)).execute(context)
+
+
+def test_a_name_that_is_not_there_is_told_before_anything_is_waited_for(folder: Path) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match=r"unknown run 'othr'. Did you mean 'other'"):
+        resolve(RUN, "othr")
+    assert resolve(RUN, "other", RUN) == [RUN, "other"]
+
+
+def test_runs_are_removed_and_a_repetition_finds_nothing_to_do(folder: Path) -> None:
+    remove(RUN)
+    remove(RUN)
+    assert [path.name for path in (folder / "runs").iterdir()] == ["other"]
+    assert runs_of(url(folder), "demo") == []
+
+
+def test_without_a_run_there_is_no_report_to_build(folder: Path) -> None:
+    from airflow.sdk.exceptions import AirflowSkipException
+
+    from tidebench.spark import BuildTables
+
+    remove(RUN, "other")
+    assert not (folder / "published").exists()
+    context: Any = {"params": {}, "ti": SimpleNamespace()}
+    with pytest.raises(AirflowSkipException, match="no complete run is left"):
+        BuildTables(task_id="build_tables", experiment="demo").execute(context)

@@ -1,0 +1,78 @@
+"""A failed check is held against the runs of its rows, and against nobody where there are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from include.quality.blame import ROWS_KEPT, by_run, can_go_on_without
+from include.quality.expectations import every_run, well_formed
+from include.quality.suites import SUITES
+from include.tables.catalogue import is_by_run
+from include.tables.quarantine import Check
+
+RUNS = ["bad", "good"]
+
+
+def a_check(table: str, *rows: dict[str, Any], columns: tuple[str, ...] = ("run",)) -> Check:
+    return Check(
+        table=table, columns=columns, expectation="made_up", sentence="So it is.",
+        passed=not rows, rows=rows,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("table", [table for table in SUITES if is_by_run(table)])
+def test_in_every_table_by_run_a_row_and_a_lack_of_rows_are_that_runs(table: str) -> None:
+    wrong = a_check(table, {"value": -1, "run": "bad"}, columns=("value",))
+    missing = a_check(table, {"missing": "bad"})
+    fine = a_check(table)
+    assert by_run([wrong, missing, fine]) == {"bad": (wrong, missing)}
+    assert can_go_on_without(by_run([wrong, missing]), RUNS, [wrong, missing, fine])
+
+
+@pytest.mark.parametrize("table", [table for table in SUITES if not is_by_run(table)])
+def test_tables_over_several_runs_blame_nobody_and_wait_for_the_rest(table: str) -> None:
+    of_means = a_check(table, {"mean": -1}, columns=("mean",))
+    assert by_run([of_means]) == {}
+    assert not can_go_on_without({}, RUNS, [of_means])
+    of_run = a_check("cost", {"run": "bad"})
+    assert can_go_on_without(by_run([of_run]), RUNS, [of_run, of_means])
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        ({"observed": ["run", "other"]}, ("run", "scope")),  # columns that are not the schema's
+        ({"error": "no such column"}, ("run",)),
+        ({"run": None, "scope": "O1"}, ("run",)),
+        ({"missing": "x"}, ("scope",)),
+    ],
+)
+def test_what_is_no_runs_fails_the_gate(rows: dict[str, Any], columns: tuple[str, ...]) -> None:
+    nobodys = a_check("cost", rows, columns=columns)
+    of_run = a_check("cost", {"run": "bad"})
+    assert by_run([nobodys]) == {}
+    assert not can_go_on_without(by_run([of_run]), RUNS, [of_run, nobodys])
+
+
+def test_without_a_good_run_the_gate_fails() -> None:
+    every = a_check("cost", {"run": "bad"}, {"run": "good"})
+    assert set(by_run([every])) == set(RUNS)
+    assert not can_go_on_without(by_run([every]), RUNS, [every])
+
+
+def test_of_each_run_only_its_own_rows_are_kept_and_not_too_many() -> None:
+    rows = [{"run": run, "n": n} for n in range(ROWS_KEPT + 5) for run in RUNS]
+    found = by_run([a_check("timeline", *rows)])
+    assert {row["run"] for row in found["bad"][0].rows} == {"bad"}
+    assert len(found["bad"][0].rows) == ROWS_KEPT
+
+
+@pytest.mark.spark
+def test_that_a_table_is_not_empty_is_asked_of_runs_where_it_is_by_run() -> None:
+    for table, suite in SUITES.items():
+        kinds = {type(expectation).__name__ for expectation in suite(RUNS)}
+        assert not (is_by_run(table) and "ExpectTableRowCountToBeBetween" in kinds), table
+    assert well_formed("cost")
+    assert every_run(RUNS)[0].value_set == RUNS

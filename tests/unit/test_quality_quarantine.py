@@ -1,0 +1,111 @@
+"""One bad run among ten: nine are published, the tenth is left out with reason and evidence.
+
+Every run is measured for real. The bad one ends with the first look of the monitor, so nothing is
+known of how it went on from there.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from include.cli import app
+from include.control.stages import run_all
+from include.experiment.spec import RunSpec
+from include.quality.gates import check_tables
+from include.reports.console import summary
+from include.reports.publish import publish
+from include.tables.build import build_tables
+from include.tables.catalogue import PUBLISHED, is_by_run
+from include.tables.quarantine import read_quarantine
+from include.tables.staged import read_staged
+
+pytestmark = pytest.mark.spark
+
+
+def spec(seed: int, *, minutes: float) -> RunSpec:
+    return RunSpec(
+        experiment="ten", controller="fixed", pattern="stepwise", btu_min=2, seed=seed,
+        duration_min=minutes,
+    )  # fmt: skip
+
+
+GOOD = [spec(seed, minutes=2) for seed in range(1, 10)]
+BAD = spec(10, minutes=0.25)
+NAMES = {run.run_id for run in GOOD}
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the ten, measured."""
+    root = tmp_path_factory.mktemp("data")
+    for run in (*GOOD, BAD):
+        run_all(run, root)
+    return root / "ten"
+
+
+@pytest.fixture(scope="module")
+def ten(measured: Path) -> Path:
+    """The folder of the ten, reported."""
+    build_tables(measured, "ten", master="local[1]")
+    check_tables(measured, "ten")
+    publish(measured, "ten", f"sqlite:///{measured.parent / 'results.db'}")
+    return measured
+
+
+def test_nine_are_published_in_every_table(ten: Path) -> None:
+    for table in filter(is_by_run, PUBLISHED):
+        runs = {row["run"] for row in read_staged(ten, table)}
+        assert runs == NAMES or (table == "time_to_adapt" and runs <= NAMES), table
+    (runs,) = {row["runs"] for row in read_staged(ten, "cells")}
+    assert runs == 9
+    manifest = json.loads((ten / "published" / "manifest.json").read_text())
+    assert {row["run"] for row in manifest["runs"]} == NAMES
+    assert manifest["left_out"] == [BAD.run_id]
+    with sqlite3.connect(ten.parent / "results.db") as database:
+        assert {run for (run,) in database.execute("SELECT run FROM runs")} == NAMES
+
+
+def test_the_tenth_is_left_out_with_table_column_expectation_and_rows(ten: Path) -> None:
+    quarantine = read_quarantine(ten)
+    assert set(quarantine) == {BAD.run_id}
+    (elasticity,) = [one for one in quarantine[BAD.run_id] if one.table == "elasticity"]
+    assert elasticity.columns == ("run",)
+    assert elasticity.sentence == "Every measured run is in the table."
+    assert elasticity.rows == ({"missing": BAD.run_id},)
+    verdict = json.loads((ten / "data_docs" / "verdict.json").read_text())
+    assert verdict["passed"]
+    assert list(verdict["quarantined"]) == [BAD.run_id]
+
+
+def test_a_reader_is_told_on_the_page_in_a_file_and_on_the_terminal(ten: Path) -> None:
+    page = (ten / "published" / "report.html").read_text()
+    assert f"left out: run {BAD.run_id} because" in page
+    assert "<code>elasticity.run</code> Every measured run is in the table." in page
+    with (ten / "published" / "quarantine.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["run"] for row in rows} == {BAD.run_id}
+    assert ("elasticity", "run") in {(row["table"], row["columns"]) for row in rows}
+    assert f"left out: run {BAD.run_id} because\n" in summary(ten)
+
+
+def test_the_nine_are_published_as_if_the_tenth_had_never_been(ten: Path, tmp_path: Path) -> None:
+    alone = shutil.copytree(ten, tmp_path / "ten")
+    removed = CliRunner().invoke(app, ["remove", str(alone), BAD.run_id])
+    assert removed.exit_code == 0, removed.output
+    build_tables(alone, "ten", master="local[1]")
+    assert read_quarantine(alone) == {}
+    for table in PUBLISHED:
+        file = f"staged/{table}.parquet"
+        assert (alone / file).read_bytes() == (ten / file).read_bytes(), table
+
+
+def test_a_check_repeated_says_the_same(ten: Path) -> None:
+    before = json.loads((ten / "data_docs" / "verdict.json").read_text())
+    assert json.loads(json.dumps(check_tables(ten, "ten"))) == before
