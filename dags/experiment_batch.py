@@ -50,7 +50,7 @@ def experiment_batch() -> None:
     choose = batch.ChooseWay(task_id="choose_way", way=resolve.output["way"], tasks=WAYS)
     build = spark.BuildTables(task_id="build_tables", cells=cells, **OF, **batch.COMPLETE)
     check = tasks.CheckTables(task_id="check_tables", **OF)
-    publish = tasks.PublishReport(task_id="publish_report", **OF)
+    publish = tasks.PublishReport(task_id="publish_report", cells=cells, **OF)
     last = ["measure_cell", "cell_run.wait_for_run"]
     confirm = batch.CheckCells(task_id="check_cells", cells=cells, measure=last, **batch.COMPLETE)
     turn >> choose >> [measure, triggered] >> confirm

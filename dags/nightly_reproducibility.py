@@ -7,6 +7,7 @@ whatever they say. `make reproduce` does the same in a folder of its own. A fail
 
 - `check_cells`: runs broke. The log of their `measure_cell` says why; clear it with what follows.
 - `check_tables`: the tables contradict themselves, nothing was published. See `data_docs/`.
+- `publish_report`: runs did not pass their checks, the others are published. Its log names them.
 - `check_verdict`, **drift**: the measurements are not bit for bit those of last night (that is
   the `stored` baseline), or a cell is not that of the `committed` one: code, calibration or a
   library has changed. `drift.csv` says what moved. With `accept_drift` this fails nothing.
@@ -44,7 +45,7 @@ def nightly_reproducibility() -> None:
     measure = batch.MeasureCell.partial(task_id="measure_cell", **batch.NAMED).expand(cell=cells)
     build = spark.BuildTables(task_id="build_tables", cells=cells, **OF, **batch.COMPLETE)
     check = tasks.CheckTables(task_id="check_tables", **OF)
-    publish = reproduction.PublishReproduction(task_id="publish_report", **OF)
+    publish = reproduction.PublishReproduction(task_id="publish_report", cells=cells, **OF)
     complete = batch.CheckCells(
         task_id="check_cells", cells=cells, measure=[measure.task_id], **batch.COMPLETE
     )

@@ -35,7 +35,7 @@ def remove_runs(
     left = known - set(runs)
     with removed_rows(database_url, folder.name, runs if left else None) as rows:
         for run in stored & set(runs):
-            RunStore(folder, folder.name, run).remove()
+            _remove(RunStore(folder, folder.name, run))
         for name in () if left else REPORT:
             shutil.rmtree(folder / name, ignore_errors=True)
     return [
@@ -60,6 +60,12 @@ def require_known(folder: Path, runs: Sequence[str], database_url: str) -> None:
     problems = [unknown_name("run", run, known) for run in runs if run not in known]
     if problems:
         raise StoreError("\n".join(problems))
+
+
+def _remove(store: RunStore) -> None:
+    store.remove()
+    if store.home.exists():
+        raise StoreError(f"{store.home} cannot be removed; make it writable, then remove again")
 
 
 def _stored(folder: Path) -> set[str]:

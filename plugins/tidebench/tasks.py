@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
@@ -179,19 +179,49 @@ class CheckTables(Review):
 
 
 class PublishReport(Review):
-    """Publish tables and page as files, and upsert the tables into the results database."""
+    """Publish tables and page as files, and upsert the tables into the results database.
+
+    Fails afterwards when a run that this DAG run has measured, one of ``runs`` or ``cells``, was
+    left out: all others are published, and who triggered it does not look for theirs in vain.
+    """
 
     operator_extra_links = (ReportLink(), RunsLink())
+    template_fields: Sequence[str] = ("experiment", "runs", "cells")
 
-    def __init__(self, *, conn_id: str = RESULTS, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        runs: Sequence[str] = (),
+        cells: Sequence[Mapping[str, Any]] = (),
+        conn_id: str = RESULTS,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
+        self.runs = runs
+        self.cells = cells
         self.conn_id = conn_id
         self.by: tuple[str, str] = ("", "")
 
     def execute(self, context: Context) -> Any:
         """Remember which DAG run this is: the results database keeps it with the runs."""
         self.by = (context["dag_run"].dag_id, context["dag_run"].run_id)
-        return super().execute(context)
+        published = super().execute(context)
+        self._require_own_runs()
+        return published
+
+    def _require_own_runs(self) -> None:
+        from include.tables.quarantine import read_quarantine, sentences
+
+        texts = [*self.runs, *(text for cell in self.cells for text in cell["runs"])]
+        own = {run_of(text).run_id for text in texts}
+        left_out = read_quarantine(data_root() / self.experiment)
+        failed = {run: checks for run, checks in left_out.items() if run in own}
+        if failed:
+            raise AirflowFailException(
+                "\n".join(
+                    ["the report is published without what this measured", *sentences(failed)]
+                )
+            )
 
     def work(self, experiment: str, root: Path) -> list[str]:
         """Return the paths of what was published."""

@@ -27,6 +27,8 @@ from include.model.errors import (
     TestbedNotReady,
     TidebenchError,
 )
+from include.tables.quarantine import Check, write_quarantine
+from tests.builders_staged import let_pass, stage
 
 pytestmark = [
     pytest.mark.airflow,
@@ -174,6 +176,38 @@ def test_a_teardown_tells_a_run_that_was_ended_by_hand_from_others(
             task.execute(context)
     else:
         task.execute(context)
+
+
+@pytest.mark.parametrize("as_cells", [False, True])
+def test_a_dag_run_whose_run_was_left_out_publishes_the_others_and_then_fails(
+    as_cells: bool, data_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from tidebench.tasks import PublishReport
+
+    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
+    own, other = (run_from_params({"experiment": "mine", "seed": seed}) for seed in (1, 2))
+    folder = stage(data_root / "mine", "good")
+    check = Check(
+        table="elasticity", columns=("run",), expectation="made_up", sentence="It is there.",
+        passed=False, rows=({"missing": own.run_id},),
+    )  # fmt: skip
+    write_quarantine(folder / "staged", {own.run_id: (check,)})
+    let_pass(folder, own.run_id)
+
+    def publish(run: RunSpec) -> None:
+        text = run.to_json()
+        whose: Any = {"cells": [{"name": "a", "runs": [text]}]} if as_cells else {"runs": [text]}
+        task = PublishReport(task_id="publish_report", experiment="mine", **whose)
+        context: Any = {"dag_run": SimpleNamespace(dag_id="experiment", run_id="r")}
+        task.execute(context)
+
+    publish(other)
+    (folder / "published" / "report.html").unlink()
+    with pytest.raises(AirflowFailException, match=f"left out: run {own.run_id} because"):
+        publish(own)
+    assert (folder / "published" / "report.html").is_file()
 
 
 def test_links_lead_to_the_page_as_its_experiment_is_called(
