@@ -112,7 +112,7 @@ def test_an_experiment_measures_its_windows_in_order_and_publishes(
     run = airflow.trigger("experiment", form)
     assert airflow.finish("experiment", run, DEADLINE_S) == "success", airflow.tail()
     states = airflow.states("experiment", run)
-    assert [states["window.control", index] for index in range(3)] == ["success"] * 3
+    assert [states["control_window", index] for index in range(3)] == ["success"] * 3
     assert states["release_testbed", -1] == "success"
     spec = run_from_params(form)
     assert reported(root, "one") == {spec.run_id}
