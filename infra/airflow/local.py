@@ -27,14 +27,14 @@ from infra.airflow.settings import SERVICES, service_settings
 from infra.airflow.supervision import CannotStay, Service, Supervisor
 
 USER = "admin"
-POLL_S, SLOW_S = 1.0, 600.0
+POLL_S, TELL_S, SLOW_S = 1.0, 10.0, 600.0
 DAGS = ("experiment", "experiment_batch", "sweep", "nightly_reproducibility", "reap")
 PARTS = {
-    "api_server": "the API server answers",
+    "API server": "the API server answers",
     "scheduler": "the scheduler runs",
     "dag_processor": "the DAG processor runs",
     "triggerer": "the triggerer runs",
-    "dags": f"{len(DAGS)} DAGs are there",
+    "DAGs": f"{len(DAGS)} DAGs are there",
 }
 
 
@@ -98,13 +98,17 @@ def service_of(name: str, home: Path) -> Service:
 def keep_up(supervisor: Supervisor, client: Client, passwords: Path) -> NoReturn:
     """Tell what runs until all of it does, then where to log in; look after it all the time."""
     print("Starting Airflow; this takes a minute or two ...", flush=True)
-    begin_s, missing = time.monotonic(), list(PARTS)
+    begin_s, told_s, missing = time.monotonic(), 0.0, list(PARTS)
     while missing:
         supervisor.tend()
-        for part in running(client, passwords).intersection(missing):
+        there, now_s = running(client, passwords), time.monotonic() - begin_s
+        for part in [one for one in missing if one in there]:
             missing.remove(part)
-            print(f"{time.monotonic() - begin_s:5.0f} s  {PARTS[part]}", flush=True)
-        if missing and time.monotonic() > begin_s + SLOW_S:
+            print(f"{now_s:5.0f} s  {PARTS[part]}", flush=True)
+        if missing and now_s > told_s + TELL_S:
+            told_s = now_s
+            print(f"{now_s:5.0f} s  waiting for: {', '.join(missing)}", flush=True)
+        if missing and now_s > SLOW_S:
             say(f"still missing: {', '.join(missing)}; see {passwords.parent / 'logs'}/*.log")
             break
         time.sleep(POLL_S)
@@ -118,11 +122,11 @@ def running(client: Client, passwords: Path) -> set[str]:
     """The parts that are there by now: services with a heartbeat, and DAGs."""
     try:
         client.log_in(USER, json.loads(passwords.read_text())[USER])
-        there = {"api_server", *COMPONENTS} - set(client.unhealthy())
+        there = {"API server", *COMPONENTS} - set(client.unhealthy())
         known = {dag["dag_id"] for dag in client.ask("GET", "/api/v2/dags")["dags"]}
     except (OSError, Refused):
         return set()
-    return there | ({"dags"} if known >= set(DAGS) else set())
+    return there | ({"DAGs"} if known >= set(DAGS) else set())
 
 
 def welcome(url: str, passwords: Path, *, to_terminal: bool) -> str:
