@@ -36,6 +36,7 @@ def dag_facts(dag: Any) -> dict[str, Any]:
         "tags": sorted(dag.tags),
         "timeout_s": dag.dagrun_timeout.total_seconds() if dag.dagrun_timeout else None,
         "schedule": dag.schedule,
+        "paused": dag.is_paused_upon_creation,
         "catchup": dag.catchup,
         "max_active_runs": dag.max_active_runs,
         "params": {name: dag.params.get_param(name).dump() for name in dag.params},
