@@ -98,15 +98,6 @@ class Airflow:
         token: str = self.ask("POST", "/auth/token", asked)["access_token"]
         return token
 
-    def unpause(self, dag_id: str) -> str:
-        """Let a DAG with a schedule begin; the id of its first DAG run."""
-        self._pause(dag_id, paused=False)
-        end_s = time.monotonic() + START_S
-        while not (runs := self.runs(dag_id)):
-            assert time.monotonic() < end_s, self.tail()
-            time.sleep(POLL_S)
-        return next(iter(runs))
-
     def pause(self, dag_id: str) -> None:
         """Have a DAG begin no more tasks, also of runs that are under way."""
         self._pause(dag_id, paused=True)
@@ -221,10 +212,11 @@ def airflow_services(
     logs: Path,
     dag_ids: Sequence[str],
     services: Sequence[str] = tuple(SERVICES),
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[Airflow]:
     """Start the services and wait until the DAGs are there; stop all of them at the end."""
-    settings = dict(environment) | _settings(_free_port(), logs)
-    airflow = Airflow(settings, logs)
+    ours = _settings(_free_port(), logs) | dict(settings or {})
+    airflow = Airflow(dict(environment) | ours, logs)
     try:
         for service in services:
             airflow.start(service)

@@ -32,8 +32,8 @@ pytestmark = pytest.mark.scheduler
 START_S, DEADLINE_S, POLL_S = 900.0, 3600.0, 1.0
 RUNS = 10
 SHORT = {"duration_min": 6, "btu_min": 2, "controller": "btu"}
-VICTIMS = ["scheduler", "task", "api-server", "dag-processor", "triggerer", "task"]
-EVERY_S = 30.0
+VICTIMS = ["scheduler", "task", "api-server", "dag-processor", "triggerer", "task"] * 2
+EVERY_S = 40.0
 
 
 class Local:
@@ -121,7 +121,7 @@ def states_of(local: Local) -> dict[str, str]:
 def test_ten_runs_are_published_while_everything_is_killed_in_turn(
     local_environment: dict[str, str], tmp_path: Path
 ) -> None:
-    begin_s, killed = time.monotonic(), Counter[str]()
+    begin_s, killed, left = time.monotonic(), Counter[str](), list(VICTIMS)
     with up(local_environment, tmp_path / "up.log") as local:
         local.wait_for("log in as")
         password = json.loads((local.home / "passwords.json").read_text())[USER]
@@ -133,16 +133,15 @@ def test_ten_runs_are_published_while_everything_is_killed_in_turn(
         up_s, due_s = time.monotonic() - begin_s, time.monotonic()
         while not {"success", "failed"} >= set((states := states_of(local)).values()):
             assert time.monotonic() - begin_s < DEADLINE_S, states
-            victim = VICTIMS[sum(killed.values()) % len(VICTIMS)]
-            if time.monotonic() >= due_s and local.kill(victim):
-                killed[victim] += 1
+            if left and time.monotonic() >= due_s and local.kill(left[0]):
+                killed[left.pop(0)] += 1
                 due_s = time.monotonic() + EVERY_S
             time.sleep(POLL_S)
         took_s = time.monotonic() - begin_s - up_s
         print(f"up after {up_s:.0f} s; {RUNS} runs in {took_s:.0f} s; killed: {dict(killed)}")
         print(local.log.read_text())
         assert Counter(states.values()) == {"success": RUNS}
-        assert set(killed) == set(VICTIMS), "each was killed at least once"
+        assert left == [], "not everything was killed while runs were under way"
         for name in names:
             (row,) = read_table(tmp_path / name / "published" / "runs.parquet")
             assert row["experiment"] == name
