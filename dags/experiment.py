@@ -3,7 +3,7 @@ Run one experiment and publish its report. Triggering it opens a form with every
 - `resolve_spec`: every problem of the parameters at once, before anything is provisioned
 - `wait_for_turn`: DAG runs of one experiment follow each other, others run side by side
 - `provision_testbed`, `deploy_images`, `replay_arrivals`: the testbed is up and gets items
-- `window`: one billing time unit each, strictly in order: wait, then control
+- `control_window`: one billing time unit each, strictly in order
 - `release_testbed`: teardown, always; when it fails, the run fails
 - `build_tables`, `check_tables`, `publish_report`: Spark, gates, files and results database
 Every task is safe to repeat, also when killed. Results: `<experiment>/published/`.
@@ -12,12 +12,11 @@ Every task is safe to repeat, also when killed. Results: `<experiment>/published
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
-from airflow.sdk import Param, dag, task_group
+from airflow.sdk import Param, dag
 
 from include.experiment.form import experiment_params
-from tidebench import sensors, spark, tasks, turns
+from tidebench import spark, tasks, turns, windows
 from tidebench.stage import DEFAULTS
 
 EXPERIMENT = "{{ params.experiment }}"
@@ -35,19 +34,14 @@ EXPERIMENT = "{{ params.experiment }}"
 )
 def experiment() -> None:
     resolve = tasks.ResolveSpec(task_id="resolve_spec")
-    run, windows = resolve.output["run"], resolve.output
+    run = resolve.output["run"]
     turn = turns.WaitForTurn(task_id="wait_for_turn", experiment=EXPERIMENT, runs=[run])
     provision = tasks.ProvisionTestbed(task_id="provision_testbed", run=run).as_setup()
     deploy = tasks.DeployImages(task_id="deploy_images", run=run)
     replay = tasks.ReplayArrivals(task_id="replay_arrivals", run=run)
-
-    @task_group
-    def window(window: Any) -> None:
-        place = {"run": run, "window": window, "map_index_template": "{{ task.window.name }}"}
-        wait = sensors.WaitForWindow(task_id="wait", poke_interval=5, timeout=86400, **place)
-        wait >> tasks.ControlWindow(task_id="control", **place)
-
-    control = window.expand(window=windows)
+    control = windows.ControlWindow.partial(
+        task_id="control_window", run=run, **windows.IN_ORDER
+    ).expand(window=resolve.output)
     release = tasks.ReleaseTestbed(task_id="release_testbed", run=run)
     build = spark.BuildTables(task_id="build_tables", experiment=EXPERIMENT)
     check = tasks.CheckTables(task_id="check_tables", experiment=EXPERIMENT)

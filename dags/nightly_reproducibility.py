@@ -1,5 +1,6 @@
 """
-Every night: the evaluation of PeerJ CS 141, measured anew, and whether it still comes out.
+The evaluation of PeerJ CS 141, measured anew, and whether it still comes out: when it is triggered,
+and every night if `TIDEBENCH_SCHEDULES` in the environment of Airflow names this DAG.
 
 Four patterns x (`btu-runtime` and `btu` at BTU 10, 30 and 60, threshold baseline, fixed) x 3
 seeds. Verdict, claims, statistics, drift and page are published below `nightly/published/`
@@ -22,13 +23,14 @@ from datetime import UTC, datetime, timedelta
 from airflow.sdk import Param, dag
 
 from tidebench import batch, reproduction, spark, tasks
-from tidebench.stage import DEFAULTS
+from tidebench.stage import DEFAULTS, schedule_of
 
 OF = {"experiment": reproduction.EXPERIMENT}
 
 
 @dag(
-    schedule="0 2 * * *",
+    schedule=schedule_of("nightly_reproducibility"),
+    is_paused_upon_creation=False,  # what is triggered begins
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=1,

@@ -8,8 +8,9 @@ good, a scheduler that is gone, a machine that lost its power. Its hosts go on c
   an address, a queue or a process, and whether it is dead
 - `release_dead`: gives all of it back; skipped unless `remove` is set
 
-Runs every hour and by default only lists. `TIDEBENCH_REAP=remove` in the environment of Airflow
-makes `remove` the default. The same as `python -m include.cli reap`.
+Runs when it is triggered, and every hour if `TIDEBENCH_SCHEDULES` in the environment of Airflow
+names it. By default it only lists; `TIDEBENCH_REAP=remove` there makes `remove` the default. The
+same as `python -m include.cli reap`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from datetime import timedelta
 from airflow.sdk import Param, dag
 
 from tidebench import reap as tasks
-from tidebench.stage import DEFAULTS
+from tidebench.stage import DEFAULTS, schedule_of
 
 PARAMS = {
     "remove": Param(
@@ -40,7 +41,8 @@ PARAMS = {
 
 
 @dag(
-    schedule="17 * * * *",
+    schedule=schedule_of("reap"),
+    is_paused_upon_creation=False,  # what is triggered begins
     catchup=False,
     max_active_runs=1,
     dagrun_timeout=timedelta(minutes=50),

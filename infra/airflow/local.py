@@ -14,20 +14,28 @@ import os
 import secrets
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import NoReturn
 
-from infra.airflow.client import Client
+from infra.airflow.client import COMPONENTS, Client, Refused
 from infra.airflow.processes import STOP_S, born, end_session
 from infra.airflow.settings import SERVICES, service_settings
+from infra.airflow.supervision import CannotStay, Service, Supervisor
 
 USER = "admin"
-FIRST_S, POLL_S = 300.0, 1.0
-DAGS = ("experiment", "experiment_batch", "sweep", "nightly_reproducibility")
+POLL_S, TELL_S, SLOW_S = 1.0, 10.0, 600.0
+DAGS = ("experiment", "experiment_batch", "sweep", "nightly_reproducibility", "reap")
+PARTS = {
+    "API server": "the API server answers",
+    "scheduler": "the scheduler runs",
+    "dag_processor": "the DAG processor runs",
+    "triggerer": "the triggerer runs",
+    "DAGs": f"{len(DAGS)} DAGs are there",
+}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -53,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def up(home: Path, port: int) -> int:
-    """Start every service, say where the UI is, and stay until one ends or a signal comes."""
+    """Start every service, say where the UI is, and keep all of them running until a signal."""
     os.umask(0o077)  # logs, database and passwords are nobody else's
     home.chmod(0o700)
     (home / "logs").mkdir(parents=True, exist_ok=True)
@@ -66,27 +74,77 @@ def up(home: Path, port: int) -> int:
     }
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit(0))
+    remembered = home / "services.json"
+    services = [service_of(name, home) for name in SERVICES]
+    supervisor = Supervisor(services, environment, say, lambda pids: remember(remembered, pids))
     with ExitStack() as stack:
-        stack.callback((home / "services.json").unlink, missing_ok=True)
-        started = {}
-        for name, options in SERVICES.items():
-            started[name] = process = start(name, options, environment, home)
-            stack.callback(end_session, process.pid, process)
-            remember(home / "services.json", started)
+        stack.callback(remembered.unlink, missing_ok=True)
+        stack.callback(supervisor.stop)
         stack.callback(leave)
-        client = Client(f"http://127.0.0.1:{port}")
-        begin_s = time.monotonic()
-        while failed := not_ready(client, passwords):
-            if time.monotonic() > begin_s + FIRST_S or ended(started):
-                break
-            time.sleep(POLL_S)
-        if not failed:
-            print(f"Airflow is at {client.url} (user {USER}, password in {passwords})")
-            print("Ctrl-C stops it, make airflow-down does so from elsewhere.", flush=True)
-        while not failed and not ended(started):
-            time.sleep(POLL_S)
-        print(f"{ended(started) or failed} did not run; see {home / 'logs'}/*.log")
-        return 1
+        try:
+            keep_up(supervisor, Client(f"http://127.0.0.1:{port}"), passwords)
+        except CannotStay as why:
+            say(str(why))
+    return 1
+
+
+def service_of(name: str, home: Path) -> Service:
+    """One service, with a new log."""
+    log = home / "logs" / f"{name}.log"
+    log.write_text("")
+    return Service(name, ["airflow", name, *SERVICES[name]], log)
+
+
+def keep_up(supervisor: Supervisor, client: Client, passwords: Path) -> NoReturn:
+    """Tell what runs until all of it does, then where to log in; look after it all the time."""
+    print("Starting Airflow; this takes a minute or two ...", flush=True)
+    begin_s, told_s, missing = time.monotonic(), 0.0, list(PARTS)
+    while missing:
+        supervisor.tend()
+        there, now_s = running(client, passwords), time.monotonic() - begin_s
+        for part in [one for one in missing if one in there]:
+            missing.remove(part)
+            print(f"{now_s:5.0f} s  {PARTS[part]}", flush=True)
+        if missing and now_s > told_s + TELL_S:
+            told_s = now_s
+            print(f"{now_s:5.0f} s  waiting for: {', '.join(missing)}", flush=True)
+        if missing and now_s > SLOW_S:
+            say(f"still missing: {', '.join(missing)}; see {passwords.parent / 'logs'}/*.log")
+            break
+        time.sleep(POLL_S)
+    print(welcome(client.url, passwords, to_terminal=sys.stdout.isatty()), flush=True)
+    while True:
+        supervisor.tend()
+        time.sleep(POLL_S)
+
+
+def running(client: Client, passwords: Path) -> set[str]:
+    """The parts that are there by now: services with a heartbeat, and DAGs."""
+    try:
+        client.log_in(USER, json.loads(passwords.read_text())[USER])
+        there = {"API server", *COMPONENTS} - set(client.unhealthy())
+        known = {dag["dag_id"] for dag in client.ask("GET", "/api/v2/dags")["dags"]}
+    except (OSError, Refused):
+        return set()
+    return there | ({"DAGs"} if known >= set(DAGS) else set())
+
+
+def welcome(url: str, passwords: Path, *, to_terminal: bool) -> str:
+    """How to log in. What goes to a file or a pipe gets no password, only its place."""
+    password = json.loads(passwords.read_text())[USER]
+    return f"""
+Airflow is up.
+
+    open       {url}
+    log in as  {USER}
+    password   {password if to_terminal else f"in {passwords}"}
+
+Ctrl-C stops it, make airflow-down does so from elsewhere. What ends meanwhile is started again."""
+
+
+def say(what: str) -> None:
+    """One line for whoever watches, with the time."""
+    print(f"{time.strftime('%H:%M:%S')}  {what}", flush=True)
 
 
 def leave() -> None:
@@ -94,38 +152,6 @@ def leave() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     print("Stopping ...", flush=True)
-
-
-def start(
-    name: str, options: Sequence[str], environment: dict[str, str], home: Path
-) -> subprocess.Popen[bytes]:
-    """One service in a session of its own, so that all of it can be found again."""
-    with (home / "logs" / f"{name}.log").open("w") as sink:
-        return subprocess.Popen(
-            ["airflow", name, *options],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-
-
-def ended(started: dict[str, subprocess.Popen[bytes]]) -> str:
-    """The first service that has ended, or ""."""
-    return next((name for name, one in started.items() if one.poll() is not None), "")
-
-
-def not_ready(client: Client, passwords: Path) -> str:
-    """What is not there yet: a service without a heartbeat, or a DAG; "" when all is well."""
-    try:
-        client.log_in(USER, json.loads(passwords.read_text())[USER])
-        if missing := client.unhealthy():
-            return missing[0]
-        known = {dag["dag_id"] for dag in client.ask("GET", "/api/v2/dags")["dags"]}
-    except OSError:
-        return "api-server"
-    return next((f"DAG {name}" for name in DAGS if name not in known), "")
 
 
 def password_file(home: Path) -> Path:
@@ -138,10 +164,9 @@ def password_file(home: Path) -> Path:
     return path
 
 
-def remember(path: Path, started: dict[str, subprocess.Popen[bytes]]) -> None:
+def remember(path: Path, services: Sequence[int]) -> None:
     """Who leads, and when each was born, for a `down` after this process was killed."""
-    pids = [os.getpid(), *(one.pid for one in started.values())]
-    path.write_text(json.dumps([[pid, born(pid)] for pid in pids]))
+    path.write_text(json.dumps([[pid, born(pid)] for pid in (os.getpid(), *services)]))
 
 
 def under_way(path: Path) -> list[int]:

@@ -41,10 +41,15 @@ def end_session(session: int, process: subprocess.Popen[bytes] | None = None) ->
     end_s = time.monotonic() + STOP_S
     while session in processes_of(session) and time.monotonic() < end_s:
         time.sleep(POLL_S)
+    kill_session(session)
+    if process is not None:
+        process.wait()
+
+
+def kill_session(session: int) -> None:
+    """Kill what is left of a session, also when its leader is gone."""
     while left := processes_of(session):
         for one in left:
             with suppress(ProcessLookupError):
                 os.kill(one, signal.SIGKILL)
         time.sleep(POLL_S)
-    if process is not None:
-        process.wait()

@@ -30,4 +30,8 @@ def service_settings(port: int) -> dict[str, str]:
         # minutes each, in which a run in real time would go on without its controller.
         "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "30",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "120",
+        # Tasks outlive an API server that is started again, and one that is busy and answers late.
+        "AIRFLOW__WORKERS__EXECUTION_API_RETRIES": "15",
+        "AIRFLOW__WORKERS__EXECUTION_API_RETRY_WAIT_MAX": "10",
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
     }

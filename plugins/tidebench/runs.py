@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.trigger_dagrun import DagIsPaused, TriggerDagRunOperator
-from airflow.sdk import BaseSensorOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from tidebench.stage import data_root, run_of
-from tidebench.turns import UNDER_WAY
+from tidebench.waiting import UNDER_WAY, Look, Wait, count_dag_runs
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 DAG_ID = "experiment"
 OVERHEAD_S, WINDOW_OVERHEAD_S = 1800.0, 120.0
 """What a DAG run may take beyond its windows, and beyond each of them, when all goes well."""
-LOOKS = 100
-"""How often a waiting task looks, about, while its cell is measured."""
 
 
 class TriggerRun(TriggerDagRunOperator):
@@ -54,9 +51,9 @@ class TriggerRun(TriggerDagRunOperator):
 
         run = only_run(self.cell)
         self.trigger_run_id = dag_run_of(run)
-        if _is(context, run, *UNDER_WAY):
+        if _is(run, *UNDER_WAY):
             self.log.info("tidebench: %s is under way", self.trigger_run_id)
-        elif is_complete(run) and not _is(context, run, "failed"):
+        elif is_complete(run) and not _is(run, "failed"):
             self.log.info("tidebench: %s is reused (stored complete, by this code)", run.run_id)
         elif context["dag_run"].triggering_user_name == "dag_test":
             raise AirflowFailException(
@@ -73,33 +70,39 @@ class TriggerRun(TriggerDagRunOperator):
                 ) from paused
 
 
-class WaitForRun(BaseSensorOperator):
+class WaitForRun(Wait):
     """Passes when the DAG run of a cell has ended and its run is complete.
 
     DAG runs of one testbed follow each other, so each may take as long as all ``cells`` of the
-    matrix may; after that it fails. Returns the ids of the runs, as `MeasureCell` does.
+    matrix may; after that it fails.
     """
 
     template_fields: Sequence[str] = ("cell", "cells")
 
     def __init__(self, *, cell: Cell, cells: Sequence[Cell], **kwargs: Any) -> None:
-        super().__init__(mode="reschedule", poke_interval=5, timeout=86400, **kwargs)
+        super().__init__(timeout=86400, **kwargs)
         self.cell = cell
         self.cells = cells
 
-    def execute(self, context: Context) -> Any:
-        """Choose deadline and interval from the cells, then look."""
-        run = only_run(self.cell)
+    def execute(self, context: Context) -> None:
+        """Choose the deadline from the cells, then look."""
         self.timeout = sum(allowed_s(only_run(cell)) for cell in self.cells)
-        self.poke_interval = min(max(allowed_s(run) / LOOKS, self.poke_interval), 300.0)
-        return super().execute(context)
+        super().execute(context)
 
-    def poke(self, context: Context) -> bool:
+    def look(self, context: Context) -> LookAtRun:
+        """The run of the cell."""
+        return LookAtRun(cell=self.cell)
+
+
+class LookAtRun(Look):
+    """Passes when the DAG run of ``cell`` is over and its run is complete."""
+
+    def passes(self) -> bool:
         """Look once at the DAG run, then at what is stored."""
-        run = only_run(self.cell)
-        if _is(context, run, *UNDER_WAY):
+        run = only_run(self.about["cell"])
+        if _is(run, *UNDER_WAY):
             return False
-        if _is(context, run, "failed") or not is_complete(run):
+        if _is(run, "failed") or not is_complete(run):
             raise AirflowFailException(
                 f"the run {dag_run_of(run)} of the DAG {DAG_ID} did not measure this cell; its "
                 "log says why. Once the cause is gone clear the trigger task of this cell with "
@@ -133,9 +136,6 @@ def is_complete(run: RunSpec) -> bool:
     return stored is stored.COMPLETE
 
 
-def _is(context: Context, run: RunSpec, *states: str) -> bool:
+def _is(run: RunSpec, *states: str) -> bool:
     """Whether the DAG run of a run exists and is in one of these states."""
-    count = context["ti"].get_dr_count(
-        dag_id=DAG_ID, run_ids=[dag_run_of(run)], states=list(states)
-    )
-    return bool(count)
+    return bool(count_dag_runs(DAG_ID, dag_run_of(run), *states))

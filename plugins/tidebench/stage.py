@@ -24,12 +24,28 @@ DEFAULTS = {
     "execution_timeout": timedelta(hours=2),
 }
 """What every task has unless its DAG says otherwise."""
+SCHEDULES = {"nightly_reproducibility": "0 2 * * *", "reap": "17 * * * *"}
+"""When the DAGs run that TIDEBENCH_SCHEDULES names."""
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def data_root() -> Path:
     """The folder of all experiments: TIDEBENCH_DATA_ROOT, or ``var`` beside this code."""
     return Path(os.environ.get("TIDEBENCH_DATA_ROOT") or REPOSITORY / "var").resolve()
+
+
+def schedule_of(dag_id: str) -> str | None:
+    """When the DAG runs by itself: never, unless TIDEBENCH_SCHEDULES names it.
+
+    Not by pausing: Airflow never begins what is triggered in a DAG that is paused, and whoever
+    unpauses one to trigger it begins its schedule as well.
+    """
+    named = set(os.environ.get("TIDEBENCH_SCHEDULES", "").replace(",", " ").split())
+    if unknown := sorted(named - SCHEDULES.keys()):
+        raise ValueError(
+            f"TIDEBENCH_SCHEDULES names {', '.join(unknown)}; it may name {', '.join(SCHEDULES)}"
+        )
+    return SCHEDULES[dag_id] if dag_id in named else None
 
 
 def run_of(text: str) -> RunSpec:

@@ -95,29 +95,6 @@ class ReplayArrivals(Stage):
         self.say("arrivals are replayed")
 
 
-class ControlWindow(Stage):
-    """Run every tick of one window and commit the testbed's state at its end."""
-
-    template_fields: Sequence[str] = ("run", "window")
-
-    def __init__(self, *, window: dict[str, Any], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.window = window
-
-    def work(self, run: RunSpec, root: Path) -> dict[str, Any]:
-        """Return the summary of the window, which is committed; a repetition only reads it."""
-        from include.control.stages import control_window
-
-        seen: dict[str, Any] = control_window(run, root, self.window["index"])
-        self.say(
-            "%s: %d hosts, %d instances, %d items wait, %.0f %% of samples in real time",
-            self.window["name"],
-            *(seen[name] for name in ("hosts", "instances", "waiting_items")),
-            100 * seen["samples_within"]["real_time"] / max(seen["samples"], 1),
-        )
-        return seen
-
-
 class ReleaseTestbed(Stage):
     """Teardown: give back whatever is leased, however the run ended.
 
@@ -155,7 +132,7 @@ class ReleaseTestbed(Stage):
 def _was_ended_by_hand(ti: Any) -> bool:
     """Whether windows are missing and tasks were skipped; behind one that failed none would be."""
     states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id]).get(ti.run_id, {})
-    windows = [state for task, state in states.items() if task.startswith("window.")]
+    windows = [state for task, state in states.items() if task.startswith("control_window_")]
     return "skipped" in states.values() and any(state != "success" for state in windows)
 
 

@@ -7,17 +7,13 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airflow.sdk import BaseSensorOperator
-
 from tidebench.stage import data_root, run_of
+from tidebench.waiting import UNDER_WAY, Look, Wait, count_dag_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from airflow.sdk import Context
-
-UNDER_WAY = ["queued", "running"]
-"""States of a DAG run that is not over."""
 
 
 class Holder(NamedTuple):
@@ -27,7 +23,7 @@ class Holder(NamedTuple):
     run_id: str
 
 
-class WaitForTurn(BaseSensorOperator):
+class WaitForTurn(Wait):
     """Passes when no DAG run that is under way has anything of what this one is about to change.
 
     That is the report of ``experiment``, unless the DAG run asks for none, and ``runs``, each as
@@ -46,31 +42,43 @@ class WaitForTurn(BaseSensorOperator):
         run_ids: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
-        super().__init__(mode="reschedule", poke_interval=5, timeout=86400, **kwargs)
+        super().__init__(timeout=86400, **kwargs)
         self.experiment = experiment
         self.runs = runs
         self.run_ids = run_ids
 
-    def poke(self, context: Context) -> bool:
-        """Take everything at once, or nothing."""
-        if context["dag_run"].triggering_user_name == "dag_test":
-            return True  # killed, it would be under way for ever: nothing goes on with its DAG run
-        ti = context["ti"]
+    def execute(self, context: Context) -> None:
+        """In `airflow dags test` nobody waits: killed, it would be under way for ever."""
+        if context["dag_run"].triggering_user_name != "dag_test":
+            super().execute(context)
 
-        def is_over(other: Holder) -> bool:
-            counted = ti.get_dr_count(dag_id=other.dag_id, run_ids=[other.run_id], states=UNDER_WAY)
-            return not counted
-
+    def look(self, context: Context) -> LookForTurn:
+        """What this DAG run is about to change."""
         wanted = {*self.run_ids, *(run_of(text).run_id for text in self.runs)}
         if context["params"].get("report", True):
             wanted.add("report")
-        folder = data_root() / self.experiment
-        holders = take(folder / "turns.json", wanted, Holder(ti.dag_id, ti.run_id), is_over)
-        for other in sorted(holders):
+        mine = context["ti"].dag_id, context["ti"].run_id
+        return LookForTurn(experiment=self.experiment, wanted=sorted(wanted), mine=mine)
+
+
+class LookForTurn(Look):
+    """Takes the turn of ``mine`` on all that is ``wanted`` of ``experiment`` once it is free."""
+
+    def passes(self) -> bool:
+        """Take everything at once, or nothing."""
+        experiment = self.about["experiment"]
+        holders = take(
+            data_root() / experiment / "turns.json",
+            self.about["wanted"],
+            Holder(*self.about["mine"]),
+            lambda other: not count_dag_runs(other.dag_id, other.run_id, *UNDER_WAY),
+        )
+        for other in sorted(holders - self.told):
             self.log.info(
                 "tidebench: %s of the DAG %s is at work on %s; waiting until it is over",
-                other.run_id, other.dag_id, self.experiment,
+                other.run_id, other.dag_id, experiment,
             )  # fmt: skip
+        self.told |= holders
         return not holders
 
 

@@ -36,6 +36,7 @@ def dag_facts(dag: Any) -> dict[str, Any]:
         "tags": sorted(dag.tags),
         "timeout_s": dag.dagrun_timeout.total_seconds() if dag.dagrun_timeout else None,
         "schedule": dag.schedule,
+        "paused": dag.is_paused_upon_creation,
         "catchup": dag.catchup,
         "max_active_runs": dag.max_active_runs,
         "params": {name: dag.params.get_param(name).dump() for name in dag.params},
@@ -45,6 +46,8 @@ def dag_facts(dag: Any) -> dict[str, Any]:
 
 def task_facts(task: Any) -> dict[str, Any]:
     """What is promised of a task, mapped or not."""
+    from tidebench.waiting import Wait
+
     keywords = getattr(task, "partial_kwargs", {})
     return {
         "retries": task.retries,
@@ -59,9 +62,10 @@ def task_facts(task: Any) -> dict[str, Any]:
         "name_of_copy": keywords.get(
             "map_index_template", getattr(task, "map_index_template", None)
         ),
+        "at_once": keywords.get("max_active_tis_per_dagrun"),
         "sensor": {
-            name: keywords.get(name, getattr(task, name, None))
-            for name in ("poke_interval", "timeout", "mode")
+            "timeout": keywords.get("timeout", getattr(task, "timeout", None)),
+            "in_triggerer": issubclass(getattr(task, "operator_class", type(task)), Wait),
         }
         if getattr(task, "_is_sensor", False)
         else None,

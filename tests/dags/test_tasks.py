@@ -126,13 +126,16 @@ def test_a_task_that_is_ended_by_hand_stops_at_once_and_commits_nothing(
     """With the signal that Airflow sends, handled as Airflow handles it."""
     from airflow.sdk.exceptions import AirflowException
 
-    from tidebench.tasks import ControlWindow
+    from tidebench.windows import ControlWindow
 
     window = {"index": 0, "name": "the only one"}
-    task = ControlWindow(task_id="control", run=deployed.to_json(), window=window)
+    task = ControlWindow(task_id="control_window", run=deployed.to_json(), window=window)
     before = signal.signal(signal.SIGTERM, lambda number, frame: task.on_kill())
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM))
-    context: Any = {}
+    ti = SimpleNamespace(
+        dag_id="experiment", run_id="r", task_id="control_window", get_task_states=lambda **_: {}
+    )
+    context: Any = {"ti": ti}
     start_s = time.monotonic()
     timer.start()
     try:
@@ -164,8 +167,8 @@ def test_a_teardown_tells_a_run_that_was_ended_by_hand_from_others(
 
     from tidebench.tasks import ReleaseTestbed
 
-    states = {f"window.control_{index}": state for index, state in enumerate(control)}
-    states |= {"window.wait_0": "success", "build_tables": report, "release_testbed": "running"}
+    states = {f"control_window_{index}": state for index, state in enumerate(control)}
+    states |= {"build_tables": report, "release_testbed": "running"}
     ti = SimpleNamespace(
         dag_id="experiment", run_id="r", get_task_states=lambda dag_id, run_ids: {"r": states}
     )

@@ -20,12 +20,21 @@ UNDER_WAY = {"first", "second", "third"}
 @pytest.fixture
 def under_way(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Ids of the DAG runs that are under way; taking one out ends it."""
+    from tidebench import turns
+
+    under_way = set(UNDER_WAY)
+
+    def count(dag_id: str, run_id: str, *states: str) -> int:
+        assert dag_id == "experiment"
+        assert set(states) == {"queued", "running"}
+        return int(run_id in under_way)
+
     monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
-    return set(UNDER_WAY)
+    monkeypatch.setattr(turns, "count_dag_runs", count)
+    return under_way
 
 
 def passes(
-    under_way: set[str],
     dag_run: str,
     seed: int,
     *,
@@ -35,64 +44,64 @@ def passes(
     removes: bool = False,
 ) -> bool:
     """Whether the DAG run that measures the run of this seed has its turn."""
-    from tidebench.turns import WaitForTurn
+    from airflow.sdk.exceptions import TaskDeferred
 
-    def get_dr_count(dag_id: str, run_ids: list[str], states: list[str]) -> int:
-        assert dag_id == "experiment"
-        assert set(states) == {"queued", "running"}
-        return len(under_way & set(run_ids))
+    from tidebench.turns import WaitForTurn
 
     run = run_from_params({"experiment": experiment, "seed": seed})
     whose = {"run_ids": [run.run_id]} if removes else {"runs": [run.to_json()]}
-    sensor = WaitForTurn(task_id="wait_for_turn", experiment=experiment, **whose)
-    ti = SimpleNamespace(dag_id="experiment", run_id=dag_run, get_dr_count=get_dr_count)
+    task = WaitForTurn(task_id="wait_for_turn", experiment=experiment, **whose)
     context: Any = {
-        "ti": ti,
+        "ti": SimpleNamespace(dag_id="experiment", run_id=dag_run),
         "params": {"report": report},
         "dag_run": SimpleNamespace(triggering_user_name=user),
     }
-    return sensor.poke(context)
+    try:
+        task.execute(context)
+    except TaskDeferred:
+        return False
+    return True
 
 
 def test_of_one_experiment_the_second_waits_until_the_first_is_over(under_way: set[str]) -> None:
-    assert passes(under_way, "first", 1)
-    assert passes(under_way, "first", 1), "a retry has it already"
-    assert not passes(under_way, "second", 2)
+    assert passes("first", 1)
+    assert passes("first", 1), "a retry has it already"
+    assert not passes("second", 2)
     under_way.remove("first")
-    assert passes(under_way, "second", 2)
-    assert not passes(under_way, "third", 3)
+    assert passes("second", 2)
+    assert not passes("third", 3)
 
 
 def test_experiments_go_on_side_by_side(under_way: set[str]) -> None:
-    assert passes(under_way, "first", 1, experiment="mine")
-    assert passes(under_way, "second", 1, experiment="yours")
+    assert passes("first", 1, experiment="mine")
+    assert passes("second", 1, experiment="yours")
 
 
 def test_without_a_report_only_the_same_run_is_waited_for(under_way: set[str]) -> None:
-    assert passes(under_way, "first", 1)
-    assert passes(under_way, "second", 2, report=False)
-    assert not passes(under_way, "third", 2, report=False)
-    assert not passes(under_way, "third", 1, report=False)
+    assert passes("first", 1)
+    assert passes("second", 2, report=False)
+    assert not passes("third", 2, report=False)
+    assert not passes("third", 1, report=False)
     under_way.remove("second")
-    assert passes(under_way, "third", 2, report=False)
+    assert passes("third", 2, report=False)
 
 
 def test_who_has_to_wait_takes_nothing_meanwhile(under_way: set[str]) -> None:
-    assert passes(under_way, "first", 1, report=False)
-    assert not passes(under_way, "second", 1), "its run is taken, its report is free"
-    assert passes(under_way, "third", 3)
+    assert passes("first", 1, report=False)
+    assert not passes("second", 1), "its run is taken, its report is free"
+    assert passes("third", 3)
 
 
 def test_a_run_is_removed_when_no_dag_run_is_at_work_on_it(under_way: set[str]) -> None:
-    assert passes(under_way, "first", 1, report=False)
-    assert not passes(under_way, "second", 1, removes=True)
-    assert passes(under_way, "second", 2, removes=True)
+    assert passes("first", 1, report=False)
+    assert not passes("second", 1, removes=True)
+    assert passes("second", 2, removes=True)
     assert not passes(under_way, "third", 2, report=False), "it would measure what is removed"
 
 
 def test_what_is_tried_on_the_command_line_neither_waits_nor_is_waited_for(
     under_way: set[str],
 ) -> None:
-    assert passes(under_way, "first", 1, user="dag_test")
-    assert passes(under_way, "second", 1)
-    assert passes(under_way, "third", 1, user="dag_test")
+    assert passes("first", 1, user="dag_test")
+    assert passes("second", 1)
+    assert passes("third", 1, user="dag_test")

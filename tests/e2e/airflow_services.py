@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import time
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from infra.airflow.processes import end_session
+from infra.airflow.processes import end_session, processes_of
 from infra.airflow.settings import SERVICES, service_settings
 
 USER, PASSWORD = "admin", "a password of this test"
@@ -97,15 +98,6 @@ class Airflow:
         token: str = self.ask("POST", "/auth/token", asked)["access_token"]
         return token
 
-    def unpause(self, dag_id: str) -> str:
-        """Let a DAG with a schedule begin; the id of its first DAG run."""
-        self._pause(dag_id, paused=False)
-        end_s = time.monotonic() + START_S
-        while not (runs := self.runs(dag_id)):
-            assert time.monotonic() < end_s, self.tail()
-            time.sleep(POLL_S)
-        return next(iter(runs))
-
     def pause(self, dag_id: str) -> None:
         """Have a DAG begin no more tasks, also of runs that are under way."""
         self._pause(dag_id, paused=True)
@@ -143,10 +135,14 @@ class Airflow:
             time.sleep(POLL_S)
 
     def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
-        """Every task instance as the API tells it."""
-        found = self.ask("GET", f"{self._run(dag_id, run_id)}/taskInstances?limit=1000")
-        tasks: list[dict[str, Any]] = found["task_instances"]
-        return tasks
+        """Every task instance as the API tells it, page by page."""
+        tasks: list[dict[str, Any]] = []
+        while True:
+            page = f"limit=100&offset={len(tasks)}&order_by=id"
+            found = self.ask("GET", f"{self._run(dag_id, run_id)}/taskInstances?{page}")
+            tasks += found["task_instances"]
+            if not found["task_instances"] or len(tasks) >= found["total_entries"]:
+                return tasks
 
     def states(self, dag_id: str, run_id: str) -> dict[tuple[str, int], str]:
         """State of every task instance, by task and map index."""
@@ -192,16 +188,35 @@ class Airflow:
         return f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}"
 
 
+def kill_task(scheduler: int) -> bool:
+    """SIGKILL the newest process that works on a task, as the kernel does when memory is short.
+
+    ``scheduler`` is the process of a scheduler with LocalExecutor. Returns whether there was one.
+    """
+    tasks = [pid for pid in processes_of(scheduler) if _parent(_parent(pid)) == scheduler]
+    for newest in sorted(tasks)[-1:]:
+        os.kill(newest, signal.SIGKILL)
+    return bool(tasks)
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
 @contextmanager
 def airflow_services(
     environment: Mapping[str, str],
     logs: Path,
     dag_ids: Sequence[str],
     services: Sequence[str] = tuple(SERVICES),
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[Airflow]:
     """Start the services and wait until the DAGs are there; stop all of them at the end."""
-    settings = dict(environment) | _settings(_free_port(), logs)
-    airflow = Airflow(settings, logs)
+    ours = _settings(_free_port(), logs) | dict(settings or {})
+    airflow = Airflow(dict(environment) | ours, logs)
     try:
         for service in services:
             airflow.start(service)

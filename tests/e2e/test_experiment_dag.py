@@ -67,7 +67,7 @@ def test_a_run_measures_in_order_publishes_and_releases(
     with start(data_root, AIRFLOW_CONN_TIDEBENCH_RESULTS=connection) as dag:
         assert dag.finish() == 0, dag.tail()
 
-    assert dag.done("window.control") == list(range(run.windows))
+    assert dag.done("control_window") == list(range(run.windows))
     assert len(dag.done("release_testbed")) == 1
     assert measured(data_root / run.experiment) == undisturbed
     assert_published(data_root / run.experiment)
@@ -86,7 +86,7 @@ def test_a_run_killed_in_many_tasks_measures_the_same_bytes(
     kills: list[dict[str, Any]] = [
         {"task": "provision_testbed"},
         {"task": "deploy_images", "after_s": 0.1},
-        {"task": "window.control", "map_index": 1, "once": window_is_half_written},
+        {"task": "control_window", "map_index": 1, "once": window_is_half_written},
         {"task": "build_tables", "after_s": 4.0},
         {"task": "publish_report", "after_s": 0.1},
     ]

@@ -112,7 +112,7 @@ def test_an_experiment_measures_its_windows_in_order_and_publishes(
     run = airflow.trigger("experiment", form)
     assert airflow.finish("experiment", run, DEADLINE_S) == "success", airflow.tail()
     states = airflow.states("experiment", run)
-    assert [states["window.control", index] for index in range(3)] == ["success"] * 3
+    assert [states["control_window", index] for index in range(3)] == ["success"] * 3
     assert states["release_testbed", -1] == "success"
     spec = run_from_params(form)
     assert reported(root, "one") == {spec.run_id}
@@ -135,9 +135,19 @@ def test_a_sweep_measures_every_point_and_publishes(
     assert_as_alone(points, root, tmp_path)
 
 
+def test_what_could_have_a_schedule_runs_when_it_is_triggered_and_only_then(
+    airflow: Airflow,
+) -> None:
+    """Nobody has unpaused it, and it begins nothing else."""
+    run = airflow.trigger("reap", {})
+    assert airflow.finish("reap", run, DEADLINE_S) == "success", airflow.tail()
+    assert list(airflow.runs("reap")) == [run]
+    assert airflow.states("reap", run)["release_dead", -1] == "skipped"
+
+
 def test_a_night_is_judged_and_held_against_the_night_before(airflow: Airflow, root: Path) -> None:
     dag, folder = "nightly_reproducibility", root / "nightly"
-    first = airflow.unpause(dag)  # with a schedule, so the last night that it missed begins
+    first = airflow.trigger(dag, {})
     state = airflow.finish(dag, first, NIGHT_S)
     states = airflow.states(dag, first)
     assert {task for (task, _), one in states.items() if one != "success"} <= {"check_verdict"}

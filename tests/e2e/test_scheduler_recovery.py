@@ -5,9 +5,7 @@ In the order of the file; every run is short and simulated. `make test-scheduler
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -16,14 +14,13 @@ import pytest
 
 from include.control.stages import run_all
 from include.experiment.params import matrix_from_params, run_from_params
-from infra.airflow.processes import processes_of
-from tests.e2e.airflow_services import Airflow
+from tests.e2e.airflow_services import Airflow, kill_task
 from tests.e2e.dag_process import measured
 
 pytestmark = pytest.mark.scheduler
 
 DEADLINE_S = 600.0
-CONTROL = "window.control"
+CONTROL = "control_window"
 LONG = {"experiment": "long", "duration_min": 12, "btu_min": 2, "seed": 7}
 NOT_REPORTED = {"report": False}
 
@@ -34,27 +31,12 @@ def alone(form: dict[str, Any], root: Path) -> dict[str, str]:
     return measured(root / form["experiment"])
 
 
-def kill_task(airflow: Airflow) -> None:
-    """SIGKILL the newest process that works on a task, as the kernel does when memory is short."""
-    scheduler = airflow.processes["scheduler"].pid
-    tasks = [pid for pid in processes_of(scheduler) if _parent(_parent(pid)) == scheduler]
-    assert tasks, "no task was under way"
-    os.kill(max(tasks), signal.SIGKILL)
-
-
-def _parent(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return 0
-
-
 def test_windows_go_on_in_order_after_a_killed_worker_and_a_restarted_scheduler(
     airflow: Airflow, root: Path, tmp_path: Path
 ) -> None:
     run = airflow.trigger("experiment", LONG | NOT_REPORTED)
     airflow.until("experiment", run, lambda states: states.get((CONTROL, 1)) == "running")
-    kill_task(airflow)
+    assert kill_task(airflow.processes["scheduler"].pid), "no task was under way"
     airflow.until("experiment", run, lambda states: states.get((CONTROL, 3)) == "running")
     airflow.kill("scheduler")
     time.sleep(2)

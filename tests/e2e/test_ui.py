@@ -142,8 +142,8 @@ def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
     while not (fresh := set(airflow.runs("experiment")) - before):
         page.wait_for_timeout(500)
     (run,) = fresh
-    airflow.until("experiment", run, lambda states: states.get(("window.control", 1)) in UNDER_WAY)
-    windows = f"{airflow.url}/dags/experiment/runs/{run}/tasks/window.control/mapped"
+    airflow.until("experiment", run, lambda states: states.get(("control_window", 1)) in UNDER_WAY)
+    windows = f"{airflow.url}/dags/experiment/runs/{run}/tasks/control_window/mapped"
     visit(page, windows, "a:has-text('window 001, minute 2 to 4')")
     shot("4-windows")
     assert airflow.finish("experiment", run, DEADLINE_S) == "success", airflow.tail()

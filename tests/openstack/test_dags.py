@@ -14,7 +14,7 @@ from tests.openstack.plane import FLAVOR, Plane, crowding
 
 pytestmark = pytest.mark.openstack
 
-CONTROL = "window.control"
+CONTROL = "control_window"
 DEADLINE_S = 300.0
 DEAD_AFTER_MIN = 1
 FORM = {

@@ -1,0 +1,153 @@
+"""Waiting in the triggerer: it ends there, so that no task is queued twice in one try."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from include.control.stages import run_all
+from include.experiment.spec import RunSpec
+
+pytestmark = [
+    pytest.mark.airflow,
+    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
+]
+RUN = RunSpec(
+    experiment="waits", controller="fixed", pattern="stepwise", btu_min=1, seed=1, duration_min=2
+)
+CELL = {"name": RUN.run_id, "runs": [RUN.to_json()]}
+
+
+@pytest.fixture
+def states(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """States of DAG runs by their ids; the triggerer looks again at once."""
+    from tidebench import runs, turns, waiting
+
+    states: dict[str, str] = {}
+
+    def count(dag_id: str, run_id: str, *wanted: str) -> int:
+        return int(states.get(run_id) in wanted)
+
+    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
+    monkeypatch.setattr(waiting, "LOOK_EVERY_S", 0.0)
+    for module in (runs, turns):
+        monkeypatch.setattr(module, "count_dag_runs", count)
+    return states
+
+
+def defer(task: Any, dag_run: str) -> Any:
+    """What the task leaves to the triggerer."""
+    from airflow.sdk.exceptions import TaskDeferred
+
+    context = {
+        "ti": SimpleNamespace(dag_id="experiment", run_id=dag_run),
+        "params": {},
+        "dag_run": SimpleNamespace(triggering_user_name="someone"),
+    }
+    with pytest.raises(TaskDeferred) as raised:
+        task.execute(context)
+    return raised.value
+
+
+def in_triggerer(trigger: Any) -> Any:
+    """The trigger as the triggerer makes it again from what is stored."""
+    path, about = trigger.serialize()
+    module, name = path.rsplit(".", 1)
+    return getattr(import_module(module), name)(**about)
+
+
+def wait_for_turn(dag_run: str) -> Any:
+    from tidebench.turns import WaitForTurn
+
+    task = WaitForTurn(task_id="wait_for_turn", experiment="waits", runs=[RUN.to_json()])
+    return defer(task, dag_run)
+
+
+def wait_for_run() -> Any:
+    from tidebench.runs import WaitForRun
+
+    task = WaitForRun(task_id="wait_for_run", cell=CELL, cells=[CELL, CELL])
+    return defer(task, "matrix")
+
+
+def hold_the_turn(states: dict[str, str]) -> None:
+    from tidebench.stage import data_root
+    from tidebench.turns import Holder, take
+
+    states["first"] = "running"
+    take(data_root() / "waits" / "turns.json", ["report"], Holder("experiment", "first"), bool)
+
+
+async def event_after(trigger: Any, looks: int, then: Any) -> Any:
+    """The event of a trigger for which something happens after it has looked so many times."""
+    passes, count = trigger.passes, 0
+
+    def counted() -> bool:
+        nonlocal count
+        count += 1
+        if count > looks:
+            then()
+        return bool(passes())
+
+    trigger.passes = counted
+    events = [event async for event in trigger.run()]
+    assert count == looks + 1
+    (event,) = events
+    return event
+
+
+def test_a_turn_is_taken_in_the_triggerer_which_ends_the_task(states: dict[str, str]) -> None:
+    from airflow.triggers.base import TaskSuccessEvent
+
+    hold_the_turn(states)
+    trigger = in_triggerer(wait_for_turn("second").trigger)
+    states["second"] = "running"
+    event = asyncio.run(event_after(trigger, 3, lambda: states.update(first="success")))
+    assert isinstance(event, TaskSuccessEvent)
+    wait_for_turn("third")  # the second has it now
+
+
+def test_a_cell_ends_in_the_triggerer_once_it_is_measured(
+    states: dict[str, str], data_root: Path
+) -> None:
+    from airflow.triggers.base import TaskSuccessEvent
+
+    from tidebench.runs import allowed_s, dag_run_of
+
+    states[dag_run_of(RUN)] = "queued"
+    deferred = wait_for_run()
+    assert deferred.timeout.total_seconds() == 2 * allowed_s(RUN)
+
+    def measure() -> None:
+        run_all(RUN, data_root)
+        states[dag_run_of(RUN)] = "success"
+
+    event = asyncio.run(event_after(in_triggerer(deferred.trigger), 2, measure))
+    assert isinstance(event, TaskSuccessEvent)
+
+
+def test_a_cell_whose_dag_run_failed_fails_in_the_triggerer(states: dict[str, str]) -> None:
+    from airflow.triggers.base import TaskFailedEvent
+
+    from tidebench.runs import dag_run_of
+
+    states[dag_run_of(RUN)] = "running"
+    trigger = in_triggerer(wait_for_run().trigger)
+    event = asyncio.run(event_after(trigger, 1, lambda: states.update({dag_run_of(RUN): "failed"})))
+    assert isinstance(event, TaskFailedEvent)
+
+
+def test_a_wait_that_takes_too_long_fails_for_good(states: dict[str, str]) -> None:
+    from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout
+
+    from tidebench.turns import WaitForTurn
+
+    task = WaitForTurn(task_id="wait_for_turn", experiment="waits")
+    failure = {"error": "Trigger timeout"}
+    with pytest.raises((AirflowSensorTimeout, AirflowFailException)):
+        task.resume_execution("__fail__", failure, {})

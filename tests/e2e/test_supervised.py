@@ -1,0 +1,169 @@
+"""`make airflow` while everything of it is killed in turn: ten runs end up published all the same.
+
+Nothing is done by hand after they are triggered. `make test-scheduler`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from include.tables.staged import read_table
+from infra.airflow.client import Client, Refused
+from infra.airflow.local import USER
+from infra.airflow.processes import born, end_session, processes_of
+from infra.airflow.settings import SERVICES
+from tests.e2e.airflow_services import kill_task
+
+pytestmark = pytest.mark.scheduler
+
+START_S, DEADLINE_S, POLL_S = 900.0, 3600.0, 1.0
+RUNS = 10
+SHORT = {"duration_min": 6, "btu_min": 2, "controller": "btu"}
+VICTIMS = ["scheduler", "task", "api-server", "dag-processor", "triggerer", "task"] * 2
+EVERY_S = 40.0
+
+
+class Local:
+    """`make airflow` as a process, and how to reach it."""
+
+    def __init__(self, environment: Mapping[str, str], log: Path) -> None:
+        self.environment, self.log = environment, log
+        self.home = Path(environment["AIRFLOW_HOME"])
+        self.client = Client(f"http://127.0.0.1:{environment['TIDEBENCH_PORT']}")
+        with log.open("a") as sink:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "infra.airflow.local", "up"],
+                env=dict(environment),
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def wait_for(self, text: str) -> None:
+        end_s = time.monotonic() + START_S
+        while text not in self.log.read_text():
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < end_s, self.log.read_text()
+            time.sleep(POLL_S)
+
+    def pids(self) -> dict[str, int]:
+        """The process of each service, once all of them have one."""
+        end_s = time.monotonic() + START_S
+        while True:
+            _, *services = json.loads((self.home / "services.json").read_text())
+            if len(services) == len(SERVICES) and all(born(pid) == at for pid, at in services):
+                return {name: pid for name, (pid, _) in zip(SERVICES, services, strict=True)}
+            assert time.monotonic() < end_s, self.log.read_text()
+            time.sleep(POLL_S)
+
+    def kill(self, victim: str) -> bool:
+        """SIGKILL a service, or the newest task; whether there was one."""
+        if victim == "task":
+            return kill_task(self.pids()["scheduler"])
+        os.kill(self.pids()[victim], signal.SIGKILL)
+        return True
+
+    def ask(self, path: str) -> Any:
+        """An answer of the API, as soon as it gives one."""
+        end_s = time.monotonic() + START_S
+        while True:
+            try:
+                return self.client.ask("GET", path)
+            except (OSError, Refused):
+                if time.monotonic() > end_s:
+                    raise
+            time.sleep(POLL_S)
+
+    def down(self) -> str:
+        """`make airflow-down`; what it says."""
+        command = [sys.executable, "-m", "infra.airflow.local", "down"]
+        done = subprocess.run(command, env=dict(self.environment), capture_output=True, check=True)
+        return done.stdout.decode()
+
+
+@pytest.fixture
+def local_environment(airflow_environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    return airflow_environment | {"TIDEBENCH_DATA_ROOT": str(tmp_path), "TIDEBENCH_PORT": port}
+
+
+@contextmanager
+def up(environment: Mapping[str, str], log: Path) -> Iterator[Local]:
+    """`make airflow`; nothing of it survives the block."""
+    local = Local(environment, log)
+    try:
+        yield local
+    finally:
+        local.down()
+        end_session(local.process.pid, local.process)
+
+
+def states_of(local: Local) -> dict[str, str]:
+    runs = local.ask("/api/v2/dags/experiment/dagRuns?limit=100")["dag_runs"]
+    return {run["dag_run_id"]: run["state"] for run in runs}
+
+
+def test_ten_runs_are_published_while_everything_is_killed_in_turn(
+    local_environment: dict[str, str], tmp_path: Path
+) -> None:
+    begin_s, killed, left = time.monotonic(), Counter[str](), list(VICTIMS)
+    with up(local_environment, tmp_path / "up.log") as local:
+        local.wait_for("log in as")
+        password = json.loads((local.home / "passwords.json").read_text())[USER]
+        assert password not in local.log.read_text()
+        local.client.log_in(USER, password)
+        names = [f"killed_{number}" for number in range(RUNS)]
+        for seed, name in enumerate(names):
+            local.client.trigger("experiment", SHORT | {"experiment": name, "seed": seed})
+        up_s, due_s = time.monotonic() - begin_s, time.monotonic()
+        while not {"success", "failed"} >= set((states := states_of(local)).values()):
+            assert time.monotonic() - begin_s < DEADLINE_S, states
+            if left and time.monotonic() >= due_s and local.kill(left[0]):
+                killed[left.pop(0)] += 1
+                due_s = time.monotonic() + EVERY_S
+            time.sleep(POLL_S)
+        took_s = time.monotonic() - begin_s - up_s
+        print(f"up after {up_s:.0f} s; {RUNS} runs in {took_s:.0f} s; killed: {dict(killed)}")
+        print(local.log.read_text())
+        assert Counter(states.values()) == {"success": RUNS}
+        assert left == [], "not everything was killed while runs were under way"
+        for name in names:
+            (row,) = read_table(tmp_path / name / "published" / "runs.parquet")
+            assert row["experiment"] == name
+        for service in SERVICES:
+            assert f"{service} was killed by SIGKILL (signal 9)" in local.log.read_text()
+
+        sessions = local.pids().values()
+        local.process.send_signal(signal.SIGINT)  # Ctrl-C
+        assert local.process.wait(timeout=START_S) == 0
+        assert [processes_of(session) for session in sessions] == [[]] * len(SERVICES)
+
+
+def test_down_stops_what_was_started_elsewhere_also_when_that_was_killed(
+    local_environment: dict[str, str], tmp_path: Path
+) -> None:
+    for number in (signal.SIGCONT, signal.SIGKILL):
+        with up(local_environment, tmp_path / f"{number}.log") as local:
+            local.wait_for("Starting Airflow")
+            while not (local.home / "services.json").exists():
+                time.sleep(POLL_S)
+            sessions = local.pids().values()
+            local.process.send_signal(number)
+            assert "Airflow is stopped" in local.down()
+            assert [processes_of(session) for session in sessions] == [[]] * len(SERVICES)
+            assert local.down() == "Airflow does not run.\n"

@@ -1,0 +1,115 @@
+"""Services that end are started again, with real processes; what cannot stay is given up."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from infra.airflow.local import welcome
+from infra.airflow.processes import processes_of
+from infra.airflow.supervision import MOST_STARTS, CannotStay, Service, Supervisor, how_it_ended
+
+DEADLINE_S = 60.0
+
+
+class Watched(Supervisor):
+    """Two services, what was said of them, and who was started."""
+
+    def __init__(self, *services: Service) -> None:
+        self.said: list[str] = []
+        self.pids: list[list[int]] = []
+        super().__init__(
+            services, dict(os.environ), self.said.append, lambda pids: self.pids.append(list(pids))
+        )
+
+    def tend_until(self, holds: Callable[[], bool]) -> None:
+        end_s = time.monotonic() + DEADLINE_S
+        while not holds():
+            assert time.monotonic() < end_s, self.said
+            self.tend()
+            time.sleep(0.01)
+
+
+@contextmanager
+def supervised(*services: Service) -> Iterator[Watched]:
+    watched = Watched(*services)
+    try:
+        yield watched
+    finally:
+        watched.stop()
+
+
+def shell(folder: Path, script: str, name: str = "scheduler") -> Service:
+    return Service(name, ["sh", "-c", script], folder / f"{name}.log")
+
+
+def test_a_killed_service_comes_back_and_the_other_stays(tmp_path: Path) -> None:
+    forever = "sleep 600 & wait"
+    with supervised(shell(tmp_path, forever), shell(tmp_path, forever, "triggerer")) as watched:
+        watched.tend_until(lambda: len(watched.pids) == 2)
+        scheduler, triggerer = watched.pids[-1]
+        assert len(processes_of(triggerer)) >= 1
+        os.kill(scheduler, signal.SIGKILL)
+        watched.tend_until(lambda: len(watched.pids) == 3)
+        again, same = watched.pids[-1]
+        assert (again != scheduler, same) == (True, triggerer)
+        assert processes_of(scheduler) == [], "what it had begun ends with it"
+        (said,) = watched.said
+        assert said.startswith("scheduler was killed by SIGKILL (signal 9) after ")
+        assert said.endswith("; starting it again in 1 s")
+    assert processes_of(again) == processes_of(triggerer) == []
+
+
+def test_a_service_that_cannot_stay_is_given_up_with_its_reason(tmp_path: Path) -> None:
+    service = shell(tmp_path, "echo no such table: job; exit 3")
+
+    def at_once() -> bool:
+        service.due_s = 0.0
+        return False
+
+    with supervised(service) as watched, pytest.raises(CannotStay) as given_up:
+        watched.tend_until(at_once)
+    message = str(given_up.value)
+    assert f"scheduler ended with exit code 3, {MOST_STARTS} times in a row" in message
+    assert "no such table: job" in message
+    waits = [said.rsplit("in ", 1)[1] for said in watched.said]
+    assert waits == ["1 s", "2 s", "4 s", "8 s", "16 s"]
+
+
+def test_a_service_that_had_stayed_is_started_again_for_ever(tmp_path: Path) -> None:
+    service = shell(tmp_path, "exit 1")
+    with supervised(service) as watched:
+        for _ in range(2 * MOST_STARTS):
+            watched.tend_until(lambda: service.process is not None)
+            service.began_s -= 3600
+            watched.tend_until(lambda: service.process is None)
+            service.due_s = 0.0
+    assert {said.split(" after ")[1] for said in watched.said} == {
+        "60 min; starting it again in 1 s"
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(0, "ended with exit code 0"), (-15, "was killed by SIGTERM (signal 15)")],
+)
+def test_the_end_is_told_in_words(code: int, words: str) -> None:
+    assert how_it_ended(code) == words
+
+
+def test_the_password_is_shown_to_eyes_and_kept_out_of_files(tmp_path: Path) -> None:
+    passwords = tmp_path / "passwords.json"
+    passwords.write_text(json.dumps({"admin": "only-for-eyes"}))
+    seen = welcome("http://127.0.0.1:8080", passwords, to_terminal=True)
+    for line in ("open       http://127.0.0.1:8080", "log in as  admin", "only-for-eyes"):
+        assert line in seen
+    logged = welcome("http://127.0.0.1:8080", passwords, to_terminal=False)
+    assert "only-for-eyes" not in logged
+    assert str(passwords) in logged
