@@ -96,7 +96,7 @@ def test_a_run_is_removed_when_no_dag_run_is_at_work_on_it(under_way: set[str]) 
     assert passes("first", 1, report=False)
     assert not passes("second", 1, removes=True)
     assert passes("second", 2, removes=True)
-    assert not passes(under_way, "third", 2, report=False), "it would measure what is removed"
+    assert not passes("third", 2, report=False), "it would measure what is removed"
 
 
 def test_what_is_tried_on_the_command_line_neither_waits_nor_is_waited_for(
