@@ -42,7 +42,8 @@ def groups() -> dict[str, tuple[str, str]]:
     openstack = re.search(r"^test-openstack: .*\n\t.*live\.sh test (\w+) (\S+)$", makefile, re.M)
     assert default
     assert openstack
-    return found | {"test-live": default.groups(), "test-openstack": openstack.groups()}
+    others = {"test-live": default, "test-openstack": openstack}
+    return found | {name: (one[1], one[2]) for name, one in others.items()}
 
 
 def test_every_test_is_in_one_group(groups: dict[str, tuple[str, str]]) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -77,6 +78,16 @@ def test_every_module_that_is_called_answers(module: str) -> None:
     assert "Traceback" not in said
     assert done.returncode == (2 if module in NO_OPTIONS else 0)
     assert f"python3 -m {module}" in said or f"python -m {module}" in said or "sage: " in said
+
+
+def test_types_are_checked_wherever_there_is_code() -> None:
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["mypy"]["files"]
+    listed = subprocess.run(
+        ["git", "ls-files", "*.py"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    files = listed.stdout.split()
+    assert len(files) > 400
+    assert [one for one in files if not one.startswith(tuple(settings))] == []
 
 
 def test_the_gate_is_the_checks_and_the_tests_of_the_readme() -> None:

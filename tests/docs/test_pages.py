@@ -167,6 +167,6 @@ def test_the_trace_is_one(tmp_path: Path) -> None:
 def test_the_calibration_of_a_cloud_is_one(tmp_path: Path) -> None:
     file = write(tmp_path, "mine.yaml", "docs/openstack.md: image")
     calibration = TESTBEDS["openstack"].parameters().load_calibration(str(file))
-    assert calibration.model_dump()["networks"] == ("elastic",)
+    assert calibration.model_dump(mode="json")["networks"] == ["elastic"]
     given = {"testbed": "openstack", "calibration": "mine.yaml", "flavor": "docker-4cpu-7gb"}
     assert [resolve(point) for point in load_spec(spec(tmp_path, **given)).points()]
