@@ -43,7 +43,7 @@ class Replay:
         return left
 
     def run(self, decision: Decision) -> None:
-        handlers: dict[type, Callable[[Any], None]] = {
+        handlers: dict[type, Callable[[Any], object]] = {
             StartInstance: lambda action: self.start(action.operator, action.host),
             StopInstance: lambda action: self.stop(action.instance),
             MigrateInstance: self.migrate,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,7 @@ def load_topology(name_or_path: str) -> Topology:
                 "topology", [f"{unknown_name('topology', name_or_path, topology_names())} {hint}"]
             )
     text = input_file(path, "topology").read_text(encoding="utf-8")
-    return parse_topology(text, source=path.name)
+    return parse_topology(text, source=path.name, folder=path.parent)
 
 
 def run_defaults(name_or_path: str) -> Mapping[str, Any]:
@@ -95,15 +95,16 @@ def run_defaults(name_or_path: str) -> Mapping[str, Any]:
 
 
 @lru_cache(maxsize=64)
-def parse_topology(text: str, *, source: str) -> Topology:
+def parse_topology(text: str, *, source: str, folder: Path = HERE) -> Topology:
     """A topology from YAML text. Raises SpecError with every problem at once.
 
-    It is frozen, and every cell of a matrix asks for the same few.
+    Files that tenants name are looked for in ``folder``. The topology is frozen, and every cell of
+    a matrix asks for the same few.
     """
     try:
         raw = _based_on(read_yaml(text))
         if isinstance(raw, dict) and "tenants" in raw:
-            topology = shared(TenantsFile.model_validate(raw), _of_one_tenant)
+            topology = shared(TenantsFile.model_validate(raw), partial(_of_one_tenant, folder))
         else:
             topology = _single(TopologyFile.model_validate(raw))
     except yaml.YAMLError as error:
@@ -115,10 +116,11 @@ def parse_topology(text: str, *, source: str) -> Topology:
     return topology
 
 
-def _of_one_tenant(one: TenantFile) -> Topology:
+def _of_one_tenant(folder: Path, one: TenantFile) -> Topology:
     """The topology of a tenant, with what the tenant changes in its operators."""
     if not one.operators:
-        return load_topology(one.topology)
+        own = one.topology.endswith((".yaml", ".yml"))
+        return load_topology(str(folder / one.topology) if own else one.topology)
     changed = _based_on({"based_on": one.topology, "operators": one.operators})
     return _single(TopologyFile.model_validate(changed))
 

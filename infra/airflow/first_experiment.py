@@ -1,6 +1,6 @@
 """Run one experiment through the REST API of an Airflow and wait for its published tables.
 
-    python3 -m infra.airflow.first_experiment URL FILE [NAME=VALUE...]
+    usage: python3 -m infra.airflow.first_experiment URL FILE [NAME=VALUE...]
 
 FILE has the password of the user admin: ``passwords.json`` of ``make airflow``, or the ``.env`` of
 docker-compose.yaml. The others are params of the DAG. Standard library only.
@@ -23,6 +23,9 @@ UP_S, RUN_S, POLL_S = 600.0, 3600.0, 2.0
 
 def main(arguments: Sequence[str]) -> int:
     """Wait, trigger, narrate. Returns 0 when the tables are published."""
+    if len(arguments) < 2:
+        sys.stderr.write(f"{__doc__}\n")
+        return 2
     url, file, *given = arguments
     conf = FIRST | dict(map(parsed, given))
     begin_s = time.monotonic()

@@ -2,7 +2,8 @@
 # local.sh - the images that docker-compose.yaml starts from, made of Debian packages, and a Docker
 # engine of their own: for a machine that cannot fetch images. As root, on Debian.
 #
-#   local.sh up        engine, base, services, wheels; what is there already stays
+#   local.sh up        engine, base, services, wheels; what is there already stays. Creates .venv
+#                      where there is none (make setup), because its pip makes the wheels
 #   local.sh run CMD   run a command with this engine and these images, in its network, as
 #                      `local.sh run make compose-up compose-try`
 #   local.sh down      stop the engine with all its containers
@@ -31,6 +32,10 @@ need() {
     for one in "$@"; do
         command -v "$one" >/dev/null || die "there is no $one; apt-get install docker.io debootstrap iproute2 iptables"
     done
+}
+environment() { # its pip makes the wheels
+    [ -x "$repository/.venv/bin/python" ] || bash "$repository/.ci/setup.sh" ||
+        die "wheels are made with .venv, which make setup could not create; see above"
 }
 inside() { nsenter --net="/run/netns/$namespace" "$@"; }
 answers() { docker version >/dev/null 2>&1; }
@@ -163,6 +168,7 @@ wheels() { # an image that holds them and nothing else
 up() {
     need_root
     need dockerd debootstrap ip iptables
+    environment
     mkdir -p "$state"
     download_wheels &
     local downloading=$!
@@ -194,5 +200,5 @@ case ${1:-} in
     run) shift; run "$@" ;;
     down) need_root; engine_down ;;
     purge) purge ;;
-    *) sed -n '2,15p' "$0"; exit 2 ;;
+    *) sed -n '2,/^[^#]/{/^#/p}' "$0"; exit 2 ;;
 esac

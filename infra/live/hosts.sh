@@ -259,5 +259,5 @@ case $command in
     down) down ;;
     status) status ;;
     env) for id in $(ids); do echo "$id=tcp://$(endpoint "$id"):$port"; done | xargs ;;
-    *) sed -n '2,22p' "$0"; exit 2 ;;
+    *) sed -n '2,/^[^#]/{/^#/p}' "$0"; exit 2 ;;
 esac

@@ -194,5 +194,5 @@ case ${1:-} in
     list) list ;;
     lock) lock ;;
     clean) clean ;;
-    *) sed -n '2,20p' "$0"; exit 2 ;;
+    *) sed -n '2,/^[^#]/{/^#/p}' "$0"; exit 2 ;;
 esac

@@ -3,7 +3,7 @@
 #
 #   live.sh run     measure include/experiment/specs/live.yaml by the command line, then the same
 #                   by the DAG `experiment`; prints the tables of both
-#   live.sh test [MARKER PATH...]   the tests of tests/live or of other paths, after installing what
+#   live.sh test [MARKER PATH...]   the live tests, or others by marker and path, after installing what
 #                   they need; where they cannot run it says why and succeeds
 #   live.sh down    give back what runs have leased, then stop hosts and services
 #
@@ -67,7 +67,7 @@ down() {
 
 case ${1:-} in
     run) run ;;
-    test) shift; [ $# -gt 0 ] || set -- live tests/live; tests "$@" ;;
+    test) shift; [ $# -gt 0 ] || set -- live tests; tests "$@" ;;
     down) down ;;
-    *) sed -n '2,12p' "$0"; exit 2 ;;
+    *) sed -n '2,/^[^#]/{/^#/p}' "$0"; exit 2 ;;
 esac

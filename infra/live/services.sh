@@ -254,5 +254,5 @@ case $command in
             if alive "$one"; then echo "$one up pid=$(pid_of "$one")"; else echo "$one down"; fi
         done ;;
     env) echo "$state/env" ;;
-    *) sed -n '2,19p' "$0"; exit 2 ;;
+    *) sed -n '2,/^[^#]/{/^#/p}' "$0"; exit 2 ;;
 esac

@@ -39,5 +39,5 @@ down() {
 case ${1:-} in
     run) run ;;
     down) down ;;
-    *) sed -n '2,9p' "$0"; exit 2 ;;
+    *) sed -n '2,/^[^#]/{/^#/p}' "$0"; exit 2 ;;
 esac

@@ -49,5 +49,5 @@ case ${1:-} in
     destroy) for number in $(find "$(field "$(cat)" id)"); do end "$number"; done ;;
     down) for number in $(numbers); do end "$number" & done; wait ;;
     list) for number in $(numbers); do echo "$number $(cat "$state/$number.server")"; done ;;
-    *) sed -n '2,13p' "$0"; exit 2 ;;
+    *) sed -n '2,/^[^#]/{/^#/p}' "$0"; exit 2 ;;
 esac

@@ -392,5 +392,5 @@ case $command in
     fault) fault "${1:?rules as JSON, or none}" ;;
     quota) seed quota "$@" ;;
     env) client ;;
-    *) sed -n '2,22p' "$0"; exit 2 ;;
+    *) sed -n '2,/^[^#]/{/^#/p}' "$0"; exit 2 ;;
 esac

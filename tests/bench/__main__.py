@@ -1,16 +1,21 @@
-"""`make bench`: medians of several runs, and ratios against a named alternative."""
+"""`make bench`: medians of several runs, and ratios against a named alternative.
+
+`python -m tests.bench --minutes 20 --repeats 1` prints the same lines sooner, of shorter runs.
+"""
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import yaml
 
 from include.control import stages
 from include.control.session import Session
@@ -19,11 +24,20 @@ from include.experiment.spec import RunSpec
 from include.testbeds.simulated.calibration import Calibration
 from tests.bench.simpy_network import SimpyNetwork
 
-REPEATS = 7
-SIMPY_REPEATS, SIMPY_MINUTES = 3, 30
-STEPWISE = RunSpec(
-    experiment="bench", controller="btu", pattern="stepwise", btu_min=10, seed=1, duration_min=120
-)
+DEMO = Path(__file__).parents[2] / "include" / "experiment" / "specs" / "demo.yaml"
+BTU_MIN = 10
+
+
+def stepwise(minutes: float) -> RunSpec:
+    """The run that is measured: the BTU-based controller at work."""
+    return RunSpec(
+        experiment="bench",
+        controller="btu",
+        pattern="stepwise",
+        btu_min=BTU_MIN,
+        seed=1,
+        duration_min=minutes,
+    )
 
 
 def timed(work: Callable[[], int], repeats: int) -> tuple[list[float], int]:
@@ -57,23 +71,23 @@ def in_memory(run: Run) -> int:
     return executions
 
 
-def stored(root: Path) -> int:
+def stored(spec: RunSpec, root: Path) -> int:
     """The same with snapshots, Parquet and commits."""
-    stages.forget(STEPWISE, root)
-    stages.run_all(STEPWISE, root)
+    stages.forget(spec, root)
+    stages.run_all(spec, root)
     rows = pq.read_table(root / "bench" / "measurements" / "queue", columns=["completed_items"])
     return int(sum(rows["completed_items"].to_pylist()))
 
 
-def against_simpy() -> None:
-    """The same network with the servers of the ``fixed`` controller, half an hour of stepwise."""
+def against_simpy(minutes: float, repeats: int) -> None:
+    """The same network with the servers of the ``fixed`` controller, where nothing scales."""
     spec = RunSpec(
         experiment="bench",
         controller="fixed",
         pattern="stepwise",
-        btu_min=SIMPY_MINUTES,
+        btu_min=minutes,
         seed=1,
-        duration_min=SIMPY_MINUTES,
+        duration_min=minutes,
     )
     run = resolve(spec)
     calibration = Calibration.model_validate(run.calibration)
@@ -81,13 +95,13 @@ def against_simpy() -> None:
 
     def simpy_run() -> int:
         network = SimpyNetwork(run.topology, calibration, seed=1)
-        return network.run(run.levels, servers, spec.duration_s)
+        return network.run(run.levels_of, servers, spec.duration_s)
 
     ours = row(
-        f"Tidebench, {SIMPY_MINUTES} min stepwise, fixed servers",
-        *timed(lambda: in_memory(run), REPEATS),
+        f"Tidebench, {minutes:g} min stepwise, fixed servers",
+        *timed(lambda: in_memory(run), repeats),
     )
-    theirs = row("SimPy, the same network", *timed(simpy_run, SIMPY_REPEATS))
+    theirs = row("SimPy, the same network", *timed(simpy_run, -(-repeats // 2)))
     print(f"{'ratio':<58} {ours / theirs:8.1f} x")
 
 
@@ -103,9 +117,10 @@ finally:
 """
 
 
-def command_line(root: Path) -> None:
+def command_line(minutes: float, repeats: int, root: Path) -> None:
     """`python -m include.cli run` as a whole process, and its peak memory."""
-    spec = Path(__file__).parents[2] / "include" / "experiment" / "specs" / "demo.yaml"
+    spec = root / "demo.yaml"
+    spec.write_text(yaml.safe_dump(yaml.safe_load(DEMO.read_text()) | {"duration_min": minutes}))
     arguments = ["run", "--fresh", "--root", str(root), str(spec)]
 
     def run() -> int:
@@ -114,24 +129,32 @@ def command_line(root: Path) -> None:
         return 0
 
     run()
-    row("python -m include.cli run, 120 min, whole process", timed(run, REPEATS)[0])
+    name = f"python -m include.cli run, {minutes:g} min, whole process"
+    row(name, timed(run, repeats)[0])
     # Not from getrusage: after a fork that still counts the memory of this process.
     call = [sys.executable, "-c", PEAK, *arguments]
     done = subprocess.run(call, check=False, capture_output=True, text=True)
     print(f"{'its peak memory':<58} {int(done.stderr.split()[-1]) / 1024:8.0f} MB")
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Everything, one line each."""
-    run = resolve(STEPWISE)
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=120, help="of each run; SimPy a quarter")
+    parser.add_argument("--repeats", type=int, default=7, help="of each; SimPy half as many")
+    given = parser.parse_args(arguments)
+    minutes, repeats = given.minutes, given.repeats
+    spec = stepwise(minutes)
+    run = resolve(spec)
     in_memory(run)  # compile
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        row("stepwise, btu, BTU 10, 120 min, in memory", *timed(lambda: in_memory(run), REPEATS))
-        row("the same, stored", *timed(lambda: stored(root), REPEATS))
-        against_simpy()
-        command_line(root)
+        name = f"stepwise, btu, BTU {BTU_MIN}, {minutes:g} min, in memory"
+        row(name, *timed(lambda: in_memory(run), repeats))
+        row("the same, stored", *timed(lambda: stored(spec, root), repeats))
+        against_simpy(minutes / 4, repeats)
+        command_line(minutes, repeats, root)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -7,6 +7,7 @@ one does not; so both are measured with machines that boot at once and with such
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import time
@@ -35,7 +36,11 @@ def lease(wanted: int) -> tuple[float, float]:
 
 def main(arguments: Sequence[str]) -> None:
     """Print medians and their ratio."""
-    many, turns = (*map(int, arguments), *(10, 3)[len(arguments) :])
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.cloud_leases", description=__doc__)
+    parser.add_argument("hosts", type=int, nargs="?", default=10)
+    parser.add_argument("turns", type=int, nargs="?", default=3)
+    given = parser.parse_args(arguments)
+    many, turns = given.hosts, given.turns
     os.environ.update(client_settings())
     plane = Plane()
     try:

@@ -2,15 +2,18 @@
 
 `python -m tests.bench.decisions` prints a row per controller: medians of several decisions on
 1,000 operators, 2,000 hosts and 20,000 instances. Every observation is fresh, so nothing that
-a controller looks up in it is remembered from the decision before.
+a controller looks up in it is remembered from the decision before. Names of controllers choose
+rows; `--operators 100 --repeats 1` is a cluster of a tenth of that, and one decision.
 """
 
 from __future__ import annotations
 
+import argparse
 import random
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 
 from include.controllers import CONTROLLERS
 from include.controllers.base import Setting
@@ -25,7 +28,8 @@ from include.model.observation import (
 from include.model.tenant import Intent, Tenant
 from include.model.topology import Edge, Operator, Source, Topology
 
-REPEATS = 7
+HOSTS, INSTANCES = 2, 20
+"""Of a cluster, per operator."""
 FLAVOR = HostFlavor(name="large", vcpus=16, memory_mb=65536)
 CHAIN = 10
 """Operators of one tenant."""
@@ -96,7 +100,7 @@ def an_observation(topology: Topology, hosts: int, instances: int, now_s: float)
                 paid_until_s=now_s + draw.uniform(1, 600),
                 up=True,
                 releasing=False,
-                images=frozenset(draw.sample(names, 20)),
+                images=frozenset(draw.sample(names, min(20, len(names)))),
                 cpu_share=draw.uniform(0.1, 0.95),
                 memory_share=0.3,
                 runnable=draw.uniform(1, 20),
@@ -128,14 +132,14 @@ def an_observation(topology: Topology, hosts: int, instances: int, now_s: float)
     )
 
 
-def decision_s(name: str, operators: int, hosts: int, instances: int) -> tuple[float, int]:
-    """The median time of one decision, and how many steps the last one had."""
-    topology = a_topology(operators)
+def decision_s(name: str, operators: int, repeats: int) -> tuple[float, int]:
+    """The median time of one decision, and the most steps that one had."""
+    topology, hosts, instances = a_topology(operators), HOSTS * operators, INSTANCES * operators
     setting = Setting(topology=topology, flavor=FLAVOR, btu_s=600.0, seed=1, max_hosts=10 * hosts)
     controller = CONTROLLERS[name](setting=setting)
     memory = controller.initial_memory()
     took_s, steps = [], 0
-    for turn in range(REPEATS):
+    for turn in range(repeats):
         seen = an_observation(topology, hosts, instances, 3600.0 + turn * controller.interval_s)
         start_s = time.perf_counter()
         memory, decided = controller.decide(memory, seen)
@@ -144,15 +148,22 @@ def decision_s(name: str, operators: int, hosts: int, instances: int) -> tuple[f
     return statistics.median(took_s), steps
 
 
-def main(names: list[str]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """One row per controller: time at full size, growth from a tenth of it, steps decided."""
-    print(f"{'one decision, medians of ' + str(REPEATS):<30} {'20,000 instances':>18} "
-          f"{'2,000':>10} {'growth':>8} {'most steps':>11}")  # fmt: skip
-    for name in names or list(CONTROLLERS):
-        large_s, steps = decision_s(name, 1000, 2000, 20000)
-        small_s, _ = decision_s(name, 100, 200, 2000)
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.decisions", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="CONTROLLER", help="all when none is named")
+    parser.add_argument("--operators", type=int, default=1000, help="100 or more, in hundreds")
+    parser.add_argument("--repeats", type=int, default=7)
+    given = parser.parse_args(arguments)
+    size, tenth = given.operators, given.operators // 10
+    print(f"{'one decision, medians of ' + str(given.repeats):<30} "
+          f"{size * INSTANCES:8,} instances {tenth * INSTANCES:10,} "
+          f"{'growth':>8} {'most steps':>11}")  # fmt: skip
+    for name in given.names or list(CONTROLLERS):
+        large_s, steps = decision_s(name, size, given.repeats)
+        small_s, _ = decision_s(name, tenth, given.repeats)
         print(f"{name:<30} {large_s * 1e3:15.1f} ms {small_s * 1e3:7.1f} ms "
-              f"{large_s / small_s:7.1f}x {steps:11d}")  # fmt: skip
+              f"{large_s / small_s:7.1f}x {steps:11d}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

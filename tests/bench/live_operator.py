@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -89,10 +90,14 @@ def forward_confirmed(here: World, items: int) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Prints a line per case. Returns 1 when the services do not run."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench.live_operator", description=__doc__
+    )
+    parser.add_argument("items", type=int, nargs="?", default=20_000)
+    items = parser.parse_args(arguments).items
     if not services():
         print("Start the services first: make live-services", file=sys.stderr)
         return 1
-    items = int(arguments[0]) if arguments else 20_000
     print(f"{items:,} items of {len(BODY)} bytes, prefetch {PREFETCH}, {os.cpu_count()} cores")
     raw("pika, take and acknowledge", items, consume)
     raw("pika, take, publish, acknowledge", items, forward)

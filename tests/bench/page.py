@@ -1,10 +1,12 @@
 """`python -m tests.bench.page`: how fast the page "Experiments" answers with 1,000 runs.
 
 A real API server with its log-in, a real results database, requests one after the other.
+`--runs 120 --repeats 1` asks the same of fewer runs, once.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import random
 import statistics
@@ -13,7 +15,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from include.controllers import CONTROLLERS
@@ -22,23 +24,29 @@ from include.reports.publication import DagRun, Publication
 from tests.builders_staged import tables_of
 from tests.e2e.airflow_services import Airflow, airflow_services
 
-RUNS, EXPERIMENTS, REPEATS = 1000, 20, 30
+EXPERIMENTS, PER_PAGE = 20, 50
 PATTERNS = ("random_walk_1", "stepwise", "two_level", "constant")
-ADDRESSES: Mapping[str, str] = {
-    "all, newest first": "/tidebench/",
-    "sorted by cost, page 10": "/tidebench/?sort=cost&page=10",
-    "filtered by controller and text": "/tidebench/?controller=btu&text=manufacturing",
-    "six runs side by side": "/tidebench/compare?" + "&".join(f"run=e0{k}/r{k}" for k in range(6)),
-}
 
 
-def many_runs(root: Path) -> None:
-    """Publish 1,000 runs of 20 experiments into the database of a data root, in random order."""
+def addresses(runs: int) -> Mapping[str, str]:
+    """What is asked for: pages in the middle, searches, a comparison."""
+    page = max(1, runs // PER_PAGE // 2)
+    return {
+        "all, newest first": "/tidebench/",
+        f"sorted by cost, page {page}": f"/tidebench/?sort=cost&page={page}",
+        "filtered by controller and text": "/tidebench/?controller=btu&text=manufacturing",
+        "six runs side by side": "/tidebench/compare?"
+        + "&".join(f"run=e0{k}/r{k}" for k in range(6)),
+    }
+
+
+def many_runs(root: Path, runs: int) -> None:
+    """Publish runs of 20 experiments into the database of a data root, in random order."""
     draw = random.Random(1)
     names = list(CONTROLLERS)
     for experiment in range(EXPERIMENTS):
         tables: dict[str, list[dict[str, object]]] = {}
-        for number in range(experiment, RUNS, EXPERIMENTS):
+        for number in range(experiment, runs, EXPERIMENTS):
             own = tables_of(
                 f"r{number}",
                 controller=names[number % len(names)],
@@ -86,17 +94,21 @@ def environment_of(home: Path, root: Path) -> dict[str, str]:
     return environment
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Median, fastest and slowest answer of each address."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.page", description=__doc__)
+    parser.add_argument("--runs", type=int, default=1000, help=f"at least {EXPERIMENTS}")
+    parser.add_argument("--repeats", type=int, default=30)
+    given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        many_runs(root)
+        many_runs(root, given.runs)
         home, logs = root / "airflow", root / "logs"
         logs.mkdir()
         with airflow_services(environment_of(home, root), logs, [], ["api-server"]) as airflow:
-            for name, path in ADDRESSES.items():
+            for name, path in addresses(given.runs).items():
                 first_ms, content = answer_ms(airflow, path)
-                took_ms = [answer_ms(airflow, path)[0] for _ in range(REPEATS)]
+                took_ms = [answer_ms(airflow, path)[0] for _ in range(given.repeats)]
                 print(
                     f"{name:<34} {statistics.median(took_ms):6.0f} ms  [{min(took_ms):.0f}, "
                     f"{max(took_ms):.0f}], first {first_ms:.0f} ms, {len(content) / 1000:.0f} kB"
@@ -104,4 +116,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -36,10 +36,13 @@ class SimpyNetwork:
         self.durations_s: list[float] = []
         self._latencies: list[float] = []
 
-    def run(self, levels: Levels, servers: Mapping[str, int], duration_s: float) -> int:
+    def run(
+        self, levels_of: Mapping[str, Levels], servers: Mapping[str, int], duration_s: float
+    ) -> int:
         """Simulate and return how many items were executed."""
         for source in self.topology.sources:
             rate = source.items_per_level / self.topology.emission_period_s
+            levels = levels_of[source.name]
             times_s = publication_times_us(levels, rate, duration_s) / 1e6
             self.env.process(self._publish(source.name, times_s.tolist()))
         for name, count in servers.items():

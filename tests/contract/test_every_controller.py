@@ -98,9 +98,9 @@ def test_the_same_input_gives_the_same_decision_in_any_order_of_its_mappings(
         memory = controller.initial_memory()
         shuffled = Observation(
             now_s=seen.now_s,
-            operators=dict(reversed(seen.operators.items())),
-            hosts=dict(reversed(seen.hosts.items())),
-            instances=dict(reversed(seen.instances.items())),
+            operators=dict(reversed(list(seen.operators.items()))),
+            hosts=dict(reversed(list(seen.hosts.items()))),
+            instances=dict(reversed(list(seen.instances.items()))),
         )
         once = controller.decide(memory, seen)
         assert controller.decide(memory, seen) == once

@@ -235,7 +235,7 @@ def test_nothing_else_below_or_beside_the_data_root_is_served(airflow: Airflow, 
 
 def test_a_thousand_runs_answer_in_time(airflow: Airflow, root: Path, tmp_path: Path) -> None:
     """Last, because it fills the database. `python -m tests.bench.page` has the figures."""
-    many_runs(root)
+    many_runs(root, 1000)
     answer_ms(airflow, "/tidebench/")
     took_ms, content = min(answer_ms(airflow, "/tidebench/?sort=cost&page=2") for _ in range(5))
     assert b"1,002 runs" in content

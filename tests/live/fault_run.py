@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 import os
 import sys
@@ -151,10 +152,13 @@ def _count(run: str, survived: Survived) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Returns 1 when something was lost or not recovered from."""
-    items, rate = (int(one) for one in (*arguments, *("100000", "250")[len(arguments) :]))
+    parser = argparse.ArgumentParser(prog="python -m tests.live.fault_run", description=__doc__)
+    parser.add_argument("items", type=int, nargs="?", default=100_000)
+    parser.add_argument("rate", type=int, nargs="?", default=250, help="items per second")
+    given = parser.parse_args(arguments)
     root = Path(os.environ.get("TIDEBENCH_DATA_ROOT") or REPOSITORY / "var")
     try:
-        survived = survive(items, rate, root, "live_faults")
+        survived = survive(given.items, given.rate, root, "live_faults")
     except TidebenchError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

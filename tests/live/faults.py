@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import cycle
 
-import docker
+import docker  # type: ignore[import-untyped]
 
 from include.testbeds.docker import hosts
 from include.testbeds.docker.engine import API_VERSION, INSTANCE_LABEL, RUN_LABEL

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import docker
+import docker  # type: ignore[import-untyped]
 
 from include.arrivals.base import Levels
 from include.model.decision import Action, Decision, LeaseHost, Outcome, Reasoned, StartInstance

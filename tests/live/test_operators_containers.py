@@ -9,7 +9,7 @@ import tarfile
 import time
 from pathlib import Path
 
-import docker
+import docker  # type: ignore[import-untyped]
 import pytest
 
 from include.operators.ledger import unprocessed, unprocessed_of_source

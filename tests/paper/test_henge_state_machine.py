@@ -23,7 +23,7 @@ def a_round(**changes: object) -> Round:
         "just_reduced": False,
         "candidates": True,
     }
-    return Round(**(quiet | changes))  # type: ignore[arg-type]
+    return Round(**(quiet | changes))
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from tests.builders import (
 
 def decide(seen: Observation, memory: BtuMemory | None = None, **options: object) -> Decision:
     setting = options.pop("setting", None) or a_setting()
-    controller = Btu(setting=setting, **options)  # type: ignore[arg-type]
+    controller = Btu(setting=setting, **options)
     return controller.decide(memory or BtuMemory(), seen)[1]
 
 

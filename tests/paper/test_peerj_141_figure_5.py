@@ -50,7 +50,7 @@ def ending(host: str, in_s: float = 60.0, **changes: object) -> HostSample:
 
 def decide(seen: Observation, memory: BtuMemory | None = None, **options: object) -> Decision:
     setting = options.pop("setting", None) or a_setting()
-    controller = Btu(setting=setting, **options)  # type: ignore[arg-type]
+    controller = Btu(setting=setting, **options)
     return controller.decide(memory or BtuMemory(), seen)[1]
 
 

@@ -96,8 +96,8 @@ def sums(zs: list[list[float]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     weighted = [(i, np.array(z)) for i, z in enumerate(zs, start=1)]
     return (
         np.array([len(zs)]),
-        sum(i * z for i, z in weighted)[None],
-        sum(i * np.outer(z, z) for i, z in weighted)[None],
+        np.sum([i * z for i, z in weighted], axis=0)[None],
+        np.sum([i * np.outer(z, z) for i, z in weighted], axis=0)[None],
     )
 
 

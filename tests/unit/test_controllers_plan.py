@@ -16,7 +16,7 @@ from tests.builders import (
 
 
 def a_plan(**seen: object) -> Plan:
-    return Plan(a_setting(), an_observation(**seen))  # type: ignore[arg-type]
+    return Plan(a_setting(), an_observation(**seen))
 
 
 def test_hosts_come_in_the_order_of_their_lease_and_h2_before_h10() -> None:
@@ -119,7 +119,7 @@ def test_what_is_tried_on_a_copy_does_not_happen() -> None:
     trial.lease("needed")
     trial.prolong(trial.hosts[0], "kept")
     trial.release(trial.hosts[-1], "empty")
-    assert (plan.decision(""), plan.rooms, plan.hosts, plan.on_host("h1")) == before
+    assert (plan.decision(""), dict(plan.rooms), plan.hosts, plan.on_host("h1")) == before
     assert [plan.count(name) for name in ("O1", "O2", "O3")] == [2, 1, 0]
     assert not plan.is_given_work("h1")
     assert [trial.count(name) for name in ("O1", "O2", "O3")] == [1, 1, 1]

@@ -27,7 +27,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def names(url: str, **asked: object) -> list[str]:
-    return [row["experiment"] for row in find_runs(url, Query(**asked)).runs]  # type: ignore[arg-type]
+    return [row["experiment"] for row in find_runs(url, Query(**asked)).runs]
 
 
 def test_a_run_comes_with_its_outcome_and_who_published_it(url: str) -> None:

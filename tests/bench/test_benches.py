@@ -1,0 +1,78 @@
+"""Every bench runs, at a small size: what the documents say of it stays one command away."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from include.controllers import CONTROLLERS
+
+HERE = Path(__file__).parent
+REPOSITORY = HERE.parents[1]
+MINUTES = 10
+
+# Modules of this folder that are no bench, and tests that run those which need what is not here.
+PARTS = {"__init__", "large_data", "simpy_network", Path(__file__).stem}
+ELSEWHERE = {
+    "live_operator": "tests/live/test_bench.py",
+    "cloud_leases": "tests/openstack/test_bench.py",
+}
+
+
+def bench(module: str, *arguments: str) -> str:
+    """What a bench prints. Fails with what it said when it fails."""
+    path = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "plugins")])
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments], cwd=REPOSITORY, capture_output=True, text=True,
+        env=os.environ | {"PYTHONPATH": path}, check=False, timeout=MINUTES * 60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+def test_every_bench_is_tested() -> None:
+    here = {file.stem for file in HERE.glob("*.py")} - PARTS
+    tested = set(re.findall(r'bench\("tests\.bench\.?(\w*)"', Path(__file__).read_text()))
+    assert {name or "__main__" for name in tested} == here - ELSEWHERE.keys()
+    for name, file in ELSEWHERE.items():
+        assert f"from tests.bench.{name} import main" in (REPOSITORY / file).read_text()
+
+
+def test_simulator_and_simpy() -> None:
+    said = bench("tests.bench", "--minutes", "20", "--repeats", "1")
+    assert re.findall(r"\d+ min[^,]*|SimPy|ratio|peak memory", said) == [
+        "20 min", "5 min stepwise", "SimPy", "ratio", "20 min", "peak memory",
+    ]  # fmt: skip
+    rates = re.findall(r"([\d.]+) M executions/s", said)
+    assert len(rates) == 4
+
+
+def test_decisions() -> None:
+    said = bench("tests.bench.decisions", "--operators", "100", "--repeats", "1")
+    heading, *rows = said.splitlines()
+    assert "2,000 instances" in heading
+    assert [row.split()[0] for row in rows] == list(CONTROLLERS)
+
+
+@pytest.mark.spark
+def test_spark_beside_duckdb_and_pandas() -> None:
+    said = bench("tests.bench.large", "--rows", "212000")
+    assert re.search(r"Spark +0\.2 M rows", said), said
+    assert said.count("M rows per CPU second") == 5
+    assert said.endswith("Spark and DuckDB agree\n")
+
+
+@pytest.mark.airflow
+def test_the_page() -> None:
+    said = bench("tests.bench.page", "--runs", "240", "--repeats", "1")
+    assert re.findall(r"^(.*?) +\d+ ms", said, re.MULTILINE) == [
+        "all, newest first",
+        "sorted by cost, page 2",
+        "filtered by controller and text",
+        "six runs side by side",
+    ]

@@ -1,0 +1,48 @@
+"""`make airflow`, a first experiment in it by the REST API, and `make airflow-down`."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra.airflow.processes import end_session
+from tests.docs.test_commands import python
+from tests.live.world import wait_until
+
+pytestmark = pytest.mark.scheduler
+
+
+def test_airflow_on_this_machine(airflow_environment: dict[str, str], tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    home = Path(airflow_environment["AIRFLOW_HOME"])
+    variables = airflow_environment | {
+        "TIDEBENCH_PORT": str(port), "TIDEBENCH_DATA_ROOT": str(tmp_path / "var"),
+    }  # fmt: skip
+    log = tmp_path / "up.log"
+    with log.open("w") as sink:
+        up = subprocess.Popen(
+            [sys.executable, "-m", "infra.airflow.local", "up"], env=variables, cwd=tmp_path,
+            stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, start_new_session=True,
+        )  # fmt: skip
+    try:
+        passwords = home / "passwords.json"
+        wait_until(passwords.is_file, "a password")
+        said = python(
+            tmp_path, "-m", "infra.airflow.first_experiment", f"http://127.0.0.1:{port}",
+            str(passwords), "duration_min=10", variables=variables,
+        )  # fmt: skip
+        assert "the run is a success" in said, log.read_text()
+        assert (tmp_path / "var" / "first" / "published" / "report.html").is_file()
+        assert re.search(rf"http://\S+:{port}", log.read_text())
+        down = python(tmp_path, "-m", "infra.airflow.local", "down", variables=variables)
+        assert down == "Airflow is stopped.\n"
+        assert up.wait(timeout=60) is not None
+    finally:
+        end_session(up.pid, up)

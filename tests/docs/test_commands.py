@@ -1,0 +1,124 @@
+"""The commands of README.md and docs/, at a small size: each ends well and leaves what it says.
+
+`make` targets are run by what their recipe calls, so that nothing is set up once more.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.docs.pages import REPOSITORY
+from tests.docs.test_pages import of_adding, write
+
+MINUTES = 20
+"""For one command, on a machine that others use as well."""
+
+
+def cli(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
+    """What `python -m include.cli` prints there; fails with all of it when it fails."""
+    return python(folder, "-m", "include.cli", *arguments, variables=variables)
+
+
+def python(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
+    """The same for any program."""
+    environment = dict(os.environ) | {
+        "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "plugins")]),
+        "TIDEBENCH_DATA_ROOT": str(folder / "var"),
+        **(variables or {}),
+    }
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True,
+        timeout=MINUTES * 60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """A reader's folder with the files of the pages, the experiment cut to two short runs."""
+    of_adding(tmp_path)
+    (tmp_path / "load.csv").write_text("time_s,level\n0,3\n300,9\n")
+    spec = write(tmp_path, "mine.yaml", "README.md: name")
+    values = yaml.safe_load(spec.read_text())
+    cut = {"controllers": values["controllers"][:2], "btus_min": [10], "seeds": [1]}
+    spec.write_text(yaml.safe_dump(values | cut | {"duration_min": 10}))
+    return tmp_path
+
+
+def test_check_says_what_would_run(mine: Path) -> None:
+    assert cli(mine, "check", "mine.yaml").count("10 min, 1 windows") == 2
+
+
+@pytest.mark.spark
+def test_run_report_and_figure_of_an_experiment_of_ones_own(mine: Path) -> None:
+    cli(mine, "run", "mine.yaml")
+    assert "published/report.html" in cli(mine, "report", "var/mine")
+    cli(mine, "figure", "var/mine", "--out", "mine.svg")
+    assert (mine / "mine.svg").read_text().count("<svg") == 1
+
+
+@pytest.mark.spark
+def test_sweep(mine: Path) -> None:
+    assert "2" in cli(mine, "sweep", "mine.yaml")
+    assert (mine / "var" / "mine" / "sweep_status.csv").read_text().count("measured") == 2
+
+
+@pytest.mark.spark
+def test_the_demo_of_the_command_line(tmp_path: Path) -> None:
+    spec = REPOSITORY / "include" / "experiment" / "specs" / "demo.yaml"
+    assert str(tmp_path / "var" / "demo") in cli(tmp_path, "run", str(spec))
+    said = cli(tmp_path, "report", "var/demo")
+    assert "published/report.html" in said
+    assert (tmp_path / "var" / "demo" / "published" / "report.html").is_file()
+
+
+@pytest.mark.spark
+def test_reproduce_with_one_seed(tmp_path: Path) -> None:
+    said = cli(tmp_path, "reproduce", "--seeds", "1")
+    published = tmp_path / "var" / "reproduction" / "published"
+    assert str(published / "report.html") in said
+    for name in ("cells.csv", "verdict.csv", "claims.csv"):
+        assert (published / name).read_text().count("\n") > 10
+
+
+@pytest.mark.spark
+def test_a_paper_with_one_seed(tmp_path: Path) -> None:
+    said = cli(tmp_path, "paper", "kalman", "--seeds", "1")
+    assert str(tmp_path / "var" / "kalman" / "published" / "report.html") in said
+
+
+def test_reap_where_nothing_is_leased(tmp_path: Path) -> None:
+    cli(tmp_path, "reap", "--testbed", "docker", variables={"TIDEBENCH_LIVE_STATE": str(tmp_path)})
+
+
+def test_calibrate_says_what_it_can_do(tmp_path: Path) -> None:
+    """42 sets, the fewest, are 170 runs; tests/unit/test_reproduction_search.py fits with fewer."""
+    assert "--out" in cli(tmp_path, "calibrate", "--help")
+
+
+def test_comparing_with_reality_says_what_it_can_do(tmp_path: Path) -> None:
+    """It takes a run of the live testbed; tests/unit/test_live_calibration.py has one."""
+    assert "--calibration" in python(tmp_path, "-m", "include.reproduction.live", "--help")
+
+
+@pytest.mark.airflow
+def test_make_demo(tmp_path: Path, airflow_environment: dict[str, str]) -> None:
+    variables = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(tmp_path / "var")}
+    demo = str(REPOSITORY / ".ci" / "demo.py")
+    said = python(tmp_path, demo, "duration_min=10", variables=variables)
+    assert str(tmp_path / "var" / "demo" / "published" / "report.html") in said
+    bad = subprocess.run(
+        [sys.executable, demo, "experiment=other", "controller=nobody"],
+        env=variables, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert bad.returncode == 1
+    assert "The run failed:" in bad.stdout
+    assert "nobody" in bad.stdout

@@ -1,0 +1,71 @@
+"""`make test` and the two longer groups run every test, and none of them twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.docs.pages import REPOSITORY
+
+pytestmark = pytest.mark.airflow  # whoever collects every test imports Airflow
+
+COLLECT = """
+import json, sys, pytest
+
+class Told:
+    def pytest_collection_modifyitems(self, items):
+        marks = {one.nodeid: sorted({mark.name for mark in one.iter_markers()}) for one in items}
+        print("\\n" + json.dumps(marks))
+
+sys.exit(pytest.main(["--collect-only", "-qq", "-p", "no:cacheprovider"], plugins=[Told()]))
+"""
+MARKERS = ("spark", "airflow", "scheduler", "openstack", "live")
+
+
+@pytest.fixture(scope="module")
+def groups() -> dict[str, tuple[str, str]]:
+    """The marker expression and the path of every group, as Makefile and live.sh have them."""
+    makefile = (REPOSITORY / "Makefile").read_text()
+    live = (REPOSITORY / "infra" / "live" / "live.sh").read_text()
+    found = {
+        target: (expression.strip('"'), "tests")
+        for target, expression in re.findall(
+            r'^(test-\w+): .*\n\t@.*pytest -q.* -m ("[^"]+"|\w+)$', makefile, re.MULTILINE
+        )
+    }
+    default = re.search(r"set -- (\w+) (\S+);", live)
+    openstack = re.search(r"^test-openstack: .*\n\t.*live\.sh test (\w+) (\S+)$", makefile, re.M)
+    assert default
+    assert openstack
+    others = {"test-live": default, "test-openstack": openstack}
+    return found | {name: (one[1], one[2]) for name, one in others.items()}
+
+
+def test_every_test_is_in_one_group(groups: dict[str, tuple[str, str]]) -> None:
+    assert sorted(groups) == [
+        "test-airflow", "test-fast", "test-live", "test-openstack", "test-scheduler", "test-spark",
+    ]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECT], cwd=REPOSITORY, capture_output=True, text=True,
+        env={name: one for name, one in os.environ.items() if "PYTEST" not in name}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    tests = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+    wrong = {}
+    for test, marks in tests.items():
+        known = {name: name in marks for name in MARKERS}
+        chosen = [
+            group
+            for group, (expression, path) in groups.items()
+            # What pytest takes for an expression Python takes as well.
+            if test.startswith(f"{path}/") and eval(expression, {}, known)
+        ]
+        if len(chosen) != 1:
+            wrong[test] = chosen
+    assert len(tests) > 1000
+    assert wrong == {}

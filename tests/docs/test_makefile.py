@@ -1,0 +1,100 @@
+"""Every target of the Makefile says what it makes, and all that it calls is there and answers."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import REPOSITORY, codes, commands
+
+MAKEFILE = (REPOSITORY / "Makefile").read_text()
+TARGETS = re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE)
+
+# Benches that documents name and no target calls.
+BENCHES = ("tests.bench.decisions", "tests.bench.cloud_leases", "tests.bench.live_operator")
+# Modules without options: they say how they are used.
+NO_OPTIONS = {"infra.airflow.local", "infra.airflow.first_experiment"}
+
+
+def make(*arguments: str) -> str:
+    environment = {name: one for name, one in os.environ.items() if name != "MAKEFLAGS"}
+    done = subprocess.run(
+        ["make", *arguments], cwd=REPOSITORY, env=environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@cache
+def recipe(target: str) -> str:
+    """What would be run, with everything that it depends on."""
+    return make("--dry-run", target)
+
+
+def modules() -> set[str]:
+    recipes = "".join(map(recipe, TARGETS))
+    return {*re.findall(r"python3? -m ([\w.]+)", recipes), *BENCHES}
+
+
+def test_help_names_every_target() -> None:
+    assert re.findall(r"^  make ([a-z-]+) +\S", make(), re.MULTILINE) == TARGETS
+
+
+def test_every_target_that_a_page_names_is_one() -> None:
+    inline = [" ".join(code.text.split()) for code in codes() if not code.language]
+    named = [one for one in [*commands(), *inline] if re.match(r"(infra\S+ run )?make\b", one)]
+    words = {word for one in named for word in one.partition("make")[2].split()}
+    assert {word for word in words if "=" not in word} - set(TARGETS) == set()
+    assert len(named) > 25
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_a_target_calls_is_there(target: str) -> None:
+    calls = recipe(target)
+    for path in re.findall(r"(?<![\w./])(?:\.ci|infra|tests|include)/[\w./-]+\.\w+", calls):
+        assert (REPOSITORY / path).exists(), path
+    for script in re.findall(r"(?:^|&& )(infra/\S+\.sh)", calls, re.MULTILINE):
+        assert os.access(REPOSITORY / script, os.X_OK), f"{script} is not executable"
+    for path in re.findall(r"pytest.*?((?:tests/\S+\s?)+)$", calls, re.MULTILINE):
+        assert all((REPOSITORY / one).exists() for one in path.split())
+
+
+@pytest.mark.parametrize("module", sorted(modules()))
+def test_every_module_that_is_called_answers(module: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", module, "--help"], cwd=REPOSITORY, capture_output=True, text=True,
+        env=os.environ | {"AIRFLOW_HOME": str(Path("/nonexistent")), "PYTHONPATH": str(REPOSITORY)},
+        check=False,
+    )  # fmt: skip
+    said = done.stdout + done.stderr
+    assert "Traceback" not in said
+    assert done.returncode == (2 if module in NO_OPTIONS else 0)
+    assert f"python3 -m {module}" in said or f"python -m {module}" in said or "sage: " in said
+
+
+def test_types_are_checked_wherever_there_is_code() -> None:
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["mypy"]["files"]
+    listed = subprocess.run(
+        ["git", "ls-files", "*.py"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    files = listed.stdout.split()
+    assert len(files) > 400
+    assert [one for one in files if not one.startswith(tuple(settings))] == []
+
+
+def test_the_gate_is_the_checks_and_the_tests_of_the_readme() -> None:
+    """A change with a broken type or layer must not land, nor one whose tests were not run."""
+    gate = (REPOSITORY / ".ci" / "run").read_text().splitlines()
+    assert [line for line in gate if line.startswith("make ")] == ["make check", "make test"]
+    assert "make test" in commands()
+    assert {"ruff format --check .", "ruff check .", "mypy", "lint-imports"} <= {
+        part.strip() for part in recipe("check").replace("\n", " && ").split("&&")
+    }

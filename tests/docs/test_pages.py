@@ -1,0 +1,172 @@
+"""What the pages tell a reader to type is there, and the files they show are good."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.main import get_command
+
+from include.cli import app
+from include.experiment.run import resolve
+from include.experiment.spec import load_spec
+from include.testbeds import TESTBEDS
+from include.topologies import load_topology
+from tests.docs.pages import PAGES, REPOSITORY, Code, blocks, commands, named
+
+# Every command of a shell block, and the file whose tests run it or, as said beside, a part of it.
+HERE = "tests/docs/test_commands.py"
+RUN_BY = {
+    "make demo": HERE,
+    ".venv/bin/python -m include.cli run include/experiment/specs/demo.yaml": HERE,
+    ".venv/bin/python -m include.cli report var/demo": HERE,
+    "make reproduce": HERE,  # with one seed
+    ".venv/bin/python -m include.cli paper henge": HERE,  # of the three papers the shortest
+    ".venv/bin/python -m include.cli check mine.yaml": HERE,
+    ".venv/bin/python -m include.cli run mine.yaml": HERE,  # two of its 18 runs
+    ".venv/bin/python -m include.cli report var/mine": HERE,
+    "make airflow": "tests/docs/test_airflow.py",
+    "make compose-secrets": "tests/security/test_deployment.py",
+    "infra/compose/local.sh up": "tests/docs/test_scripts.py",  # what it says without .venv
+    "make live": "tests/live/test_testbed.py",  # the testbed; the two runs take twelve minutes
+    "make live-down": "tests/live/test_testbed_reap.py",
+    "make openstack-up": "tests/openstack/conftest.py",
+    "make openstack-down": "tests/openstack/conftest.py",
+    "make live-openstack": "tests/openstack/test_dags.py",
+}
+NOT_RUN = {
+    "make test": "runs this",
+    "make test-openstack": "is a group of tests",
+    "apt-get install docker.io debootstrap iproute2 iptables": "changes the machine",
+    "docker buildx imagetools inspect python:3.11.13-slim-bookworm": "asks a registry of images",
+    "BASE_IMAGE=python:3.11.13-slim-bookworm@sha256:... docker compose build": "the same",
+    "make compose-up": "builds an image for minutes; test_deployment.py checks what it starts",
+    "make compose-try": "needs compose-up; test_airflow.py runs its script against an Airflow",
+    "make compose-up compose-try": "as these two",
+    "make compose-leaks": "needs compose-up; test_deployment.py tests the search",
+    "make compose-down": "needs compose-up",
+    "infra/compose/local.sh run make compose-up compose-try": "needs its engine and base images",
+    "infra/compose/local.sh run make compose-down": "the same",
+    "infra/compose/local.sh purge": "deletes what it has built",
+}
+
+
+def test_every_command_of_a_shell_block_is_run_or_said_why_not() -> None:
+    assert sorted(commands()) == sorted([*RUN_BY, *NOT_RUN])
+    assert not [file for file in RUN_BY.values() if not (REPOSITORY / file).is_file()]
+
+
+def test_every_command_line_parses() -> None:
+    lines = named(r"python3? -m include\.cli ")
+    assert len(lines) > 8
+    group = get_command(app)
+    for _, _, _, *arguments in lines:
+        name, *given = arguments
+        command = getattr(group, "commands")[name]  # noqa: B009 (a click group, says typer)
+        complete = {"calibrate": ["--out", "FILE"], "run": ["SPEC.yaml"]}
+        command.make_context(name, given or complete.get(name, []))
+
+
+def test_every_module_that_is_named_is_there() -> None:
+    for _, _, module, *_ in named(r"python3? -m "):
+        file = REPOSITORY / module.replace(".", "/")
+        assert file.with_suffix(".py").is_file() or (file / "__main__.py").is_file(), module
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_that_is_named_is_there(page: Path) -> None:
+    text = page.read_text()
+    folders = r"(?:include|infra|tests|plugins|sql|dags|docs|\.ci)"
+    named_files = {
+        path
+        for path in re.findall(rf"`({folders}/[\w./-]+)`", text)
+        if "mine" not in path  # the reader's own
+    }
+    missing = [path for path in sorted(named_files) if not (REPOSITORY / path).exists()]
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
+    missing += [link for link in links if not (page.parent / link).exists()]
+    assert missing == []
+
+
+def yaml_blocks() -> Mapping[str, tuple[Code, Any]]:
+    """By what they are: their first key."""
+    loaded = [(code, yaml.safe_load(code.text)) for code in blocks("yaml")]
+    return {f"{code.page}: {next(iter(values))}": (code, values) for code, values in loaded}
+
+
+def write(folder: Path, name: str, block: str) -> Path:
+    """A YAML block as the file that its reader would write."""
+    (folder / name).write_text(yaml_blocks()[block][0].text)
+    return folder / name
+
+
+def spec(folder: Path, **values: Any) -> Path:
+    """A small experiment around the block."""
+    small = {"name": "small", "controllers": "threshold", "duration_min": 10, "btus_min": 10}
+    (folder / "small.yaml").write_text(yaml.safe_dump(small | values))
+    return folder / "small.yaml"
+
+
+def test_the_yaml_blocks_are_those_that_are_tested() -> None:
+    assert list(yaml_blocks()) == [
+        "README.md: name",
+        "docs/adding.md: name",  # two: a topology, then a cluster of tenants
+        "docs/adding.md: run_with",
+        "docs/adding.md: patterns",
+        "docs/openstack.md: image",
+    ]
+    assert len(blocks("yaml")) == 6
+
+
+def of_adding(folder: Path) -> None:
+    """The two files of docs/adding.md that have a name, as it tells to call them."""
+    for code in blocks("yaml"):
+        if code.page == "docs/adding.md" and code.text.startswith("name:"):
+            (folder / f"{yaml.safe_load(code.text)['name']}.yaml").write_text(code.text)
+
+
+def test_the_experiment_of_the_readme_is_one(tmp_path: Path) -> None:
+    of_adding(tmp_path)
+    (tmp_path / "load.csv").write_text("time_s,level\n0,3\n600,9\n")
+    points = list(load_spec(write(tmp_path, "mine.yaml", "README.md: name")).points())
+    assert len([resolve(point) for point in points]) == 3 * 2 * 3
+
+
+def test_the_topology_and_the_tenants_are_ones(tmp_path: Path) -> None:
+    of_adding(tmp_path)
+    assert load_topology(str(tmp_path / "sensors.yaml")).operator_names == ("parse", "store")
+    (point,) = load_spec(spec(tmp_path, topology="my_cluster.yaml")).points()
+    assert point.testbed == "flow"
+    assert len(resolve(point).topology.tenants) == 6
+
+
+def test_what_a_topology_may_say_of_its_runs_can_be_said(tmp_path: Path) -> None:
+    of_adding(tmp_path)
+    _, values = yaml_blocks()["docs/adding.md: run_with"]
+    topology = yaml.safe_load((tmp_path / "sensors.yaml").read_text()) | values
+    (tmp_path / "sensors.yaml").write_text(yaml.safe_dump(topology))
+    (tmp_path / "small.yaml").write_text(
+        "{name: small, topology: sensors.yaml, controllers: fixed}"
+    )
+    for point in load_spec(tmp_path / "small.yaml").points():
+        assert resolve(point).spec.testbed == "flow"
+        assert point.duration_min == values["run_with"]["duration_min"]
+
+
+def test_the_trace_is_one(tmp_path: Path) -> None:
+    _, values = yaml_blocks()["docs/adding.md: patterns"]
+    (tmp_path / "own_trace.csv").write_text("time_s,level\n0,3\n")
+    (point,) = load_spec(spec(tmp_path, **values)).points()
+    assert set(resolve(point).levels_of.values()).pop().levels == (3.0,)
+
+
+def test_the_calibration_of_a_cloud_is_one(tmp_path: Path) -> None:
+    file = write(tmp_path, "mine.yaml", "docs/openstack.md: image")
+    calibration = TESTBEDS["openstack"].parameters().load_calibration(str(file))
+    assert calibration.model_dump(mode="json")["networks"] == ["elastic"]
+    given = {"testbed": "openstack", "calibration": "mine.yaml", "flavor": "docker-4cpu-7gb"}
+    assert [resolve(point) for point in load_spec(spec(tmp_path, **given)).points()]
