@@ -7,13 +7,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from include.measurements.origin import BY_HAND, DagRun
 from include.model.errors import PublishError
 from include.quality.verdict import passed_verdict
 from include.reports.database import sent_rows
 from include.reports.documents import WRITERS
 from include.reports.page import render_page
 from include.reports.provenance import git_commit, tool_versions
-from include.reports.publication import BY_HAND, DagRun, Publication
+from include.reports.publication import Publication, origins_of
 from include.tables.catalogue import PUBLISHED, schema_of
 from include.tables.files import digest, new_folder, swap_in
 from include.tables.staged import Row, read_staged, staged_path
@@ -43,7 +44,11 @@ def publish(folder: Path, experiment: str, database_url: str, by: DagRun = BY_HA
         with new_folder(target) as draft:
             edition = _write_files(folder, experiment, tables, verdict, draft)
             publication = Publication(
-                experiment=experiment, edition=edition, checks=len(verdict["checks"]), by=by
+                experiment=experiment,
+                edition=edition,
+                checks=len(verdict["checks"]),
+                by=by,
+                origins=origins_of(folder, [row["run"] for row in tables["runs"]]),
             )
             with sent_rows(database_url, publication, tables):
                 swap_in(draft, target)
