@@ -17,6 +17,7 @@ from include.control.stored import Stored, find_stored, is_of_this_code, mark_co
 from include.control.versions import versions
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
+from include.measurements.origin import BY_HAND, DagRun, mark_origin
 from include.measurements.rows import TABLES
 from include.measurements.store import (
     RunStore,
@@ -39,12 +40,14 @@ def store_of(spec: RunSpec, root: Path) -> RunStore:
     return RunStore(root / spec.experiment, spec.experiment, spec.run_id)
 
 
-def provision(spec: RunSpec, root: Path) -> Run:
+def provision(spec: RunSpec, root: Path, by: DagRun = BY_HAND) -> Run:
     """Look everything up and store it as run.json; nothing is stored when the spec is wrong.
 
     What other code has stored of the run is removed, and what is stored of an interrupted one that
-    was given back. Raises SpecError with every problem, StoreError when the folder holds another
-    run, or a complete one that other code has measured in real time.
+    was given back. Unless the run is complete, ``by`` is who measures it.
+
+    Raises SpecError with every problem, StoreError when the folder holds another run, or a complete
+    one that other code has measured in real time.
     """
     run, store = resolve(spec), store_of(spec, root)
     found = find_stored(run, store)
@@ -64,6 +67,8 @@ def provision(spec: RunSpec, root: Path) -> Run:
     if found is Stored.BEGUN and _is_given_back(run, store):
         forget(spec, root)
     mark_code(store)
+    if found is not Stored.COMPLETE:
+        mark_origin(store, by)
     write_bytes(store.run_json, run.to_json().encode())
     return run
 
@@ -140,9 +145,11 @@ def control_windows(
     return summaries
 
 
-def run_all(spec: RunSpec, root: Path, report: Report = lambda _: None) -> list[dict[str, Any]]:
+def run_all(
+    spec: RunSpec, root: Path, report: Report = lambda _: None, by: DagRun = BY_HAND
+) -> list[dict[str, Any]]:
     """Every stage of a run in one process, with the same bytes as task by task."""
-    provision(spec, root)
+    provision(spec, root, by)
     try:
         deploy(spec, root)
         replay_arrivals(spec, root)

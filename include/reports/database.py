@@ -172,7 +172,12 @@ def _note(connection: Connection, publication: Publication) -> None:
     row = asdict(publication)
     row |= row.pop("by")
     del row["left_out"]  # the page of checks has them, with what they failed
-    for statement, values in (("publications", None), ("note", row)):
+    origins = [{"experiment": row["experiment"], **one} for one in row.pop("origins")]
+    for one in origins:
+        one |= one.pop("by")
+    statements = [("publications", None), ("note", row), ("origins", None)]
+    statements += [("note_origin", one) for one in origins]
+    for statement, values in statements:
         connection.execute(text(_SQL.get_template(f"{statement}.sql").render()), values)
 
 

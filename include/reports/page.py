@@ -21,11 +21,14 @@ from include.reports.figures import compliance, scaling, timeline
 from include.reports.figures import tournament as tournament_figure
 from include.reports.names import named
 from include.reports.tournament import METRICS, is_tournament, matches
-from include.tables.catalogue import schema_of
+from include.tables.catalogue import PUBLISHED, schema_of
 from include.tables.staged import Row
 
 OPEN_FIGURES = 3
 """Runs whose figures are open when the page is; those of the others unfold."""
+
+FORMATS = {"parquet": "Parquet", "csv": "CSV", "md": "Markdown", "tex": "LaTeX"}
+"""What every table can be downloaded as, by the suffix of the file beside the page."""
 
 _SPEC_COLUMNS = (
     "controller",
@@ -61,19 +64,22 @@ def render_page(
     experiment, edition, git_commit and versions.
     """
     drawn, held = _drawn(tables["runs"]), comparable_runs(tables["runs"])
+    shares = list(compare_compliance(tables["compliance"], held))
+    costs = list(compare_cost(tables["cost"], held))
     return _PAGE.get_template("page.html.j2").render(
         origin=origin,
         runs=tables["runs"],
         sentence=_sentence(tables["runs"]),
         tournament=_tournament(tables),
-        compliance=_matrix(compare_compliance(tables["compliance"], held)),
-        cost=_matrix(compare_cost(tables["cost"], held)),
+        compliance=_matrix(shares),
+        cost=_matrix(costs),
+        in_paper=any(one.published is not None for one in (*shares, *costs)),
         totals={row["run"]: row for row in tables["scaling_total"]},
         utilisation={row["run"]: row for row in tables["utilisation"]},
         adapt=_by_run(tables["time_to_adapt"]),
         prices=_by_run(tables["cost"]),
         drawn=drawn,
-        figures={run["run"]: _figures(run, tables) for run in drawn},
+        figures=_figures(drawn, tables),
         verdict=verdict,
         quarantined=verdict["quarantined"],
         checks=_by_table(verdict),
@@ -81,6 +87,8 @@ def render_page(
         shown=shown,
         spec_columns=_SPEC_COLUMNS,
         open_figures=OPEN_FIGURES,
+        published=PUBLISHED,
+        formats=FORMATS,
     )
 
 
@@ -125,8 +133,8 @@ def _listed(values: Any) -> str:
     return " and ".join(filter(None, [", ".join(unique[:-1]), unique[-1]]))
 
 
-def _matrix(compared: Any) -> dict[str, list[Comparison]]:
-    return _by(list(compared), lambda one: one.run)
+def _matrix(compared: Sequence[Comparison]) -> dict[str, list[Comparison]]:
+    return _by(compared, lambda one: one.run)
 
 
 def _by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -141,16 +149,29 @@ def _by(rows: Sequence[Any], key: Any) -> dict[str, list[Any]]:
     return {name: list(own) for name, own in groupby(sorted(rows, key=key), key)}
 
 
-def _figures(run: Row, tables: Mapping[str, Sequence[Row]]) -> dict[str, Markup]:
-    """The figures of one run. They are made by matplotlib, which escapes its text."""
+def _figures(
+    drawn: Sequence[Row], tables: Mapping[str, Sequence[Row]]
+) -> dict[str, dict[str, Markup]]:
+    """The figures of every run; runs of one topology are compared, so they share their axes.
 
-    def own(table: str) -> list[Row]:
-        return [row for row in tables[table] if row["run"] == run["run"]]
-
-    name, length_min = run["run"], run["duration_min"]
-    scopes = compliance.in_order(own("compliance"))
-    return {
-        "timeline": Markup(timeline.draw(name, own("timeline"), length_min)),
-        "compliance": Markup(compliance.draw(name, scopes)),
-        "scaling": Markup(scaling.draw(name, own("scaling"), length_min)),
-    }
+    They are made by matplotlib, which escapes its text.
+    """
+    rows = {table: _by_run(tables[table]) for table in ("timeline", "compliance", "scaling")}
+    figures: dict[str, dict[str, Markup]] = {}
+    for compared in _by(drawn, lambda run: run["topology"]).values():
+        names = [run["run"] for run in compared]
+        length_min = max(run["duration_min"] for run in compared)
+        over_time, activity = (
+            module.scale_of(
+                [row for name in names for row in rows[table].get(name, ())], length_min
+            )
+            for table, module in (("timeline", timeline), ("scaling", scaling))
+        )
+        for name in names:
+            scopes = compliance.in_order(rows["compliance"].get(name, ()))
+            figures[name] = {
+                "timeline": Markup(timeline.draw(name, rows["timeline"].get(name, ()), over_time)),
+                "compliance": Markup(compliance.draw(name, scopes)),
+                "scaling": Markup(scaling.draw(name, rows["scaling"].get(name, ()), activity)),
+            }
+    return figures

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
-
-@dataclass(frozen=True, slots=True)
-class DagRun:
-    """The DAG run that published; both empty where it was the command line."""
-
-    dag_id: str = ""
-    dag_run: str = ""
-
-
-BY_HAND = DagRun()
+from include.measurements.origin import BY_HAND, DagRun, Origin, origin_of
+from include.measurements.store import RunStore
 
 
 def _now() -> str:
@@ -32,5 +26,13 @@ class Publication:
     left_out: tuple[str, ...] = ()
     """Runs that did not pass; what an earlier edition says of them goes."""
     by: DagRun = BY_HAND
+    origins: Sequence[Origin] = ()
+    """Where its runs come from; of a run that is not here nothing is known."""
     published_at: str = field(default_factory=_now)
     """ISO 8601 in UTC, so that text order is time order."""
+
+
+def origins_of(folder: Path, runs: Iterable[str]) -> list[Origin]:
+    """Where the runs of an experiment come from, of those that are stored in its folder."""
+    stores = (RunStore(folder, folder.name, run) for run in runs)
+    return [found for store in stores if (found := origin_of(store))]

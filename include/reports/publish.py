@@ -7,13 +7,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from include.measurements.origin import BY_HAND, DagRun
 from include.model.errors import PublishError
 from include.quality.verdict import passed_verdict
 from include.reports.database import sent_rows
 from include.reports.documents import WRITERS
 from include.reports.page import render_page
 from include.reports.provenance import git_commit, tool_versions
-from include.reports.publication import BY_HAND, DagRun, Publication
+from include.reports.publication import Publication, origins_of
 from include.reports.quarantine import quarantine_csv
 from include.tables.catalogue import PUBLISHED, schema_of
 from include.tables.files import digest, new_folder, swap_in
@@ -50,6 +51,7 @@ def publish(folder: Path, experiment: str, database_url: str, by: DagRun = BY_HA
                 checks=len(verdict["checks"]),
                 left_out=tuple(verdict["quarantined"]),
                 by=by,
+                origins=origins_of(folder, [row["run"] for row in tables["runs"]]),
             )
             with sent_rows(database_url, publication, tables):
                 swap_in(draft, target)

@@ -10,11 +10,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from include.measurements.origin import BY_HAND, DagRun
 from include.model.errors import PublishError
 from include.quality.verdict import passed_verdict
 from include.reports.database import sent_rows
 from include.reports.provenance import git_commit, tool_versions
-from include.reports.publication import BY_HAND, DagRun, Publication
+from include.reports.publication import Publication, origins_of
 from include.reports.quarantine import quarantine_csv
 from include.reports.reproduction_page import render_page
 from include.reproduction.claims import CLAIM_COLUMNS
@@ -58,6 +59,7 @@ def publish_reproduction(folder: Path, database_url: str, by: DagRun = BY_HAND) 
                 checks=len(checks["checks"]),
                 left_out=tuple(checks["quarantined"]),
                 by=by,
+                origins=origins_of(folder, [row["run"] for row in tables["runs"]]),
             )
             with sent_rows(database_url, publication, tables):
                 swap_in(draft, target)
@@ -111,9 +113,10 @@ def _write_files(
         (draft / f"{name}.csv").write_text(as_csv(rows, columns), encoding="utf-8")
     for table in PUBLISHED:
         (draft / f"{table}.parquet").write_bytes(staged_path(folder, table).read_bytes())
-    page = render_page(findings, origin, checks)
-    (draft / "report.html").write_text(page, encoding="utf-8")
     (draft / "quarantine.csv").write_text(quarantine_csv(checks["quarantined"]), encoding="utf-8")
+    files = sorted(path.name for path in draft.iterdir())
+    page = render_page(findings, origin, checks, files)
+    (draft / "report.html").write_text(page, encoding="utf-8")
     listed = {path.name: digest(path) for path in sorted(draft.iterdir())}
     text = json.dumps(
         {

@@ -29,18 +29,23 @@ _PAGE = Environment(
 )
 
 
-def render_page(findings: Findings, origin: Mapping[str, Any], checks: Mapping[str, Any]) -> str:
-    """The page as HTML text; equal arguments give equal text."""
+def render_page(
+    findings: Findings, origin: Mapping[str, Any], checks: Mapping[str, Any], files: Sequence[str]
+) -> str:
+    """The page as HTML text; equal arguments give equal text. ``files`` lie beside it."""
     moved = [row for row in findings.drift if row["state"] != "same"]
+    every = (curve for own in findings.curves.values() for curve in own.values())
+    scale = curves.scale_of(every, _LENGTH_MIN)
     return _PAGE.get_template("reproduction.html.j2").render(
         findings=findings,
         origin=origin,
+        files=[*files, "manifest.json"],
         checks=checks,
         quarantined=checks["quarantined"],
         best=best_controller(findings.errors),
         tradeoff=Markup(tradeoff.draw(findings.cells, list(_published_rows()), patterns())),
         curves={
-            pattern: Markup(curves.draw(pattern, own, _LENGTH_MIN))
+            pattern: Markup(curves.draw(pattern, own, scale))
             for pattern, own in findings.curves.items()
         },
         policies=list(_policies(findings.cells)),

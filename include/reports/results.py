@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +21,14 @@ Row = Mapping[str, Any]
 
 FILTERS = ("experiment", "controller", "topology", "pattern")
 """Columns of runs that a filter asks for one value of."""
+SEARCHED = (
+    "experiment", "run", "controller", "variant", "topology", "pattern", "conditions", "testbed",
+)  # fmt: skip
+"""Columns of runs that words are looked for in."""
+SEPARATORS = "-_=/,;:()"
+"""What ends a word within a column, beside spaces."""
 ORDERS: Mapping[str, str] = {
-    "when": "p.published_at",
+    "when": "COALESCE(g.measured_at, p.published_at)",
     "experiment": "r.experiment",
     "controller": "r.controller",
     "topology": "r.topology",
@@ -52,7 +58,9 @@ class Query:
 
     equal: Mapping[str, str] = field(default_factory=dict)
     text: str = ""
-    """Words that all occur somewhere in the names of a run, in any order and case."""
+    """Words in any order and case. Each is in one of the columns of SEARCHED: its begin, or whole
+    words of it. So ``btu`` finds the controllers ``btu`` and ``btu-runtime``, but not ``btu10``
+    within the name of a run."""
     sort: str = "when"
     descending: bool = True
     page: int = 1
@@ -81,11 +89,14 @@ def find_runs(database_url: str, query: Query) -> Found:
         if not reading.is_there:
             return Found()
         equal = {name: value for name, value in query.equal.items() if name in FILTERS and value}
-        words = {
-            f"word_{k}": f"%{_literally(word)}%" for k, word in enumerate(query.text.split()[:8])
+        words = {f"word_{k}": word for k, word in enumerate(query.text.split()[:8])}
+        patterns = {
+            f"{name}_{kind}": pattern
+            for name, word in words.items()
+            for kind, pattern in _patterns(word).items()
         }
-        shape = {"equal": list(equal), "words": list(words), "counted": True}
-        (counted,) = reading.rows("runs", shape, {**equal, **words})
+        shape = _shape(equal, reading) | {"words": list(words), "counted": True}
+        (counted,) = reading.rows("runs", shape, {**equal, **patterns})
         shape |= {
             "counted": False,
             "order": ORDERS.get(query.sort, ORDERS["when"]),
@@ -93,7 +104,7 @@ def find_runs(database_url: str, query: Query) -> Found:
         }
         place = {"limit": PAGE_RUNS, "offset": PAGE_RUNS * (max(query.page, 1) - 1)}
         return Found(
-            runs=reading.rows("runs", shape, {**equal, **words, **place}),
+            runs=reading.rows("runs", shape, {**equal, **patterns, **place}),
             total=counted["runs"],
             choices={
                 column: [row["choice"] for row in reading.rows("choices", {"column": column})]
@@ -112,11 +123,8 @@ def read_run(
     with _Reading(database_url) as reading:
         if not reading.is_there:
             return None
-        shape = {
-            "equal": ["experiment", "run"], "words": [], "counted": False,
-            "order": ORDERS["when"], "descending": True,
-        }  # fmt: skip
         key = {"experiment": experiment, "run": run}
+        shape = _shape(key, reading)
         found = reading.rows("runs", shape, {**key, "limit": 1, "offset": 0})
         if not found:
             return None
@@ -135,6 +143,22 @@ def runs_of(database_url: str, experiment: str) -> list[str]:
         return [row["run"] for row in found]
 
 
+def _shape(equal: Iterable[str], reading: _Reading) -> dict[str, Any]:
+    """What `runs` is rendered with: no words, the newest first."""
+    return {
+        "equal": list(equal), "words": [], "searched": SEARCHED, "separators": SEPARATORS,
+        "origins": "origins" in reading.tables, "counted": False, "order": ORDERS["when"],
+        "descending": True,
+    }  # fmt: skip
+
+
+def _patterns(word: str) -> dict[str, str]:
+    """LIKE patterns for a column that begins with the word, and for whole words within one."""
+    begins = f"{_literally(word)}%"
+    whole = " ".join(word.translate(str.maketrans(dict.fromkeys(SEPARATORS, " "))).split())
+    return {"begins": begins, "whole": f"% {_literally(whole)} %" if whole else begins}
+
+
 def _literally(word: str) -> str:
     """A word as a LIKE pattern that means nothing but itself."""
     for special in "!%_":
@@ -148,6 +172,7 @@ class _Reading:
     def __init__(self, database_url: str) -> None:
         self._engine = engine_of(database_url)
         self._connection: Connection | None = None
+        self.tables: frozenset[str] = frozenset()
 
     @property
     def is_there(self) -> bool:
@@ -156,10 +181,10 @@ class _Reading:
 
         if self._connection is None:
             return False
-        tables = set(inspect(self._connection).get_table_names())
-        if "runs" not in tables:
+        self.tables = frozenset(inspect(self._connection).get_table_names())
+        if "runs" not in self.tables:
             return False
-        if missing := sorted(NEEDED - tables):
+        if missing := sorted(NEEDED - self.tables):
             raise PublishError(
                 "the results database was made by another version of Tidebench, which had no "
                 f"{', '.join(missing)}. Remove it (the file, if it is SQLite) or give another "

@@ -15,6 +15,7 @@ from pathlib import Path
 # spark-submit puts the folder of this file on the path, not the root of the repository.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from include.measurements.origin import DagRun
 from include.model.errors import TidebenchError
 from include.sweeps.sweep import checked_points, sweep
 
@@ -24,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Measure every point of a spec with Spark.")
     parser.add_argument("spec", type=Path, help="the experiment, a YAML file")
     parser.add_argument("--root", type=Path, required=True, help="the data root")
+    parser.add_argument("--dag-id", default="", help="of the DAG run that measures, if one does")
+    parser.add_argument("--dag-run", default="", help="its id")
     given = parser.parse_args(arguments)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     try:
@@ -32,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             given.root,
             master=None if submitted else "local[*]",
             say=_say,
+            by=DagRun(given.dag_id, given.dag_run),
         )
     except TidebenchError as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")

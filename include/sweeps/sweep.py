@@ -11,7 +11,8 @@ from pathlib import Path
 
 from include.experiment.problems import problems_of
 from include.experiment.spec import RunSpec, load_spec
-from include.measurements.store import write_bytes
+from include.measurements.origin import BY_HAND, DagRun, mark_origin
+from include.measurements.store import RunStore, write_bytes
 from include.model.errors import SpecError
 from include.sweeps.point import PointStatus
 
@@ -37,18 +38,26 @@ def sweep(
     *,
     master: str | None = "local[*]",
     say: Callable[[str], None],
+    by: DagRun = BY_HAND,
 ) -> list[PointStatus]:
     """Measure every point on Spark; returns one status per point, in the order of ``points``.
 
     Also written to ``<root>/<experiment>/sweep_status.csv``, every few seconds and however the
-    sweep ends. Started again, it reuses what is complete.
+    sweep ends. Started again, it reuses what is complete. ``by`` is who measures.
     """
     from include.sweeps.spark import measure_points
 
     root = root.resolve()
-    progress = _Progress(points, root / points[0].experiment / STATUS, say)
+    folder = root / points[0].experiment
+    progress = _Progress(points, folder / STATUS, say)
+
+    def report(status: PointStatus) -> None:
+        if status.outcome == "measured":  # workers know nothing of DAG runs
+            mark_origin(RunStore(folder, folder.name, status.run), by)
+        progress.report(status)
+
     try:
-        measure_points(points, root, master=master, report=progress.report)
+        measure_points(points, root, master=master, report=report)
     finally:
         rows = progress.write()
         took_s = time.perf_counter() - progress.started_s

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseBranchOperator, BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
-from tidebench.stage import Step, data_root, run_of, without_vain_retries
+from tidebench.stage import Step, dag_run_of_task, data_root, run_of, without_vain_retries
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from include.experiment.spec import RunSpec
+    from include.measurements.origin import DagRun
 
 COMPLETE = {"trigger_rule": "all_done"}
 """For tasks that follow the cells: wait for all, go on with those that succeeded. What is only
@@ -83,10 +84,11 @@ class MeasureCell(Step):
     def execute(self, context: Context) -> list[str]:
         """Measure; with several failures the first one fails the task and all are logged."""
         runs, root = [run_of(text) for text in self.cell["runs"]], data_root()
+        by = dag_run_of_task(context)
         errors = []
         for run in runs:
             try:
-                self._measure(run, root)
+                self._measure(run, root, by)
             except Exception as error:
                 self.log.error("tidebench: %s failed: %s", run.run_id, error)
                 errors.append(error)
@@ -95,7 +97,7 @@ class MeasureCell(Step):
                 raise errors[0]
         return [run.run_id for run in runs]
 
-    def _measure(self, run: RunSpec, root: Path) -> None:
+    def _measure(self, run: RunSpec, root: Path, by: DagRun) -> None:
         from include.control.stages import look, run_all
 
         def progress(window: dict[str, Any]) -> None:
@@ -103,7 +105,7 @@ class MeasureCell(Step):
             self.say("%s, minute %g, %d hosts", done, window["end_min"], window["hosts"])
 
         stored = look(run, root)
-        windows = run_all(run, root, progress)
+        windows = run_all(run, root, progress, by)
         samples = max(sum(window["samples"] for window in windows), 1)
         in_time = sum(window["samples_within"]["real_time"] for window in windows)
         self.say(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-    from include.reports.publication import DagRun
+    from include.measurements.origin import DagRun
     from tidebench.batch import Cell
 
 EXPERIMENT = "nightly"

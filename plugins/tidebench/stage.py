@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from include.experiment.spec import RunSpec
+    from include.measurements.origin import DagRun
 
 DEFAULTS = {
     "retries": 2,
@@ -53,6 +54,13 @@ def run_of(text: str) -> RunSpec:
     from include.experiment.spec import RunSpec
 
     return RunSpec.from_json(text)
+
+
+def dag_run_of_task(context: Context) -> DagRun:
+    """The DAG run that a task belongs to: it is kept with what the task measures or publishes."""
+    from include.measurements.origin import DagRun
+
+    return DagRun(context["dag_run"].dag_id, context["dag_run"].run_id)
 
 
 @contextmanager

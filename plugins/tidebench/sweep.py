@@ -10,7 +10,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 
 from tidebench.connections import spark_runs_here
 from tidebench.spark import let_spark_find_this_python
-from tidebench.stage import REPOSITORY, Step, data_root, without_vain_retries
+from tidebench.stage import REPOSITORY, Step, dag_run_of_task, data_root, without_vain_retries
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -64,7 +64,11 @@ class MeasurePoints(SparkSubmitOperator):
 
         with without_vain_retries():
             require_java()
-        self.application_args = [str(_found(self.spec)), "--root", str(data_root())]
+        by = dag_run_of_task(context)
+        self.application_args = [
+            str(_found(self.spec)), "--root", str(data_root()), f"--dag-id={by.dag_id}",
+            f"--dag-run={by.dag_run}",
+        ]  # fmt: skip
         if spark_runs_here(self.conn_id):
             self.conf = LOCAL_DRIVER
         let_spark_find_this_python()

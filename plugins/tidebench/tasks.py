@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from tidebench.connections import RESULTS, results_database_url
 from tidebench.links import ChecksLink, ReportLink, RunsLink
-from tidebench.stage import Review, Stage, data_root, run_of, without_vain_retries
+from tidebench.stage import Review, Stage, dag_run_of_task, data_root, run_of, without_vain_retries
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from include.experiment.spec import RunSpec
-    from include.reports.publication import DagRun
+    from include.measurements.origin import DagRun
 
 STOPPING_S = 20.0
 """How long a task that was ended by hand may go on: until its next heartbeat, and its end."""
@@ -52,13 +52,20 @@ def window_name(run: RunSpec, index: int) -> str:
 class ProvisionTestbed(Stage):
     """Set-up: get the testbed. What a failed attempt leased is given back at once."""
 
+    by: DagRun
+
+    def execute(self, context: Context) -> Any:
+        """Remember which DAG run this is: it is kept with what it measures."""
+        self.by = dag_run_of_task(context)
+        return super().execute(context)
+
     def work(self, run: RunSpec, root: Path) -> None:
         """Provision; the teardown only follows a set-up that succeeded, so clean up here."""
         from include.control.stages import look, provision
 
         found = look(run, root)
         try:
-            provision(run, root)
+            provision(run, root, self.by)
         except Exception:
             self._release(run, root)
             raise
@@ -164,6 +171,7 @@ class PublishReport(Review):
 
     operator_extra_links = (ReportLink(), RunsLink())
     template_fields: Sequence[str] = ("experiment", "runs", "cells")
+    by: DagRun
 
     def __init__(
         self,
@@ -177,11 +185,10 @@ class PublishReport(Review):
         self.runs = runs
         self.cells = cells
         self.conn_id = conn_id
-        self.by: tuple[str, str] = ("", "")
 
     def execute(self, context: Context) -> Any:
         """Remember which DAG run this is: the results database keeps it with the runs."""
-        self.by = (context["dag_run"].dag_id, context["dag_run"].run_id)
+        self.by = dag_run_of_task(context)
         published = super().execute(context)
         self._require_own_runs()
         return published
@@ -202,10 +209,8 @@ class PublishReport(Review):
 
     def work(self, experiment: str, root: Path) -> list[str]:
         """Return the paths of what was published."""
-        from include.reports.publication import DagRun
-
         url = results_database_url(self.conn_id, root)
-        self.publish(root / experiment, url, DagRun(*self.by))
+        self.publish(root / experiment, url, self.by)
         published = root / experiment / "published"
         self.say("report is published below %s", published)
         return [str(path) for path in sorted(published.iterdir()) if path.is_file()]

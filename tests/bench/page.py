@@ -19,8 +19,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from include.controllers import CONTROLLERS
+from include.measurements.origin import DagRun
 from include.reports.database import sent_rows
-from include.reports.publication import DagRun, Publication
+from include.reports.publication import Publication
 from tests.builders_staged import tables_of
 from tests.e2e.airflow_services import Airflow, airflow_services
 

@@ -14,6 +14,7 @@ from include.control.stored import mark_code
 from include.experiment.form import batch_params
 from include.experiment.params import matrix_from_params
 from include.experiment.spec import RunSpec
+from include.measurements.origin import origin_of
 from tests.e2e.dag_process import measured
 
 pytestmark = [
@@ -30,12 +31,19 @@ def runs(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunSpec]:
     return matrix_from_params(form, most_cells=3)
 
 
-def measure(runs: Sequence[RunSpec]) -> list[str]:
+def measure(runs: Sequence[RunSpec], dag_run: str = "first") -> list[str]:
     from tidebench.batch import MeasureCell
 
     cell = {"name": "a cell", "runs": [run.to_json() for run in runs]}
-    done: list[str] = MeasureCell(task_id="measure_cell", cell=cell).execute({})
+    context: Any = {"dag_run": SimpleNamespace(dag_id="experiment_batch", run_id=dag_run)}
+    done: list[str] = MeasureCell(task_id="measure_cell", cell=cell).execute(context)
     return done
+
+
+def measured_by(run: RunSpec, root: Path) -> str:
+    found = origin_of(store_of(run, root))
+    assert found is not None
+    return found.by.dag_run
 
 
 def resolve(**params: Any) -> tuple[list[dict[str, Any]], dict[str, str]]:
@@ -103,7 +111,8 @@ def test_a_run_that_fails_leaves_the_others_of_its_cell_alone(
 
     before = {path: path.stat().st_mtime_ns for path in data_root.rglob("*.parquet")}
     broken.unlink()
-    assert measure(runs) == [run.run_id for run in runs]
+    assert measure(runs, "second") == [run.run_id for run in runs]
+    assert [measured_by(run, data_root) for run in runs] == ["first", "second", "first"]
     after = {path: path.stat().st_mtime_ns for path in data_root.rglob("*.parquet")}
     assert before.items() < after.items(), "what was complete is not measured again"
 

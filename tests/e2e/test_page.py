@@ -10,8 +10,8 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
+from include.measurements.origin import DagRun
 from include.quality.verdict import Verdict, staged_digests, verdict_path, write_verdict
-from include.reports.publication import DagRun
 from include.reports.publish import publish
 from include.tables.quarantine import Check
 from tests.bench.page import answer_ms, many_runs
@@ -125,6 +125,7 @@ def test_the_list_is_filtered_and_sorted(airflow: Airflow) -> None:
     assert "/dags/experiment/runs/manual__2026-01-01T00%3A00%3A00%2B00%3A00" in page
     assert "1 run<" in seen(airflow, "/tidebench/?controller=threshold")
     assert "1 run<" in seen(airflow, "/tidebench/?text=first")
+    assert "1 run<" in seen(airflow, "/tidebench/?text=btu+walk")
     assert "No run matches" in seen(airflow, "/tidebench/?text=nothing+of+it")
     up = seen(airflow, "/tidebench/?sort=experiment&order=up")
     assert up.index('value="first/') < up.index('value="other/')

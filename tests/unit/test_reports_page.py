@@ -57,12 +57,52 @@ def test_only_the_papers_own_case_is_held_against_the_paper(tmp_path: Path) -> N
 
 def test_sections_come_in_their_order(page: str) -> None:
     ids = [given.get("id") for tag, given in _Elements(page).seen if tag == "section"]
-    assert ids == ["run", "results", "time", "operators", "scaling", "adapt", "checks", "again"]
+    assert ids == ["run", "results", "time", "operators", "scaling", "adapt", "checks",
+                   "downloads", "again"]  # fmt: skip
 
 
 def test_figures_stand_beside_the_published_ones(page: str) -> None:
     assert '<b>70.00</b><small>paper 69.33 <span class="delta">+0.67</span>' in page
     assert page.count("<svg") == 3
+
+
+def test_the_paper_is_named_only_where_it_has_a_figure(page: str) -> None:
+    # Three tiles, three shares and four costs at the BTU of the run; of the four costs by the other
+    # price book the paper says nothing.
+    assert page.count("paper ") - page.count("units of the paper ") == 3 + 3 + 4
+    assert page.count('<td class="n"><b>') == 3 + 4 + 4
+    assert "no published figure" not in page
+
+
+def test_without_a_counterpart_nothing_is_said_of_the_paper(tmp_path: Path) -> None:
+    folder = stage(tmp_path)
+    change(folder, "runs", topology="trading_queries")
+    assert "PeerJ" not in _page(folder)
+    assert "paper" not in re.sub(r"<style>.*?</style>|<title>.*?</title>|cost units of the paper",
+                                 "", _page(folder), flags=re.DOTALL)  # fmt: skip
+
+
+def test_more_memory_than_a_host_has_is_explained_where_it_stands(tmp_path: Path) -> None:
+    folder = stage(tmp_path)
+    assert "memory reserved (highest 95 %)." in _page(folder)
+    assert "keeps its memory until it has drained" not in _page(folder)
+    change(folder, "utilisation", host_memory_max_percent=126.0)
+    (caption,) = re.findall(r"memory reserved \(highest 126 %\)\.(.*?)</figcaption>", _page(folder))
+    assert "keeps its memory until it has drained" in caption
+
+
+def test_every_link_of_the_page_leads_to_a_file_that_is_there(tmp_path: Path) -> None:
+    folder = let_pass(stage(tmp_path / "demo"))
+    (folder / "data_docs" / "index.html").write_text("the gate writes it")
+    files = publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    page = (folder / "published" / "report.html").read_text(encoding="utf-8")
+    links = {given["href"] for tag, given in _Elements(page).seen if tag == "a"}
+    ids = {given["id"] for _, given in _Elements(page).seen if "id" in given}
+    assert {link[1:] for link in links if link.startswith("#")} <= ids
+    beside = {link for link in links if not link.startswith("#")}
+    for link in beside:
+        assert (folder / "published" / link).is_file(), link
+    assert {file.name for file in files} - {"report.html"} == beside - {"../data_docs/index.html"}
 
 
 def test_the_page_asks_nobody_for_anything(page: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 
 from include.reports.papers import publish_paper, shown, summary
 from include.reproduction.papers import PAPERS, Found
@@ -31,6 +32,9 @@ def test_tables_and_page_are_written(tmp_path):
     rows = list(csv.DictReader(text.splitlines()))
     assert rows == [{"pattern": "pyramid", "mean": "8.12345678901"}]
     assert not (tmp_path / "published" / "empty.csv").exists()
+    links = re.findall(r'href="([^#"]+)"', page.read_text(encoding="utf-8"))
+    assert links == ["claims.csv", "results.csv"]
+    assert all((page.parent / link).is_file() for link in links)
 
 
 def test_the_summary_names_what_does_not_hold(tmp_path):

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from include.measurements.origin import DagRun
 from include.model.errors import PublishError
-from include.reports.publication import DagRun
 from include.reports.publish import publish
 from include.reports.results import ORDERS, Query, find_runs, read_run
 from tests.builders_staged import RUN, change, let_pass, stage

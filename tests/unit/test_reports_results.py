@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from include.measurements.origin import DagRun
 from include.model.errors import PublishError
-from include.reports.publication import DagRun
+from include.reports.database import sent_rows
+from include.reports.publication import Publication
 from include.reports.publish import publish
 from include.reports.results import FILTERS, ORDERS, PAGE_RUNS, Query, find_runs, read_run
-from tests.builders_staged import RUN, let_pass, stage
+from tests.builders_staged import RUN, let_pass, stage, tables_of
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +51,52 @@ def test_filters_and_words_narrow_down_and_offer_all_choices(url: str) -> None:
     ]
 
 
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Runs of one matrix, named as they are: the BTU is in the name of every one."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('searched') / 'results.db'}"
+    rows: dict[str, list[dict[str, object]]] = {"runs": [], "outcomes": []}
+    for controller in ("btu", "btu-runtime", "threshold"):
+        for pattern in ("stepwise", "random_walk_1"):
+            run = f"{controller}-{pattern}-btu10-s1-1ba515"
+            own = tables_of(run, controller=controller, pattern=pattern)
+            for table, found in rows.items():
+                found += own[table]
+    with sent_rows(url, Publication(experiment="matrix", edition="1", checks=1), rows):
+        pass
+    return url
+
+
+def controllers(url: str, text: str) -> list[str]:
+    return sorted(row["controller"] for row in find_runs(url, Query(text=text)).runs)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("btu stepwise", ["btu", "btu-runtime"]),
+        ("stepwise BTU", ["btu", "btu-runtime"]),
+        ("thresh step", ["threshold"]),
+        ("stepwise btu10", ["btu", "btu-runtime", "threshold"]),
+        ("walk threshold", ["threshold"]),
+        ("walk_1 runtime", ["btu-runtime"]),
+        ("threshold-random_walk_1-btu10-s1-1ba515", ["threshold"]),
+        ("alk threshold", []),
+        ("hold stepwise", []),
+        ("btu threshold", []),
+        ("-", []),
+    ],
+)
+def test_every_word_is_a_begin_of_a_name_or_a_whole_word_in_it(
+    searched: str, text: str, expected: list[str]
+) -> None:
+    assert controllers(searched, text) == expected
+
+
 @pytest.mark.parametrize("text", ["%", "_", "!", "' OR 1=1 --", '"; DROP TABLE runs; --'])
 def test_what_is_typed_means_itself(url: str, text: str) -> None:
-    expected = ["50%_off"] if text in "%_" else []
-    # Every run id has an underscore, in the name of its pattern.
-    assert set(names(url, text=text)) == (set(expected) if text != "_" else {"50%_off", "first"})
+    assert names(url, text=text) == []
+    assert names(url, text="50%") == ["50%_off"]
     assert names(url, equal={"experiment": text}) == []
     assert len(names(url)) == 2
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from include.reports.figures import style
 
@@ -12,7 +12,14 @@ COLOURS = ("#7db8e8", "#2f7fc1", "#6a58c8", "#d97a1f")
 Curve = Sequence[tuple[float, float, float, float]]
 
 
-def draw(pattern: str, curves: Mapping[str, Curve], length_min: float) -> str:
+def scale_of(curves: Iterable[Curve], length_min: float) -> style.Scale:
+    """Axes that fit the curves of every policy, and of every pattern that is compared."""
+    rows = [row for curve in curves for row in curve]
+    limits = tuple((0.0, style.up_to(row[column] for row in rows)) for column in (1, 2, 3))
+    return style.Scale(length_min, limits)
+
+
+def draw(pattern: str, curves: Mapping[str, Curve], scale: style.Scale) -> str:
     """Three panels from the curves of each policy by its name, means over seeds.
 
     A curve has minute, level, hosts and instances at every monitoring time.
@@ -30,9 +37,9 @@ def draw(pattern: str, curves: Mapping[str, Curve], length_min: float) -> str:
                 color=colour, linewidth=1.3, drawstyle="steps-post",
             )  # fmt: skip
     titles = ("Load: machines that publish", "Hosts leased", "Operator instances")
-    for axis, title in zip(axes, titles, strict=True):
+    for axis, title, limits in zip(axes, titles, scale.limits, strict=True):
         style.titled(axis, title)
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(*limits)
         style.whole(axis)
         axis.grid(visible=False, axis="x")
     handles, labels = axes[2].get_legend_handles_labels()
@@ -40,6 +47,6 @@ def draw(pattern: str, curves: Mapping[str, Curve], length_min: float) -> str:
         handles, labels, loc="outside upper left", ncols=4, frameon=False, fontsize=9,
         handlelength=1.6, columnspacing=1.4,
     )  # fmt: skip
-    style.minutes(axes[-1], length_min)
+    style.minutes(axes[-1], scale.length_min)
     description = f"Load, hosts and operator instances over the minutes of pattern {pattern}"
     return style.as_svg(figure, f"curves {pattern}", description)

@@ -22,14 +22,33 @@ _HOSTS = (
 )
 
 
-def draw(run: str, rows: Sequence[Mapping[str, Any]], length_min: float) -> str:
+def scale_of(rows: Sequence[Mapping[str, Any]], length_min: float) -> style.Scale:
+    """Axes that fit the rows of `scaling` of one run, or of all that are compared.
+
+    ``length_min`` is the length of the longest.
+    """
+    limits = []
+    for series in (_INSTANCES, _HOSTS):
+        up, down = (
+            style.up_to(
+                sum(row[column] for column, _, _, sign in series if sign == side) for row in rows
+            )
+            for side in (1, -1)
+        )
+        limits.append((-down, up))
+    return style.Scale(length_min, tuple(limits))
+
+
+def draw(run: str, rows: Sequence[Mapping[str, Any]], scale: style.Scale) -> str:
     """Bars per minute from the rows of `scaling` of one run, in order of the minutes."""
     figure, (instances, hosts) = style.panels([1.9, 1.7])
     _bars(instances, rows, _INSTANCES)
     style.titled(instances, "Operator instances per minute")
     _bars(hosts, rows, _HOSTS)
     style.titled(hosts, "Hosts per minute")
-    style.minutes(hosts, length_min)
+    for axis, limits in zip((instances, hosts), scale.limits, strict=True):
+        axis.set_ylim(*limits)
+    style.minutes(hosts, scale.length_min)
     return style.as_svg(figure, f"scaling {run}", f"Scaling activity per minute of run {run}")
 
 

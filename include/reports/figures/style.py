@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,6 +40,30 @@ _SETTINGS: dict[Any, Any] = {
     "ytick.labelcolor": TEXT,
     "svg.fonttype": "none",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The axes of a figure, for all figures it is compared with: their x axis in minutes, and
+    where the y axis of each panel begins and ends."""
+
+    length_min: float
+    limits: tuple[tuple[float, float], ...]
+
+
+def up_to(values: Iterable[float]) -> float:
+    """Where an axis ends that shows all of these and has some room above them."""
+    return max([1.0, *values]) * 1.08
+
+
+def share_limits(axes: Sequence[Axes], *, x: bool = True) -> None:
+    """Give panels that were drawn the limits that fit all of them; the x axis only on demand."""
+    low, high = zip(*(axis.get_ylim() for axis in axes), strict=True)
+    left, right = zip(*(axis.get_xlim() for axis in axes), strict=True)
+    for axis in axes:
+        axis.set_ylim(min(low), max(high))
+        if x:
+            axis.set_xlim(min(left), max(right))
 
 
 def panels(heights: Sequence[float], width_in: float = 7.6) -> tuple[Figure, list[Axes]]:

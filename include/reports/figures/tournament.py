@@ -41,6 +41,7 @@ def draw(found: Sequence[Match]) -> str:
     figure, axes = style.grid(rows, COLUMNS, height_in=2.75)
     for axis, match in zip(axes, found, strict=False):
         _panel(axis, match)
+    style.share_limits(axes[: len(found)], x=False)  # a cost is one on its own workload only
     for unused in axes[len(found) :]:
         unused.set_visible(False)
     handles = {

@@ -36,6 +36,7 @@ def draw(cells: Cells, published: Cells, patterns: Sequence[str]) -> str:
             )  # fmt: skip
         axis.tick_params(labelsize=9)
         axis.margins(0.09)
+    style.share_limits(axes[: len(patterns)])
     for unused in axes[len(patterns) :]:
         unused.set_visible(False)
     for axis in axes[-2:]:

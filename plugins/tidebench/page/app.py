@@ -17,7 +17,7 @@ from tidebench.connections import RESULTS, results_database_url
 from tidebench.page.checks import checks_of
 from tidebench.page.compare import MOST_RUNS, compared
 from tidebench.page.figures import FIGURES, figure_of
-from tidebench.page.files import HEADERS, KINDS, find_file
+from tidebench.page.files import DOCS_INDEX, HEADERS, KINDS, find_file, styled
 from tidebench.page.listing import listed
 from tidebench.page.query import query_of
 from tidebench.page.removal import MAY_REMOVE, asked, triggered
@@ -90,21 +90,28 @@ def show_checks(experiment: str) -> HTMLResponse:
     return _page("checks", found)
 
 
-def show_figure(experiment: str, run: str, figure: str) -> Response:
-    """A figure of one run as SVG."""
+def show_figure(
+    experiment: str, run: str, figure: str, beside: Annotated[list[str] | None, Query()] = None
+) -> Response:
+    """A figure of one run as SVG, on axes that fit the runs beside it as well."""
     if figure not in FIGURES:
         raise HTTPException(404, "There is no such figure.")
-    svg = figure_of(_database(data_root()), experiment, run, figure)
+    asked = [f"{experiment}/{run}", *(beside or ())][: MOST_RUNS + 1]
+    svg = figure_of(_database(data_root()), figure, asked)
     if svg is None:
         raise HTTPException(404, "There is no such run.")
     return Response(svg, media_type=KINDS[".svg"], headers=dict(HEADERS))
 
 
-def show_file(experiment: str, path: str) -> FileResponse:
-    """A published file, or one of the Data Docs."""
+def show_file(experiment: str, path: str) -> Response:
+    """A published file, or one of the Data Docs; our page of checks in place of their index."""
     found = find_file(data_root(), experiment, path)
     if found is None:
         raise HTTPException(404, "There is no such file among what is published.")
+    if path == DOCS_INDEX:
+        return RedirectResponse(f"../../../checks/{experiment}")
+    if path.startswith("data_docs/") and found.suffix == ".html":
+        return HTMLResponse(styled(found), headers=dict(HEADERS))
     return FileResponse(found, media_type=KINDS[found.suffix], headers=dict(HEADERS))
 
 

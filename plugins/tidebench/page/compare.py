@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import HTTPException
 
@@ -35,6 +36,12 @@ class Line:
     about: str
     decimals: int | None
     values: tuple[Any, ...]
+    unit: str
+
+    @property
+    def overfull(self) -> bool:
+        """Whether some share is more than all there is, so that a reader wonders why."""
+        return self.unit == "percent" and any(value > 100 for value in self.values if value)
 
     @property
     def differs(self) -> bool:
@@ -64,6 +71,7 @@ def compared(database_url: str, root: Path, asked: Sequence[str]) -> Mapping[str
             "Utilisation": list(_lines("utilisation", found)),
         },
         "figures": FIGURES,
+        "beside": f"?{urlencode({'beside': asked}, doseq=True)}" if len(asked) > 1 else "",
         "files_at": {run["experiment"]: files_of(root, run["experiment"]) for run in runs},
     }
 
@@ -118,6 +126,7 @@ def _line_of(name: str, rows: Sequence[Row], column: Column | None, prefix: str 
         "" if column is None else column.description,
         None if column is None else column.decimals,
         tuple(row.get(name) for row in rows),
+        unit,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from threading import Lock
 
@@ -18,29 +18,40 @@ _DRAWING = Lock()
 """matplotlib keeps its settings in one place for all threads."""
 
 
-def figure_of(database_url: str, experiment: str, run: str, figure: str) -> str | None:
-    """The figure as SVG, dark on white; None when no such run was published."""
-    found = read_run(database_url, experiment, run)
-    if found is None:
-        return None
-    edition = str(found["runs"][0]["edition"])
+def figure_of(database_url: str, figure: str, asked: Sequence[str]) -> str | None:
+    """The figure of the first run that is asked for as SVG, dark on white.
+
+    Its axes fit all of the runs, each given as `experiment/run`, so that their figures can be
+    compared. None when the first was not published.
+    """
+    known = []
+    for one in asked:
+        experiment, _, run = one.partition("/")
+        found = read_run(database_url, experiment, run)
+        if found:
+            known.append((experiment, run, str(found["runs"][0]["edition"])))
+        elif not known:
+            return None
     with _DRAWING:
-        return _drawn(database_url, experiment, run, figure, edition)
+        return _drawn(database_url, figure, tuple(known))
 
 
 @lru_cache(maxsize=256)
-def _drawn(database_url: str, experiment: str, run: str, figure: str, edition: str) -> str | None:
-    """Drawn once per edition: what is published does not change."""
+def _drawn(database_url: str, figure: str, runs: tuple[tuple[str, str, str], ...]) -> str | None:
+    """Drawn once per experiment, run and edition: what is published does not change."""
     from include.reports.figures import compliance, scaling, style, timeline
 
     table, _ = FIGURES[figure]
-    found = read_run(database_url, experiment, run, (table,))
-    if found is None:
+    found = [read_run(database_url, experiment, run, (table,)) for experiment, run, _ in runs]
+    compared = [tables for tables in found if tables is not None]
+    if found[0] is None:
         return None
-    rows, length_min = found[table], found["runs"][0]["duration_min"]
+    run, rows = runs[0][1], found[0][table]
     if figure == "compliance":
-        svg = compliance.draw(run, compliance.in_order(rows))
-    else:
-        draw = timeline.draw if figure == "timeline" else scaling.draw
-        svg = draw(run, rows, length_min)
-    return style.standalone(svg)
+        return style.standalone(compliance.draw(run, compliance.in_order(rows)))
+    kind = timeline if figure == "timeline" else scaling
+    scale = kind.scale_of(
+        [row for tables in compared for row in tables[table]],
+        max(tables["runs"][0]["duration_min"] for tables in compared),
+    )
+    return style.standalone(kind.draw(run, rows, scale))

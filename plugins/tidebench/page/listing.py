@@ -25,7 +25,7 @@ HEADINGS: tuple[tuple[str, str, str], ...] = (
     ("compliance", "Relaxed %", "n"),
     ("real_time", "Real-time %", "n"),
     ("latency", "p95 ms", "n"),
-    ("when", "Published", ""),
+    ("when", "Measured", ""),
 )
 """Columns: what they sort by, their heading, their class in the style sheet."""
 MOST_REFUSED = 20
