@@ -36,6 +36,9 @@ def service_settings(port: int) -> dict[str, str]:
         # When tasks of a scheduler or worker that is gone begin again; by default after five
         # minutes each, in which a run in real time would go on without its controller.
         "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "30",
+        # After half a minute without a heartbeat, which is the default, a scheduler on a machine
+        # that is busy takes itself for dead, and begins all of its own tasks again.
+        "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "120",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "120",
         # Tasks outlive an API server that is started again, and one that is busy and answers late.
         "AIRFLOW__WORKERS__EXECUTION_API_RETRIES": "15",
