@@ -67,7 +67,8 @@ def test_a_run_measures_in_order_publishes_and_releases(
     with start(data_root, AIRFLOW_CONN_TIDEBENCH_RESULTS=connection) as dag:
         assert dag.finish() == 0, dag.tail()
 
-    assert dag.done("control_window") == list(range(run.windows))
+    last = {index: turn for turn, index in enumerate(dag.done("control_window"))}
+    assert sorted(last, key=last.__getitem__) == list(range(run.windows))  # early ones made way
     assert len(dag.done("release_testbed")) == 1
     assert measured(data_root / run.experiment) == undisturbed
     assert_published(data_root / run.experiment)
