@@ -39,7 +39,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, Limits]:
 def test_runs_of_one_page_share_their_axes(tmp_path: Path, drawn: dict[str, Limits]) -> None:
     folder = stage(tmp_path, "calm")
     tables = {table: read_staged(folder, table) for table in PUBLISHED}
-    busy = tables_of("busy")
+    busy = tables_of("busy", controller="threshold")
     busy["runs"][0]["duration_min"] = 6.0
     busy["timeline"][3] |= {"hosts": 20, "waiting_items": 9000}
     busy["scaling"][0] |= {"upscaling": 30, "migrations": 10, "hosts_released": 7}
