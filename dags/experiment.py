@@ -20,7 +20,7 @@ from include.experiment.form import experiment_params
 from tidebench import sensors, spark, tasks, turns
 from tidebench.stage import DEFAULTS
 
-EXPERIMENT = "{{ params.experiment }}"
+EXPERIMENT = "{{ ti.xcom_pull(task_ids='resolve_spec', key='experiment') }}"
 
 
 @dag(
