@@ -1,4 +1,4 @@
-"""Everything that is wrong with what is asked for: at once, each once, whichever way it comes in."""
+"""Everything wrong with what is asked for: at once, each once, whichever way it comes in."""
 
 from __future__ import annotations
 
