@@ -64,11 +64,13 @@ def _read_topology(spec: RunSpec) -> Topology | None:
 
 def _calibration(spec: RunSpec) -> Iterator[str]:
     topology = _read_topology(spec)
-    if topology is not None:
-        try:
+    try:
+        if topology is not None:
             _read_calibration(spec, topology)
-        except SpecError as error:
-            yield from error.problems
+        elif spec.calibration:  # whether there is such a one needs no topology
+            _parameters(spec).load_calibration(spec.calibration)
+    except SpecError as error:
+        yield from error.problems
 
 
 def _read_calibration(spec: RunSpec, topology: Topology) -> Calibrated:
@@ -216,7 +218,7 @@ _CHECKS: tuple[tuple[str, Collection[str], Callable[[RunSpec], Iterator[str]]], 
     ("duration_min", ("monitor_every_s",), _duration),
     ("testbed", (), _testbed),
     ("flavor", (), _flavor),
-    ("calibration", ("topology", "testbed"), _calibration),
+    ("calibration", ("testbed",), _calibration),
     ("price_books", (), _price_books),
     ("monitor_every_s", (), _monitor),
     ("hosts", ("max_hosts",), _hosts),

@@ -188,7 +188,11 @@ class ExperimentSpec(Conditions):
             values = getattr(self, axis) or []
             # Written alike, because 10 and 10.0 are one BTU and a choice has no hash.
             seen = Counter(one.text if isinstance(one, Choice) else one for one in values)
-            if twice := [str(one) for one, times in seen.items() if times > 1]:
+            if twice := [
+                f"{one:g}" if isinstance(one, float) else str(one)
+                for one, times in seen.items()
+                if times > 1
+            ]:
                 yield Problem(axis, f"{axis}: {', '.join(twice)} is listed twice; list it once")
         yield from (Problem("without", f"without: {text}") for text in self._left_out_in_vain())
 

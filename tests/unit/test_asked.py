@@ -20,7 +20,7 @@ from include.model.errors import SpecError
 
 SAID = {  # what is wrong, in the order of the spec and of both forms, and what is said of it
     "name": ("Bad Name", "use up to 64 small letters, digits, - and _"),
-    "topology": ("nowhere.yaml", "there is no file"),
+    "topology": ("nowhere.yaml", "nowhere.yaml; check the path"),
     "patterns": ({"name": "trace", "path": "nowhere.csv"}, "nowhere.csv; check the path"),
     "controllers": ({"name": "btuu"}, "Did you mean 'btu'?"),
     "btus_min": (-10, "btu_min must be a multiple of 0.25 and at least 0.25"),
