@@ -19,7 +19,7 @@ from include.experiment.form import experiment_params
 from tidebench import spark, tasks, turns, windows
 from tidebench.stage import DEFAULTS
 
-EXPERIMENT = "{{ params.experiment }}"
+EXPERIMENT = "{{ ti.xcom_pull(task_ids='resolve_spec', key='experiment') }}"
 
 
 @dag(

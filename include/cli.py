@@ -43,12 +43,9 @@ def run(
     from include.control.batch import require_complete, run_batch
     from include.control.console import Progress
     from include.control.stages import forget, run_all
-    from include.experiment.run import resolve
-    from include.experiment.spec import load_spec
+    from include.experiment.asked import runs_in_file
 
-    points = list(load_spec(spec).points())
-    for point in points:  # nothing starts before every point is known to be right
-        resolve(point)
+    points = runs_in_file(spec)  # nothing starts before every point is known to be right
     for point in points if fresh else ():
         forget(point, root)
     progress = Progress(len(points))
@@ -125,10 +122,10 @@ def sweep(
     ] = "local[*]",
 ) -> None:
     """Measure every point of an experiment as a Spark task. Complete points are reused."""
-    from include.sweeps.sweep import checked_points
+    from include.experiment.asked import runs_in_file
     from include.sweeps.sweep import sweep as sweep_points
 
-    rows = sweep_points(checked_points(spec), root, master=master, say=typer.echo)
+    rows = sweep_points(runs_in_file(spec), root, master=master, say=typer.echo)
     if any(row.outcome == "failed" for row in rows):
         raise typer.Exit(1)
 
@@ -136,13 +133,9 @@ def sweep(
 @app.command()
 def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file.")]) -> None:
     """Say everything that is wrong with an experiment, or what it would run."""
-    from include.experiment.run import resolve
-    from include.experiment.spec import load_spec
+    from include.experiment.asked import runs_in_file
 
-    points = list(load_spec(spec).points())
-    for point in points:
-        resolve(point)
-    for point in points:
+    for point in runs_in_file(spec):
         typer.echo(f"{point.run_id}  {point.duration_min:g} min, {point.windows} windows")
 
 
@@ -227,8 +220,10 @@ def paper(
 
 
 def _numbers(text: str) -> list[int]:
+    from include.experiment.lines import seeds_of
+
     try:
-        return [int(part) for part in text.split(",")]
+        return [int(seed) for seed in seeds_of(text)]
     except ValueError:
         raise SpecError("--seeds", [f"give whole numbers, such as 1,2,3; got {text!r}"]) from None
 

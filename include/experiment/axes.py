@@ -11,11 +11,34 @@ SWEEP = "sweep"
 def unfolded(choices: Any) -> list[Any]:
     """One choice or several, each with plain options: the product over the options with a sweep.
 
-    The first option named is the slowest. Raises ValueError, saying what to write, when a sweep
-    is not a list of values.
+    The first option named is the slowest. Raises ValueError, saying what to write, for all sweeps
+    that are not lists of values.
     """
-    several = choices if isinstance(choices, list | tuple) else [choices]
-    return [plain for choice in several for plain in _plain(choice)]
+    plain, problems = _tried(choices)
+    if problems:
+        raise ValueError("; ".join(problems))
+    return plain
+
+
+def those_that_unfold(choices: Any) -> list[Any]:
+    """As above, without the choices whose sweep is not a list of values."""
+    return _tried(choices)[0]
+
+
+def as_list(value: Any) -> list[Any]:
+    """One value, or several."""
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _tried(choices: Any) -> tuple[list[Any], list[str]]:
+    plain: list[Any] = []
+    problems = []
+    for choice in as_list(choices):
+        try:
+            plain += _plain(choice)
+        except ValueError as error:
+            problems.append(str(error))
+    return plain, problems
 
 
 def _plain(choice: Any) -> list[Any]:

@@ -10,11 +10,14 @@ from include.arrivals import PATTERNS
 from include.controllers import CONTROLLERS
 from include.experiment.options_help import options_help
 from include.experiment.prices import PRICE_BOOKS
+from include.experiment.problems import MOST_MINUTES, least_duration_min
+from include.experiment.spec import ExperimentSpec
 from include.testbeds import TESTBEDS
 from include.testbeds.flavors import FLAVORS
 from include.topologies.load import topology_names
 
-MAX_MINUTES = 20160
+EVERY_S = ExperimentSpec.model_fields["monitor_every_s"].default
+SHORTEST_MIN = least_duration_min(EVERY_S)
 SPECS = Path(__file__).with_name("specs")
 UNDER_TOPOLOGY = ("monitor_every_s", "hosts", "max_hosts")
 """Fields that a form may leave empty: then the file of the topology decides."""
@@ -25,23 +28,23 @@ WAYS = (BY_TESTBED, "task", "dag_run")
 
 FIRST = None
 """The section that Airflow opens with the form: the one without a name. The others are closed."""
-LINES = {
-    "default": [],
-    "anyOf": [
-        {"type": ["array", "string"], "items": {"type": "string"}},
-        {"type": ["object", "null"]},
-    ],
+LINES = {"default": []}
+"""A field of lines. It has no type of its own: Airflow draws the field by its default."""
+CHECKED_BY_US = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "$ref": "#/definitions/anything",
+    "definitions": {"anything": {}},
 }
-"""A field of lines. It has no type of its own: Airflow draws the field by its default, and takes
-what a program sends as a mapping."""
+"""Makes the rest of a schema say how Airflow draws a field, and nothing else: in this draft
+whatever stands beside a reference is not validated. Airflow would refuse one field at a time, in
+the words of JSON Schema; `params` tells everything at once. For the same reason no field has a
+minimum or maximum: the form of Airflow changes what is outside to them without a word."""
 
 
 def experiment_params() -> dict[str, dict[str, Any]]:
     """Per param, the keyword arguments of an Airflow ``Param``: default and JSON schema."""
     return {
-        **_what_runs(),
-        **_where_it_runs(),
-        **_fine_tuning(),
+        **_checked_by_us({**_what_runs(), **_where_it_runs(), **_fine_tuning()}),
         "report": {
             "default": True,
             "type": "boolean",
@@ -54,6 +57,14 @@ def experiment_params() -> dict[str, dict[str, Any]]:
 
 def batch_params() -> dict[str, dict[str, Any]]:
     """The form of a matrix: a spec file, or one field per axis and what all cells share."""
+    return _checked_by_us(_matrix())
+
+
+def _checked_by_us(fields: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {name: {**field, **CHECKED_BY_US} for name, field in fields.items()}
+
+
+def _matrix() -> dict[str, dict[str, Any]]:
     return {
         "spec": {
             "default": None,
@@ -85,7 +96,6 @@ def _what_runs() -> dict[str, dict[str, Any]]:
         "experiment": {
             "default": "experiment",
             "type": "string",
-            "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$",
             "title": "Experiment",
             "description": "Results are kept under this name: small letters, digits, - and _.",
             "section": section,
@@ -105,8 +115,6 @@ def _what_runs() -> dict[str, dict[str, Any]]:
         "btu_min": {
             "default": 10,
             "type": "number",
-            "minimum": 0.25,
-            "maximum": MAX_MINUTES,
             "title": "BTU (minutes)",
             "description": "Billing time unit; a run is cut into windows of this length.",
             "section": section,
@@ -114,7 +122,6 @@ def _what_runs() -> dict[str, dict[str, Any]]:
         "seed": {
             "default": 1,
             "type": "integer",
-            "minimum": 0,
             "title": "Seed",
             "description": "The same spec and seed give the same measurements.",
             "section": section,
@@ -122,10 +129,9 @@ def _what_runs() -> dict[str, dict[str, Any]]:
         "duration_min": {
             "default": 120,
             "type": "number",
-            "minimum": 0.25,
-            "maximum": MAX_MINUTES,
             "title": "Duration (minutes)",
-            "description": "How long items arrive.",
+            "description": f"How long items arrive: at least {SHORTEST_MIN:g} where the monitor "
+            f"reads every {EVERY_S:g} s, at most {MOST_MINUTES}.",
             "section": section,
         },
     }
@@ -134,7 +140,7 @@ def _what_runs() -> dict[str, dict[str, Any]]:
 def _axes() -> dict[str, dict[str, Any]]:
     one = _what_runs()
     section = FIRST
-    whole = {"type": "array", "minItems": 1, "section": section}
+    whole = {"type": "array", "items": {}, "section": section}
     files = {"trace"}  # a pattern that reads a file needs an option, so it needs a spec file
     return {
         "experiment": one["experiment"],
@@ -153,17 +159,15 @@ def _axes() -> dict[str, dict[str, Any]]:
         "btus_min": {
             "default": [10],
             **whole,
-            **_numbers("number", 0.25, MAX_MINUTES),
             "title": "BTUs (minutes)",
             "description": "One per line or with commas, for example 10, 30, 60.",
         },
         "seeds": {
             "default": [1],
             **whole,
-            **_numbers("integer", 0, 2**31 - 1),
             "title": "Seeds",
-            "description": "One per line or with commas, for example 1, 2, 3: as many runs of "
-            "everything else.",
+            "description": "One per line or with commas, for example 1, 2, 3 or 1-3: as many runs "
+            "of everything else.",
         },
         "duration_min": one["duration_min"],
     }
@@ -232,14 +236,12 @@ def _under_topology(section: str | None) -> dict[str, dict[str, Any]]:
         "monitor_every_s": {
             **number,
             "type": ["number", "null"],
-            "exclusiveMinimum": 0,
             "title": "Monitor every (seconds)",
             "description": "How often the monitor reads; empty: what the topology says, else 15.",
         },
         "hosts": {
             **number,
             "type": ["integer", "null"],
-            "minimum": 0,
             "title": "Hosts",
             "description": "Leased before the first item; 0: as many as the first instances need; "
             "empty: what the topology says, else 0.",
@@ -247,7 +249,6 @@ def _under_topology(section: str | None) -> dict[str, dict[str, Any]]:
         "max_hosts": {
             **number,
             "type": ["integer", "null"],
-            "minimum": 1,
             "title": "Most hosts",
             "description": "How many there are to lease; empty: what the topology says, else 1000.",
         },
@@ -270,12 +271,6 @@ def _calibrations() -> list[str]:
     )
 
 
-def _numbers(kind: str, lowest: float, highest: float) -> dict[str, Any]:
-    """Entries of a field of numbers: as a program sends them, or as they are typed."""
-    typed = {"type": "string", "pattern": r"^[-+0-9.eE,;\s]*$"}
-    return {"items": {"anyOf": [{"type": kind, "minimum": lowest, "maximum": highest}, typed]}}
-
-
 def _choice(
     default: str, known: Mapping[str, Any], title: str, section: str | None
 ) -> dict[str, Any]:
@@ -294,9 +289,8 @@ def _choices(
     return {
         "default": default,
         "type": "array",
-        "items": {"type": "string", "enum": list(known)},
+        "items": {"type": "string"},
         "examples": list(known),
-        "minItems": 1,
         "title": title,
         "description": f"Any of {', '.join(known)}.",
         "section": section,

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
 
+MOST_RUNS = 10_000
+"""How many runs one experiment may have, so how many seeds a range may stand for."""
+_RANGE = re.compile(r"([0-9]{1,18})(?:-|\.\.)([0-9]{1,18})")
+_IN_A_RANGE = re.compile(r"(?<=[0-9])\s*(-|\.\.)\s*(?=[0-9])")
 _LINE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*[=:]\s*(\S.*?)\s*")
 
 
@@ -45,6 +49,29 @@ def numbers_of(given: Any) -> Any:
     if isinstance(given, str) or not isinstance(given, Sequence):
         given = [given]
     return [number for one in given for number in _split(one)]
+
+
+def seeds_of(given: Any) -> list[Any]:
+    """Numbers as above, where `1-5` and `1..5` stand for all from the first to the last.
+
+    Raises ValueError, saying what to write, for a range that goes down or is too long.
+    """
+    several = given if isinstance(given, list | tuple) else [given]
+    closed = [_IN_A_RANGE.sub(r"\1", one) if isinstance(one, str) else one for one in several]
+    return [seed for one in numbers_of(closed) for seed in _from_first_to_last(one)]
+
+
+def _from_first_to_last(one: Any) -> Iterable[Any]:
+    match = _RANGE.fullmatch(one) if isinstance(one, str) else None
+    if match is None:
+        return [one]
+    first, last = int(match[1]), int(match[2])
+    if last < first:
+        raise ValueError(f"{one} goes down; write {last}-{first}")
+    if last - first >= MOST_RUNS:
+        many = f"{one} stands for {last - first + 1} seeds"
+        raise ValueError(f"{many}, and an experiment has at most {MOST_RUNS} runs; shorten it")
+    return range(first, last + 1)
 
 
 def entries_of(given: Any) -> Any:

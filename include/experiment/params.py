@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from include.experiment.asked import look_through
 from include.experiment.form import (
     BY_TESTBED,
     SPECS,
@@ -15,10 +16,9 @@ from include.experiment.form import (
     batch_params,
     experiment_params,
 )
-from include.experiment.lines import entries_of, numbers_of, options_of
-from include.experiment.problems import problems_of
-from include.experiment.spec import RunSpec, load_spec, parse_spec
-from include.model.errors import SpecError, unknown_name
+from include.experiment.lines import MOST_RUNS, entries_of, options_of
+from include.experiment.spec import RunSpec, read_spec
+from include.model.errors import Problem, SpecError, unknown_name
 from include.testbeds import TESTBEDS
 
 OF_A_RUN = (
@@ -28,8 +28,16 @@ OF_A_RUN = (
 """Params of the form of one run that are called and mean what the field of the run does."""
 OPTIONS = ("pattern_options", "controller_options", "faults")
 """Params that are lines of options."""
-NAMED = 4
-"""How many cells of a matrix a problem names; the others are counted."""
+OF_ONE = {
+    "name": "experiment",
+    "controllers": "controller",
+    "patterns": "pattern",
+    "btus_min": "btu_min",
+    "seeds": "seed",
+}
+"""What fields of a spec are called in the form of one run."""
+OF_MANY = {"name": "experiment"}
+"""What fields of a spec are called in the form of a matrix."""
 
 
 def params_from_run(run: RunSpec) -> dict[str, Any]:
@@ -45,35 +53,30 @@ def params_from_run(run: RunSpec) -> dict[str, Any]:
 
 
 def run_from_params(params: Mapping[str, Any]) -> RunSpec:
-    """The run that a filled-in form asks for. Raises SpecError with every problem at once.
-
-    Names that no registry knows are reported later, by `resolve`, with everything else that
-    needs looking up.
-    """
+    """The run that a filled-in form asks for. Raises SpecError with every problem at once, also
+    those that need looking up."""
     values, problems = _read(experiment_params(), params)
     pattern = {"name": values["pattern"], **values["pattern_options"]}
     if values["trace"]:
-        pattern["path"] = str(Path(values["trace"]).expanduser())
-    asked = {
+        pattern["path"] = str(Path(str(values["trace"])).expanduser())
+    raw = {
         "name": values["experiment"],
         "controllers": [{"name": values["controller"], **values["controller_options"]}],
         "patterns": [pattern],
-        "btus_min": [values["btu_min"]],
-        "seeds": [values["seed"]],
+        "btus_min": values["btu_min"],
+        "seeds": values["seed"],
         **{name: values[name] for name in ("duration_min", "topology", "testbed", "flavor")},
-        "calibration": values["calibration"] or "",
         "faults": values["faults"],
-        "price_books": list(values["price_books"]),
+        "price_books": values["price_books"],
         **_given(values),
     }
-    points = _points(asked, "the params", problems)
-    if len(points) > 1:
-        runs = f"a sweep asks for {len(points)} runs, this DAG makes one"
-        problems.append(f"{runs}; trigger experiment_batch or sweep")
-    if problems:
-        looked_up = problems_of(points[0]) if points else []
-        raise SpecError("the params", [*problems, *looked_up])
-    return points[0]
+    asked = look_through(raw, most=MOST_RUNS, called=OF_ONE)
+    if len(asked.runs) > 1:
+        runs = f"these are {len(asked.runs)} runs, and this DAG makes one"
+        problems.append(Problem("", f"{runs}; trigger experiment_batch or sweep"))
+    everything = replace(asked, problems=[*problems, *asked.problems])
+    fields = {name: field for field, name in OF_ONE.items()}
+    return everything.or_error("the params", (fields.get(name, name) for name in values))[0]
 
 
 def matrix_from_params(params: Mapping[str, Any], most_cells: int) -> list[RunSpec]:
@@ -84,18 +87,23 @@ def matrix_from_params(params: Mapping[str, Any], most_cells: int) -> list[RunSp
     """
     values, problems = _read(batch_params(), params)
     if values["spec"]:
-        source, problems = f"spec {values['spec']}", []
-        cells = list(load_spec(_spec_path(values["spec"])).points())
+        path = _spec_path(str(values["spec"]))
+        raw, source, problems = read_spec(path), f"spec {values['spec']}", []
+        asked = look_through(raw, most=most_cells, path=path)
     else:
-        source = "the params"
-        ours = ("spec", "experiment", "each_cell", *UNDER_TOPOLOGY)
-        raw = {name: value for name, value in values.items() if name not in ours} | _given(values)
-        raw |= {"name": values["experiment"], "calibration": values["calibration"] or ""}
-        cells = _points(raw, source, problems)
-    problems += [*_matrix_problems(cells, most_cells), *_way_problems(cells, values["each_cell"])]
-    if problems:
-        raise SpecError(source, problems)
-    return cells
+        source, left_out = "the params", ("spec", "experiment", "each_cell", "calibration")
+        raw = {
+            "name": values["experiment"],
+            **{name: values[name] for name in values if name not in (*left_out, *UNDER_TOPOLOGY)},
+            **_given(values),
+        }
+        asked = look_through(raw, most=most_cells, called=OF_MANY)
+    problems += asked.problems
+    problems += [
+        Problem("each_cell", one) for one in _way_problems(asked.runs, values["each_cell"])
+    ]
+    fields = raw if isinstance(raw, Mapping) else ()
+    return replace(asked, problems=problems).or_error(source, fields)
 
 
 def way_of(cells: Sequence[RunSpec], each_cell: str) -> str:
@@ -128,50 +136,25 @@ def _spec_path(text: str) -> Path:
     return path
 
 
-def _matrix_problems(cells: Sequence[RunSpec], most_cells: int) -> Iterator[str]:
-    if len(cells) > most_cells:
-        yield (
-            f"the matrix has {len(cells)} cells, and at most {most_cells} can be tasks of one DAG "
-            "run; take some values out of an axis, or split the matrix into several experiments"
-        )
-    runs = Counter(cell.run_id for cell in cells)
-    if twice := [run for run, times in runs.items() if times > 1]:
-        yield f"asked for more than once: {', '.join(twice)}; remove what is repeated on an axis"
-    having: dict[str, list[str]] = {}
-    for cell in cells:
-        for problem in problems_of(cell):
-            having.setdefault(problem, []).append(cell.run_id)
-    for problem, names in having.items():
-        if len(names) == len(cells):
-            yield problem
-        else:
-            more = f" and {len(names) - NAMED}" if len(names) > NAMED else ""
-            yield f"{problem} ({', '.join(names[:NAMED])}{more} of {len(cells)} cells)"
-
-
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: values[name] for name in UNDER_TOPOLOGY if values[name] is not None}
+    """What a form may leave empty, where it does not."""
+    names = ("calibration", *UNDER_TOPOLOGY)
+    return {name: values[name] for name in names if values[name] not in (None, "")}
 
 
 def _read(
     known: Mapping[str, Mapping[str, Any]], params: Mapping[str, Any]
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[dict[str, Any], list[Problem]]:
     """A value for every param, as the spec wants it, and what is wrong with those of lines."""
     values = {name: params.get(name, known[name]["default"]) for name in known}
-    problems: list[str] = []
-    for name in known.keys() & OPTIONS:
-        values[name] = options_of(name, values[name], problems)
-    for name in known.keys() & {"btus_min", "seeds"}:
-        values[name] = numbers_of(values[name])
+    problems = [
+        Problem("", unknown_name("param", name, known)) for name in params if name not in known
+    ]
+    for name in OPTIONS:
+        if name in known:
+            told: list[str] = []
+            values[name] = options_of(name, values[name], told)
+            problems += [Problem(name, one) for one in told]
     if isinstance(values["topology"], list):
         values["topology"] = entries_of(values["topology"])
     return values, problems
-
-
-def _points(asked: Mapping[str, Any], source: str, problems: list[str]) -> list[RunSpec]:
-    """The runs that are asked for; none, and more problems, where the form of it is wrong."""
-    try:
-        return list(parse_spec(asked, source=source).points())
-    except SpecError as error:
-        problems += error.problems
-        return []

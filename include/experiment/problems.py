@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Collection, Iterator
 
 from pydantic import ValidationError
 
@@ -14,51 +12,85 @@ from include.experiment.options import checked_options, option_types
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.setting import setting_of
 from include.experiment.spec import RunSpec
-from include.model.errors import SpecError, unknown_name
-from include.model.host import HostFlavor
+from include.model.errors import Problem, SpecError, unknown_name
 from include.model.topology import Topology
 from include.testbeds import TESTBEDS
 from include.testbeds.base import Calibrated, Parameters
 from include.testbeds.flavors import FLAVORS
 from include.topologies.load import load_topology, validation_problems
 
+LEAST_READINGS = 2
+"""How often the monitor must read in a run. What it reads holds until it reads again, so after
+one reading, at the very end, there is nothing yet to be said of supply and demand."""
+MOST_MINUTES = 60 * 24 * 14
+
 
 def problems_of(spec: RunSpec) -> list[str]:
     """One sentence per problem, each with what to do; empty when the point can run."""
-    problems = list(_name_problems(spec))
-    problems += _time_problems(spec)
-    topology = _collected(partial(load_topology, spec.topology), problems)
-    calibration = None
-    if topology is not None:
-        calibration = _collected(partial(_calibration, spec, topology), problems)
-    problems += pattern_problems(f"pattern {spec.pattern}", spec.pattern, spec.pattern_options)
-    if topology is not None:
-        problems += source_problems(topology)
-    if topology is not None and spec.flavor in FLAVORS:
-        factor = 1.0 if calibration is None else calibration.memory_factor
-        flavor = FLAVORS[spec.flavor]
-        topology = topology.with_memory_factor(factor)
-        problems += _controller_problems(spec, topology, flavor)
-        problems += _size_problems(topology, flavor)
-    problems += _fault_problems(spec)
-    return problems
+    return [problem.text for problem in found_in(spec)]
 
 
-def _collected(load: Callable[[], Any], problems: list[str]) -> Any:
+def found_in(spec: RunSpec, unread: Collection[str] = ()) -> Iterator[Problem]:
+    """Every problem of a point, in the order of the fields of a spec.
+
+    ``unread`` are fields of the spec that could not be read: what rests on one of them is left
+    out, because the point has something in its place that nobody asked for.
+    """
+    for field, reads, check in _CHECKS:
+        if field not in unread and not any(one in unread for one in reads):
+            yield from (Problem(field, text) for text in check(spec))
+
+
+def least_duration_min(monitor_every_s: float) -> float:
+    """The shortest run whose tables can pass their checks."""
+    return LEAST_READINGS * monitor_every_s / 60
+
+
+def _topology(spec: RunSpec) -> Iterator[str]:
     try:
-        return load()
+        topology = load_topology(spec.topology)
     except SpecError as error:
-        problems += error.problems
-        return None
+        yield from error.problems
+    else:
+        yield from source_problems(topology)
 
 
-def _calibration(spec: RunSpec, topology: Topology) -> Calibrated:
+def _read_topology(spec: RunSpec) -> Topology | None:
+    try:
+        return load_topology(spec.topology)
+    except SpecError:
+        return None  # the topology's own check says why
+
+
+def _calibration(spec: RunSpec) -> Iterator[str]:
+    topology = _read_topology(spec)
+    try:
+        if topology is not None:
+            _read_calibration(spec, topology)
+        elif spec.calibration:  # whether there is such a one needs no topology
+            _parameters(spec).load_calibration(spec.calibration)
+    except SpecError as error:
+        yield from error.problems
+
+
+def _read_calibration(spec: RunSpec, topology: Topology) -> Calibrated:
     parameters = _parameters(spec)
     name = spec.calibration or parameters.calibration_for(spec.topology)
     return parameters.load_calibration(name).complete(topology)
 
 
-def _fault_problems(spec: RunSpec) -> Iterator[str]:
+def _weighed_topology(spec: RunSpec) -> Topology | None:
+    """The topology with the memory that its instances take on the testbed, if both are known."""
+    topology = _read_topology(spec)
+    if topology is None or spec.flavor not in FLAVORS:
+        return None
+    try:
+        return topology.with_memory_factor(_read_calibration(spec, topology).memory_factor)
+    except SpecError:
+        return topology
+
+
+def _faults(spec: RunSpec) -> Iterator[str]:
     try:
         _parameters(spec).Faults.model_validate(spec.faults)
     except ValidationError as error:
@@ -70,50 +102,100 @@ def _parameters(spec: RunSpec) -> Parameters:
     return TESTBEDS.get(spec.testbed, TESTBEDS["simulated"]).parameters()
 
 
-def _name_problems(spec: RunSpec) -> Iterator[str]:
-    registries: tuple[tuple[str, str, Collection[str]], ...] = (
-        ("controller", spec.controller, CONTROLLERS),
-        ("testbed", spec.testbed, TESTBEDS),
-        ("flavor", spec.flavor, FLAVORS),
-        *(("price book", name, PRICE_BOOKS) for name in spec.price_books),
-    )
-    for kind, name, known in registries:
-        if name not in known:
-            yield unknown_name(kind, name, known)
+def _testbed(spec: RunSpec) -> Iterator[str]:
+    if spec.testbed not in TESTBEDS:
+        yield unknown_name("testbed", spec.testbed, TESTBEDS)
 
 
-def _time_problems(spec: RunSpec) -> Iterator[str]:
-    period_s = spec.monitor_every_s
-    for name, minutes in (("btu_min", spec.btu_min), ("duration_min", spec.duration_min)):
+def _flavor(spec: RunSpec) -> Iterator[str]:
+    if spec.flavor not in FLAVORS:
+        yield unknown_name("flavor", spec.flavor, FLAVORS)
+
+
+def _price_books(spec: RunSpec) -> Iterator[str]:
+    for name in spec.price_books:
+        if name not in PRICE_BOOKS:
+            yield unknown_name("price book", name, PRICE_BOOKS)
+
+
+def _pattern(spec: RunSpec) -> Iterator[str]:
+    yield from pattern_problems(f"pattern {spec.pattern}", spec.pattern, spec.pattern_options)
+
+
+def _btu(spec: RunSpec) -> Iterator[str]:
+    yield from _minutes("btu_min", spec.btu_min, spec.monitor_every_s, least_readings=1)
+
+
+def _duration(spec: RunSpec) -> Iterator[str]:
+    minutes = spec.duration_min
+    yield from _minutes("duration_min", minutes, spec.monitor_every_s, LEAST_READINGS)
+    if minutes > MOST_MINUTES:
+        yield f"duration_min must be at most {MOST_MINUTES}, two weeks, got {minutes:g}"
+
+
+def _minutes(name: str, minutes: float, period_s: float, least_readings: int) -> Iterator[str]:
+    if period_s <= 0:  # a problem of its own
         if minutes <= 0:
             yield f"{name} must be above 0, got {minutes:g}"
-        elif abs(minutes * 60 / period_s - round(minutes * 60 / period_s)) > 1e-9:
-            yield (
-                f"{name} must be a multiple of {period_s / 60:g} (monitoring is every "
-                f"{period_s:g} s), got {minutes:g}"
-            )
-    if spec.hosts > spec.max_hosts:
+        return
+    readings = minutes * 60 / period_s
+    if readings < least_readings - 1e-9 or abs(readings - round(readings)) > 1e-9:
+        yield (
+            f"{name} must be a multiple of {period_s / 60:g} and at least "
+            f"{least_readings * period_s / 60:g} (the monitor reads every {period_s:g} s), "
+            f"got {minutes:g}"
+        )
+
+
+def _monitor(spec: RunSpec) -> Iterator[str]:
+    if spec.monitor_every_s <= 0:
+        yield f"monitor_every_s must be above 0, got {spec.monitor_every_s:g}"
+
+
+def _hosts(spec: RunSpec) -> Iterator[str]:
+    if spec.hosts < 0:
+        yield f"hosts must not be negative, got {spec.hosts}"
+    elif spec.hosts > spec.max_hosts > 0:
         yield f"hosts ({spec.hosts}) must not be above max_hosts ({spec.max_hosts})"
-    if spec.duration_min > 60 * 24 * 14:
-        yield f"duration_min is {spec.duration_min:g}; the longest run is two weeks (20160)"
+
+
+def _max_hosts(spec: RunSpec) -> Iterator[str]:
+    if spec.max_hosts < 1:
+        yield f"max_hosts must be at least 1, got {spec.max_hosts}"
+
+
+def _seed(spec: RunSpec) -> Iterator[str]:
     if spec.seed < 0:
         yield f"seed must not be negative, got {spec.seed}"
 
 
-def _controller_problems(spec: RunSpec, topology: Topology, flavor: HostFlavor) -> Iterator[str]:
+def _controller(spec: RunSpec) -> Iterator[str]:
     factory = CONTROLLERS.get(spec.controller)
-    if factory is None or spec.btu_min <= 0:
+    if factory is None:
+        yield unknown_name("controller", spec.controller, CONTROLLERS)
         return
-    where = f"controller {spec.controller}"
-    types: Mapping[str, Any] = option_types(factory, hidden=("setting",))
-    values, problems = checked_options(where, types, spec.controller_options)
-    yield from problems
+    types = option_types(factory, hidden=("setting",))
+    yield from checked_options(f"controller {spec.controller}", types, spec.controller_options)[1]
+
+
+def _controller_in_its_setting(spec: RunSpec) -> Iterator[str]:
+    """What a controller says of options that are of the right kind."""
+    topology, factory = _weighed_topology(spec), CONTROLLERS.get(spec.controller)
+    if topology is None or factory is None or min(spec.btu_min, spec.monitor_every_s) <= 0:
+        return
+    types = option_types(factory, hidden=("setting",))
+    values, problems = checked_options("", types, spec.controller_options)
     if not problems:
-        setting = setting_of(spec, topology, flavor)
-        yield from (f"{where}: {one}" for one in factory(setting=setting, **values).problems())
+        setting = setting_of(spec, topology, FLAVORS[spec.flavor])
+        for problem in factory(setting=setting, **values).problems():
+            yield f"controller {spec.controller}: {problem}"
 
 
-def _size_problems(topology: Topology, flavor: HostFlavor) -> Iterator[str]:
+def _sizes(spec: RunSpec) -> Iterator[str]:
+    topology = _weighed_topology(spec)
+    if topology is None:
+        return
+    flavor = FLAVORS[spec.flavor]
     room = flavor.capacity
     for op in topology.operators:
         if not room.fits(op):
@@ -122,3 +204,25 @@ def _size_problems(topology: Topology, flavor: HostFlavor) -> Iterator[str]:
                 f"and {op.memory_mb:.0f} MB, flavor {flavor.name} offers {room.cpu_cores:g} cores "
                 f"and {room.memory_mb:.0f} MB; choose a larger flavor or lower the need"
             )
+
+
+_WHERE = ("topology", "testbed", "flavor", "calibration")
+_CHECKS: tuple[tuple[str, Collection[str], Callable[[RunSpec], Iterator[str]]], ...] = (
+    ("topology", (), _topology),
+    ("topology", _WHERE, _sizes),
+    ("controllers", (), _controller),
+    ("controllers", (*_WHERE, "btus_min", "monitor_every_s"), _controller_in_its_setting),
+    ("patterns", (), _pattern),
+    ("btus_min", ("monitor_every_s",), _btu),
+    ("seeds", (), _seed),
+    ("duration_min", ("monitor_every_s",), _duration),
+    ("testbed", (), _testbed),
+    ("flavor", (), _flavor),
+    ("calibration", ("testbed",), _calibration),
+    ("price_books", (), _price_books),
+    ("monitor_every_s", (), _monitor),
+    ("hosts", ("max_hosts",), _hosts),
+    ("max_hosts", (), _max_hosts),
+    ("faults", ("testbed",), _faults),
+)
+"""The field that a problem is told of, the others it rests on, and what finds it."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import yaml
 from pydantic import (
@@ -23,13 +24,17 @@ from pydantic import (
     Field,
     TypeAdapter,
     ValidationError,
-    model_validator,
 )
 
-from include.experiment.axes import unfolded
+from include.experiment.axes import as_list, unfolded
+from include.experiment.lines import numbers_of, seeds_of
 from include.inputs import input_file
-from include.model.errors import SpecError, unknown_name
+from include.model.errors import Problem, SpecError, unknown_name
+from include.topologies.files import spelled
 from include.topologies.load import read_yaml, run_defaults, validation_problems
+
+NAME = "use up to 64 small letters, digits, - and _, with a letter or digit first"
+Combine = Callable[..., Iterable[tuple[Any, ...]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,9 +105,11 @@ class Choice:
     name: str
     options: dict[str, Any]
 
-
-def _as_list(value: Any) -> Any:
-    return value if isinstance(value, list | tuple) else [value]
+    @property
+    def text(self) -> str:
+        """As it could be written, on one line."""
+        options = "".join(f", {name}: {value}" for name, value in sorted(self.options.items()))
+        return f"{{name: {self.name}{options}}}" if options else self.name
 
 
 def _as_choice(value: Any) -> Any:
@@ -120,7 +127,17 @@ Choices = Annotated[
     BeforeValidator(unfolded),
     Field(min_length=1),
 ]
-Minutes = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
+AXES: Mapping[str, Callable[[Any], list[Any]]] = {
+    "controllers": unfolded,
+    "patterns": unfolded,
+    "topology": as_list,
+    "btus_min": numbers_of,
+    "seeds": seeds_of,
+    "price_books": as_list,
+}
+"""What makes the values of an axis of what is written, before they are looked at one by one."""
 
 
 class Conditions(BaseModel):
@@ -129,19 +146,19 @@ class Conditions(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     patterns: Choices
-    btus_min: Annotated[list[Minutes], BeforeValidator(_as_list), Field(min_length=1)] = [10]
-    duration_min: Minutes = 120
+    btus_min: Annotated[list[Finite], BeforeValidator(numbers_of), Field(min_length=1)] = [10]
+    duration_min: Finite = 120
     testbed: str = "simulated"
     flavor: str = "docker-4cpu-7gb"
     calibration: str = ""
-    price_books: Annotated[list[str], BeforeValidator(_as_list), Field(min_length=1)] = [
+    price_books: Annotated[list[str], BeforeValidator(as_list), Field(min_length=1)] = [
         "btu10",
         "btu30",
         "btu60",
     ]
-    monitor_every_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 15
-    hosts: Annotated[int, Field(ge=0)] = 0
-    max_hosts: Annotated[int, Field(ge=1)] = 1000
+    monitor_every_s: Finite = 15
+    hosts: int = 0
+    max_hosts: int = 1000
 
 
 class ExperimentSpec(Conditions):
@@ -149,31 +166,47 @@ class ExperimentSpec(Conditions):
     topology's file names none. ``without`` names, by topology, controllers that cannot act on it.
     """
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+    name: Annotated[str, spelled("[a-z0-9][a-z0-9_-]{0,63}", NAME)]
     controllers: Choices
     patterns: Choices | None = None  # type: ignore[assignment]
-    topology: Annotated[list[str], BeforeValidator(_as_list), Field(min_length=1)] = [
+    topology: Annotated[list[str], BeforeValidator(as_list), Field(min_length=1)] = [
         "manufacturing"
     ]
-    seeds: Annotated[
-        list[Annotated[int, Field(ge=0)]], BeforeValidator(_as_list), Field(min_length=1)
-    ] = [1]
+    seeds: Annotated[list[Seed], BeforeValidator(seeds_of), Field(min_length=1)] = [1]
     faults: dict[str, Any] = {}
     without: dict[str, list[str]] = {}
 
-    @model_validator(mode="after")
-    def _without_what_is_there(self) -> Self:
+    @property
+    def runs(self) -> int:
+        """How many runs its own axes make, counted before anything is looked up."""
+        others = len(self.patterns or [0]) * len(self.btus_min) * len(self.seeds)
+        return others * sum(len(self._controllers_on(topology)) for topology in self.topology)
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with the axes as such, each with what to do."""
+        for axis in AXES:
+            values = getattr(self, axis) or []
+            # Written alike, because 10 and 10.0 are one BTU and a choice has no hash.
+            seen = Counter(one.text if isinstance(one, Choice) else one for one in values)
+            if twice := [
+                f"{one:g}" if isinstance(one, float) else str(one)
+                for one, times in seen.items()
+                if times > 1
+            ]:
+                yield Problem(axis, f"{axis}: {', '.join(twice)} is listed twice; list it once")
+        yield from (Problem("without", f"without: {text}") for text in self._left_out_in_vain())
+
+    def _left_out_in_vain(self) -> Iterator[str]:
         """A misspelt name would leave nothing out."""
         named = {one.name for one in self.controllers}
         for topology, left_out in self.without.items():
             if topology not in self.topology:
-                raise ValueError(f"without: {unknown_name('topology', topology, self.topology)}")
+                yield unknown_name("topology", topology, self.topology)
             for name in left_out:
                 if name not in named:
-                    raise ValueError(f"without: {unknown_name('controller', name, named)}")
+                    yield unknown_name("controller", name, named)
             if named <= set(left_out):
-                raise ValueError(f"without: no controller is left for {topology}")
-        return self
+                yield f"no controller is left for {topology}; leave fewer out"
 
     def points(self) -> Iterator[RunSpec]:
         """Every point of the product, topologies slowest, then controllers, seeds fastest.
@@ -181,19 +214,23 @@ class ExperimentSpec(Conditions):
         Raises SpecError when neither the spec nor a topology's file names a pattern.
         """
         for topology in self.topology:
-            yield from self._points_of(topology)
+            yield from self.points_on(topology)
 
-    def _points_of(self, topology: str) -> Iterator[RunSpec]:
+    def _controllers_on(self, topology: str) -> list[Choice]:
+        left_out = self.without.get(topology, ())
+        return [one for one in self.controllers if one.name not in left_out]
+
+    def points_on(self, topology: str, combine: Combine = product) -> Iterator[RunSpec]:
+        """The points on one topology; ``combine`` makes them of the values of its axes."""
         given = self.model_dump(include=self.model_fields_set & Conditions.model_fields.keys())
         given |= {"patterns": self.patterns} if self.patterns else {}
         try:
             under = Conditions.model_validate({**run_defaults(topology), **given})
         except ValidationError as error:
             raise SpecError(f"{self.name} on {topology}", validation_problems(error)) from error
-        left_out = self.without.get(topology, ())
-        controllers = [one for one in self.controllers if one.name not in left_out]
-        axes = product(controllers, under.patterns, under.btus_min, self.seeds)
-        for controller, pattern, btu_min, seed in axes:
+        controllers = self._controllers_on(topology)
+        axes = (controllers, under.patterns, under.btus_min, self.seeds)
+        for controller, pattern, btu_min, seed in combine(*axes):
             yield RunSpec(
                 experiment=self.name,
                 controller=controller.name,
@@ -216,11 +253,17 @@ class ExperimentSpec(Conditions):
 
 
 def parse_spec(raw: Any, *, source: str) -> ExperimentSpec:
-    """A spec from plain values. Raises SpecError with every problem of its form at once."""
+    """A spec from plain values. Raises SpecError with every problem of its form at once.
+
+    Names are looked up by `asked`, which tells of them and of the form in one pass.
+    """
     try:
-        return ExperimentSpec.model_validate(raw if raw is not None else {})
+        spec = ExperimentSpec.model_validate(raw if raw is not None else {})
     except ValidationError as error:
         raise SpecError(source, validation_problems(error)) from error
+    if problems := [problem.text for problem in spec.problems()]:
+        raise SpecError(source, problems)
+    return spec
 
 
 def load_spec(path: Path) -> ExperimentSpec:
@@ -228,12 +271,22 @@ def load_spec(path: Path) -> ExperimentSpec:
 
     Raises SpecError when there is no such file or it is not a spec.
     """
+    return located(parse_spec(read_spec(path), source=path.name), path)
+
+
+def read_spec(path: Path) -> Any:
+    """What is in a YAML file, as plain values. Raises SpecError when it cannot be read."""
     input_file(path, "spec")
     try:
-        raw = read_yaml(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        return read_yaml(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, ValueError) as error:
         raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
-    spec = parse_spec(raw, source=path.name)
+    except OSError as error:
+        raise SpecError(path.name, [f"cannot be read: {error.strerror}"]) from error
+
+
+def located(spec: ExperimentSpec, path: Path) -> ExperimentSpec:
+    """The spec of a file: what it names relatively starts where the file is."""
     for pattern in spec.patterns or []:
         if "path" in pattern.options:
             pattern.options["path"] = str((path.parent / str(pattern.options["path"])).resolve())

@@ -15,6 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import NamedTuple
+
+
+class Problem(NamedTuple):
+    """One sentence that says what to do, and the field of the spec that it is about."""
+
+    field: str
+    text: str
 
 
 class TidebenchError(Exception):

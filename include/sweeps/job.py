@@ -15,9 +15,10 @@ from pathlib import Path
 # spark-submit puts the folder of this file on the path, not the root of the repository.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from include.experiment.asked import runs_in_file
 from include.measurements.origin import DagRun
 from include.model.errors import TidebenchError
-from include.sweeps.sweep import checked_points, sweep
+from include.sweeps.sweep import sweep
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     try:
         rows = sweep(
-            checked_points(given.spec),
+            runs_in_file(given.spec),
             given.root,
             master=None if submitted else "local[*]",
             say=_say,

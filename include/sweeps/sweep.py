@@ -6,30 +6,17 @@ import csv
 import io
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
-from include.experiment.problems import problems_of
-from include.experiment.spec import RunSpec, load_spec
+from include.experiment.spec import RunSpec
 from include.measurements.origin import BY_HAND, DagRun, mark_origin
 from include.measurements.store import RunStore, write_bytes
-from include.model.errors import SpecError
 from include.sweeps.point import PointStatus
 
 STATUS = "sweep_status.csv"
 STATUS_EVERY_S = 10.0
 """How much of the statuses a driver that is killed may take along, at most."""
-
-
-def checked_points(path: Path) -> list[RunSpec]:
-    """The points of a spec file. Raises SpecError with every problem of every point at once."""
-    points = list({point.run_id: point for point in load_spec(path).points()}.values())
-    # Seeds differ in nothing that can be wrong, and there are many of them.
-    kinds = {replace(point, seed=0).run_id: point for point in points}
-    problems = [problem for point in kinds.values() for problem in problems_of(point)]
-    if problems:
-        raise SpecError(f"experiment {points[0].experiment}", dict.fromkeys(problems))
-    return points
 
 
 def sweep(

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from include.model.topology import Edge
+
+
+def spelled(pattern: str, how: str) -> AfterValidator:
+    """Text must match all of a pattern; who wrote something else is told how to, in words."""
+
+    def checked(text: str) -> str:
+        if re.fullmatch(pattern, text) is None:
+            raise ValueError(f"{how}, got {text!r}")
+        return text
+
+    return AfterValidator(checked)
+
+
+Name = Annotated[str, spelled("[a-z0-9_]+", "use small letters, digits and _")]
 
 
 class Strict(BaseModel):
@@ -43,7 +58,11 @@ class EdgeFile(Strict):
 
     origin: str = Field(alias="from")
     target: str = Field(alias="to")
-    out: Annotated[str, Field(coerce_numbers_to_str=True, pattern=r"^\d+(/\d+)?$")] = "1"
+    out: Annotated[
+        str,
+        Field(coerce_numbers_to_str=True),
+        spelled(r"[0-9]+(/[0-9]+)?", "write how many items come out per item, such as 2 or 1/3"),
+    ] = "1"
 
     def edge(self) -> Edge:
         """The edge of the model."""
@@ -74,7 +93,7 @@ class RunWith(Strict):
 class TopologyFile(Strict):
     """One topology, and what its runs take."""
 
-    name: str = Field(pattern=r"^[a-z0-9_]+$")
+    name: Name
     level_unit: str = "level"
     emission_period_s: float
     sources: dict[str, SourceFile]
@@ -96,7 +115,7 @@ class IntentFile(Strict):
 class TenantFile(Strict):
     """``count`` above 1 makes as many tenants, named ``<name>-1`` and so on."""
 
-    name: str = Field(pattern=r"^[a-z0-9_]+$")
+    name: Name
     topology: str
     count: int = Field(default=1, ge=1)
     intent: IntentFile | None = None
@@ -114,7 +133,7 @@ class TenantFile(Strict):
 class TenantsFile(Strict):
     """Many tenants on one cluster, and what its runs take."""
 
-    name: str = Field(pattern=r"^[a-z0-9_]+$")
+    name: Name
     level_unit: str = "level"
     tenants: list[TenantFile] = Field(min_length=1)
     run_with: RunWith = RunWith()

@@ -155,15 +155,20 @@ def _single(parsed: TopologyFile) -> Topology:
 
 def validation_problems(error: ValidationError) -> list[str]:
     """Each pydantic complaint as one sentence: where, what, and what was given."""
-    problems = []
-    for item in error.errors(include_url=False):
-        where = ".".join(str(part) for part in item["loc"]) or "the file"
-        given = item.get("input")
-        shown = "" if isinstance(given, dict | list) else f", got {given!r}"
-        message = item["msg"][:1].lower() + item["msg"][1:]
-        if item["type"] == "extra_forbidden":
-            message, shown = "unknown field; remove it or correct its spelling", ""
-        elif item["type"] == "missing":
-            message, shown = "missing; add it", ""
-        problems.append(f"{where}: {message}{shown}")
-    return problems
+    return [
+        complaint(item, ".".join(str(part) for part in item["loc"]) or "the file")
+        for item in error.errors(include_url=False)
+    ]
+
+
+def complaint(item: Mapping[str, Any], where: str) -> str:
+    """One of pydantic's complaints about what stands at ``where``, as a sentence."""
+    if item["type"] == "extra_forbidden":
+        return f"{where}: unknown field; remove it or correct its spelling"
+    if item["type"] == "missing":
+        return f"{where}: missing; add it"
+    if item["type"] == "value_error":
+        return f"{where}: {item['ctx']['error']}"
+    given = item.get("input")
+    shown = "" if isinstance(given, dict | list) else f", got {given!r}"
+    return f"{where}: {item['msg'][:1].lower()}{item['msg'][1:]}{shown}"

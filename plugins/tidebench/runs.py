@@ -67,7 +67,7 @@ class TriggerRun(TriggerDagRunOperator):
             except DagIsPaused as paused:
                 raise AirflowFailException(
                     f"{paused}, so its runs would never begin; unpause it, then clear this task"
-                ) from paused
+                ) from None
 
 
 class WaitForRun(Wait):

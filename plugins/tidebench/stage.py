@@ -77,7 +77,8 @@ def without_vain_retries() -> Iterator[None]:
     try:
         yield
     except (SpecError, CapacityExhausted, GateFailed, SetupError, StoreError) as error:
-        raise AirflowFailException(str(error)) from error
+        # The message says everything; a traceback of what led to it would only hide it.
+        raise AirflowFailException(str(error)) from None
 
 
 class Step(BaseOperator):

@@ -30,10 +30,10 @@ class ResolvePoints(Step):
 
     def execute(self, context: Context) -> str:
         """Check and count."""
-        from include.sweeps.sweep import checked_points
+        from include.experiment.asked import runs_in_file
 
         with without_vain_retries():
-            points = checked_points(_found(self.spec))
+            points = runs_in_file(_found(self.spec))
         self.log.info("tidebench: %d points to measure", len(points))
         return points[0].experiment
 

@@ -28,18 +28,18 @@ STOPPING_S = 20.0
 class ResolveSpec(BaseOperator):
     """Check the parameters, all at once, before anything is provisioned.
 
-    XComs: ``run`` is the run as JSON; the return value lists its windows for mapping.
+    XComs: ``run`` is the run as JSON, ``experiment`` its name; the return value
+    lists its windows for mapping.
     """
 
     def execute(self, context: Context) -> list[dict[str, Any]]:
         """Return one entry per window: its index and its name in the UI."""
         from include.experiment.params import run_from_params
-        from include.experiment.run import resolve
 
         with without_vain_retries():
             run = run_from_params(context["params"])
-            resolve(run)
         context["ti"].xcom_push(key="run", value=run.to_json())
+        context["ti"].xcom_push(key="experiment", value=run.experiment)
         return [{"index": k, "name": window_name(run, k)} for k in range(run.windows)]
 
 

@@ -56,7 +56,7 @@ def test_every_problem_is_told_at_once_with_the_cells_that_have_it() -> None:
     assert "unknown controller 'btuu'. Did you mean 'btu'?" in text
     assert "btuu-random_walk_1-btu10.1-s1-" in text
     assert "btu_min must be a multiple of 0.25" in text
-    assert sum("of 4 cells)" in problem for problem in found) == 2
+    assert sum("of 4 runs)" in problem for problem in found) == 2
     assert sum("unknown flavor 'tiny'" in problem for problem in found) == 1
 
 
@@ -64,19 +64,18 @@ def test_a_problem_of_many_cells_names_a_few() -> None:
     (problem,) = problems(controllers=["btuu", "btu"], seeds=list(range(10)))
     assert "-s3-" in problem
     assert "-s4-" not in problem
-    assert problem.endswith(" and 6 of 20 cells)")
+    assert problem.endswith(" and 6 of 20 runs)")
 
 
 def test_two_tasks_never_measure_the_same_run() -> None:
     (problem,) = problems(seeds=[1, 2, 1])
-    assert problem.startswith("asked for more than once: btu-random_walk_1-btu10-s1-")
-    assert "-s2-" not in problem
+    assert problem == "seeds: 1 is listed twice; list it once"
 
 
 def test_a_matrix_that_airflow_cannot_map_is_refused() -> None:
     assert len(matrix(most_cells=6, seeds=[1, 2, 3])) == 6
     (problem,) = problems(most_cells=5, seeds=[1, 2, 3])
-    assert "6 cells" in problem
+    assert "these are 6 runs (2 controllers x 3 seeds), and there may be 5" in problem
 
 
 @pytest.mark.parametrize(

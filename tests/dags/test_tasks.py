@@ -65,6 +65,8 @@ def test_what_a_retry_cannot_fix_fails_for_good_with_its_message(error: Tidebenc
     with pytest.raises(AirflowFailException) as raised, without_vain_retries():
         raise error
     assert str(raised.value) == str(error)
+    assert raised.value.__suppress_context__  # its log shows no second traceback
+    assert raised.value.__cause__ is None
 
 
 @pytest.mark.parametrize("error", [TestbedNotReady("booting"), PublishError("locked")])

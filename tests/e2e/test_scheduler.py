@@ -13,9 +13,10 @@ import pytest
 
 from include.control.stages import run_all, store_of
 from include.control.stored import mark_code
+from include.experiment.asked import runs_in_file
 from include.experiment.params import matrix_from_params, run_from_params
 from include.experiment.spec import RunSpec
-from include.sweeps.sweep import STATUS, checked_points
+from include.sweeps.sweep import STATUS
 from include.tables.staged import read_table
 from tests.e2e.airflow_services import Airflow
 from tests.e2e.dag_process import measured
@@ -128,7 +129,7 @@ def test_a_sweep_measures_every_point_and_publishes(
     spec.write_text(json.dumps(content), encoding="utf-8")
     run = airflow.trigger("sweep", {"spec": str(spec)})
     assert airflow.finish("sweep", run, DEADLINE_S) == "success", airflow.tail()
-    points = checked_points(spec)
+    points = runs_in_file(spec)
     with (root / "swept" / STATUS).open(encoding="utf-8") as file:
         assert [row["outcome"] for row in csv.DictReader(file)] == ["measured"] * 2
     assert reported(root, "swept") == {point.run_id for point in points}

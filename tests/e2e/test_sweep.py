@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from include.control import stages
-from include.sweeps.sweep import STATUS, checked_points, sweep
+from include.experiment.asked import runs_in_file
+from include.sweeps.sweep import STATUS, sweep
 from infra.airflow.processes import processes_of
 
 pytestmark = pytest.mark.spark
@@ -80,7 +81,7 @@ def wait_until(holds: Callable[[], bool], why: Callable[[], str]) -> None:
 def test_a_driver_that_is_killed_leaves_nothing_behind_but_what_is_complete(tmp_path: Path):
     spec, root, log = tmp_path / "swept.yaml", tmp_path / "data", tmp_path / "log"
     spec.write_text(json.dumps(LONG), encoding="utf-8")
-    points = checked_points(spec)
+    points = runs_in_file(spec)
     stores = [stages.store_of(point, root) for point in points]
 
     def complete() -> set[str]:
@@ -118,7 +119,7 @@ def test_a_driver_that_is_killed_leaves_nothing_behind_but_what_is_complete(tmp_
 def test_one_point_fails_one_kills_its_worker_and_a_repetition_completes_them(tmp_path: Path):
     spec, root = tmp_path / "swept.yaml", tmp_path / "data"
     spec.write_text(json.dumps(SPEC), encoding="utf-8")
-    points = checked_points(spec)
+    points = runs_in_file(spec)
     blocked = next(point for point in points if point.seed == 2)
     killed = next(point for point in points if point.seed == 13)
     in_the_way = root / "swept" / "runs" / blocked.run_id

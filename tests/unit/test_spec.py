@@ -78,7 +78,7 @@ def test_every_problem_is_reported_at_once():
     text = "\n".join(found)
     for hint in ("'btu'", "'stepwise'", "'simulated'", "'docker-4cpu-7gb'", "'btu10'"):
         assert f"Did you mean {hint}?" in text
-    assert "btu_min must be above 0, got -10" in text
+    assert "btu_min must be a multiple of 0.25 and at least 0.25" in text
     assert "faults.host_losses_per_hour" in text
     assert "faults.earthquakes: unknown field" in text
 
@@ -97,8 +97,10 @@ def test_every_problem_is_reported_at_once():
         ({"topology": "manufactoring"}, "Did you mean 'manufacturing'?"),
         ({"topology": "missing.yaml"}, "there is no file missing.yaml"),
         ({"calibration": "manufactoring"}, "Did you mean 'manufacturing'?"),
-        ({"duration_min": 0.1}, "multiple of 0.25"),
-        ({"duration_min": 10**6}, "the longest run is two weeks"),
+        ({"duration_min": 0.1}, "multiple of 0.25 and at least 0.5"),
+        ({"duration_min": 0.25}, "at least 0.5 (the monitor reads every 15 s)"),
+        ({"duration_min": 1, "monitor_every_s": 60}, "at least 2 (the monitor"),
+        ({"duration_min": 10**6}, "at most 20160, two weeks"),
         ({"seed": -1}, "seed must not be negative"),
     ],
 )

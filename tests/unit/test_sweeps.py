@@ -11,13 +11,14 @@ import pytest
 
 from include.control import stages, stored
 from include.control.stored import Stored
+from include.experiment.asked import runs_in_file
 from include.experiment.axes import unfolded
 from include.experiment.spec import RunSpec, load_spec
 from include.model.errors import SpecError
 from include.sweeps import spark
 from include.sweeps import sweep as module
 from include.sweeps.point import PointStatus, measure_point
-from include.sweeps.sweep import STATUS, checked_points, sweep
+from include.sweeps.sweep import STATUS, sweep
 
 SPECS = Path(__file__).parents[2] / "include" / "experiment" / "specs"
 POINT = RunSpec(
@@ -55,7 +56,7 @@ def test_a_value_named_twice_is_a_problem():
 
 
 def test_the_thresholds_of_the_paper_are_swept():
-    points = checked_points(SPECS / "sensitivity_thresholds.yaml")
+    points = runs_in_file(SPECS / "sensitivity_thresholds.yaml")
     swept = {point.controller_options["scaling_threshold_items"] for point in points}
     assert (min(swept), max(swept)) == (10, 1000)
     assert {point.pattern for point in points} == {"stepwise", "random_walk_1"}
@@ -63,8 +64,8 @@ def test_the_thresholds_of_the_paper_are_swept():
 
 
 def test_the_sensitivity_of_the_thresholds_is_a_sweep_of_a_thousand_runs():
-    points = checked_points(SPECS / "sensitivity_thresholds_1000.yaml")
-    few = checked_points(SPECS / "sensitivity_thresholds.yaml")
+    points = runs_in_file(SPECS / "sensitivity_thresholds_1000.yaml")
+    few = runs_in_file(SPECS / "sensitivity_thresholds.yaml")
     assert len(points) >= 1000
     thresholds, fewer = (
         {one.controller_options["scaling_threshold_items"] for one in some}
@@ -80,7 +81,7 @@ def test_every_problem_of_every_point_is_told_once(tmp_path):
     spec = {"name": "x", "controllers": [controller, "btuu"], "patterns": "stepwise"}
     path.write_text(json.dumps(spec | {"seeds": [1, 2, 3]}))
     with pytest.raises(SpecError) as caught:
-        checked_points(path)
+        runs_in_file(path)
     assert len(caught.value.problems) == 2
 
 

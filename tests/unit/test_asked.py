@@ -1,0 +1,167 @@
+"""Everything wrong with what is asked for: at once, each once, whichever way it comes in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+from include.cli import app
+from include.experiment.asked import runs_in_file
+from include.experiment.form import batch_params, experiment_params
+from include.experiment.params import matrix_from_params, run_from_params
+from include.experiment.problems import least_duration_min
+from include.experiment.spec import parse_spec
+from include.model.errors import SpecError
+
+SAID = {  # what is wrong, in the order of the spec and of both forms, and what is said of it
+    "name": ("Bad Name", "use up to 64 small letters, digits, - and _"),
+    "topology": ("nowhere.yaml", "nowhere.yaml; check the path"),
+    "patterns": ({"name": "trace", "path": "nowhere.csv"}, "nowhere.csv; check the path"),
+    "controllers": ({"name": "btuu"}, "Did you mean 'btu'?"),
+    "btus_min": (-10, "btu_min must be a multiple of 0.25 and at least 0.25"),
+    "seeds": (-1, "greater than or equal to 0, got -1"),
+    "duration_min": (-5, "duration_min must be a multiple of 0.25 and at least 0.5"),
+    "testbed": ("simulatd", "Did you mean 'simulated'?"),
+    "flavor": ("tiny", "unknown flavor 'tiny'"),
+    "price_books": (["btu15"], "Did you mean 'btu10'?"),
+    "faults": ({"earthquakes": 1}, "faults.earthquakes: unknown field"),
+    "calibration": ("nope", "unknown calibration"),
+    "hosts": (-1, "hosts must not be negative"),
+    "max_hosts": (0, "max_hosts must be at least 1"),
+}
+WRONG: dict[str, Any] = {field: given for field, (given, _) in SAID.items()}
+MINE = {"name": "mine", "controllers": "btu", "patterns": "constant"}
+
+
+def a_file(folder: Path, **fields: Any) -> Path:
+    path = folder / "spec.yaml"
+    path.write_text(json.dumps(fields))
+    return path
+
+
+def of_one_run() -> None:
+    run_from_params(
+        {
+            "experiment": WRONG["name"],
+            "pattern": "trace",
+            "trace": "nowhere.csv",
+            "controller": "btuu",
+            "btu_min": WRONG["btus_min"],
+            "seed": WRONG["seeds"],
+            **{name: value for name, value in WRONG.items() if name in experiment_params()},
+        }
+    )
+
+
+def of_a_matrix() -> None:
+    axes = {"controllers": ["btuu"], "patterns": [WRONG["patterns"]], "btus_min": [-10]}
+    shared = {name: value for name, value in WRONG.items() if name in batch_params()}
+    lists = {"seeds": [-1], "topology": ["nowhere.yaml"], "experiment": WRONG["name"]}
+    matrix_from_params(shared | axes | lists, 10)
+
+
+def problems_of(ask: Any, *given: Any) -> tuple[str, ...]:
+    with pytest.raises(SpecError) as raised:
+        ask(*given)
+    return raised.value.problems
+
+
+def the_file(folder: Path) -> None:
+    runs_in_file(a_file(folder, **WRONG))
+
+
+@pytest.mark.parametrize("way", ["file", "experiment", "experiment_batch"])
+def test_every_problem_is_told_at_once_in_reading_order(way: str, tmp_path: Path) -> None:
+    ask = {"file": lambda: the_file(tmp_path), "experiment": of_one_run}.get(way, of_a_matrix)
+    found = problems_of(ask)
+    if way == "file":
+        assert [said in text for (_, said), text in zip(SAID.values(), found, strict=True)]
+    for _, said in SAID.values():
+        assert sum(said in text for text in found) == 1, (said, found)
+    assert len(found) == len(SAID)
+    order = [next(i for i, text in enumerate(found) if said in text) for _, said in SAID.values()]
+    assert way != "file" or order == sorted(order)
+    assert not any("^[" in text for text in found)
+
+
+def test_the_command_line_tells_the_same_without_a_traceback(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["check", str(a_file(tmp_path, **WRONG))])
+    assert isinstance(done.exception, SpecError)  # `main` prints it and nothing else
+    assert len(done.exception.problems) == len(SAID)
+
+
+def test_what_cannot_be_read_hides_nothing_else(tmp_path: Path) -> None:
+    path = a_file(
+        tmp_path,
+        controllers=[{"name": "btu", "observations": {"sweep": []}}, 3, "btuu"],
+        seeds=["x", 1, 1],
+        monitor_every_s="often",
+        colour="red",
+        flavor="tiny",
+    )
+    text = "\n".join(problems_of(runs_in_file, path))
+    for said in ("name: missing", "sweep: [...]", "seeds.0", "1 is listed twice", "often"):
+        assert said in text
+    assert "colour: unknown field" in text
+    assert "unknown flavor" in text
+    assert "must be a multiple" not in text  # nobody knows of what
+
+
+@pytest.mark.parametrize("axis", ["controllers", "patterns", "btus_min", "seeds", "topology"])
+def test_what_is_listed_twice_is_one_problem(axis: str, tmp_path: Path) -> None:
+    one = {"btus_min": 10, "seeds": 3, "topology": "manufacturing"}.get(axis, "constant")
+    one = "btu" if axis == "controllers" else one
+    (problem,) = problems_of(runs_in_file, a_file(tmp_path, **MINE | {axis: [one, one]}))
+    assert problem == f"{axis}: {one} is listed twice; list it once"
+
+
+@pytest.mark.parametrize("seeds", ["1-5", "1..5", "1 - 3, 4, 5", [1, "2-5"], ["1-5", ""]])
+def test_a_range_of_seeds_is_every_seed_of_it(seeds: Any) -> None:
+    spec = parse_spec(MINE | {"seeds": seeds}, source="x")
+    assert spec.seeds == [1, 2, 3, 4, 5]
+    assert [one.seed for one in matrix_from_params({"seeds": seeds}, 10)][:5] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "said"),
+    [("5-1", "write 1-5"), ("1-1000000000000", "at most 10000 runs"), ("1-x", "valid integer")],
+)
+def test_what_is_no_range_is_refused_in_words(seeds: str, said: str) -> None:
+    (problem,) = problems_of(matrix_from_params, {"seeds": [seeds]}, 10)
+    assert said in problem
+
+
+def test_runs_are_counted_before_any_is_made(tmp_path: Path) -> None:
+    """The product has 10**15 runs: whoever makes one after the other does not come to an end."""
+    many = list(range(1, 100_001))
+    path = a_file(tmp_path, **MINE | {"seeds": many, "btus_min": many, "price_books": "btu15"})
+    found = problems_of(runs_in_file, path)
+    assert "these are 10000000000 runs (100000 btus_min x 100000 seeds)" in found[0]
+    assert "take some values out" in found[0]
+    assert "unknown price book" in found[1]
+
+
+@pytest.mark.parametrize("form", [experiment_params(), batch_params()])
+def test_airflow_neither_refuses_nor_clamps_what_we_check(form: dict[str, Any]) -> None:
+    for name, field in form.items():
+        assert not {"minimum", "maximum", "exclusiveMinimum", "pattern"} & field.keys(), name
+        if name != "report":
+            for value in (-5, "x y", None, ["x"], {}):
+                jsonschema.validate(value, field)
+
+
+def test_a_param_that_nobody_knows_is_named() -> None:
+    (problem,) = problems_of(run_from_params, {"controler": "fixed"})
+    assert "unknown param 'controler'. Did you mean 'controller'?" in problem
+
+
+def test_the_shortest_run_has_two_readings_of_the_monitor() -> None:
+    assert least_duration_min(15) == 0.5
+    assert run_from_params({"duration_min": 0.5}).duration_min == 0.5
+    (problem,) = problems_of(run_from_params, {"duration_min": 0.25})
+    assert "at least 0.5 (the monitor reads every 15 s), got 0.25" in problem
