@@ -46,7 +46,7 @@ class ResolveReproduction(BaseOperator):
 
     def execute(self, context: Context) -> list[Cell]:
         """Return the cells, in the order of the tables of the paper."""
-        from include.reports.reproduction_nights import begin_night, matrix_of
+        from include.studies.peerj141.nights import begin_night, matrix_of
 
         folder = data_root() / EXPERIMENT
         begin_night(folder, context["run_id"])
@@ -61,9 +61,10 @@ class PublishReproduction(PublishReport):
 
     def publish(self, folder: Path, database_url: str, by: DagRun) -> None:
         """Publish the findings in place of the report that every experiment has."""
-        from include.reports.reproduction import publish_reproduction
+        from include.studies.peerj141.study import PEERJ_141
+        from include.studies.publish import publish_study
 
-        publish_reproduction(folder, database_url, by)
+        publish_study(PEERJ_141, folder, database_url, by)
 
 
 class CheckVerdict(Step):
@@ -82,14 +83,13 @@ class CheckVerdict(Step):
 
     def _reasons(self, params: Any, night: str) -> list[str]:
         from include.model.errors import GateFailed
-        from include.reports.reproduce import require_reproduced
-        from include.reports.reproduction_nights import keep_night, require_no_drift
-        from include.reproduction.findings import find
-        from include.tables.catalogue import PUBLISHED
-        from include.tables.staged import read_staged
+        from include.studies.peerj141.findings import find
+        from include.studies.peerj141.nights import keep_night, require_no_drift
+        from include.studies.peerj141.study import PEERJ_141, require_reproduced
+        from include.studies.publish import measured_in
 
         folder = data_root() / EXPERIMENT
-        findings = find({table: read_staged(folder, table) for table in PUBLISHED}, folder)
+        findings = find(measured_in(PEERJ_141, folder))
         keep_night(findings, folder, night)
         for sentence in findings.drift_sentences:
             self.say("%s", sentence)

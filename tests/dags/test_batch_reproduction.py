@@ -12,14 +12,14 @@ import pytest
 from include.control.stages import store_of
 from include.measurements.store import write_json
 from include.model.errors import GateFailed
-from include.reports.reproduction_nights import (
+from include.studies.peerj141 import drift as drift_module
+from include.studies.peerj141.drift import CELL_COLUMNS, baselines, drift
+from include.studies.peerj141.nights import (
     begin_night,
     keep_night,
     matrix_of,
     require_no_drift,
 )
-from include.reproduction import drift as drift_module
-from include.reproduction.drift import CELL_COLUMNS, baselines, drift
 
 pytestmark = [
     pytest.mark.airflow,
