@@ -167,20 +167,16 @@ def reproduce(
     ] = "",
 ) -> None:
     """Repeat the evaluation of PeerJ CS 141 and hold it against the published figures."""
-    from include.studies.peerj141.findings import Findings
-    from include.studies.peerj141.nights import keep_as_baseline
-    from include.studies.peerj141.study import PEERJ_141, require_reproduced
+    from include.studies import study_named
+    from include.studies.nights import keep_as_baseline
 
-    chosen = _numbers(seeds)
-    findings = _conduct(PEERJ_141, root, processes, chosen, database)
-    assert isinstance(findings, Findings)
+    study, chosen = study_named("peerj141"), _numbers(seeds)
+    results = _conduct(study, root, processes, chosen, database)
     if set_baseline:
-        kept = keep_as_baseline(
-            findings, PEERJ_141.runs(chosen), root.resolve() / PEERJ_141.experiment
-        )
-        typer.echo(f"Baseline: {kept}")
+        folder = root.resolve() / study.experiment
+        typer.echo(f"Baseline: {keep_as_baseline(results, study.runs(chosen), folder)}")
     if strict:
-        require_reproduced(findings)
+        study.require_reproduced(results)
 
 
 @app.command()

@@ -128,6 +128,10 @@ class Study:
     """What a terminal shows of its results."""
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Columns of its CSV files, where they are not those of the first row."""
+    require_reproduced: Callable[..., None] = lambda _: None
+    """Raises GateFailed for results that are too far from the source, where there is a limit."""
+    baseline: Path | None = None
+    """Cells of results that were looked at, in the columns of cells.csv; results may not drift."""
     printed: Reference = nothing_printed
     """What the source prints about a run, to stand beside it on the page of any experiment."""
     cell: Callable[[str, Any], str] = plain

@@ -53,7 +53,7 @@ def claims_of(metrics: FuguMetrics) -> Rows:
     return check_claims(CLAIMS, PREDICATES, lambda _: [case], columns=COLUMNS, beside=in_seeds)
 
 
-FUGU = Study(
+STUDY = Study(
     name="fugu",
     title="Auto-scaling Techniques for Elastic Data Stream Processing (FUGU)",
     experiment="fugu",

@@ -47,7 +47,7 @@ def claims_of(metrics: HengeMetrics) -> Rows:
     return check_claims(CLAIMS, predicates, lambda _: [ClaimCase((metrics,))])
 
 
-HENGE = Study(
+STUDY = Study(
     name="henge",
     title="Henge: Intent-driven Multi-Tenant Stream Processing",
     experiment="henge",

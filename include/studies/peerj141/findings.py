@@ -8,13 +8,13 @@ from typing import Any
 
 from include.reports.statistics import with_intervals
 from include.studies.base import Measured, Rows, StudyResults
+from include.studies.drift import baselines, drift, moved_runs, run_digests, verdict_of
 from include.studies.peerj141.claims import claims_of
-from include.studies.peerj141.drift import baselines, drift, moved_runs, run_digests, verdict_of
 from include.studies.peerj141.errata import columns, find_errata, implied_items
 from include.studies.peerj141.judgement import judge, shortfalls
 from include.studies.peerj141.metrics import mean_curves, metrics_of_paper, metrics_of_runs
 from include.studies.peerj141.published import METRICS, CellKey, approach_of, published_cells
-from include.studies.peerj141.specs import BTUS_MIN, controllers, patterns
+from include.studies.peerj141.specs import BASELINE, BTUS_MIN, controllers, patterns
 from include.studies.peerj141.verdict import summary, verdict
 
 
@@ -71,7 +71,9 @@ def find(measured: Measured) -> Findings:
     cells = sorted(tables["cells"], key=_reading_order)
     judged = verdict(cells, published)
     digests = run_digests(folder, (row["run"] for row in tables["runs"]))
-    shifts = [(one, drift(one, cells), moved_runs(one, digests)) for one in baselines(folder)]
+    shifts = [
+        (one, drift(one, cells), moved_runs(one, digests)) for one in baselines(folder, BASELINE)
+    ]
     of_btu = [name for name in controllers() if approach_of(name) == "btu"]
     claims = claims_of(
         {name: metrics_of_runs(tables, name) for name in of_btu},

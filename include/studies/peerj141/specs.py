@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 from include.experiment.spec import ExperimentSpec, RunSpec, load_spec
 from include.studies.base import SPECS, runs_of
 
 EXPERIMENT = "reproduction"
+BASELINE = Path(__file__).with_name("baseline.csv")
+"""Cells of a reproduction that was looked at."""
 BTUS_MIN = (10, 30, 60)
 NAMES = ("reproduction_btu", "reproduction_baselines")
 

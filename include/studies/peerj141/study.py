@@ -8,12 +8,12 @@ from typing import Any
 from include.model.errors import GateFailed
 from include.reports.statistics import STATISTICS_COLUMNS
 from include.studies.base import Study
+from include.studies.drift import CELL_COLUMNS, DIGITS, DRIFT_COLUMNS
 from include.studies.peerj141.claims import CLAIM_COLUMNS
-from include.studies.peerj141.drift import CELL_COLUMNS, DIGITS, DRIFT_COLUMNS
 from include.studies.peerj141.findings import Findings, find
 from include.studies.peerj141.page import render_page
 from include.studies.peerj141.published import printed
-from include.studies.peerj141.specs import EXPERIMENT, runs
+from include.studies.peerj141.specs import BASELINE, EXPERIMENT, runs
 from include.studies.peerj141.verdict import VERDICT_COLUMNS
 from include.tables.catalogue import schema_of
 
@@ -74,7 +74,7 @@ def require_reproduced(findings: Findings) -> None:
     )
 
 
-PEERJ_141 = Study(
+STUDY = Study(
     name="peerj141",
     title="Cost-efficient enactment of stream processing topologies (PeerJ CS 141)",
     experiment=EXPERIMENT,
@@ -82,6 +82,8 @@ PEERJ_141 = Study(
     evaluate=find,
     render=render_page,
     summary=summary,
+    require_reproduced=require_reproduced,
+    baseline=BASELINE,
     printed=printed,
     columns=COLUMNS,
     cell=rounded,

@@ -134,7 +134,7 @@ def changes(metrics: PvldbMetrics) -> Rows:
     return rows
 
 
-PVLDB_12_7 = Study(
+STUDY = Study(
     name="pvldb127",
     title="Minimizing Cost by Reducing Scaling Operations (PVLDB 12, 7)",
     experiment="kalman",

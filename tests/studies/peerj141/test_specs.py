@@ -13,7 +13,7 @@ from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.studies.conduct import measure
 from include.studies.peerj141 import specs as matrix
-from include.studies.peerj141.study import PEERJ_141
+from include.studies.peerj141.study import STUDY
 
 BILLED = ["ordered_s", "ended_s", "released", "host"]
 
@@ -62,7 +62,7 @@ def test_a_baseline_leases_the_same_hosts_whatever_the_btu(controller, tmp_path)
 def test_runs_of_other_code_are_measured_again(tmp_path, monkeypatch):
     specs = [RunSpec(experiment=matrix.EXPERIMENT, controller="fixed", pattern="constant",
                      btu_min=1, seed=1, duration_min=1)]  # fmt: skip
-    study, outcomes = replace(PEERJ_141, runs=lambda _: specs), []
+    study, outcomes = replace(STUDY, runs=lambda _: specs), []
     for digest in ("one", "one", "two"):
         monkeypatch.setattr(stored, "code_digest", lambda digest=digest: digest)
         measure(study, tmp_path, processes=1, report=lambda one: outcomes.append(one.outcome))

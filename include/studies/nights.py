@@ -1,4 +1,4 @@
-"""What the nightly reproduction keeps from one night to the next, and how it judges a night.
+"""What a nightly study keeps from one night to the next, and how it judges a night.
 
     <folder>/baseline.json            last night, the stored baseline of drift
     <folder>/tonight/baseline.json    tonight, once it came to its verdict
@@ -19,7 +19,8 @@ from typing import Any
 from include.experiment.spec import RunSpec
 from include.measurements.store import read_json, write_json
 from include.model.errors import GateFailed, StoreError
-from include.studies.peerj141.drift import (
+from include.studies.base import Rows, Study, StudyResults
+from include.studies.drift import (
     Baseline,
     baseline_path,
     baselines,
@@ -28,16 +29,14 @@ from include.studies.peerj141.drift import (
     set_baseline,
     verdict_of,
 )
-from include.studies.peerj141.findings import Findings
-from include.studies.peerj141.specs import runs
 
 CELLS_NAMED = 20
 """How many cells that moved the reason of a failure names; drift.csv has all of them."""
 
 
-def matrix_of(folder: Path) -> list[RunSpec]:
-    """The runs of the reproduction, as an experiment of their own: another one may run beside."""
-    return [replace(run, experiment=folder.name) for run in runs()]
+def runs_of_night(study: Study) -> list[RunSpec]:
+    """The runs of a study, as an experiment of their own: another one may run beside."""
+    return [replace(run, experiment=f"nightly_{study.name}") for run in study.runs(None)]
 
 
 def begin_night(folder: Path, night: str) -> None:
@@ -57,41 +56,53 @@ def begin_night(folder: Path, night: str) -> None:
 
 
 def keep_as_baseline(
-    findings: Findings, runs: Sequence[RunSpec], folder: Path, into: Path | None = None
+    results: StudyResults, runs: Sequence[RunSpec], folder: Path, into: Path | None = None
 ) -> Path:
-    """Make this reproduction the one that the next ones are held against; returns the file.
+    """Make these results what the next ones are held against; returns the file.
 
     ``into`` is the folder of the file, that of the experiment by default.
     """
     digests = run_digests(folder, (run.run_id for run in runs))
-    return set_baseline(into or folder, findings.cells, digests)
+    return set_baseline(into or folder, results.tables.get("cells", ()), digests)
 
 
-def keep_night(findings: Findings, folder: Path, night: str) -> None:
+def keep_night(study: Study, results: StudyResults, folder: Path, night: str) -> None:
     """Keep cells and digests of tonight for the next night, whatever the verdict."""
     write_json(folder / "tonight" / "night.json", {"night": night})
-    keep_as_baseline(findings, matrix_of(folder), folder, into=folder / "tonight")
+    keep_as_baseline(results, runs_of_night(study), folder, into=folder / "tonight")
 
 
-def require_no_drift(findings: Findings, folder: Path) -> None:
+def drift_sentences(study: Study, results: StudyResults, folder: Path) -> list[str]:
+    """What became of every baseline, a sentence each."""
+    return [verdict_of(*one) for one in _held_against(study, results, folder)]
+
+
+def require_no_drift(study: Study, results: StudyResults, folder: Path) -> None:
     """Raise GateFailed when tonight is not bit for bit last night, or a committed cell moved."""
-    digests = run_digests(folder, (run.run_id for run in matrix_of(folder)))
-    reasons = [
-        reason
-        for one in baselines(folder)
-        if (reason := _moved(one, findings.drift, moved_runs(one, digests) if one.runs else []))
-    ]
+    reasons = []
+    for baseline, rows, runs in _held_against(study, results, folder):
+        moved = [row for row in rows if row["state"] != "same"]
+        if moved or (baseline.runs and runs):
+            reasons += [verdict_of(baseline, rows, runs), *_named(moved)]
     if reasons:
         advice = "If that is meant, trigger this DAG with accept_drift; otherwise undo its cause."
         raise GateFailed("\n".join([*reasons, advice]))
 
 
-def _moved(baseline: Baseline, drift: Sequence[Any], runs: Sequence[str]) -> str:
-    """How tonight differs from one baseline, in one text; empty when it does not."""
-    rows = [row for row in drift if row["against"] == baseline.name]
-    moved = [row for row in rows if row["state"] != "same"]
-    if not runs and not moved:
-        return ""
+def _held_against(
+    study: Study, results: StudyResults, folder: Path
+) -> list[tuple[Baseline, Rows, list[str]]]:
+    """Every baseline with the rows of drift against it and the runs that differ."""
+    digests = run_digests(folder, (run.run_id for run in runs_of_night(study)))
+    drift = results.tables.get("drift", ())
+    return [
+        (one, [row for row in drift if row["against"] == one.name], moved_runs(one, digests))
+        for one in baselines(folder, study.baseline)
+    ]
+
+
+def _named(moved: Sequence[Any]) -> list[str]:
+    """The first cells that moved, a line each."""
     lines = [
         f"  - {row['pattern']}, {row['controller']}, BTU {row['btu_min']:g}, {row['metric']}: "
         f"{_number(row['baseline_mean'])}, now {_number(row['mean'])}"
@@ -99,7 +110,7 @@ def _moved(baseline: Baseline, drift: Sequence[Any], runs: Sequence[str]) -> str
     ]
     if len(moved) > CELLS_NAMED:
         lines.append(f"  - and {len(moved) - CELLS_NAMED} more, see drift.csv")
-    return "\n".join([verdict_of(baseline, rows, runs), *lines])
+    return lines
 
 
 def _number(value: float | None) -> str:

@@ -8,8 +8,8 @@ import pytest
 
 from include.control.stages import run_all, store_of
 from include.experiment.spec import RunSpec
-from include.studies.peerj141 import drift as module
-from include.studies.peerj141.drift import (
+from include.studies.drift import (
+    CELL_COLUMNS,
     Baseline,
     baselines,
     drift,
@@ -27,11 +27,6 @@ def a_cell(mean: float, metric: str = "resource_cost"):
         "pattern": "p", "controller": "btu", "btu_min": 10.0, "metric": metric,
         "mean": mean, "sigma": None, "runs": 1,
     }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _no_committed_baseline(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "COMMITTED", tmp_path / "committed.csv")
 
 
 def test_no_baseline_is_none(tmp_path):
@@ -69,11 +64,12 @@ def test_runs_in_one_of_the_two_only_have_moved():
 
 
 def test_a_committed_baseline_has_the_digits_of_its_file(tmp_path):
-    with module.COMMITTED.open("w", newline="") as file:
+    path = tmp_path / "committed.csv"
+    with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(module.CELL_COLUMNS)
+        writer.writerow(CELL_COLUMNS)
         writer.writerow(["p", "btu", "10", "resource_cost", "60.1235", "", "3"])
-    (committed,) = baselines(tmp_path)
+    (committed,) = baselines(tmp_path, path)
     assert [row["state"] for row in drift(committed, [a_cell(60.12345678)])] == ["same"]
     assert [row["state"] for row in drift(committed, [a_cell(60.1237)])] == ["moved"]
 

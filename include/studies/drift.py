@@ -1,4 +1,4 @@
-"""Whether the science moved: this reproduction against a stored one.
+"""Whether the science moved: these results of a study against stored ones.
 
 A baseline holds, per run, its spec hash and one SHA-256 over its measured files, and every cell.
 Equal digests mean bit-identical measurements; otherwise the cells say what moved, and how far.
@@ -15,8 +15,6 @@ from typing import Any
 
 from include.measurements.store import read_json, write_json
 
-COMMITTED = Path(__file__).with_name("baseline.csv")
-"""Cells of a reproduction that was looked at, in the columns of cells.csv."""
 DIGITS = 4
 """Decimals of cells.csv: cells that agree in them have not moved."""
 
@@ -57,20 +55,20 @@ def run_digests(folder: Path, runs: Iterable[str]) -> dict[str, dict[str, str]]:
 def set_baseline(
     folder: Path, cells: Sequence[Mapping[str, Any]], runs: Mapping[str, Mapping[str, str]]
 ) -> Path:
-    """Store this reproduction as what the next ones are held against."""
+    """Store these results as what the next ones are held against."""
     plain = [{name: row[name] for name in CELL_COLUMNS} for row in cells]
     write_json(baseline_path(folder), {"cells": plain, "runs": runs})
     return baseline_path(folder)
 
 
-def baselines(folder: Path) -> list[Baseline]:
-    """The stored baseline, if one was set, and the committed one."""
+def baselines(folder: Path, committed: Path | None = None) -> list[Baseline]:
+    """The stored baseline, if one was set, and the committed one, if a study has one."""
     found = []
     if baseline_path(folder).is_file():
         stored = read_json(baseline_path(folder))
         found.append(Baseline("stored", _by_key(stored["cells"]), stored["runs"]))
-    if COMMITTED.is_file():
-        with COMMITTED.open(encoding="utf-8", newline="") as file:
+    if committed is not None and committed.is_file():
+        with committed.open(encoding="utf-8", newline="") as file:
             found.append(Baseline("committed", _by_key(list(csv.DictReader(file)))))
     return found
 
