@@ -1,9 +1,8 @@
 """
 Every night: the evaluations of published systems, measured anew, and whether they still come out.
 
-`studies` says which: PeerJ CS 141 (`peerj141`) by default, any of `include/studies`. Claims,
-verdict, drift and page of each are published below `nightly_<study>/published/` whatever they say.
-A failure means:
+`studies` says which: PeerJ CS 141 (`peerj141`) by default. Claims, verdict, drift and page of each
+are published below `nightly_<study>/published/` whatever they say. A failure means:
 
 - `check_cells`: runs broke. The log of their `measure_cell` says why; clear it with what follows.
 - `check_tables`: the tables contradict themselves, nothing was published. See `data_docs/`.
