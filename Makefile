@@ -58,7 +58,7 @@ live-faults: setup live-images  ## Lose nothing of ITEMS=100000 while everything
 	@$(ENV) python -m tests.live.fault_run $(or $(ITEMS),100000) $(or $(RATE),250)
 
 live-calibrate: setup live-images  ## Record what operators take on real containers; the simulator beside it
-	@$(ENV) python -m include.reproduction.live --root "$$TIDEBENCH_DATA_ROOT"
+	@$(ENV) python -m include.studies.live --root "$$TIDEBENCH_DATA_ROOT"
 
 live-down:  ## Give back everything that live runs hold, and stop hosts and services
 	@$(ENV) infra/live/live.sh down
@@ -92,7 +92,7 @@ compose-up: compose-secrets  ## Build and start docker-compose.yaml, and wait un
 
 compose-try:  ## Run an experiment in it by the REST API and print the published tables
 	@python3 -m infra.airflow.first_experiment http://127.0.0.1:$${TIDEBENCH_PORT:-8080} .env
-	@docker compose exec -T worker python3 -c 'from pathlib import Path; from include.reports.console import summary; print(summary(Path("/opt/tidebench/var/first")))'
+	@docker compose exec -T worker python3 -c 'from pathlib import Path; from include.reports.console import summary; from include.studies import printed; print(summary(Path("/opt/tidebench/var/first"), printed))'
 
 compose-leaks:  ## Search its logs, image, files and databases for its passwords
 	@python3 infra/compose/leaks.py

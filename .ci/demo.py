@@ -49,8 +49,9 @@ def main(arguments: list[str]) -> int:
         print(f"\nEverything that Airflow said is in {log}")
         return 1
     from include.reports.console import summary
+    from include.studies import printed
 
-    print(f"\n{summary(folder)}\n\nAirflow's log: {log}")
+    print(f"\n{summary(folder, printed)}\n\nAirflow's log: {log}")
     return 0
 
 

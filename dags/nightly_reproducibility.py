@@ -1,10 +1,9 @@
 """
-The evaluation of PeerJ CS 141, measured anew, and whether it still comes out: when it is triggered,
-and every night if `TIDEBENCH_SCHEDULES` in the environment of Airflow names this DAG.
+The evaluations of published systems, measured anew, and whether they still come out: when it is
+triggered, and every night if `TIDEBENCH_SCHEDULES` in the environment of Airflow names this DAG.
 
-Four patterns x (`btu-runtime` and `btu` at BTU 10, 30 and 60, threshold baseline, fixed) x 3
-seeds. Verdict, claims, statistics, drift and page are published below `nightly/published/`
-whatever they say. `make reproduce` does the same in a folder of its own. A failure means:
+`studies` says which: PeerJ CS 141 (`peerj141`) by default. Claims, verdict, drift and page of each
+are published below `nightly_<study>/published/` whatever they say. A failure means:
 
 - `check_cells`: runs broke. The log of their `measure_cell` says why; clear it with what follows.
 - `check_tables`: the tables contradict themselves, nothing was published. See `data_docs/`.
@@ -20,12 +19,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from airflow.sdk import Param, dag
+from airflow.sdk import Param, dag, task_group
 
-from tidebench import batch, reproduction, spark, tasks
+from tidebench import batch, spark, studies, tasks
 from tidebench.stage import DEFAULTS, schedule_of
-
-OF = {"experiment": reproduction.EXPERIMENT}
 
 
 @dag(
@@ -37,25 +34,30 @@ OF = {"experiment": reproduction.EXPERIMENT}
     max_active_tasks=4,  # a simulation keeps one core busy
     dagrun_timeout=timedelta(hours=12),
     default_args=DEFAULTS,
-    params={name: Param(**keywords) for name, keywords in reproduction.PARAMS.items()},
+    params={name: Param(**keywords) for name, keywords in studies.PARAMS.items()},
     tags=["reproduction"],
     doc_md=__doc__,
 )
 def nightly_reproducibility() -> None:
-    resolve = reproduction.ResolveReproduction(task_id="resolve_matrix")
-    cells = resolve.output
+    choose = studies.ChooseStudies(task_id="choose_studies")
+    cells = studies.ResolveStudies(task_id="resolve_matrix", experiments=choose.output).output
     measure = batch.MeasureCell.partial(task_id="measure_cell", **batch.NAMED).expand(cell=cells)
-    build = spark.BuildTables(task_id="build_tables", cells=cells, **OF, **batch.COMPLETE)
-    check = tasks.CheckTables(task_id="check_tables", **OF)
-    publish = reproduction.PublishReproduction(task_id="publish_report", cells=cells, **OF)
     complete = batch.CheckCells(
         task_id="check_cells", cells=cells, measure=[measure.task_id], **batch.COMPLETE
     )
-    judge = reproduction.CheckVerdict(task_id="check_verdict")
 
-    measure >> [build, complete]
-    build >> check >> publish
-    [publish, complete] >> judge
+    @task_group(prefix_group_id=False)
+    def study(experiment: str) -> None:
+        of = {"experiment": experiment, **studies.NAMED}
+        build = spark.BuildTables(task_id="build_tables", cells=cells, **of, **batch.COMPLETE)
+        check = tasks.CheckTables(task_id="check_tables", **of)
+        publish = studies.PublishStudy(task_id="publish_report", **of)
+        judge = studies.CheckVerdict(task_id="check_verdict", **of)
+        measure >> build >> check >> publish >> judge
+        complete >> judge
+
+    measure >> complete
+    study.expand(experiment=choose.output)
 
 
 nightly_reproducibility()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from include.model.errors import SpecError, TidebenchError
+
+if TYPE_CHECKING:
+    from include.studies.base import Study, StudyResults
 
 # Looking for plug-ins that nobody has takes pydantic longer than checking a spec.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
@@ -69,7 +72,8 @@ def report(
     """Build the tables of an experiment with Spark, validate and publish them."""
     from include.quality.gates import check_tables
     from include.reports.console import summary
-    from include.reports.publish import publish
+    from include.studies import printed
+    from include.studies.publish import publish_experiment
     from include.tables.build import build_tables
 
     folder = folder.resolve()
@@ -78,8 +82,8 @@ def report(
     typer.echo("validating ...")
     check_tables(folder, folder.name)
     typer.echo("publishing ...")
-    publish(folder, folder.name, database or f"sqlite:///{folder.parent / 'results.db'}")
-    typer.echo(summary(folder))
+    publish_experiment(folder, database or f"sqlite:///{folder.parent / 'results.db'}")
+    typer.echo(summary(folder, printed))
 
 
 @app.command()
@@ -174,49 +178,50 @@ def reproduce(
     database: Database = "",
 ) -> None:
     """Repeat the evaluation of PeerJ CS 141 and hold it against the published figures."""
-    from include.control.console import Progress
-    from include.reports import reproduce as whole
-    from include.reproduction.matrix import matrix
+    from include.studies import study_named
+    from include.studies.nights import keep_as_baseline
 
-    root, specs = root.resolve(), matrix(_numbers(seeds))
-    findings = whole.reproduce(
-        specs,
-        root,
-        processes=processes or None,
-        database_url=database,
-        report=Progress(len(specs)).finished,
-        say=typer.echo,
-    )
-    folder = root / specs[0].experiment
-    typer.echo(whole.summary(findings, folder))
+    study, chosen = study_named("peerj141"), _numbers(seeds)
+    results = _conduct(study, root, processes, chosen, database)
     if set_baseline:
-        typer.echo(f"Baseline: {whole.keep_as_baseline(findings, specs, folder)}")
+        folder = root.resolve() / study.experiment
+        typer.echo(f"Baseline: {keep_as_baseline(results, study.runs(chosen), folder)}")
     if strict:
-        whole.require_reproduced(findings)
+        study.require_reproduced(results)
 
 
 @app.command()
 def paper(
-    name: Annotated[str, typer.Argument(help="fugu, kalman or henge.")],
+    name: Annotated[str, typer.Argument(help="peerj141, fugu, pvldb127 (or kalman) or henge.")],
     root: Root = DEFAULT_ROOT,
     processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
     seeds: Annotated[str, typer.Option(help="Separated by commas; else those of its specs.")] = "",
+    database: Database = "",
 ) -> None:
-    """Repeat the evaluation of another paper and hold its claims against what is measured."""
-    from include.control.console import Progress
-    from include.model.errors import unknown_name
-    from include.reports.papers import publish_paper, summary
-    from include.reproduction.papers import PAPERS
+    """Repeat the evaluation of a paper and hold its claims against what is measured."""
+    from include.studies import study_named
 
-    if name not in PAPERS:
-        raise SpecError("paper", [unknown_name("paper", name, PAPERS)])
-    one, root, chosen = PAPERS[name], root.resolve(), _numbers(seeds) if seeds else None
-    runs = one.runs(chosen)
-    report = Progress(len(runs)).finished
-    found = one.reproduce(root, seeds=chosen, processes=processes or None, report=report)
-    used = ", ".join(str(seed) for seed in sorted({run.seed for run in runs}))
-    page = publish_paper(one, found, root / name, used)
-    typer.echo(summary(one, found, page))
+    study = study_named(name)
+    _conduct(study, root, processes, _numbers(seeds) if seeds else None, database)
+
+
+def _conduct(
+    study: Study, root: Path, processes: int, seeds: list[int] | None, database: str
+) -> StudyResults:
+    """Take a study to its page, and say what came out."""
+    from include.control.console import Progress
+    from include.studies.conduct import conclude, measure
+    from include.tables.quarantine import read_quarantine, sentences
+
+    root = root.resolve()
+    progress = Progress(len(study.runs(seeds)))
+    runs = measure(study, root, seeds=seeds, processes=processes or None, report=progress.finished)
+    results = conclude(study, root, runs, database, typer.echo)
+    typer.echo(f"{study.title}\n{study.summary(results)}")
+    for sentence in sentences(read_quarantine(root / study.experiment)):
+        typer.echo(sentence)
+    typer.echo(f"Page: {root / study.experiment / 'published' / 'report.html'}")
+    return results
 
 
 def _numbers(text: str) -> list[int]:
@@ -239,8 +244,8 @@ def calibrate(
     from concurrent.futures import ProcessPoolExecutor
 
     from include.measurements.store import write_bytes
-    from include.reproduction import calibration
-    from include.reproduction.search import search
+    from include.studies.peerj141 import calibration
+    from include.studies.peerj141.search import search
 
     with ProcessPoolExecutor(processes) as pool:
         best = search(evaluations=evaluations, seeds=seeds, pool=pool, report=_calibration_line)

@@ -1,12 +1,10 @@
-"""Measured compliance and cost beside what PeerJ CS 141 printed for the same case."""
+"""Measured compliance and cost beside what was printed elsewhere for the same case."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-from include.reproduction.published import Figure, pays_by_own_btu, published_figure
 
 _COMPLIANCE = ("real_time_compliance", "near_real_time_compliance", "relaxed_compliance")
 _COST = (
@@ -15,6 +13,26 @@ _COST = (
     "near_real_time_total_cost",
     "relaxed_total_cost",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFigure:
+    """A mean that a source prints, its unit, where it stands there, its standard deviation."""
+
+    mean: float
+    unit: str
+    table: str
+    sigma: float | None = None
+
+
+Reference = Callable[[Mapping[str, Any], str, float], PublishedFigure | None]
+"""What was printed about a run (a row of ``runs``): a metric, under a BTU in minutes."""
+Printed = Callable[[str, str, float], PublishedFigure | None]
+"""The same by the id of a run."""
+
+
+def nothing_printed(run: Mapping[str, Any], metric: str, btu_min: float) -> None:
+    """A reference that knows no figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,53 +56,39 @@ class Comparison:
         return None if self.published is None else self.measured - self.published
 
 
-def comparable_runs(runs: Sequence[dict[str, Any]]) -> frozenset[str]:
-    """Runs of the paper's topology under its patterns and conditions, as published runs say."""
-    return frozenset(
-        run["run"] for run in runs if run["topology"] == "manufacturing" and not run["conditions"]
-    )
+def printed_for(runs: Sequence[dict[str, Any]], reference: Reference) -> Printed:
+    """What was printed about the runs of an experiment (rows of ``runs``), by run id."""
+    about = {run["run"]: run for run in runs}
+    return lambda run, metric, btu_min: reference(about[run], metric, btu_min)
 
 
 def compare_compliance(
-    compliance: Sequence[dict[str, Any]], comparable: Container[str]
+    compliance: Sequence[dict[str, Any]], printed: Printed
 ) -> Iterator[Comparison]:
-    """Overall compliance of every run, in percent of sampled items.
-
-    Only ``comparable`` runs are held against the paper.
-    """
+    """Overall compliance of every run, in percent of sampled items."""
     for row in compliance:
         if row["scope"] != "overall":
             continue
-        case = (row["controller"], row["pattern"], row["btu_min"])
         for metric in _COMPLIANCE:
-            found = published_figure(*case, metric) if row["run"] in comparable else None
+            found = printed(row["run"], metric, row["btu_min"])
             label = _label(metric.removesuffix("_compliance"))
             yield _compared(row["run"], label, "percent", row[f"{metric}_percent"], found)
 
 
-def compare_cost(
-    cost: Sequence[dict[str, Any]], comparable: Container[str]
-) -> Iterator[Comparison]:
-    """Cost of every run under every price book; ``comparable`` runs are held against the paper.
-
-    The paper priced a BTU-based run at its own BTU, so under another price book there is
-    nothing to compare it with.
-    """
+def compare_cost(cost: Sequence[dict[str, Any]], printed: Printed) -> Iterator[Comparison]:
+    """Cost of every run under every price book."""
     for row in cost:
         book_min = row["price_book_btu_min"]
-        priced = not pays_by_own_btu(row["controller"]) or book_min == row["btu_min"]
         for metric in _COST:
-            found = (
-                published_figure(row["controller"], row["pattern"], book_min, metric)
-                if priced and row["run"] in comparable
-                else None
-            )
+            found = printed(row["run"], metric, book_min)
             label = f"{_label(metric.removesuffix('_cost'))}, BTU {book_min:g} min"
             compared = _compared(row["run"], label, "cost", row[metric], found)
             yield replace(compared, own=book_min == row["btu_min"])
 
 
-def _compared(run: str, label: str, unit: str, measured: float, found: Figure | None) -> Comparison:
+def _compared(
+    run: str, label: str, unit: str, measured: float, found: PublishedFigure | None
+) -> Comparison:
     published = found.mean if found else None
     return Comparison(run, label, unit, measured, published, found.table if found else "")
 

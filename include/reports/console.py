@@ -8,9 +8,11 @@ from typing import Any
 
 from include.reports.comparison import (
     Comparison,
-    comparable_runs,
+    Reference,
     compare_compliance,
     compare_cost,
+    nothing_printed,
+    printed_for,
 )
 from include.reports.names import named
 from include.reports.tournament import METRICS, Match, is_tournament, matches
@@ -24,8 +26,8 @@ _OF_A_TOURNAMENT = (
 )  # fmt: skip
 
 
-def summary(folder: Path) -> str:
-    """Compliance and cost of every run beside the published figures, as plain text; of a
+def summary(folder: Path, reference: Reference = nothing_printed) -> str:
+    """Compliance and cost of every run beside what ``reference`` knows, as plain text; of a
     tournament the means of every controller on every workload.
 
     Price books that neither the run was controlled with nor the paper used are left to the
@@ -42,9 +44,9 @@ def summary(folder: Path) -> str:
     if is_tournament(runs):
         found = matches(read_table(target / "tournament.parquet"))
         return "\n".join([*(line for match in found for line in _match(match)), *ends_with])
-    held = comparable_runs(runs)
-    compliance = list(compare_compliance(read_table(target / "compliance.parquet"), held))
-    cost = list(compare_cost(read_table(target / "cost.parquet"), held))
+    printed = printed_for(runs, reference)
+    compliance = list(compare_compliance(read_table(target / "compliance.parquet"), printed))
+    cost = list(compare_cost(read_table(target / "cost.parquet"), printed))
     lines: list[str] = []
     for run in runs:
         lines += [_title(run), ""]

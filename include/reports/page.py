@@ -12,9 +12,11 @@ from markupsafe import Markup
 
 from include.reports.comparison import (
     Comparison,
-    comparable_runs,
+    Reference,
     compare_compliance,
     compare_cost,
+    nothing_printed,
+    printed_for,
 )
 from include.reports.documents import shown
 from include.reports.figures import compliance, scaling, timeline
@@ -56,16 +58,19 @@ _PAGE = Environment(
 
 
 def render_page(
-    tables: Mapping[str, Sequence[Row]], verdict: Mapping[str, Any], origin: Mapping[str, Any]
+    tables: Mapping[str, Sequence[Row]],
+    verdict: Mapping[str, Any],
+    origin: Mapping[str, Any],
+    reference: Reference = nothing_printed,
 ) -> str:
     """The page as HTML text; equal arguments give equal text.
 
     ``tables`` are the published tables by name, ``verdict`` is verdict.json, ``origin`` says
-    experiment, edition, git_commit and versions.
+    experiment, edition, git_commit and versions, ``reference`` what was printed about a run.
     """
-    drawn, held = _drawn(tables["runs"]), comparable_runs(tables["runs"])
-    shares = list(compare_compliance(tables["compliance"], held))
-    costs = list(compare_cost(tables["cost"], held))
+    drawn, printed = _drawn(tables["runs"]), printed_for(tables["runs"], reference)
+    shares = list(compare_compliance(tables["compliance"], printed))
+    costs = list(compare_cost(tables["cost"], printed))
     return _PAGE.get_template("page.html.j2").render(
         origin=origin,
         runs=tables["runs"],

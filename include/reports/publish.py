@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from include.measurements.origin import BY_HAND, DagRun
 from include.model.errors import PublishError
 from include.quality.verdict import passed_verdict
+from include.reports.comparison import Reference, nothing_printed
 from include.reports.database import sent_rows
 from include.reports.documents import WRITERS
 from include.reports.page import render_page
@@ -21,14 +23,24 @@ from include.tables.files import digest, new_folder, swap_in
 from include.tables.staged import Row, read_staged, staged_path
 
 Tables = dict[str, list[Row]]
+Files = Callable[[Tables, Mapping[str, Any], Mapping[str, Any]], Iterable[tuple[str, str]]]
+"""Names and texts of files, from tables, their verdict and their origin."""
+ALWAYS = ("quarantine.csv", "manifest.json")
+"""Files beside every page and its tables."""
 
 
-def publish(folder: Path, experiment: str, database_url: str, by: DagRun = BY_HAND) -> list[Path]:
+def publish(
+    folder: Path,
+    experiment: str,
+    database_url: str,
+    by: DagRun = BY_HAND,
+    files: Files | None = None,
+) -> list[Path]:
     """Write ``folder/published`` and upsert the same rows into the results database.
 
-    Per table Parquet, CSV, Markdown and LaTeX; report.html; quarantine.csv with the runs that
-    were left out; manifest.json, which names every other file with its SHA-256. Returns the
-    files. ``database_url`` is a SQLAlchemy URL.
+    Every table as Parquet; quarantine.csv with the runs that were left out; the text ``files``,
+    those of ``report_files`` unless given; manifest.json, which names every other file with its
+    SHA-256. Returns the files. ``database_url`` is a SQLAlchemy URL.
 
     Order: the files are built beside the target, where nobody looks; the rows are sent in an
     open transaction; the folder is swapped in; the transaction is committed. So a database
@@ -44,7 +56,9 @@ def publish(folder: Path, experiment: str, database_url: str, by: DagRun = BY_HA
     target = folder / "published"
     try:
         with new_folder(target) as draft:
-            edition = _write_files(folder, experiment, tables, verdict, draft)
+            edition = _write_files(
+                folder, experiment, tables, verdict, draft, files or report_files
+            )
             publication = Publication(
                 experiment=experiment,
                 edition=edition,
@@ -63,15 +77,31 @@ def publish(folder: Path, experiment: str, database_url: str, by: DagRun = BY_HA
     return sorted(path for path in target.iterdir() if path.is_file())
 
 
+def report_files(
+    tables: Tables,
+    verdict: Mapping[str, Any],
+    origin: Mapping[str, Any],
+    reference: Reference = nothing_printed,
+) -> Iterator[tuple[str, str]]:
+    """What every experiment publishes: per table CSV, Markdown and LaTeX, and report.html.
+
+    ``reference`` says what was printed elsewhere about a run, to stand beside what is measured.
+    """
+    for table, rows in tables.items():
+        for suffix, write in WRITERS.items():
+            yield f"{table}.{suffix}", write(rows, schema_of(table))
+    yield "report.html", render_page(tables, verdict, origin, reference)
+
+
 def _write_files(
-    folder: Path, experiment: str, tables: Tables, verdict: dict[str, Any], draft: Path
+    folder: Path,
+    experiment: str,
+    tables: Tables,
+    verdict: dict[str, Any],
+    draft: Path,
+    files: Files,
 ) -> str:
     """Write every file to ``draft`` and return the edition: a hash of the tables."""
-    for table, rows in tables.items():
-        (draft / f"{table}.parquet").write_bytes(staged_path(folder, table).read_bytes())
-        for suffix, write in WRITERS.items():
-            text = write(rows, schema_of(table))
-            (draft / f"{table}.{suffix}").write_text(text, encoding="utf-8")
     staged = verdict["staged"]
     edition = sha256("".join(staged[table] for table in PUBLISHED).encode()).hexdigest()[:16]
     origin = {
@@ -80,9 +110,11 @@ def _write_files(
         "git_commit": git_commit(),
         "versions": tool_versions(),
     }
-    page = render_page(tables, verdict, origin)
-    (draft / "report.html").write_text(page, encoding="utf-8")
+    for table in tables:
+        (draft / f"{table}.parquet").write_bytes(staged_path(folder, table).read_bytes())
     (draft / "quarantine.csv").write_text(quarantine_csv(verdict["quarantined"]), encoding="utf-8")
+    for name, text in files(tables, verdict, origin):
+        (draft / name).write_text(text, encoding="utf-8")
     manifest = {
         **origin,
         "runs": [

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from include.reproduction.statistics import interval
+from include.reports.statistics import interval
 from include.tables.staged import Row
 
 MANY_CONTROLLERS = 4

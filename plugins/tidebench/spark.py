@@ -64,7 +64,8 @@ class BuildTables(SparkSubmitOperator):
             require_java()
         self.application_args = ["--folder", str(folder), "--experiment", self.experiment]
         if self.cells:
-            self.application_args += ["--runs", ",".join(complete_runs(self.cells))]
+            complete = complete_runs(self.cells, self.experiment)
+            self.application_args += ["--runs", ",".join(complete)]
         elif not any(folder.glob("runs/*/manifest.json")):
             raise AirflowSkipException("no complete run is left, so there is nothing to report")
         elif others := runs_of_other_code(folder):
@@ -76,11 +77,15 @@ class BuildTables(SparkSubmitOperator):
         self.log.info("tidebench: tables are built in %s", folder / "staged")
 
 
-def complete_runs(cells: Sequence[Cell]) -> list[str]:
-    """Ids of the runs of these cells that are complete. Fails for good when none is."""
+def complete_runs(cells: Sequence[Cell], experiment: str) -> list[str]:
+    """Ids of the runs of an experiment in these cells that are complete.
+
+    Fails for good when none is.
+    """
     from include.control.stages import look
 
-    runs = [run_of(text) for cell in cells for text in cell["runs"]]
+    asked = [run_of(text) for cell in cells for text in cell["runs"]]
+    runs = [run for run in asked if run.experiment == experiment]
     found = [run.run_id for run in runs if look(run, data_root()).name == "COMPLETE"]
     if not found:
         raise AirflowFailException("no cell is complete, so there is nothing to build")

@@ -217,6 +217,6 @@ class PublishReport(Review):
 
     def publish(self, folder: Path, database_url: str, by: DagRun) -> None:
         """Publish what is staged in the folder of an experiment."""
-        from include.reports.publish import publish
+        from include.studies.publish import publish_experiment
 
-        publish(folder, folder.name, database_url, by)
+        publish_experiment(folder, database_url, by)

@@ -148,9 +148,11 @@ def test_tables_are_built_of_complete_runs_only(runs: list[RunSpec]) -> None:
 
     cells = [{"name": "all", "runs": [run.to_json() for run in runs]}]
     with pytest.raises(AirflowFailException, match="no cell is complete"):
-        complete_runs(cells)
+        complete_runs(cells, "cells")
     measure(runs[1:])
-    assert complete_runs(cells) == [run.run_id for run in runs[1:]]
+    assert complete_runs(cells, "cells") == [run.run_id for run in runs[1:]]
+    with pytest.raises(AirflowFailException, match="no cell is complete"):
+        complete_runs(cells, "another")
 
 
 def test_a_dag_run_that_asks_for_no_report_builds_no_tables() -> None:

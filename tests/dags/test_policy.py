@@ -201,7 +201,7 @@ def test_the_nightly_run_says_what_to_do_about_each_failure(dags: dict[str, Any]
     nightly = dags["nightly_reproducibility"]
     checks = {name for name in nightly["tasks"] if name.startswith("check_")}
     assert {name for name in checks if f"`{name}`" in nightly["doc"]} == checks
-    assert set(nightly["params"]) == {"strict", "accept_drift"}
+    assert set(nightly["params"]) == {"studies", "strict", "accept_drift"}
     assert {name for name in nightly["params"] if f"`{name}`" in nightly["doc"]} == set(
         nightly["params"]
     )

@@ -99,13 +99,13 @@ def test_reap_where_nothing_is_leased(tmp_path: Path) -> None:
 
 
 def test_calibrate_says_what_it_can_do(tmp_path: Path) -> None:
-    """42 sets, the fewest, are 170 runs; tests/unit/test_reproduction_search.py fits with fewer."""
+    """42 sets, the fewest, are 170 runs; tests/studies/peerj141/test_search.py fits with fewer."""
     assert "--out" in cli(tmp_path, "calibrate", "--help")
 
 
 def test_comparing_with_reality_says_what_it_can_do(tmp_path: Path) -> None:
     """It takes a run of the live testbed; tests/unit/test_live_calibration.py has one."""
-    assert "--calibration" in python(tmp_path, "-m", "include.reproduction.live", "--help")
+    assert "--calibration" in python(tmp_path, "-m", "include.studies.live", "--help")
 
 
 @pytest.mark.airflow

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from include.model.errors import StoreError
-from include.reports.comparison import compare_compliance, compare_cost
+from include.reports.comparison import compare_compliance, compare_cost, printed_for
 from include.reports.console import summary
 from include.reports.page import render_page
 from include.reports.publish import publish
+from include.studies import printed
 from include.tables.catalogue import PUBLISHED
 from include.tables.staged import read_staged
 from tests.builders_staged import RUN, change, let_pass, stage
@@ -31,7 +32,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def _page(folder: Path) -> str:
     tables = {table: read_staged(folder, table) for table in PUBLISHED}
-    return render_page(tables, VERDICT, ORIGIN)
+    return render_page(tables, VERDICT, ORIGIN, printed)
 
 
 class _Elements(HTMLParser):
@@ -52,7 +53,7 @@ def test_only_the_papers_own_case_is_held_against_the_paper(tmp_path: Path) -> N
     assert "<small>paper" not in _page(folder)
     let_pass(folder)
     publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
-    assert "Published: PeerJ" not in summary(folder)
+    assert "Published: PeerJ" not in summary(folder, printed)
 
 
 def test_sections_come_in_their_order(page: str) -> None:
@@ -178,18 +179,18 @@ def test_each_case_is_held_against_its_own_published_figure(
     cost: list[float | None],
 ) -> None:
     folder = stage(tmp_path, controller=controller, pattern=pattern)
-    shares = compare_compliance(read_staged(folder, "compliance"), {RUN})
+    beside = printed_for(read_staged(folder, "runs"), printed)
+    shares = compare_compliance(read_staged(folder, "compliance"), beside)
     assert [one.published for one in shares] == compliance
-    costs = [
-        one for one in compare_cost(read_staged(folder, "cost"), {RUN}) if "Resource" in one.label
-    ]
+    rows = compare_cost(read_staged(folder, "cost"), beside)
+    costs = [one for one in rows if "Resource" in one.label]
     assert [one.published for one in costs] == cost
 
 
 def test_the_summary_shows_what_was_controlled_or_published(tmp_path: Path) -> None:
     folder = let_pass(stage(tmp_path / "demo"))
     publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
-    lines = [line.split() for line in summary(folder).splitlines()]
+    lines = [line.split() for line in summary(folder, printed).splitlines()]
     assert lines[0][0] == f"{RUN}:"
     assert ["Real-time", "49.0", "49.0", "+0.0"] in lines
     assert ["Resource,", "BTU", "10", "min", "70.00", "69.33", "+0.67"] in lines

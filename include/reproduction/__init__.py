@@ -1,1 +1,0 @@
-"""Published results, to hold measured ones against."""

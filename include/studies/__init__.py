@@ -1,0 +1,43 @@
+"""Evaluations of published systems, each a folder here: its runs, its claims, what was measured.
+
+The platform knows none of them. To add one: write its folder, with a ``STUDY`` in ``study.py``,
+and the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from include.model.errors import SpecError, unknown_name
+
+if TYPE_CHECKING:
+    from include.reports.comparison import PublishedFigure
+    from include.studies.base import Study
+
+STUDIES = (
+    "peerj141",
+    "fugu",
+    "pvldb127",
+    "henge",
+)
+ALIASES: Mapping[str, str] = {"kalman": "pvldb127"}
+"""What a study is called on the command line, too."""
+
+
+def study_named(name: str) -> Study:
+    """A study by its name or alias, imported now: DAG files only need the names.
+
+    Raises SpecError for a name that is neither.
+    """
+    if name not in (*STUDIES, *ALIASES):
+        raise SpecError("study", [unknown_name("study", name, (*STUDIES, *ALIASES))])
+    found: Study = import_module(f"{__name__}.{ALIASES.get(name, name)}.study").STUDY
+    return found
+
+
+def printed(run: Mapping[str, Any], metric: str, btu_min: float) -> PublishedFigure | None:
+    """What any source prints about a run (a row of ``runs``); a Reference."""
+    found = (study_named(name).printed(run, metric, btu_min) for name in STUDIES)
+    return next((figure for figure in found if figure is not None), None)

@@ -1,0 +1,227 @@
+"""What a study is: the evaluation of a source again, as runs, what they say, and what it claims.
+
+A study is a folder beside this file and a line in ``STUDIES``. Its predicates ask its metrics
+whether a claim holds; ``publish`` and ``conduct`` take any study from its runs to its page.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from include.experiment.spec import RunSpec, load_spec
+from include.measurements.store import RunStore
+from include.reports.comparison import Reference, nothing_printed
+from include.studies.page import render_page
+from include.studies.page import summary as claims_summary
+from include.tables.catalogue import PUBLISHED
+from include.tables.staged import Row, read_staged
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Rows = Sequence[Mapping[str, Any]]
+Answer = tuple[bool, str]
+"""Whether a claim holds, and the numbers that say so."""
+Predicate = Callable[..., Answer]
+"""Asks metrics whether a claim holds. Raises NotKnown where they lack a figure."""
+SPECS = Path(__file__).parents[1] / "experiment" / "specs"
+CLAIM_COLUMNS = ("id", "section", "claim", "published", "holds", "measured")
+SIGNIFICANT_DIGITS = 12
+
+
+class NotKnown(Exception):
+    """A figure that a predicate asks for was neither printed nor measured."""
+
+
+class Outcome(StrEnum):
+    """What became of a claim; the value is what ``claims.csv`` says."""
+
+    HOLDS = "yes"
+    FAILS = "no"
+    UNKNOWN = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FreeParameter:
+    """A value that no source states: how far it may go, and what says so."""
+
+    name: str
+    low: float
+    high: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimCase:
+    """What a claim is asked of: the arguments of its predicate, and the columns that name them."""
+
+    of: tuple[Any, ...]
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The runs that a study is judged by; ``folder`` is that of its experiment."""
+
+    folder: Path
+    runs: Sequence[RunSpec]
+
+    @cached_property
+    def tables(self) -> dict[str, list[Row]]:
+        """The staged tables, which have passed their checks."""
+        return {table: read_staged(self.folder, table) for table in PUBLISHED}
+
+    def store(self, run: RunSpec) -> RunStore:
+        """The files of a run."""
+        return RunStore(self.folder, self.folder.name, run.run_id)
+
+    def columns(self, run: RunSpec, table: str, *names: str) -> dict[str, Any]:
+        """The measured rows of a run as arrays, by column: those named, or all."""
+        rows = measured_rows(self.store(run), table, names)
+        return {n: rows[n].to_numpy(zero_copy_only=False) for n in rows.column_names}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyResults:
+    """Tables by name, ``claims`` first, and what the source itself cannot mean."""
+
+    tables: Mapping[str, Rows]
+    errata: Sequence[str] = ()
+
+    @property
+    def claims(self) -> Rows:
+        """Every claim with what was measured."""
+        return self.tables["claims"]
+
+
+def plain(column: str, value: Any) -> str:
+    """A cell of a CSV file: twelve digits that count, nothing for what is not known."""
+    if value is None:
+        return ""
+    return f"{value:.{SIGNIFICANT_DIGITS}g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """One source: what it is called, its runs, how they are judged, and what is published."""
+
+    name: str
+    title: str
+    experiment: str
+    """What its runs are measured as: the name of a folder below the data root."""
+    runs: Callable[[Sequence[int] | None], Sequence[RunSpec]]
+    """Its runs with some seeds, or with those of its specs."""
+    evaluate: Callable[[Measured], StudyResults]
+    """Its results, of what was measured and has passed the checks."""
+    render: Callable[..., str] = render_page
+    """Its page as HTML, from its results, their origin and the checks that they passed."""
+    summary: Callable[..., str] = claims_summary
+    """What a terminal shows of its results."""
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Columns of its CSV files, where they are not those of the first row."""
+    require_reproduced: Callable[..., None] = lambda _: None
+    """Raises GateFailed for results that are too far from the source, where there is a limit."""
+    baseline: Path | None = None
+    """Cells of results that were looked at, in the columns of cells.csv; results may not drift."""
+    printed: Reference = nothing_printed
+    """What the source prints about a run, to stand beside it on the page of any experiment."""
+    cell: Callable[[str, Any], str] = plain
+    """A cell of its CSV files, by column and value."""
+
+    def csv_files(self, results: StudyResults) -> dict[str, str]:
+        """Every table that has columns, as CSV by the name of its file."""
+        files = {}
+        for name, rows in results.tables.items():
+            if columns := self.columns.get(name) or (tuple(rows[0]) if rows else ()):
+                files[f"{name}.csv"] = as_csv(rows, columns, self.cell)
+        return files
+
+
+def as_csv(rows: Rows, columns: Sequence[str], cell: Callable[[str, Any], str] = plain) -> str:
+    """Comma-separated values with a header."""
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([cell(name, row[name]) for name in columns] for row in rows)
+    return sink.getvalue()
+
+
+def measured_rows(store: RunStore, table: str, names: Sequence[str] = ()) -> pa.Table:
+    """What a complete run measured of one table, in the order of its windows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    parts = sorted(store.part(table, 0).parent.glob("part-*.parquet"))
+    return pa.concat_tables([pq.ParquetFile(part).read(names or None) for part in parts])
+
+
+def runs_of(
+    experiment: str, specs: Iterable[str], seeds: Sequence[int] | None = None
+) -> list[RunSpec]:
+    """Every run of some spec files as one experiment; what two of them share is run once.
+
+    ``specs`` are names of files in include/experiment/specs; ``seeds`` take the place of theirs.
+    """
+    changes: dict[str, Any] = {"name": experiment}
+    if seeds is not None:
+        changes["seeds"] = list(seeds)
+    found: dict[str, RunSpec] = {}
+    for name in specs:
+        for point in load_spec(SPECS / f"{name}.yaml").model_copy(update=changes).points():
+            found.setdefault(point.run_id, point)
+    return list(found.values())
+
+
+@cache
+def read_claims(folder: Path) -> tuple[Mapping[str, Any], ...]:
+    """What a source claims, as ``claims.yaml`` of its study lists it."""
+    return tuple(yaml.safe_load((folder / "claims.yaml").read_text(encoding="utf-8")))
+
+
+def known(figures: Mapping[Any, Any], key: Any) -> Any:
+    """The figure of a key. Raises NotKnown when there is none."""
+    if key not in figures:
+        raise NotKnown(key)
+    return figures[key]
+
+
+def ask(predicate: Predicate, *of: Any) -> tuple[Outcome, str]:
+    """Whether a claim holds, and its numbers; errors but NotKnown are errors and pass through."""
+    try:
+        holds, numbers = predicate(*of)
+    except NotKnown:
+        return Outcome.UNKNOWN, ""
+    return Outcome.HOLDS if holds else Outcome.FAILS, numbers
+
+
+def check_claims(
+    claims: Iterable[Mapping[str, Any]],
+    predicates: Mapping[str, Predicate],
+    cases: Callable[[Mapping[str, Any]], Iterable[ClaimCase]],
+    *,
+    columns: Sequence[str] = CLAIM_COLUMNS,
+    beside: Callable[[Predicate, ClaimCase], Mapping[str, Any]] = lambda *_: {},
+) -> list[Row]:
+    """One row per claim and case that it is asked of.
+
+    ``holds`` is an Outcome; its numbers are in the column ``numbers`` or ``measured``, whichever
+    a study publishes. ``beside`` may add what else is said of a claim in a case.
+    """
+    rows = []
+    for claim in claims:
+        predicate = predicates[claim["predicate"]]
+        for case in cases(claim):
+            holds, numbers = ask(predicate, *case.of)
+            row = {**claim, **case.about, **beside(predicate, case), "holds": holds.value}
+            row |= {"numbers": numbers, "measured": numbers}
+            rows.append({name: row[name] for name in columns})
+    return rows

@@ -1,0 +1,131 @@
+"""Whether the science moved: these results of a study against stored ones.
+
+A baseline holds, per run, its spec hash and one SHA-256 over its measured files, and every cell.
+Equal digests mean bit-identical measurements; otherwise the cells say what moved, and how far.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from include.measurements.store import read_json, write_json
+
+DIGITS = 4
+"""Decimals of cells.csv: cells that agree in them have not moved."""
+
+CELL_COLUMNS = ("pattern", "controller", "btu_min", "metric", "mean", "sigma", "runs")
+DRIFT_COLUMNS = (
+    "against", "pattern", "controller", "btu_min", "metric",
+    "baseline_mean", "mean", "moved", "moved_percent", "state",
+)  # fmt: skip
+
+Key = tuple[str, str, float, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Cells by pattern, controller, BTU and metric; runs are spec hash and digest by run id."""
+
+    name: str
+    cells: Mapping[Key, float]
+    runs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def baseline_path(folder: Path) -> Path:
+    """Where the stored baseline of an experiment folder lies."""
+    return folder / "baseline.json"
+
+
+def run_digests(folder: Path, runs: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Spec hash and SHA-256 over path and content of every measured file, per run id."""
+    found = {}
+    for run in sorted(runs):
+        manifest = read_json(folder / "runs" / run / "manifest.json")
+        listed = "".join(f"{part['path']} {part['sha256']}\n" for part in manifest["parts"])
+        digest = hashlib.sha256(listed.encode()).hexdigest()
+        found[run] = {"spec_hash": manifest["spec_hash"], "measurements_sha256": digest}
+    return found
+
+
+def set_baseline(
+    folder: Path, cells: Sequence[Mapping[str, Any]], runs: Mapping[str, Mapping[str, str]]
+) -> Path:
+    """Store these results as what the next ones are held against."""
+    plain = [{name: row[name] for name in CELL_COLUMNS} for row in cells]
+    write_json(baseline_path(folder), {"cells": plain, "runs": runs})
+    return baseline_path(folder)
+
+
+def baselines(folder: Path, committed: Path | None = None) -> list[Baseline]:
+    """The stored baseline, if one was set, and the committed one, if a study has one."""
+    found = []
+    if baseline_path(folder).is_file():
+        stored = read_json(baseline_path(folder))
+        found.append(Baseline("stored", _by_key(stored["cells"]), stored["runs"]))
+    if committed is not None and committed.is_file():
+        with committed.open(encoding="utf-8", newline="") as file:
+            found.append(Baseline("committed", _by_key(list(csv.DictReader(file)))))
+    return found
+
+
+def moved_runs(baseline: Baseline, runs: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Runs that are not bit-identical to the baseline, or are in one of the two only."""
+    return sorted(run for run in {*baseline.runs, *runs} if baseline.runs.get(run) != runs.get(run))
+
+
+def drift(baseline: Baseline, cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One row per cell of either side; ``state`` is same, moved, new or gone.
+
+    ``moved`` is this mean minus that of the baseline, in the unit of the metric.
+    """
+    now = _by_key(cells)
+    return [
+        dict(zip(DRIFT_COLUMNS, (baseline.name, *key, *_compared(before, after)), strict=True))
+        for key in sorted({*baseline.cells, *now})
+        for before, after in [(baseline.cells.get(key), now.get(key))]
+    ]
+
+
+def _compared(
+    before: float | None, after: float | None
+) -> tuple[float | None, float | None, float | None, float | None, str]:
+    if before is None:
+        return None, after, None, None, "new"
+    if after is None:
+        return before, None, None, None, "gone"
+    moved = after - before
+    same = abs(moved) <= 0.5 * 10**-DIGITS * 1.001
+    return (
+        before,
+        after,
+        moved,
+        100 * moved / before if before else None,
+        "same" if same else "moved",
+    )
+
+
+def _by_key(cells: Sequence[Mapping[str, Any]]) -> dict[Key, float]:
+    return {
+        (str(row["pattern"]), str(row["controller"]), float(row["btu_min"]), str(row["metric"])):
+        float(row["mean"])
+        for row in cells
+    }  # fmt: skip
+
+
+def verdict_of(baseline: Baseline, rows: Sequence[Mapping[str, Any]], moved: Sequence[str]) -> str:
+    """One sentence: what became of the baseline."""
+    cells = [row for row in rows if row["state"] != "same"]
+    if baseline.runs and not moved:
+        return f"Bit-identical to the {baseline.name} baseline: all {len(baseline.runs)} runs."
+    runs = f"{len(moved)} runs differ; " if baseline.runs else ""
+    if not cells:
+        return f"Against the {baseline.name} baseline: {runs}no cell moved."
+    shifts = [abs(row["moved_percent"]) for row in cells if row["moved_percent"] is not None]
+    most = f", at most by {max(shifts):.2f} %" if shifts else ""
+    count = f"{len(cells)} of {len(rows)} cells moved"
+    return f"Against the {baseline.name} baseline: {runs}{count}{most}."

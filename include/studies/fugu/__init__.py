@@ -1,0 +1,1 @@
+"""FUGU (Heinze et al.): local and global thresholds, and reinforcement learning."""

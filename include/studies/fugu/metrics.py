@@ -1,0 +1,133 @@
+"""What the evaluation of Heinze et al. consists of: figures of runs, and their means over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from statistics import fmean, stdev
+from typing import Any
+
+from include.experiment.spec import RunSpec
+from include.studies.base import Measured, known
+
+OVERLOADED = 0.95
+"""A host that uses this share of its CPU or more has no reserve."""
+
+DEFAULTS = {"lower": 0.3, "upper": 0.8, "imp": 0.2, "dur": 80.0}
+
+Case = tuple[str, str, str]
+"""Controller, configuration ("default" or what differs from it) and pattern."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FuguRun:
+    """One run as the paper measures it, section V: means over measurement points of the least,
+    mean and highest utilisation of a host (shares of its CPU), and percentiles over them of the
+    mean latency of the queries. ``overload_share`` of all readings of a host are overloaded.
+    """
+
+    points: int
+    min_utilisation: float
+    avg_utilisation: float
+    max_utilisation: float
+    latency_p10_ms: float
+    latency_p50_ms: float
+    latency_p90_ms: float
+    latency_mean_ms: float
+    hosts: float
+    migrations: int
+    host_changes: int
+    overload_share: float
+
+
+METRICS = tuple(field.name for field in fields(FuguRun))
+
+
+def read_run(measured: Measured, spec: RunSpec) -> FuguRun:
+    """Read the measured rows of a complete run."""
+    import numpy as np
+
+    hosts = measured.columns(spec, "host_utilisation", "time_s", "cpu_share")
+    tenants = measured.columns(spec, "tenant", "time_s", "latency_ms")
+    activity = measured.columns(spec, "scaling_activity", "activity")["activity"]
+    per_point = _by_time(hosts["time_s"], hosts["cpu_share"])
+    latency = _by_time(tenants["time_s"], tenants["latency_ms"])
+    # While a query is paused nothing leaves it; a point is the mean of those that delivered.
+    delivered = (values[~np.isnan(values)] for values in latency)
+    latency_ms = np.array([values.mean() for values in delivered if values.size])
+    p10, p50, p90 = np.percentile(latency_ms, [10, 50, 90]).tolist()
+    return FuguRun(
+        points=len(per_point),
+        min_utilisation=fmean(float(values.min()) for values in per_point),
+        avg_utilisation=fmean(float(values.mean()) for values in per_point),
+        max_utilisation=fmean(float(values.max()) for values in per_point),
+        latency_p10_ms=p10,
+        latency_p50_ms=p50,
+        latency_p90_ms=p90,
+        latency_mean_ms=float(latency_ms.mean()),
+        hosts=fmean(len(values) for values in per_point),
+        migrations=int((activity == "migration").sum()),
+        host_changes=int(np.isin(activity, ["host_leased", "host_released"]).sum()),
+        overload_share=float((hosts["cpu_share"] >= OVERLOADED).mean()),
+    )
+
+
+def case_of(spec: RunSpec) -> Case:
+    """What a run is an example of."""
+    options = spec.controller_options
+    differs = [
+        f"{name} {value:g}"
+        for name, value in options.items()
+        if name in DEFAULTS and value != DEFAULTS[name]
+    ]
+    return spec.controller, ", ".join(differs) or "default", spec.pattern
+
+
+@dataclass(frozen=True, slots=True)
+class FuguMetrics:
+    """Runs, by case and seed."""
+
+    runs: Mapping[Case, Mapping[int, FuguRun]]
+
+    def mean(self, case: Case, metric: str) -> float:
+        """The mean over seeds. Raises NotKnown for a case that was not measured."""
+        return fmean(getattr(one, metric) for one in known(self.runs, case).values())
+
+    def seeds(self) -> list[int]:
+        """Seeds that every case was measured with."""
+        shared = set.intersection(*(set(runs) for runs in self.runs.values()))
+        return sorted(shared)
+
+    def of_seed(self, seed: int) -> FuguMetrics:
+        """The runs of one seed only."""
+        return FuguMetrics({case: {seed: runs[seed]} for case, runs in self.runs.items()})
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per case: means over seeds, and the deviation of what the claims are about."""
+        return [_row(case, list(runs.values())) for case, runs in self.runs.items()]
+
+
+def metrics_of(runs: Iterable[tuple[RunSpec, FuguRun]]) -> FuguMetrics:
+    """Runs by case and seed; the same point of two experiments counts once."""
+    cases: dict[Case, dict[int, FuguRun]] = {}
+    for spec, figures in runs:
+        cases.setdefault(case_of(spec), {})[spec.seed] = figures
+    return FuguMetrics(cases)
+
+
+def _row(case: Case, runs: Sequence[FuguRun]) -> dict[str, Any]:
+    values = [asdict(one) for one in runs]
+    row: dict[str, Any] = dict(zip(("controller", "configuration", "pattern"), case, strict=True))
+    row |= {"seeds": len(runs)} | {name: fmean(one[name] for one in values) for name in METRICS}
+    for name in ("avg_utilisation", "latency_p90_ms"):
+        row[f"{name}_sigma"] = stdev(one[name] for one in values) if len(values) > 1 else 0.0
+    return row
+
+
+def _by_time(times_s: Any, values: Any) -> list[Any]:
+    """Values of each time, in order of time."""
+    import numpy as np
+
+    order = np.argsort(times_s, kind="stable")
+    _, first = np.unique(times_s[order], return_index=True)
+    return np.split(values[order], first[1:])

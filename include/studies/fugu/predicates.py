@@ -1,0 +1,277 @@
+"""What is asked behind the claims of Heinze et al.: each predicate says yes or no, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import fmean
+
+from include.studies.base import Answer, Predicate
+from include.studies.fugu.metrics import Case, FuguMetrics
+
+LOCAL, GLOBAL, SARSA = "fugu-local", "fugu-global", "fugu-sarsa"
+CONFIGURATIONS = ("default", "lower 0.2", "lower 0.4", "upper 0.7", "upper 0.9")
+DAYS = ("trading_day_1", "trading_day_2", "trading_day_3")
+UTILISATION_AROUND = 0.03
+LATENCY_AROUND = 0.15
+"""How far a figure that the text prints may be off: of a host's CPU, and of itself."""
+
+
+def case(controller: str, configuration: str = "default", day: str = DAYS[0]) -> Case:
+    """A case of the evaluation."""
+    return controller, configuration, day
+
+
+def _both(metrics: FuguMetrics, one: Case) -> tuple[float, float]:
+    """Average utilisation and 90th percentile of the latency in ms."""
+    return metrics.mean(one, "avg_utilisation"), metrics.mean(one, "latency_p90_ms")
+
+
+def _is(metrics: FuguMetrics, one: Case, utilisation: float, latency_ms: float) -> Answer:
+    found = _both(metrics, one)
+    holds = (
+        abs(found[0] - utilisation) <= UTILISATION_AROUND
+        and abs(found[1] / latency_ms - 1) <= LATENCY_AROUND
+    )
+    return holds, f"{found[0]:.2f} and {found[1]:.0f} ms"
+
+
+def _local_default(metrics: FuguMetrics) -> Answer:
+    return _is(metrics, case(LOCAL), 0.52, 1850)
+
+
+def _global_default(metrics: FuguMetrics) -> Answer:
+    return _is(metrics, case(GLOBAL), 0.49, 2340)
+
+
+def _lower_lower(metrics: FuguMetrics) -> Answer:
+    return _moved(metrics, "lower 0.2", -1)
+
+
+def _higher_lower(metrics: FuguMetrics) -> Answer:
+    return _moved(metrics, "lower 0.4", 1)
+
+
+def _moved(metrics: FuguMetrics, configuration: str, sign: int) -> Answer:
+    """Whether average utilisation and mean latency both move to one side of the default's."""
+    own, default = case(LOCAL, configuration), case(LOCAL)
+    changes = [
+        sign * (metrics.mean(own, metric) - metrics.mean(default, metric))
+        for metric in ("avg_utilisation", "latency_mean_ms")
+    ]
+    numbers = "; ".join(
+        f"{name} {metrics.mean(one, 'avg_utilisation'):.3f}, "
+        f"{metrics.mean(one, 'latency_mean_ms'):.0f} ms"
+        for name, one in ((configuration, own), ("default", default))
+    )
+    return min(changes) > 0, numbers
+
+
+def _upper_costs_latency(metrics: FuguMetrics) -> Answer:
+    values = _by_configuration(metrics, LOCAL, "latency_p90_ms", ("default", *CONFIGURATIONS[3:]))
+    return min(values["upper 0.7"], values["upper 0.9"]) > values["default"], _ms(values)
+
+
+def _upper_07_migrates(metrics: FuguMetrics) -> Answer:
+    values = _by_configuration(metrics, LOCAL, "migrations", ("default", "upper 0.7"))
+    return values["upper 0.7"] > values["default"], _in_words(values, "{:.0f} migrations")
+
+
+def _upper_09_overloads(metrics: FuguMetrics) -> Answer:
+    values = _by_configuration(metrics, LOCAL, "overload_share", ("default", "upper 0.9"))
+    percent = {name: 100 * value for name, value in values.items()}
+    numbers = _in_words(percent, "{:.1f} % of readings overloaded")
+    return percent["upper 0.9"] > percent["default"], numbers
+
+
+def _global_latency(metrics: FuguMetrics) -> Answer:
+    gaps = {
+        name: metrics.mean(case(GLOBAL, name), "latency_p90_ms")
+        - metrics.mean(case(LOCAL, name), "latency_p90_ms")
+        for name in CONFIGURATIONS[1:]
+    }
+    return min(gaps.values()) > 0, _in_words(gaps, "{:+.0f} ms")
+
+
+def _global_maximum(metrics: FuguMetrics) -> Answer:
+    values = _by_configuration(metrics, GLOBAL, "max_utilisation")
+    return min(values.values()) > 0.7, _in_words(values, "{:.2f}")
+
+
+def _local_maximum(metrics: FuguMetrics) -> Answer:
+    values = _by_configuration(metrics, LOCAL, "max_utilisation")
+    return max(values.values()) < 0.7, _in_words(values, "{:.2f}")
+
+
+def _sarsa_utilisation(metrics: FuguMetrics) -> Answer:
+    values = _by_configuration(metrics, SARSA, "avg_utilisation")
+    holds = all(0.56 <= round(value, 2) <= 0.62 for value in values.values())
+    return holds, _in_words(values, "{:.2f}")
+
+
+def _sarsa_latency(metrics: FuguMetrics) -> Answer:
+    values = _by_configuration(metrics, SARSA, "latency_p90_ms")
+    return all(1300 <= value <= 2400 for value in values.values()), _ms(values)
+
+
+def _sarsa_robust(metrics: FuguMetrics) -> Answer:
+    spreads = {
+        name: _spread(_by_configuration(metrics, name, "latency_p90_ms")) for name in (SARSA, LOCAL)
+    }
+    return spreads[SARSA] < spreads[LOCAL], _in_words(spreads, "highest {:.1f} times the lowest")
+
+
+def _sarsa_gains(metrics: FuguMetrics) -> Answer:
+    gains = {
+        name: tuple(
+            own - other
+            for own, other in zip(
+                _both(metrics, case(SARSA, name)), _both(metrics, case(LOCAL, name)), strict=True
+            )
+        )
+        for name in CONFIGURATIONS
+    }
+    holds = all(round(gain, 2) >= 0.05 and later <= 0 for gain, later in gains.values())
+    return holds, ", ".join(f"{n} {gain:+.3f}, {ms:+.0f} ms" for n, (gain, ms) in gains.items())
+
+
+def _sarsa_utilisation_higher(metrics: FuguMetrics) -> Answer:
+    gains = {
+        name: metrics.mean(case(SARSA, name), "avg_utilisation")
+        - metrics.mean(case(LOCAL, name), "avg_utilisation")
+        for name in CONFIGURATIONS
+    }
+    return min(gains.values()) > 0, _in_words(gains, "{:+.3f}")
+
+
+def _sarsa_saves_hosts(metrics: FuguMetrics) -> Answer:
+    own, other = (_by_configuration(metrics, name, "hosts") for name in (SARSA, LOCAL))
+    saved = fmean(other.values()) - fmean(own.values())
+    return saved >= 0.45, f"{fmean(own.values()):.2f} instead of {fmean(other.values()):.2f} hosts"
+
+
+def _day_2_local(metrics: FuguMetrics) -> Answer:
+    days = _by_day(metrics, LOCAL, "latency_p90_ms")
+    ratio = days[DAYS[1]] / days[DAYS[0]]
+    return 1.6 <= ratio <= 2.2, f"{ratio:.1f} times: {_ms(days)}"
+
+
+def _days_sarsa(metrics: FuguMetrics) -> Answer:
+    spreads = {name: _spread(_by_day(metrics, name, "latency_p90_ms")) for name in (SARSA, LOCAL)}
+    return spreads[SARSA] < spreads[LOCAL], _in_words(spreads, "highest {:.1f} times the lowest")
+
+
+def _days_sarsa_better(metrics: FuguMetrics) -> Answer:
+    gains = {
+        day: tuple(
+            own - other
+            for own, other in zip(
+                _both(metrics, case(SARSA, day=day)),
+                _both(metrics, case(LOCAL, day=day)),
+                strict=True,
+            )
+        )
+        for day in DAYS
+    }
+    holds = all(gain > 0 and later < 0 for gain, later in gains.values())
+    return holds, ", ".join(f"{n} {gain:+.3f}, {ms:+.0f} ms" for n, (gain, ms) in gains.items())
+
+
+SETTINGS = {
+    "none": "imp 0", "default": "default", "more intensive": "imp 0.5", "longer": "dur 160",
+}  # fmt: skip
+
+
+def _settings(metrics: FuguMetrics) -> dict[str, tuple[float, float]]:
+    return {name: _both(metrics, case(SARSA, own)) for name, own in SETTINGS.items()}
+
+
+def _pairs(pairs: Mapping[str, tuple[float, float]]) -> str:
+    return ", ".join(f"{name} {u:.3f} and {ms:.0f} ms" for name, (u, ms) in pairs.items())
+
+
+def _learning_utilisation(metrics: FuguMetrics) -> Answer:
+    found = _settings(metrics)
+    gain = found["default"][0] - found["none"][0]
+    return gain >= 0.025, f"{gain:+.3f}: {_pairs(found)}"
+
+
+def _learning_latency(metrics: FuguMetrics) -> Answer:
+    found = _settings(metrics)
+    ratio = found["default"][1] / found["none"][1]
+    return ratio < 1, f"{ratio:.2f} times: {_pairs(found)}"
+
+
+def _more_is_worse(metrics: FuguMetrics) -> Answer:
+    found = _settings(metrics)
+    utilisation, latency_ms = found["default"]
+    others = (found["more intensive"], found["longer"])
+    return all(u < utilisation and ms > latency_ms for u, ms in others), _pairs(found)
+
+
+def _impact_is_worst(metrics: FuguMetrics) -> Answer:
+    found = _settings(metrics)
+    more, longer = found["more intensive"], found["longer"]
+    return more[0] < longer[0] and more[1] > longer[1], _pairs(found)
+
+
+def _all_beat_local(metrics: FuguMetrics) -> Answer:
+    local, found = _both(metrics, case(LOCAL)), _settings(metrics)
+    holds = all(u > local[0] and ms < local[1] for u, ms in found.values())
+    return holds, f"{_pairs(found)}; local {local[0]:.3f} and {local[1]:.0f} ms"
+
+
+def _by_configuration(
+    metrics: FuguMetrics,
+    controller: str,
+    metric: str,
+    configurations: tuple[str, ...] = CONFIGURATIONS,
+) -> dict[str, float]:
+    return {name: metrics.mean(case(controller, name), metric) for name in configurations}
+
+
+def _by_day(metrics: FuguMetrics, controller: str, metric: str) -> dict[str, float]:
+    return {day: metrics.mean(case(controller, day=day), metric) for day in DAYS}
+
+
+def _spread(values: Mapping[str, float]) -> float:
+    return max(values.values()) / min(values.values())
+
+
+def _in_words(values: Mapping[str, float], form: str) -> str:
+    return ", ".join(f"{name} {form.format(value)}" for name, value in values.items())
+
+
+def _ms(values: Mapping[str, float]) -> str:
+    return _in_words(values, "{:.0f} ms")
+
+
+PREDICATES: Mapping[str, Predicate] = {
+    predicate.__name__.removeprefix("_"): predicate
+    for predicate in (
+        _local_default,
+        _lower_lower,
+        _higher_lower,
+        _upper_costs_latency,
+        _upper_07_migrates,
+        _upper_09_overloads,
+        _local_maximum,
+        _global_default,
+        _global_latency,
+        _global_maximum,
+        _sarsa_utilisation,
+        _sarsa_latency,
+        _sarsa_robust,
+        _sarsa_gains,
+        _sarsa_utilisation_higher,
+        _sarsa_saves_hosts,
+        _day_2_local,
+        _days_sarsa,
+        _days_sarsa_better,
+        _learning_utilisation,
+        _learning_latency,
+        _more_is_worse,
+        _impact_is_worst,
+        _all_beat_local,
+    )
+}
+"""Predicates by the name that claims.yaml uses."""

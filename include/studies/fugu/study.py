@@ -1,0 +1,62 @@
+"""The evaluation of Heinze et al. ("Auto-scaling Techniques for Elastic Data Stream Processing").
+
+Three experiments, one spec each; what they share is measured once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from include.experiment.spec import RunSpec
+from include.studies.base import (
+    ClaimCase,
+    Measured,
+    Predicate,
+    Rows,
+    Study,
+    StudyResults,
+    ask,
+    check_claims,
+    read_claims,
+    runs_of,
+)
+from include.studies.fugu.metrics import FuguMetrics, metrics_of, read_run
+from include.studies.fugu.predicates import PREDICATES
+
+SPECS = ("fugu_configurability", "fugu_workloads", "fugu_adaptivity")
+CLAIMS = read_claims(Path(__file__).parent)
+COLUMNS = ("id", "section", "claim", "holds", "seeds", "numbers")
+
+
+def runs(seeds: Sequence[int] | None = None) -> list[RunSpec]:
+    """Every run of the three experiments."""
+    return runs_of("fugu", SPECS, seeds)
+
+
+def evaluate(measured: Measured) -> StudyResults:
+    """One row per case (means over seeds) and one row per claim."""
+    metrics = metrics_of((run, read_run(measured, run)) for run in measured.runs)
+    return StudyResults(tables={"claims": claims_of(metrics), "results": metrics.rows()})
+
+
+def claims_of(metrics: FuguMetrics) -> Rows:
+    """One row per claim: whether it holds for the means over seeds, in how many, and numbers."""
+    seeds = metrics.seeds()
+
+    def in_seeds(predicate: Predicate, _: ClaimCase) -> Mapping[str, Any]:
+        holding = sum(ask(predicate, metrics.of_seed(seed))[0] == "yes" for seed in seeds)
+        return {"seeds": f"{holding} of {len(seeds)}"}
+
+    case = ClaimCase((metrics,))
+    return check_claims(CLAIMS, PREDICATES, lambda _: [case], columns=COLUMNS, beside=in_seeds)
+
+
+STUDY = Study(
+    name="fugu",
+    title="Auto-scaling Techniques for Elastic Data Stream Processing (FUGU)",
+    experiment="fugu",
+    runs=runs,
+    evaluate=evaluate,
+)

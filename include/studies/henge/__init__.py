@@ -1,0 +1,1 @@
+"""Henge (Kalim et al.): intents of many tenants on one cluster."""

@@ -1,0 +1,167 @@
+"""What the evaluation of Henge is made of: utilities and reconfigurations of runs over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from include.experiment.spec import RunSpec
+from include.studies.base import Measured, NotKnown
+
+if TYPE_CHECKING:
+    import numpy as np
+
+START_S = 900.0
+"""When Henge begins to act."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobChange:
+    """What one decision did to one job: instances started and stopped, and the first reason."""
+
+    time_s: float
+    job: str
+    started: int
+    stopped: int
+    because: str
+
+    @property
+    def is_reconfiguration(self) -> bool:
+        """Whether a job that missed its SLO got instances (and none was merely replaced)."""
+        return "misses its SLO" in self.because
+
+
+@dataclass(frozen=True)
+class HengeRun:
+    """One run: utilities of the jobs, shape (times, jobs), NaN where a job has none."""
+
+    spec: RunSpec
+    jobs: tuple[str, ...]
+    times_s: np.ndarray
+    utility: np.ndarray
+    latency_ms: np.ndarray
+    juice: np.ndarray
+    max_utility: np.ndarray
+    """(jobs,)"""
+    changes: tuple[JobChange, ...]
+    instances_at_end: Mapping[str, int]
+
+    @cached_property
+    def satisfaction(self) -> np.ndarray:
+        """Percent of the maximal utility of the jobs that are there, at every time."""
+        import numpy as np
+
+        there = ~np.isnan(self.utility)
+        most = (there * self.max_utility).sum(axis=1)
+        total = 100 * np.nansum(self.utility, axis=1)
+        share: np.ndarray = np.divide(total, most, out=np.zeros(len(most)), where=most > 0)
+        return share
+
+    def mean_satisfaction(self, from_s: float = 0.0, to_s: float = float("inf")) -> float:
+        """The mean over a span of time, in percent."""
+        span = (self.times_s > from_s) & (self.times_s <= to_s)
+        return float(self.satisfaction[span].mean())
+
+    def at_max(self, from_s: float, within_percent: float = 0.5) -> float | None:
+        """The first time after ``from_s`` when every job has its maximal utility, or None."""
+        full = (self.times_s > from_s) & (self.satisfaction >= 100 - within_percent)
+        return float(self.times_s[full][0]) if full.any() else None
+
+    def stays_at(self, share: float, from_s: float) -> bool:
+        """Whether the satisfaction never falls below ``share`` percent after ``from_s``."""
+        return bool((self.satisfaction[self.times_s > from_s] >= share).all())
+
+    def reconfigurations(self, job: str = "") -> list[JobChange]:
+        """Those of one job, or of all."""
+        return [c for c in self.changes if c.is_reconfiguration and job in ("", c.job)]
+
+    def final_utility(self) -> np.ndarray:
+        """Utility of each job over the last ten minutes, as a share of its maximum."""
+        import numpy as np
+
+        last = self.times_s > self.times_s[-1] - 600
+        share: np.ndarray = np.nanmean(self.utility[last], axis=0) / self.max_utility
+        return share
+
+
+def read_run(measured: Measured, spec: RunSpec) -> HengeRun:
+    """Read the measured rows of a complete run."""
+    import numpy as np
+
+    rows = measured.columns(spec, "tenant")
+    names, job = np.unique(rows["tenant"].astype(str), return_inverse=True)
+    times_s, at = np.unique(rows["time_s"], return_inverse=True)
+    columns = {}
+    for name in ("utility", "latency_ms", "juice", "max_utility"):
+        columns[name] = np.full((times_s.size, names.size), np.nan)
+        columns[name][at, job] = rows[name]
+    changes = _changes(measured.columns(spec, "decision"), names.tolist())
+    return HengeRun(
+        spec=spec,
+        jobs=tuple(names.tolist()),
+        times_s=times_s,
+        utility=columns["utility"],
+        latency_ms=columns["latency_ms"],
+        juice=columns["juice"],
+        max_utility=np.nanmax(columns["max_utility"], axis=0),
+        changes=tuple(changes),
+        instances_at_end=_last_instances(measured.columns(spec, "queue")),
+    )
+
+
+def _changes(rows: Mapping[str, Any], jobs: Sequence[str]) -> list[JobChange]:
+    found: dict[tuple[float, str], list[Any]] = {}
+    for time_s, action, operator, because, accepted in zip(
+        *(rows[name] for name in ("time_s", "action", "operator", "because", "accepted")),
+        strict=True,
+    ):
+        job = str(operator).rpartition(".")[0]
+        if accepted and job in jobs and action in ("start_instance", "stop_instance"):
+            entry = found.setdefault((float(time_s), job), [0, 0, str(because)])
+            entry[action == "stop_instance"] += 1
+    return [JobChange(time_s, job, *entry) for (time_s, job), entry in sorted(found.items())]
+
+
+def _last_instances(rows: Mapping[str, Any]) -> dict[str, int]:
+    last = rows["time_s"] == rows["time_s"].max()
+    pairs = zip(rows["operator"][last], rows["instances"][last], strict=True)
+    return {str(operator): int(instances) for operator, instances in pairs}
+
+
+@dataclass(frozen=True)
+class HengeMetrics:
+    """All runs that claims are about."""
+
+    runs: Sequence[HengeRun]
+
+    def of(self, topology: str, controller: str = "henge") -> list[HengeRun]:
+        """Runs of a topology, one per seed. Raises NotKnown when none was measured."""
+        found = [
+            run
+            for run in self.runs
+            if (run.spec.topology, run.spec.controller) == (topology, controller)
+        ]
+        if not found:
+            raise NotKnown(f"no run of {controller} on {topology}")
+        return found
+
+    def one(self, topology: str, controller: str = "henge") -> HengeRun:
+        """The run of the first seed."""
+        return min(self.of(topology, controller), key=lambda run: run.spec.seed)
+
+    def initial(self, slo_ms: int, rate: int, controller: str = "henge") -> dict[int, HengeRun]:
+        """Runs of one SLO and rate (1 or 2 times), by the initial number of executors.
+
+        Raises NotKnown when none was measured.
+        """
+        own = self.of(f"tenants_linear_{slo_ms}", controller)
+        levels = sorted({run.spec.pattern_options["level"] for run in own})
+        if rate > len(levels):
+            raise NotKnown(f"no run of {controller} at {rate} times the rate, {slo_ms} ms")
+        return {
+            int(run.spec.controller_options["instances"].partition("=")[2]): run
+            for run in own
+            if run.spec.pattern_options["level"] == levels[rate - 1]
+        }

@@ -1,0 +1,1 @@
+"""Simulator against reality: a run on the live testbed beside its simulations."""

@@ -1,0 +1,132 @@
+"""Values for the simulator, from what was measured on the live testbed.
+
+Service times come from an over-provisioned run, in which hardly anything waits; boots, pulls and
+starts from any run in which a controller leased hosts and started instances.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from statistics import fmean, median, pstdev
+
+from include.studies.base import Rows
+
+STARTED = re.compile(
+    r"ready (?P<ready>[\d.]+) s after the decision(, of which pulling its image took "
+    r"(?P<pull>[\d.]+) s)?"
+)
+"""How the live testbed tells of an instance that has started (event ``instance_started``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Measured seconds of one kind."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Of the even distribution with the same mean and, where 0 allows it, deviation."""
+        mean, reach = fmean(self.seconds), math.sqrt(3) * pstdev(self.seconds)
+        reach = min(reach, mean)
+        return round(mean - reach, 2), round(mean + reach, 2)
+
+    def __str__(self) -> str:
+        low, middle, high = min(self.seconds), median(self.seconds), max(self.seconds)
+        return f"{len(self.seconds)} measured: {low:.2f} to {high:.2f} s, median {middle:.2f} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What one operator needs for an item."""
+
+    samples: int
+    mean_ms: float
+    cv: float
+
+
+def services(durations: Rows) -> dict[str, Service]:
+    """By operator, from rows of ``processing_duration``: duration without the wait."""
+    found: dict[str, list[float]] = {}
+    for row in durations:
+        found.setdefault(row["operator"], []).append(row["duration_ms"] - row["wait_ms"])
+    return {
+        name: Service(len(values), fmean(values), pstdev(values) / fmean(values))
+        for name, values in sorted(found.items())
+    }
+
+
+def overall_cv(by_operator: Mapping[str, Service]) -> float:
+    """One coefficient of variation for all, weighted by the time that each is busy."""
+    busy = {name: one.mean_ms * one.samples for name, one in by_operator.items()}
+    return sum(one.cv * busy[name] for name, one in by_operator.items()) / sum(busy.values())
+
+
+def boots(events: Rows, activities: Rows) -> Times | None:
+    """From the order of a host to its first answer; None when no host came up."""
+    ordered = {row["host"]: row["time_s"] for row in activities if row["activity"] == "host_leased"}
+    up = {row["subject"]: row["time_s"] for row in events if row["event"] == "host_up"}
+    return _times(up[host] - ordered[host] for host in up.keys() & ordered.keys())
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How long an instance took on a host that was up; ``pull_s`` is 0 with a cached image."""
+
+    pull_s: float
+    start_s: float
+
+
+def starts(events: Rows, activities: Rows) -> Iterator[Start]:
+    """Every instance that a decision started and that became ready."""
+    up = {row["subject"]: row["time_s"] for row in events if row["event"] == "host_up"}
+    decided = {row["instance"]: row for row in activities if row["instance"]}
+    for row in events:
+        told = STARTED.search(row["detail"])
+        order = decided.get(row["subject"])
+        if row["event"] == "instance_started" and told and order:
+            pull_s = float(told["pull"] or 0)
+            boot_s = max(0.0, up.get(order["host"], 0.0) - order["time_s"])
+            yield Start(pull_s, max(0.0, float(told["ready"]) - boot_s - pull_s))
+
+
+def _times(seconds: Iterable[float]) -> Times | None:
+    found = tuple(seconds)
+    return Times(found) if found else None
+
+
+def as_yaml(recorded: Rows, events: Rows, activities: Rows, sample_every_items: int) -> str:
+    """A calibration file of the simulator; what was not measured is left to its defaults."""
+    by_operator = services(recorded)
+    started = list(starts(events, activities))
+    kinds = {
+        "host_boot_s": boots(events, activities),
+        "instance_start_s": _times(one.start_s for one in started),
+        "image_pull_s": _times(one.pull_s for one in started),
+    }
+    width = max(len(name) for name in by_operator)
+    lines = [
+        "# The simulator's parameters for the manufacturing topology on the live testbed.",
+        "# Written by `make live-calibrate`: service times from an over-provisioned run",
+        "# (specs/live_recording.yaml), the others from a run that was scaled (specs/live.yaml).",
+        "service_ms:                  # items recorded, coefficient of variation",
+        *(
+            f"  {name:<{width}}: {one.mean_ms:<8.4g}         # {one.samples}, {one.cv:.2f}"
+            for name, one in by_operator.items()
+        ),
+        f"service_cv: {overall_cv(by_operator):.2f}",
+        f"latency_ms: {median(row['wait_ms'] for row in recorded):.2f}",
+        *(
+            f"{name}: [{times.bounds[0]:g}, {times.bounds[1]:g}]  # {times}"
+            for name, times in kinds.items()
+            if times
+        ),
+        "drain_s: 1                   # it finishes the item in hand and ends",
+        "timestamp_resolution_s: 0",
+        f"sample_every_items: {sample_every_items}",
+        "cpu_noise: 0.02",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,1 @@
+"""PeerJ CS 141 and its preprint: BTU-based provisioning against thresholds."""

@@ -1,0 +1,230 @@
+"""Fit the simulator's free parameters to published figures, on two patterns only.
+
+Five numbers have no source that says them exactly. They are searched within bounds that have
+one, on stepwise and random walk 1; two-level and random walk 2 are held out. One set of values
+serves every pattern, controller and BTU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from include.experiment.prices import PRICE_BOOKS
+from include.experiment.spec import RunSpec
+from include.studies.base import FreeParameter
+from include.studies.peerj141.published import is_compliance, pays_by_own_btu, published_figure
+from include.studies.peerj141.trial import BOOKS, CalibrationRun, attempt, calibrated
+
+FITTED = ("stepwise", "random_walk_1")
+HELD_OUT = ("two_level", "random_walk_2")
+CONTROLLERS = ("btu-runtime", "threshold")
+Cell = tuple[str, str, float, str]
+"""Controller, pattern, BTU in minutes and metric."""
+BTU_MIN = {name: PRICE_BOOKS[name].btu_s / 60 for name in BOOKS}
+
+CONNECTION_MS = 51.0
+"""A connection to the broker per published item: the common part of all service times."""
+OWN_MS = {
+    "O1": 1190.0, "O2": 20.0, "O3": 55.0, "O4": 55.0, "O5": 55.0,
+    "O6": 20.0, "O7": 2.0, "O8": 1.0, "O9": 2.0,
+}  # fmt: skip
+CONNECTIONS = {
+    "O1": 1.1, "O2": 1.08, "O3": 1.1, "O4": 1.1, "O5": 1.1,
+    "O6": 0.11, "O7": 0.433 / 3, "O8": 0.1, "O9": 0.1,
+}  # fmt: skip
+"""Per item: what an operator does itself, and how often it connects."""
+
+
+PARAMETERS = (
+    FreeParameter(
+        "service_scale", 0.7, 1.1,
+        "Table 2 gives o_slo, which also holds messaging and time stamps cut to the second: "
+        "service itself takes less",
+    ),
+    FreeParameter(
+        "memory_factor", 1.5, 3.0,
+        "Table 2 gives mean memory; hosts of 7 GB and the costs of Tables 3 and 5 say how many "
+        "instances one takes",
+    ),
+    FreeParameter(
+        "stalls_per_hour", 0.0, 40.0,
+        "\"minor external events, e.g., short network delays due to other applications running "
+        "on the same physical hardware\" (two-level, BTU60)",
+    ),
+    FreeParameter(
+        "stall_max_s", 3.0, 20.0,
+        "\"short\": below the tick of 60 s",
+    ),
+    FreeParameter(
+        "latency_ms", 3.0, 40.0,
+        "a broker on a virtual machine of the same cloud",
+    ),
+)  # fmt: skip
+START: Mapping[str, float] = {
+    "service_scale": 0.796,
+    "memory_factor": 2.16,
+    "stalls_per_hour": 17.589,
+    "stall_max_s": 10.052,
+    "latency_ms": 10.129,
+}
+"""The values of the last fit, where a search begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class FitErrors:
+    """Mean absolute errors of one controller: compliance in points, costs in percent.
+
+    Means over every published cell of the patterns; all 0 where nothing was published.
+    """
+
+    cells: int
+
+    compliance_points: float
+    resource_cost_percent: float
+    total_cost_percent: float
+
+    def __str__(self) -> str:
+        """As a person reads it."""
+        return (
+            f"compliance {self.compliance_points:.2f} points, resource cost "
+            f"{self.resource_cost_percent:.1f} %, total cost {self.total_cost_percent:.1f} %"
+        )
+
+
+LIMITS = {"btu-runtime": (1.2, 4.0, 4.0), "btu": (1.2, 4.0, 4.0), "threshold": (1.5, 8.0, 6.0)}
+"""What a good fit keeps below: points, percent, percent."""
+
+
+def changes(values: Mapping[str, float]) -> dict[str, Any]:
+    """FreeParameter values as fields of a calibration."""
+    scale = values["service_scale"]
+    return {
+        "service_ms": {
+            name: round(scale * (own + CONNECTIONS[name] * CONNECTION_MS), 3)
+            for name, own in OWN_MS.items()
+        },
+        "memory_factor": values["memory_factor"],
+        "stalls_per_hour": values["stalls_per_hour"],
+        "stall_s": (2.0, values["stall_max_s"]),
+        "latency_ms": values["latency_ms"],
+    }
+
+
+def specs(
+    patterns: Iterable[str], controllers: Iterable[str], seeds: Sequence[int]
+) -> list[RunSpec]:
+    """The runs behind the figures: a BTU-based controller once per BTU, the others once."""
+    return [
+        RunSpec(
+            experiment="calibration",
+            controller=controller,
+            pattern=pattern,
+            btu_min=btu_min,
+            seed=seed,
+            duration_min=120,
+        )
+        for pattern in patterns
+        for controller in controllers
+        for btu_min in (BTU_MIN.values() if pays_by_own_btu(controller) else (10,))
+        for seed in seeds
+    ]
+
+
+def trial(spec: RunSpec, changed: Mapping[str, Any]) -> CalibrationRun:
+    """One run with a changed calibration (in a worker process)."""
+    return attempt(calibrated(spec, changed))
+
+
+def evaluate(
+    values: Mapping[str, float], points: Sequence[RunSpec], pool: Executor
+) -> dict[str, FitErrors]:
+    """Errors of every controller against the published figures of the points' patterns."""
+    found = published_means(values, points, pool)
+    names = dict.fromkeys(spec.controller for spec in points)
+    return {name: errors_of({c: e for c, e in found.items() if c[0] == name}) for name in names}
+
+
+def published_means(
+    values: Mapping[str, float], points: Sequence[RunSpec], pool: Executor
+) -> dict[Cell, float]:
+    """The mean over seeds of every published cell that the points measure."""
+    trials = list(pool.map(trial, points, [changes(values)] * len(points)))
+    return means_of(list(zip(points, trials, strict=True)))
+
+
+def means_of(runs: Sequence[tuple[RunSpec, CalibrationRun]]) -> dict[Cell, float]:
+    """The mean over seeds of every published cell, by controller, pattern, BTU and metric."""
+    cells: dict[Cell, list[float]] = {}
+    for spec, run in runs:
+        for book in BOOKS:
+            if pays_by_own_btu(spec.controller) and BTU_MIN[book] != spec.btu_min:
+                continue
+            for metric, value in run.figures(PRICE_BOOKS[book]).items():
+                if published_figure(spec.controller, spec.pattern, BTU_MIN[book], metric):
+                    key = (spec.controller, spec.pattern, BTU_MIN[book], metric)
+                    cells.setdefault(key, []).append(value)
+    return {key: fmean(values) for key, values in cells.items()}
+
+
+def error_of(cell: Cell, mean: float) -> float:
+    """Measured minus published: points of compliance, or percent of a published cost."""
+    figure = published_figure(*cell)
+    assert figure is not None, f"{cell} is not published; means_of leaves such cells out"
+    return mean - figure.mean if is_compliance(cell[3]) else 100 * (mean / figure.mean - 1)
+
+
+def kind_index(metric: str) -> int:
+    """0 compliance, 1 resource cost, 2 total cost: the order of limits."""
+    return 0 if is_compliance(metric) else 1 if metric == "resource_cost" else 2
+
+
+def errors_of(means: Mapping[Cell, float]) -> FitErrors:
+    """Mean absolute errors over published cells."""
+    by_kind: tuple[list[float], ...] = ([], [], [])
+    for cell, mean in means.items():
+        by_kind[kind_index(cell[3])].append(abs(error_of(cell, mean)))
+    points, resource, total = (fmean(errors or [0.0]) for errors in by_kind)
+    return FitErrors(len(means), points, resource, total)
+
+
+def as_yaml(
+    values: Mapping[str, float],
+    fitted: Mapping[str, FitErrors],
+    others: Mapping[str, FitErrors],
+    seeds: int,
+) -> str:
+    """A calibration file with these values: each with what it rests on, and how well it fits.
+
+    ``fitted`` are errors with seeds 1 to ``seeds``, ``others`` with as many that took no part.
+    """
+    changed = changes(values)
+    lines = [
+        "# The simulator's parameters for the manufacturing topology.",
+        "# Written by `python -m include.cli calibrate`: fitted on stepwise and random walk 1 of",
+        f"# PeerJ CS 141 with seeds 1 to {seeds}. Mean absolute errors there:",
+        *(f"#   {name}: {found}" for name, found in fitted.items()),
+        f"# and with seeds {seeds + 1} to {2 * seeds}, which took no part:",
+        *(f"#   {name}: {found}" for name, found in others.items()),
+        "",
+        f"# service_scale {values['service_scale']:g} of what an operator does itself plus its",
+        f"# connections to the broker, {CONNECTION_MS:g} ms each (include/studies/peerj141)",
+        "service_ms:",
+        *(f"  {name}: {value:g}" for name, value in changed["service_ms"].items()),
+        "service_cv: 0.5              # gamma",
+        f"latency_ms: {values['latency_ms']:g}",
+        f"stalls_per_hour: {values['stalls_per_hour']:g}     # of an operator's queue",
+        f"stall_s: [2, {values['stall_max_s']:g}]",
+        f"memory_factor: {values['memory_factor']:g}         # relative to Table 2",
+        'host_boot_s: [30, 60]        # "leasing a new VM takes about 30-60 s"',
+        'instance_start_s: [5, 10]    # "spawning a new operator instance takes 5-10 s"',
+        "image_pull_s: [5, 15]        # more, the first time on a host",
+        "drain_s: 20                  # grace period of the original runtime",
+        "timestamp_resolution_s: 1    # AMQP time stamps of the original; 0 measures honestly",
+        'sample_every_items: 10       # "we only measure ... every 10th data item"',
+        "cpu_noise: 0.02              # standard deviation of measured utilisation",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,39 @@
+"""What PeerJ CS 141 claims in its evaluation, held against measured and against printed figures.
+
+The same predicate is asked of what was measured and of what the paper prints, because not
+everything that the text says follows from its own tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from include.studies.base import ClaimCase, Predicate, Rows, ask, check_claims, read_claims
+from include.studies.peerj141.metrics import PeerjMetrics
+from include.studies.peerj141.predicates import PREDICATES
+
+CLAIMS = read_claims(Path(__file__).parent)
+CLAIM_COLUMNS = (
+    "id", "section", "claim", "pattern", "controller",
+    "holds", "numbers", "holds_in_paper", "numbers_in_paper",
+)  # fmt: skip
+
+
+def claims_of(
+    measured: Mapping[str, PeerjMetrics], paper: PeerjMetrics, patterns: Sequence[str]
+) -> Rows:
+    """One row per claim, pattern and BTU-based controller of ``measured``."""
+
+    def cases(claim: Mapping[str, Any]) -> Iterator[ClaimCase]:
+        for pattern in claim.get("patterns", patterns):
+            for controller, metrics in measured.items():
+                about = {"pattern": pattern, "controller": controller}
+                yield ClaimCase((metrics, pattern), about)
+
+    def in_paper(predicate: Predicate, case: ClaimCase) -> Mapping[str, Any]:
+        holds, numbers = ask(predicate, paper, case.about["pattern"])
+        return {"holds_in_paper": holds.value, "numbers_in_paper": numbers}
+
+    return check_claims(CLAIMS, PREDICATES, cases, columns=CLAIM_COLUMNS, beside=in_paper)

@@ -1,0 +1,136 @@
+"""What claims are about: figures of cells, scaling activity and curves, by pattern and policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, pstdev
+from typing import Any
+
+from include.reports.comparison import PublishedFigure
+from include.studies.base import Rows, known
+from include.studies.peerj141.published import CellKey, is_compliance
+
+Case = tuple[str, str, float]
+"""Pattern, policy (btu or threshold) and BTU in minutes."""
+ACTIVITIES = ("upscaling", "downscaling", "migrations")
+
+
+@dataclass(frozen=True, slots=True)
+class PeerjMetrics:
+    """Figures by pattern, policy and BTU, of the paper or of one of our BTU-based controllers.
+
+    ``cells`` are means; ``activities`` are instances scaled or moved per minute and run;
+    ``curves`` are minute, level, hosts and instances, means over seeds at monitoring times.
+    """
+
+    cells: Mapping[tuple[str, str, float, str], float]
+    activities: Mapping[Case, Sequence[float]] = field(default_factory=dict)
+    curves: Mapping[Case, Sequence[tuple[float, float, float, float]]] = field(default_factory=dict)
+
+    def cell(self, pattern: str, policy: str, btu_min: float, metric: str) -> float:
+        """The mean of one cell. Raises NotKnown."""
+        return float(known(self.cells, (pattern, policy, btu_min, metric)))
+
+    def scalings(self, pattern: str, policy: str, btu_min: float, from_min: int = 0) -> float:
+        """Instances scaled or moved from a minute to the end, per run. Raises NotKnown."""
+        return float(sum(known(self.activities, (pattern, policy, btu_min))[from_min:]))
+
+    def instances(self, case: Case, from_min: float, to_min: float) -> float:
+        """Mean instances in a span of minutes. Raises NotKnown."""
+        return fmean(
+            instances
+            for minute, _, _, instances in known(self.curves, case)
+            if from_min <= minute < to_min
+        )
+
+    def hosts(self, case: Case, from_min: float, to_min: float) -> list[float]:
+        """Hosts at every monitoring time in a span of minutes. Raises NotKnown."""
+        curve = known(self.curves, case)
+        return [hosts for minute, _, hosts, _ in curve if from_min <= minute < to_min]
+
+    def alignment(self, case: Case) -> float:
+        """Correlation of level and instances over the run. Raises NotKnown."""
+        curve = known(self.curves, case)
+        return _correlation([row[1] for row in curve], [row[3] for row in curve])
+
+    def patterns(self) -> list[str]:
+        """Patterns that have figures."""
+        return list(dict.fromkeys(key[0] for key in self.cells))
+
+
+def metrics_of_paper(
+    published: Mapping[CellKey, PublishedFigure], btus_min: Iterable[float]
+) -> PeerjMetrics:
+    """What the paper prints; a figure without a BTU holds for each."""
+    return PeerjMetrics(
+        {
+            (pattern, approach, btu, metric): figure.mean
+            for (pattern, approach, btu_min, metric), figure in published.items()
+            for btu in ([btu_min] if btu_min is not None else btus_min)
+        }
+    )
+
+
+def metrics_of_runs(tables: Mapping[str, Rows], controller: str) -> PeerjMetrics:
+    """What was measured, with one of our controllers in the place of the BTU-based approach."""
+    policies = {controller: "btu", "threshold": "threshold", "fixed": "fixed"}
+    cells = {
+        (row["pattern"], policies[row["controller"]], row["btu_min"], row["metric"]): row["mean"]
+        for row in tables["cells"]
+        if row["controller"] in policies
+    }
+    btus_min = sorted({key[2] for key in cells})
+    cases: dict[str, list[Case]] = {}
+    for row in tables["runs"]:
+        if policy := policies.get(row["controller"]):
+            own = [row["btu_min"]] if policy == "btu" else btus_min
+            cases[row["run"]] = [(row["pattern"], policy, btu_min) for btu_min in own]
+    activities, curves = _activities(tables["scaling"], cases), tables["timeline"]
+    return PeerjMetrics(cells, activities, mean_curves(curves, cases))
+
+
+def mean_curves(
+    timeline: Rows, cases: Mapping[str, Sequence[Any]]
+) -> dict[Any, list[tuple[float, float, float, float]]]:
+    """Minute, level, hosts and instances at every monitoring time, means over a case's runs."""
+    seen: dict[Any, dict[float, list[tuple[float, float, float]]]] = {}
+    for row in timeline:
+        values = (float(row["level_machines"] or 0), float(row["hosts"]), float(row["instances"]))
+        for case in cases.get(row["run"], ()):
+            seen.setdefault(case, {}).setdefault(row["time_s"] / 60, []).append(values)
+    return {
+        case: [
+            (minute, *(fmean(column) for column in zip(*points, strict=True)))  # type: ignore[misc]
+            for minute, points in sorted(times.items())
+        ]
+        for case, times in seen.items()
+    }
+
+
+def _activities(scaling: Rows, cases: Mapping[str, Sequence[Case]]) -> dict[Case, list[float]]:
+    counts: dict[Case, dict[int, float]] = {}
+    runs: dict[Case, set[str]] = {}
+    for row in scaling:
+        for case in cases.get(row["run"], ()):
+            runs.setdefault(case, set()).add(row["run"])
+            minutes = counts.setdefault(case, {})
+            count = sum(row[name] for name in ACTIVITIES)
+            minutes[row["minute"]] = minutes.get(row["minute"], 0) + count
+    return {
+        case: [count / len(runs[case]) for _, count in sorted(minutes.items())]
+        for case, minutes in counts.items()
+    }
+
+
+def printed(metric: str, value: float) -> float:
+    """A compliance as the paper prints it: a whole percent."""
+    return round(value) if is_compliance(metric) else value
+
+
+def _correlation(xs: Sequence[float], ys: Sequence[float]) -> float:
+    spread = pstdev(xs) * pstdev(ys)
+    if spread == 0:
+        return 0.0
+    mean_x, mean_y = fmean(xs), fmean(ys)
+    return fmean((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread

@@ -1,0 +1,257 @@
+"""What is asked behind the claims: each predicate is about one pattern, says yes or no, and why.
+
+``BTUS`` are the BTUs of the evaluation in minutes; "points" are percentage points of compliance
+as the paper prints it. A figure that is not known raises NotKnown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from include.studies.base import Answer, Predicate
+from include.studies.peerj141.metrics import PeerjMetrics, printed
+
+BTUS = (10.0, 30.0, 60.0)
+LEVELS = ("real_time", "near_real_time", "relaxed")
+AROUND_POINTS = 2.5
+"""How far "around 40 %" reaches, and "around 50-55 %"."""
+
+_SHORT = {"real_time": "rt", "near_real_time": "nrt", "relaxed": "rel"}
+
+
+def _gains(metrics: PeerjMetrics, pattern: str) -> dict[tuple[str, float], float]:
+    """Compliance of the BTU-based approach minus that of the threshold, in printed points."""
+    return {
+        (level, btu): printed(metric, metrics.cell(pattern, "btu", btu, metric))
+        - printed(metric, metrics.cell(pattern, "threshold", btu, metric))
+        for level in LEVELS
+        for btu in BTUS
+        for metric in [f"{level}_compliance"]
+    }
+
+
+def _extra_percent(metrics: PeerjMetrics, pattern: str, metric: str, btu_min: float) -> float:
+    """How much more the BTU-based approach costs than the threshold, in percent."""
+    own = metrics.cell(pattern, "btu", btu_min, metric)
+    return 100 * (own / metrics.cell(pattern, "threshold", btu_min, metric) - 1)
+
+
+def _better_compliance(metrics: PeerjMetrics, pattern: str) -> Answer:
+    gains = _gains(metrics, pattern)
+    return min(gains.values()) > 0, "gain " + _levels(gains, "{:+g}") + " points"
+
+
+def _gain_range(metrics: PeerjMetrics, pattern: str) -> Answer:
+    gains = _gains(metrics, pattern)
+    least, most = min(gains, key=lambda k: gains[k]), max(gains, key=lambda k: gains[k])
+    holds = gains["real_time", 10.0] == gains[least] and gains["relaxed", 60.0] == gains[most]
+    return holds, f"least {_gain(least, gains)}, most {_gain(most, gains)}"
+
+
+def _gain(key: tuple[str, float], gains: Mapping[tuple[str, float], float]) -> str:
+    return f"{gains[key]:g} ({_SHORT[key[0]]}, BTU{key[1]:g})"
+
+
+def _over_90(metrics: PeerjMetrics, pattern: str) -> Answer:
+    shares = {
+        (level, btu): printed(
+            "_compliance", metrics.cell(pattern, "btu", btu, f"{level}_compliance")
+        )
+        for level in LEVELS[1:]
+        for btu in BTUS[1:]
+    }
+    return min(shares.values()) >= 90, _levels(shares, "{:g}") + " %"
+
+
+def _rises_with_btu(metrics: PeerjMetrics, pattern: str) -> Answer:
+    shares = {
+        (level, btu): metrics.cell(pattern, "btu", btu, f"{level}_compliance")
+        for level in LEVELS
+        for btu in BTUS
+    }
+    holds = all(shares[lv, a] <= shares[lv, b] for lv in LEVELS for a, b in pairwise(BTUS))
+    return holds, _levels(shares, "{:.1f}") + " %"
+
+
+def _fewer_scalings_with_btu(metrics: PeerjMetrics, pattern: str) -> Answer:
+    counts = [metrics.scalings(pattern, "btu", btu) for btu in BTUS]
+    return counts == sorted(counts, reverse=True), _by_btu(counts, "{:.0f}")
+
+
+def _fewer_scalings_than_threshold(metrics: PeerjMetrics, pattern: str) -> Answer:
+    return _fewer_than_threshold(metrics, pattern, BTUS[1:], 0)
+
+
+def _fewer_scalings_in_second_half(metrics: PeerjMetrics, pattern: str) -> Answer:
+    return _fewer_than_threshold(metrics, pattern, BTUS, 60)
+
+
+def _fewer_than_threshold(
+    metrics: PeerjMetrics, pattern: str, btus: Sequence[float], from_min: int
+) -> Answer:
+    counts = [metrics.scalings(pattern, "btu", btu, from_min) for btu in btus]
+    other = metrics.scalings(pattern, "threshold", btus[0], from_min)
+    return max(counts) < other, f"{_by_btu(counts, '{:.0f}', btus)}; threshold {other:.0f}"
+
+
+def _short_btus_cost_more(metrics: PeerjMetrics, pattern: str) -> Answer:
+    extra = [_extra_percent(metrics, pattern, "resource_cost", btu) for btu in BTUS[:2]]
+    return min(extra) > 0, _by_btu(extra, "{:+.1f} %", BTUS[:2])
+
+
+def _btu60_costs_less(metrics: PeerjMetrics, pattern: str) -> Answer:
+    extra = _extra_percent(metrics, pattern, "resource_cost", 60.0)
+    return extra < 0, f"BTU60 {extra:+.1f} %"
+
+
+def _btu10_real_time_costs_more(metrics: PeerjMetrics, pattern: str) -> Answer:
+    extra = _extra_percent(metrics, pattern, "real_time_total_cost", 10.0)
+    return extra > 0, f"rt BTU10 {extra:+.1f} %"
+
+
+def _others_cost_less(metrics: PeerjMetrics, pattern: str) -> Answer:
+    extra = {
+        (level, btu): _extra_percent(metrics, pattern, f"{level}_total_cost", btu)
+        for level in LEVELS
+        for btu in BTUS
+    }
+    del extra["real_time", 10.0]
+    return max(extra.values()) < 0, _levels(extra, "{:+.1f}") + " %"
+
+
+def _largest_saving(metrics: PeerjMetrics, pattern: str) -> Answer:
+    saving = {
+        (level, btu): -_extra_percent(metrics, pattern, f"{level}_total_cost", btu)
+        for level in LEVELS
+        for btu in BTUS
+    }
+    most = max(saving, key=lambda key: saving[key])
+    numbers = f"most {saving[most]:.1f} % ({_SHORT[most[0]]}, BTU{most[1]:g})"
+    return most[1] == 60.0 and saving["near_real_time", 60.0] > 0, numbers
+
+
+def _more_instances(metrics: PeerjMetrics, pattern: str) -> Answer:
+    own = metrics.instances((pattern, "btu", 60.0), 0, 120)
+    other = metrics.instances((pattern, "threshold", 60.0), 0, 120)
+    return own > other, f"mean instances {own:.1f}, threshold {other:.1f}"
+
+
+def _instances_grow(metrics: PeerjMetrics, pattern: str) -> Answer:
+    case = (pattern, "btu", 60.0)
+    spans = [metrics.instances(case, start, start + 16) for start in (20, 40)]
+    return spans[1] > spans[0], f"minutes 20 to 36 {spans[0]:.1f}, minutes 40 to 56 {spans[1]:.1f}"
+
+
+def _cut_at_60(metrics: PeerjMetrics, pattern: str) -> Answer:
+    case = (pattern, "btu", 60.0)
+    before, after = metrics.instances(case, 54, 59), metrics.instances(case, 60, 65)
+    return after < before, f"minutes 54 to 59 {before:.1f}, minutes 60 to 65 {after:.1f}"
+
+
+def _no_hosts_after_80(metrics: PeerjMetrics, pattern: str) -> Answer:
+    hosts = metrics.hosts((pattern, "btu", 60.0), 80, 119)
+    return max(hosts) <= hosts[0], f"minute 80 {hosts[0]:.1f}, highest after {max(hosts):.1f}"
+
+
+def _like_stepwise(metrics: PeerjMetrics, pattern: str) -> Answer:
+    off = {
+        (policy, level, btu): abs(
+            printed(metric, metrics.cell(pattern, policy, btu, metric))
+            - printed(metric, metrics.cell("stepwise", policy, btu, metric))
+        )
+        for policy in ("btu", "threshold")
+        for level in LEVELS
+        for btu in BTUS
+        for metric in [f"{level}_compliance"]
+    }
+    most = max(off, key=lambda key: off[key])
+    holds = off[most] < 3 if pattern == "random_walk_1" else off[most] <= 3
+    return holds, f"at most {off[most]:g} points ({most[0]}, {_SHORT[most[1]]}, BTU{most[2]:g})"
+
+
+def _long_btus_detach(metrics: PeerjMetrics, pattern: str) -> Answer:
+    align = [metrics.alignment((pattern, "btu", btu)) for btu in BTUS]
+    other = metrics.alignment((pattern, "threshold", 10.0))
+    holds = min(align[0], other) > max(align[1:])
+    return holds, f"correlation {_by_btu(align, '{:.2f}')}; threshold {other:.2f}"
+
+
+def _better_aligned(metrics: PeerjMetrics, pattern: str) -> Answer:
+    own = [metrics.alignment((pattern, "btu", btu)) for btu in BTUS]
+    other = [metrics.alignment(("random_walk_1", "btu", btu)) for btu in BTUS]
+    holds = all(a > b for a, b in zip(own, other, strict=True))
+    numbers = f"correlation {_by_btu(own, '{:.2f}')}; random walk 1 {_by_btu(other, '{:.2f}')}"
+    return holds, numbers
+
+
+def _low_real_time(metrics: PeerjMetrics, pattern: str) -> Answer:
+    own = [metrics.cell(pattern, "btu", btu, "real_time_compliance") for btu in BTUS]
+    other = metrics.cell(pattern, "threshold", 10.0, "real_time_compliance")
+    holds = abs(other - 40) <= AROUND_POINTS and all(
+        50 - AROUND_POINTS <= share <= 55 + AROUND_POINTS for share in own
+    )
+    return holds, f"{_by_btu(own, '{:.1f}')}; threshold {other:.1f} %"
+
+
+def _meets_requirements(metrics: PeerjMetrics, pattern: str) -> Answer:
+    shares = {
+        (level, btu): printed(
+            "_compliance", metrics.cell(pattern, "btu", btu, f"{level}_compliance")
+        )
+        for level in LEVELS[1:]
+        for btu in BTUS
+    }
+    holds = min(shares.values()) >= 84 and max(shares.values()) <= 95
+    return holds, _levels(shares, "{:g}") + " %"
+
+
+def _cheaper_than_fixed(metrics: PeerjMetrics, pattern: str) -> Answer:
+    own = metrics.cell(pattern, "threshold", 10.0, "resource_cost")
+    other = metrics.cell(pattern, "fixed", 10.0, "resource_cost")
+    return own < other, f"threshold {own:.1f}, fixed {other:.1f}"
+
+
+def _levels(values: Mapping[tuple[str, float], float], form: str) -> str:
+    """Values by level, the BTUs of a level separated by slashes."""
+    return ", ".join(
+        f"{_SHORT[level]} "
+        + "/".join(form.format(value) for (own, _), value in values.items() if own == level)
+        for level in dict.fromkeys(level for level, _ in values)
+    )
+
+
+def _by_btu(values: Sequence[float], form: str, btus: Sequence[float] = BTUS) -> str:
+    return ", ".join(
+        f"BTU{btu:g} {form.format(value)}" for btu, value in zip(btus, values, strict=True)
+    )
+
+
+PREDICATES: Mapping[str, Predicate] = {
+    predicate.__name__.removeprefix("_"): predicate
+    for predicate in (
+        _better_compliance,
+        _gain_range,
+        _over_90,
+        _rises_with_btu,
+        _fewer_scalings_with_btu,
+        _fewer_scalings_than_threshold,
+        _short_btus_cost_more,
+        _btu60_costs_less,
+        _btu10_real_time_costs_more,
+        _others_cost_less,
+        _largest_saving,
+        _more_instances,
+        _instances_grow,
+        _cut_at_60,
+        _no_hosts_after_80,
+        _like_stepwise,
+        _long_btus_detach,
+        _better_aligned,
+        _fewer_scalings_in_second_half,
+        _low_real_time,
+        _meets_requirements,
+        _cheaper_than_fixed,
+    )
+}
+"""Predicates by the name that claims.yaml uses."""

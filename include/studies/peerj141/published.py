@@ -1,0 +1,118 @@
+"""The figures that PeerJ CS 141 printed in Tables 3-6: means of three runs each.
+
+Every file ``peerj_cs_141_*.csv`` beside this module is read, so a further table needs only its
+file. Columns: table, pattern, controller, btu_min (empty where a figure has none), metric, mean,
+unit (percent or cost) and, where it was copied too, sigma.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from include.model.errors import StoreError
+from include.reports.comparison import PublishedFigure
+
+FOLDER = Path(__file__).parent
+
+_CONTROLLERS: Mapping[str, str] = {
+    "btu": "btu",
+    "btu-runtime": "btu",
+    "threshold": "threshold",
+    "threshold-peerj": "threshold",
+    "threshold-preprint": "threshold",
+}
+"""Our controllers to the approach of the paper that they stand for."""
+
+METRICS: tuple[str, ...] = (
+    "real_time_compliance",
+    "near_real_time_compliance",
+    "relaxed_compliance",
+    "resource_cost",
+    "real_time_total_cost",
+    "near_real_time_total_cost",
+    "relaxed_total_cost",
+)
+"""Rows of the published tables, in their order."""
+
+CellKey = tuple[str, str, float | None, str]
+"""Pattern, approach of the paper, BTU in minutes and metric."""
+
+
+def published_figure(
+    controller: str, pattern: str, btu_min: float | None, metric: str
+) -> PublishedFigure | None:
+    """The printed figure of one cell; None where the paper has none.
+
+    ``controller`` is one of ours. The threshold approach ran once and was priced at three
+    BTUs, so its compliance has no BTU: give None.
+    """
+    approach = approach_of(controller)
+    if approach is None:
+        return None
+    if approach == "threshold" and is_compliance(metric):
+        btu_min = None
+    return published_cells().get((pattern, approach, btu_min, metric))
+
+
+def printed(run: Mapping[str, Any], metric: str, btu_min: float) -> PublishedFigure | None:
+    """What the paper printed about a run (a row of ``runs``) of its topology and conditions.
+
+    The paper priced a BTU-based run at its own BTU, so there is nothing under another.
+    """
+    if run["topology"] != "manufacturing" or run["conditions"]:
+        return None
+    if pays_by_own_btu(run["controller"]) and btu_min != run["btu_min"]:
+        return None
+    return published_figure(run["controller"], run["pattern"], btu_min, metric)
+
+
+def approach_of(controller: str) -> str | None:
+    """The approach of the paper that one of our controllers stands for; None for others."""
+    return _CONTROLLERS.get(controller)
+
+
+def pays_by_own_btu(controller: str) -> bool:
+    """Whether the paper priced this approach at the BTU that it planned with, and no other."""
+    return approach_of(controller) == "btu"
+
+
+def is_compliance(metric: str) -> bool:
+    """Whether a metric is a share of items; the others are costs."""
+    return metric.endswith("_compliance")
+
+
+@cache
+def published_cells(folder: Path = FOLDER) -> Mapping[CellKey, PublishedFigure]:
+    """Every printed figure, in the order of the files and their lines.
+
+    Raises StoreError when two files print different means for one cell.
+    """
+    found: dict[CellKey, PublishedFigure] = {}
+    for path in sorted(folder.glob("peerj_cs_141_*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                btu_min = float(row["btu_min"]) if row["btu_min"] else None
+                key = (row["pattern"], row["controller"], btu_min, row["metric"])
+                sigma = float(row["sigma"]) if row.get("sigma") else None
+                figure = PublishedFigure(float(row["mean"]), row["unit"], row["table"], sigma)
+                found[key] = _merged(found.get(key), figure, key, path)
+    return found
+
+
+def _merged(
+    known: PublishedFigure | None, figure: PublishedFigure, key: CellKey, path: Path
+) -> PublishedFigure:
+    """One figure of what two files say about a cell; either may know the sigma."""
+    if known is None:
+        return figure
+    if known.mean != figure.mean:
+        raise StoreError(
+            f"{path} prints {figure.mean:g} for {key}, another file of that folder "
+            f"{known.mean:g}. Correct the one that was copied wrongly."
+        )
+    return replace(figure, sigma=known.sigma if figure.sigma is None else figure.sigma)

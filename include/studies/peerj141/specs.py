@@ -1,0 +1,43 @@
+"""The evaluation of PeerJ CS 141 as runs: four patterns, three BTUs, three seeds, one spec each.
+
+The BTU-based controllers run once per BTU. The threshold baseline and the fixed provisioning
+never look at the BTU, so they run once and the same leases are priced at three, as in the
+paper. The preprint's runs are specs/preprint.yaml; it has claims of its own, which nobody has
+written down yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from include.experiment.spec import ExperimentSpec, RunSpec, load_spec
+from include.studies.base import SPECS, runs_of
+
+EXPERIMENT = "reproduction"
+BASELINE = Path(__file__).with_name("baseline.csv")
+"""Cells of a reproduction that was looked at."""
+BTUS_MIN = (10, 30, 60)
+NAMES = ("reproduction_btu", "reproduction_baselines")
+
+
+def runs(seeds: Sequence[int] | None = None) -> list[RunSpec]:
+    """Every run of the reproduction, in the order of the tables of the paper."""
+    return runs_of(EXPERIMENT, NAMES, seeds)
+
+
+@cache
+def controllers() -> tuple[str, ...]:
+    """The controllers of the matrix, the one that stands for the paper first."""
+    return tuple(choice.name for spec in _specs() for choice in spec.controllers)
+
+
+@cache
+def patterns() -> tuple[str, ...]:
+    """The arrival patterns of the matrix, in the order of Fig. 7."""
+    return tuple(choice.name for choice in _specs()[0].patterns or ())
+
+
+def _specs() -> list[ExperimentSpec]:
+    return [load_spec(SPECS / f"{name}.yaml") for name in NAMES]

@@ -1,0 +1,115 @@
+"""Every published cell beside the measured one: inside its tolerance or not, and why maybe not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from include.reports.comparison import PublishedFigure
+from include.studies.peerj141.errata import find_errata
+from include.studies.peerj141.published import CellKey, approach_of, is_compliance
+from include.studies.peerj141.tolerance import tolerance
+from include.tables.staged import Row
+
+VERDICT_COLUMNS = (
+    "table", "pattern", "controller", "btu_min", "metric", "kind", "unit",
+    "published_mean", "published_sigma", "measured_mean", "measured_sigma", "runs",
+    "error", "error_unit", "tolerance", "inside", "erratum",
+)  # fmt: skip
+
+
+def verdict(
+    cells: Sequence[Mapping[str, Any]], published: Mapping[CellKey, PublishedFigure]
+) -> list[Row]:
+    """One row per measured controller and published cell that it stands for.
+
+    ``cells`` are rows of the table cells. ``error`` is measured minus published, in points for
+    a compliance and in percent of the published cost for a cost; ``tolerance`` has the same
+    unit and is one for all cells of a controller and kind. Published cells that were not
+    measured have no row.
+    """
+    errata = find_errata(published)
+    measured = {
+        (row["pattern"], row["controller"], row["btu_min"], row["metric"]): row for row in cells
+    }
+    controllers = dict.fromkeys(row["controller"] for row in cells)
+    rows = []
+    for controller in controllers:
+        for key, figure in published.items():
+            pattern, approach, btu_min, metric = key
+            if approach != approach_of(controller):
+                continue
+            found = measured.get((pattern, controller, btu_min or _lowest_btu(cells), metric))
+            if found is not None:
+                rows.append(
+                    _compared(controller, key, figure, found) | {"erratum": errata.get(key)}
+                )
+    return _judged(rows)
+
+
+def summary(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Mean absolute error per pattern, controller and kind of metric, and the cells inside."""
+    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["pattern"], row["controller"], row["kind"]), []).append(row)
+    return [
+        {
+            "pattern": pattern,
+            "controller": controller,
+            "kind": kind,
+            "unit": own[0]["error_unit"],
+            "mean_absolute_error": fmean(abs(row["error"]) for row in own),
+            "cells": len(own),
+            "inside": sum(row["inside"] for row in own),
+        }
+        for (pattern, controller, kind), own in groups.items()
+    ]
+
+
+def kind_of(metric: str) -> str:
+    """compliance, resource cost or total cost."""
+    if is_compliance(metric):
+        return "compliance"
+    return "resource cost" if metric == "resource_cost" else "total cost"
+
+
+def _judged(rows: list[Row]) -> list[Row]:
+    """The rows with the tolerance of their controller and kind, and whether they are inside."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["controller"], row["kind"]), []).append(row)
+    limits = {key: tolerance(own) for key, own in groups.items()}
+    for row in rows:
+        row["tolerance"] = limits[row["controller"], row["kind"]]
+        row["inside"] = abs(row["error"]) <= row["tolerance"]
+    return rows
+
+
+def _compared(
+    controller: str, key: CellKey, figure: PublishedFigure, found: Mapping[str, Any]
+) -> Row:
+    pattern, _, btu_min, metric = key
+    points = is_compliance(metric)
+    scale = 1.0 if points else 100 / figure.mean
+    return {
+        "table": figure.table,
+        "pattern": pattern,
+        "controller": controller,
+        "btu_min": btu_min,
+        "metric": metric,
+        "kind": kind_of(metric),
+        "unit": figure.unit,
+        "published_mean": figure.mean,
+        "published_sigma": figure.sigma,
+        "measured_mean": found["mean"],
+        "measured_sigma": found["sigma"],
+        "runs": found["runs"],
+        "error": (found["mean"] - figure.mean) * scale,
+        "error_unit": "points" if points else "percent",
+    }
+
+
+def _lowest_btu(cells: Sequence[Mapping[str, Any]]) -> float:
+    """Compliance that has no BTU was measured once and repeated for each; any of them will do."""
+    return min(float(row["btu_min"]) for row in cells)

@@ -1,0 +1,62 @@
+"""A study published: its tables as CSV and its page, beside the tables of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from include.measurements.origin import BY_HAND, DagRun
+from include.reports.publish import ALWAYS, Tables, publish, report_files
+from include.studies import printed
+from include.studies.base import Measured, Study, StudyResults
+from include.tables.staged import read_staged
+
+
+def evaluate(study: Study, folder: Path) -> StudyResults:
+    """What the staged runs in the folder of an experiment say about a study."""
+    return study.evaluate(measured_in(study, folder))
+
+
+def measured_in(study: Study, folder: Path) -> Measured:
+    """The runs of a study that are staged, in the order of the study.
+
+    Raises StoreError when the tables were not built.
+    """
+    rows = read_staged(folder, "runs")
+    staged, seeds = {row["run"] for row in rows}, sorted({row["seed"] for row in rows})
+    runs = (replace(run, experiment=folder.name) for run in study.runs(seeds))
+    return Measured(folder, [run for run in runs if run.run_id in staged])
+
+
+def publish_experiment(folder: Path, database_url: str, by: DagRun = BY_HAND) -> list[Path]:
+    """Publish the report of any experiment, with what the studies' sources print beside it."""
+    return publish(folder, folder.name, database_url, by, partial(report_files, reference=printed))
+
+
+def publish_study(
+    study: Study, folder: Path, database_url: str, by: DagRun = BY_HAND
+) -> StudyResults:
+    """Write ``folder/published`` and upsert the tables into the results database.
+
+    ``folder`` is that of the experiment, with tables that were built and checked. The files are
+    one CSV per table of the study, report.html, and what ``publish`` writes anyway. Raises
+    GateFailed, StoreError and PublishError as ``publish`` does.
+    """
+    measured = measured_in(study, folder)
+    results = study.evaluate(measured)
+    seeds = ", ".join(str(seed) for seed in sorted({run.seed for run in measured.runs}))
+
+    def files(
+        tables: Tables, checks: Mapping[str, Any], origin: Mapping[str, Any]
+    ) -> Iterator[tuple[str, str]]:
+        texts = study.csv_files(results)
+        yield from texts.items()
+        about = {**origin, "title": study.title, "seeds": seeds}
+        beside = sorted([*texts, *(f"{table}.parquet" for table in tables), *ALWAYS])
+        yield "report.html", study.render(results, about, checks, beside)
+
+    publish(folder, folder.name, database_url, by, files)
+    return results

@@ -1,0 +1,1 @@
+"""PVLDB 12(7) (Borkowski et al.): thresholds behind Kalman filters."""

@@ -1,0 +1,157 @@
+"""What the evaluation of PVLDB 12(7) is made of: the figures of its tables, run by run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+from include.experiment.spec import RunSpec
+from include.studies.base import Measured, known
+from include.studies.pvldb127.published import (
+    EVENTS,
+    FILTERS,
+    IMAGE_TIME,
+    QUERY_TIME,
+    VIOLATIONS,
+    VM_TIME,
+    Key,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+READ = ("lease", "scaling_activity", "processing_duration", "queue")
+IMAGES, QUERIES = "images", "queries"
+IMAGE_LIMIT_MS, QUERY_LIMIT_MS = 5000.0, 1000.0
+"""Section 3.2. An image is late from its submission on, a query as it is answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replications:
+    """One figure of all runs of a configuration."""
+
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Over the runs."""
+        return fmean(self.values)
+
+    @property
+    def sigma(self) -> float:
+        """Sample standard deviation; 0 for a single run."""
+        return stdev(self.values) if len(self.values) > 1 else 0.0
+
+
+@dataclass(frozen=True)
+class PvldbMetrics:
+    """Cells by scenario, filter and metric; ``curves`` are VMs every half second, a mean."""
+
+    cells: Mapping[Key, Replications]
+    curves: Mapping[tuple[str, str], np.ndarray] = field(default_factory=dict)
+
+    def cell(self, scenario: str, name: str, metric: str) -> Replications:
+        """One cell. Raises NotKnown when it was not measured."""
+        found: Replications = known(self.cells, (scenario, name, metric))
+        return found
+
+    def curve(self, scenario: str, name: str) -> np.ndarray:
+        """VMs every half second. Raises NotKnown when they were not measured."""
+        found: np.ndarray = known(self.curves, (scenario, name))
+        return found
+
+    def mean(self, scenario: str, name: str, metric: str) -> float:
+        """The mean of a cell. Raises NotKnown when it was not measured."""
+        return self.cell(scenario, name, metric).mean
+
+    def change_percent(self, scenario: str, metric: str, other: str) -> float:
+        """How much more EKF has than another filter, in percent. Raises NotKnown."""
+        return 100 * (self.mean(scenario, "EKF", metric) / self.mean(scenario, other, metric) - 1)
+
+    def scenarios(self) -> list[str]:
+        """Those that have figures of all three filters."""
+        named = dict.fromkeys(key[0] for key in self.cells)
+        return [s for s in named if all((s, f, VM_TIME) in self.cells for f in FILTERS.values())]
+
+    def vms(self, scenario: str, name: str, from_s: float, to_s: float) -> float:
+        """Mean number of VMs in a span of time. Raises NotKnown when it was not measured."""
+        curve = self.curve(scenario, name)
+        return float(curve[round(2 * from_s) : round(2 * to_s)].mean())
+
+
+@dataclass(frozen=True, slots=True)
+class PvldbRun:
+    """The five figures of one run, and its VMs at every monitoring time."""
+
+    figures: Mapping[str, float]
+    vms: np.ndarray
+
+
+def metrics_of(runs: Sequence[tuple[RunSpec, PvldbRun]]) -> PvldbMetrics:
+    """All runs, gathered by scenario and filter."""
+    import numpy as np
+
+    values: dict[Key, list[float]] = {}
+    curves: dict[tuple[str, str], list[np.ndarray]] = {}
+    for spec, run in runs:
+        name = FILTERS[spec.controller]
+        curves.setdefault((spec.pattern, name), []).append(run.vms)
+        for metric, value in run.figures.items():
+            values.setdefault((spec.pattern, name, metric), []).append(value)
+    return PvldbMetrics(
+        {key: Replications(tuple(found)) for key, found in values.items()},
+        {key: np.mean(found, axis=0) for key, found in curves.items()},
+    )
+
+
+def read_run(measured: Measured, spec: RunSpec) -> PvldbRun:
+    """The figures of a complete run, from its measured rows."""
+    tables = {table: measured.columns(spec, table) for table in READ}
+    return figures_of(tables, sample_every_items=1)
+
+
+def figures_of(tables: Mapping[str, Mapping[str, Any]], sample_every_items: int) -> PvldbRun:
+    """The figures of measured rows, as columns of arrays.
+
+    A scaling event is one decision that starts or stops instances, however many: what the
+    paper says of EKF, which "dictates how many". VM time counts from the order to the end.
+    """
+    import numpy as np
+
+    lease, done = tables["lease"], tables["processing_duration"]
+    vm_s = float(np.sum(np.asarray(lease["ended_s"]) - np.asarray(lease["ordered_s"])))
+    operator = np.asarray(done["operator"]).astype(str)
+    images, queries = operator == IMAGES, operator == QUERIES
+    late_images = (done["age_ms"][images] > IMAGE_LIMIT_MS).sum()
+    late_queries = (done["duration_ms"][queries] > QUERY_LIMIT_MS).sum()
+    queue = tables["queue"]
+    own = np.asarray(queue["operator"]).astype(str) == IMAGES
+    figures = {
+        VM_TIME: vm_s / 3600,
+        EVENTS: float(scaling_events(tables.get("scaling_activity", {}))),
+        IMAGE_TIME: float(done["duration_ms"][images].mean()) / 1000,
+        QUERY_TIME: float(done["duration_ms"][queries].mean()) / 1000,
+        VIOLATIONS: float(late_images + late_queries) * sample_every_items / 1000,
+    }
+    return PvldbRun(figures, np.asarray(queue["instances"])[own].astype(float))
+
+
+def scaling_events(activities: Mapping[str, Any]) -> int:
+    """Decisions that started or stopped instances."""
+    rows = zip(activities.get("time_s", ()), activities.get("activity", ()), strict=True)
+    return len({(float(t), str(a)) for t, a in rows if a in ("upscaling", "downscaling")})
+
+
+def welch_p(one: tuple[float, float, int], other: tuple[float, float, int]) -> float:
+    """Two-sided p of Welch's t-test of two (mean, sigma, runs); 1 or 0 where nothing varies."""
+    from scipy.stats import t
+
+    (mean_a, sigma_a, n_a), (mean_b, sigma_b, n_b) = one, other
+    a, b = sigma_a**2 / n_a, sigma_b**2 / n_b
+    if a + b == 0:
+        return float(mean_a == mean_b)
+    degrees = (a + b) ** 2 / (a**2 / (n_a - 1) + b**2 / (n_b - 1))
+    return float(2 * t.sf(abs(mean_a - mean_b) / math.sqrt(a + b), degrees))

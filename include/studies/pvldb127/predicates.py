@@ -1,0 +1,191 @@
+"""The predicates behind claims.yaml: each asks PvldbMetrics and says yes or no, and why.
+
+A predicate about a scenario that was not measured raises NotKnown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from include.studies.base import Answer, Predicate
+from include.studies.pvldb127.metrics import PvldbMetrics, Replications, welch_p
+from include.studies.pvldb127.published import (
+    EVENTS,
+    IMAGE_TIME,
+    METRICS,
+    QUERY_TIME,
+    VIOLATIONS,
+    VM_TIME,
+)
+
+SCENARIOS = ("pyramid", "square", "lab")
+ORDER = ("PURE", "GW", "EKF")
+
+
+def _rising(metrics: PvldbMetrics, metric: str, *, falling: bool = False) -> Answer:
+    """Whether the filters stand in the order of the paper, in every scenario."""
+    holds, parts = True, []
+    for scenario in SCENARIOS:
+        values = [metrics.mean(scenario, name, metric) for name in ORDER]
+        holds &= values == sorted(values, reverse=falling)
+        parts.append(f"{scenario} " + "/".join(f"{value:.2f}" for value in values))
+    return holds, ", ".join(parts)
+
+
+def _vm_time_order(metrics: PvldbMetrics) -> Answer:
+    return _rising(metrics, VM_TIME)
+
+
+def _events_order(metrics: PvldbMetrics) -> Answer:
+    return _rising(metrics, EVENTS, falling=True)
+
+
+def _image_order(metrics: PvldbMetrics) -> Answer:
+    return _rising(metrics, IMAGE_TIME, falling=True)
+
+
+def _query_order(metrics: PvldbMetrics) -> Answer:
+    return _rising(metrics, QUERY_TIME, falling=True)
+
+
+def _fewest_violations(metrics: PvldbMetrics) -> Answer:
+    holds, parts = True, []
+    for scenario in SCENARIOS:
+        pure, gw, ekf = (metrics.mean(scenario, name, VIOLATIONS) for name in ORDER)
+        holds &= ekf < min(pure, gw)
+        parts.append(f"{scenario} {pure:.1f}/{gw:.1f}/{ekf:.1f}")
+    return holds, ", ".join(parts) + " thousand"
+
+
+def _changes(metrics: PvldbMetrics, metric: str) -> tuple[dict[tuple[str, str], float], str]:
+    changes = {
+        (scenario, other): metrics.change_percent(scenario, metric, other)
+        for scenario in SCENARIOS
+        for other in ("GW", "PURE")
+    }
+    text = ", ".join(
+        f"{scenario} {changes[scenario, 'GW']:+.1f} ({changes[scenario, 'PURE']:+.1f}) %"
+        for scenario in SCENARIOS
+    )
+    return changes, text
+
+
+def _events_by_80(metrics: PvldbMetrics) -> Answer:
+    changes, text = _changes(metrics, EVENTS)
+    return max(changes.values()) <= -80, text
+
+
+def _vm_time_below_25(metrics: PvldbMetrics) -> Answer:
+    changes, text = _changes(metrics, VM_TIME)
+    return max(changes.values()) <= 25, text
+
+
+def _processing_by_25(metrics: PvldbMetrics) -> Answer:
+    changes, text = _changes(metrics, IMAGE_TIME)
+    return max(changes.values()) <= -25, text
+
+
+def _square_cheapest(metrics: PvldbMetrics) -> Answer:
+    changes, text = _changes(metrics, VM_TIME)
+    by_scenario = {scenario: changes[scenario, "GW"] for scenario in SCENARIOS}
+    return min(by_scenario, key=lambda s: by_scenario[s]) == "square", text
+
+
+def _lab_dearest(metrics: PvldbMetrics) -> Answer:
+    changes, text = _changes(metrics, VM_TIME)
+    by_scenario = {scenario: changes[scenario, "GW"] for scenario in SCENARIOS}
+    return max(by_scenario, key=lambda s: by_scenario[s]) == "lab", text
+
+
+def _square_events(metrics: PvldbMetrics) -> Answer:
+    changes, text = _changes(metrics, EVENTS)
+    by_scenario = {scenario: changes[scenario, "GW"] for scenario in SCENARIOS}
+    return min(by_scenario, key=lambda s: by_scenario[s]) == "square", text
+
+
+def _square_violations(metrics: PvldbMetrics) -> Answer:
+    changes, text = _changes(metrics, VIOLATIONS)
+    by_scenario = {scenario: changes[scenario, "GW"] for scenario in SCENARIOS}
+    return min(by_scenario, key=lambda s: by_scenario[s]) == "square", text
+
+
+def _significant(metrics: PvldbMetrics) -> Answer:
+    """All pairs but the VM time of GW and EKF on Square."""
+    pairs = {
+        (scenario, metric, a, b): _p(metrics, scenario, metric, a, b)
+        for scenario in SCENARIOS
+        for metric in METRICS
+        for a, b in (("PURE", "GW"), ("PURE", "EKF"), ("GW", "EKF"))
+    }
+    excepted = ("square", VM_TIME, "GW", "EKF")
+    weak = {key: p for key, p in pairs.items() if p >= 0.004 and key != excepted}
+    shown = ", ".join(f"{s} {m} {a}-{b} p = {p:.3f}" for (s, m, a, b), p in weak.items())
+    return not weak, f"{len(pairs) - 1 - len(weak)} of {len(pairs) - 1} pairs; {shown or 'all'}"
+
+
+def _p(metrics: PvldbMetrics, scenario: str, metric: str, one: str, other: str) -> float:
+    a, b = metrics.cell(scenario, one, metric), metrics.cell(scenario, other, metric)
+    return welch_p(_summary(a), _summary(b))
+
+
+def _summary(cell: Replications) -> tuple[float, float, int]:
+    return cell.mean, cell.sigma, len(cell.values)
+
+
+def _asymmetric(metrics: PvldbMetrics) -> Answer:
+    """After the first reduction at 650 s, GW and EKF keep their VMs to the next one at 780 s."""
+    before = {name: metrics.vms("pyramid", name, 620, 650) for name in ORDER}
+    after = {name: metrics.vms("pyramid", name, 720, 780) for name in ORDER}
+    cut = {name: 100 * (after[name] / before[name] - 1) for name in ORDER}
+    text = ", ".join(f"{name} {value:+.0f} %" for name, value in cut.items())
+    return cut["GW"] > cut["PURE"] and cut["EKF"] > cut["PURE"], text
+
+
+def _more_vms(metrics: PvldbMetrics) -> Answer:
+    """EKF often uses more VMs than GW and PURE."""
+    share = {
+        other: 100
+        * float((metrics.curve("pyramid", "EKF") > metrics.curve("pyramid", other)).mean())
+        for other in ("GW", "PURE")
+    }
+    text = ", ".join(f"more than {name} {value:.0f} % of the time" for name, value in share.items())
+    return min(share.values()) > 50, text
+
+
+def _prompt(metrics: PvldbMetrics) -> Answer:
+    """EKF reacts to a rise of the workload before GW does: VMs 20 s after the steps up."""
+    steps_s = (130, 260, 390, 520)
+    grown = {
+        name: sum(
+            metrics.vms("pyramid", name, t + 15, t + 25) - metrics.vms("pyramid", name, t - 10, t)
+            for t in steps_s
+        )
+        / len(steps_s)
+        for name in ORDER
+    }
+    text = ", ".join(f"{name} {value:+.1f} VMs" for name, value in grown.items())
+    return grown["EKF"] > grown["GW"], text
+
+
+PREDICATES: Mapping[str, Predicate] = {
+    predicate.__name__.removeprefix("_"): predicate
+    for predicate in (
+        _vm_time_order,
+        _events_order,
+        _image_order,
+        _query_order,
+        _fewest_violations,
+        _events_by_80,
+        _vm_time_below_25,
+        _processing_by_25,
+        _square_cheapest,
+        _lab_dearest,
+        _square_events,
+        _square_violations,
+        _significant,
+        _asymmetric,
+        _more_vms,
+        _prompt,
+    )
+}
+"""Predicates by the name that claims.yaml uses."""

@@ -1,0 +1,57 @@
+"""The figures that Borkowski et al., PVLDB 12(7), printed in Tables 3 to 5: means of 20 runs.
+
+Every file ``pvldb_12_7_*.csv`` beside this module is read, so a further table needs only its
+file or its rows. Columns: table, scenario, metric, filter, mean and sigma.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from include.model.errors import StoreError
+from include.reports.comparison import PublishedFigure
+
+FOLDER = Path(__file__).parent
+RUNS = 20
+FILTERS: Mapping[str, str] = {
+    "kalman-pure": "PURE",
+    "kalman-weierstrass": "GW",
+    "kalman-ekf": "EKF",
+}
+"""Our controllers to the filters of the paper."""
+VM_TIME, EVENTS, IMAGE_TIME, QUERY_TIME, VIOLATIONS = METRICS = (
+    "total_vm_time_1000h",
+    "scaling_events",
+    "image_processing_s",
+    "query_processing_s",
+    "sla_violations_1000",
+)
+"""Rows of the published tables, in their order. What is printed as 1000 h are hours of a run
+(deviations.md, KALMAN-VM-TIME); violations are thousands.
+"""
+FITTED = "pyramid"
+TOLERANCE_PERCENT: Mapping[str, float] = {
+    VM_TIME: 10.0, EVENTS: 20.0, IMAGE_TIME: 15.0, QUERY_TIME: 15.0, VIOLATIONS: 15.0,
+}  # fmt: skip
+"""How far a measured mean may be from a printed one."""
+
+Key = tuple[str, str, str]
+"""Scenario, filter of the paper, metric."""
+
+
+@cache
+def published(folder: Path = FOLDER) -> Mapping[Key, PublishedFigure]:
+    """Every printed figure. Raises StoreError when two rows contradict each other."""
+    found: dict[Key, PublishedFigure] = {}
+    for path in sorted(folder.glob("pvldb_12_7_*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                key = (row["scenario"], row["filter"], row["metric"])
+                mean, sigma = float(row["mean"]), float(row["sigma"])
+                figure = PublishedFigure(mean, "", row["table"], sigma)
+                if found.setdefault(key, figure) != figure:
+                    raise StoreError(f"{path}: two different rows for {key}; correct one of them")
+    return found

@@ -1,0 +1,142 @@
+"""The tasks of nightly studies, around those of any matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException
+
+from include.studies import STUDIES
+from tidebench.stage import Review, data_root, without_vain_retries
+from tidebench.tasks import PublishReport
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from airflow.sdk import Context
+
+    from include.measurements.origin import DagRun
+    from include.studies.base import Study
+    from tidebench.batch import Cell
+
+PREFIX = "nightly_"
+NAMED = {"map_index_template": "{{ task.experiment }}"}
+"""For tasks that are mapped over studies: each copy is named after its own."""
+PARAMS = {
+    "studies": {
+        "default": [STUDIES[0]],
+        "type": "array",
+        "items": {"type": "string", "enum": list(STUDIES)},
+        "examples": list(STUDIES),
+        "title": "Studies",
+        "description": "Which evaluations are measured anew and judged.",
+    },
+    "strict": {
+        "default": True,
+        "type": "boolean",
+        "title": "Strict",
+        "description": "Fail when the mean error of a controller is above its limit.",
+    },
+    "accept_drift": {
+        "default": False,
+        "type": "boolean",
+        "title": "Accept drift",
+        "description": "Only say what moved since last night, and against the committed cells.",
+    },
+}
+"""Per param of the DAG, the keyword arguments of an Airflow ``Param``."""
+
+
+def study_of(experiment: str) -> Study:
+    """The study whose night an experiment is."""
+    from include.studies import study_named
+
+    return study_named(experiment.removeprefix(PREFIX))
+
+
+class ChooseStudies(BaseOperator):
+    """Which studies are measured tonight, as the names of their experiments, for mapping."""
+
+    def execute(self, context: Context) -> list[str]:
+        """Return one experiment per study, each once. Fails for good when there is none."""
+        with without_vain_retries():
+            chosen = [study_of(name).name for name in context["params"]["studies"]]
+        if not chosen:
+            raise AirflowFailException(f"no study is chosen; there are {', '.join(STUDIES)}")
+        return [f"{PREFIX}{name}" for name in dict.fromkeys(chosen)]
+
+
+class ResolveStudies(BaseOperator):
+    """Begin a night: what the last one measured goes, so that all of it is measured anew.
+
+    The return value lists the cells of all studies for mapping, one per workload and controller,
+    because a run alone may take less time than the task around it.
+    """
+
+    template_fields: Sequence[str] = ("experiments",)
+
+    def __init__(self, *, experiments: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.experiments = experiments
+
+    def execute(self, context: Context) -> list[Cell]:
+        """Return the cells, in the order of the studies and of their tables."""
+        from include.studies.nights import begin_night, runs_of_night
+
+        cells: dict[str, list[str]] = {}
+        for experiment in self.experiments:
+            begin_night(data_root() / experiment, context["run_id"])
+            for run in runs_of_night(study_of(experiment)):
+                name = f"{experiment.removeprefix(PREFIX)}: {run.topology}, {run.pattern}, "
+                cells.setdefault(name + run.controller, []).append(run.to_json())
+        return [{"name": name, "runs": runs_of_cell} for name, runs_of_cell in cells.items()]
+
+
+class PublishStudy(PublishReport):
+    """Publish the tables, claims and page of a study, whatever they say."""
+
+    def publish(self, folder: Path, database_url: str, by: DagRun) -> None:
+        """Publish the results in place of the report that every experiment has."""
+        from include.studies.publish import publish_study
+
+        publish_study(study_of(folder.name), folder, database_url, by)
+
+
+class CheckVerdict(Review):
+    """Fail when measurements drifted, or the source is not reproduced.
+
+    The params ``accept_drift`` and ``strict`` of the DAG run say which of the two fail it. Either
+    way tonight is what the next night is held against.
+    """
+
+    def execute(self, context: Context) -> None:
+        """Judge what is published, and name every reason at once."""
+        self.params_of_run, self.night = context["params"], context["run_id"]
+        if reasons := super().execute(context):
+            raise AirflowFailException("\n\n".join(reasons))
+
+    def work(self, experiment: str, root: Path) -> list[str]:
+        """Keep tonight, say what it came to, and return why it fails."""
+        from include.model.errors import GateFailed
+        from include.studies.nights import drift_sentences, keep_night, require_no_drift
+        from include.studies.publish import evaluate
+
+        study, folder = study_of(experiment), root / experiment
+        results = evaluate(study, folder)
+        keep_night(study, results, folder, self.night)
+        for line in (*drift_sentences(study, results, folder), *study.summary(results).split("\n")):
+            self.say("%s", line)
+        judges: list[Callable[[], None]] = []
+        if not self.params_of_run["accept_drift"]:
+            judges.append(lambda: require_no_drift(study, results, folder))
+        if self.params_of_run["strict"]:
+            judges.append(lambda: study.require_reproduced(results))
+        reasons = []
+        for judge in judges:
+            try:
+                judge()
+            except GateFailed as error:
+                reasons.append(str(error))
+        return reasons

@@ -1,0 +1,204 @@
+"""Nightly studies: they measure anew, and hear of every bit that drifted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from include.control.stages import store_of
+from include.experiment.spec import RunSpec
+from include.measurements.store import write_json
+from include.model.errors import GateFailed
+from include.studies import study_named
+from include.studies.base import Study, StudyResults
+from include.studies.drift import CELL_COLUMNS, baselines, drift
+from include.studies.nights import (
+    begin_night,
+    drift_sentences,
+    keep_night,
+    require_no_drift,
+    runs_of_night,
+)
+
+pytestmark = [
+    pytest.mark.airflow,
+    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
+]
+
+CELL = {
+    "pattern": "stepwise", "controller": "btu", "btu_min": 10.0, "metric": "resource_cost",
+    "mean": 100.0, "sigma": 0.0, "runs": 3,
+}  # fmt: skip
+Cells = list[Mapping[str, Any]]
+
+
+@pytest.fixture
+def folder(data_root: Path) -> Path:
+    """The folder of a nightly study."""
+    return data_root / "nightly_peerj141"
+
+
+@pytest.fixture
+def study(folder: Path) -> Study:
+    """PeerJ CS 141 with committed cells that a test may write."""
+    return replace(study_named("peerj141"), baseline=folder.parent / "committed.csv")
+
+
+def measure(folder: Path, bits: str) -> None:
+    """Every run of the night, complete; the first one with these bits."""
+    for index, run in enumerate(runs_of_night(study_named("peerj141"))):
+        parts = [{"path": "part-000.parquet", "sha256": "same" if index else bits}]
+        manifest = {"spec_hash": "same", "parts": parts}
+        write_json(folder / "runs" / run.run_id / "manifest.json", manifest)
+
+
+def judge(study: Study, folder: Path, cells: Cells, night: str) -> str:
+    """What a night that measured these cells fails for, after keeping it; empty when nothing."""
+    held = baselines(folder, study.baseline)
+    rows = [row for baseline in held for row in drift(baseline, cells)]
+    results = StudyResults(tables={"claims": [], "cells": cells, "drift": rows})
+    keep_night(study, results, folder, night)
+    assert len(drift_sentences(study, results, folder)) == len(held)
+    try:
+        require_no_drift(study, results, folder)
+    except GateFailed as error:
+        return str(error)
+    return ""
+
+
+def spend(
+    study: Study, folder: Path, night: str, *, bits: str = "same", cells: Cells | None = None
+) -> str:
+    begin_night(folder, night)
+    measure(folder, bits)
+    return judge(study, folder, cells or [CELL], night)
+
+
+def resolve(*chosen: str) -> tuple[list[str], list[dict[str, Any]]]:
+    """Experiments and cells of a night with these studies."""
+    from tidebench.studies import ChooseStudies, ResolveStudies
+
+    context: Any = {"run_id": "tonight", "params": {"studies": list(chosen)}}
+    experiments = ChooseStudies(task_id="choose_studies").execute(context)
+    task = ResolveStudies(task_id="resolve_matrix", experiments=experiments)
+    return experiments, task.execute(context)
+
+
+def test_everything_is_measured_anew_in_one_cell_per_workload_and_controller(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(folder.parent))
+    measure(folder, "same")
+    experiments, cells = resolve("peerj141")
+
+    runs = runs_of_night(study_named("peerj141"))
+    assert experiments == ["nightly_peerj141"]
+    assert [text for cell in cells for text in cell["runs"]] == [run.to_json() for run in runs]
+    assert len({cell["name"] for cell in cells}) == len(cells) == 16
+    assert {run.experiment for run in runs} == {"nightly_peerj141"}
+    assert [run for run in runs if store_of(run, folder.parent).manifest.is_file()] == []
+
+
+def test_a_night_may_have_several_studies(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
+    experiments, cells = resolve("kalman", "fugu", "pvldb127")
+    assert experiments == ["nightly_pvldb127", "nightly_fugu"]
+    runs = [RunSpec.from_json(text) for cell in cells for text in cell["runs"]]
+    assert {run.experiment for run in runs} == set(experiments)
+    assert len({cell["name"] for cell in cells}) == len(cells)
+
+
+def test_a_night_without_a_study_or_with_an_unknown_one_fails_for_good() -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match="no study is chosen"):
+        resolve()
+    with pytest.raises(AirflowFailException, match="fuguu"):
+        resolve("fuguu")
+
+
+def test_a_study_without_cells_is_held_against_the_bits_of_last_night(
+    data_root: Path,
+) -> None:
+    study = study_named("fugu")
+    folder, results = data_root / "nightly_fugu", StudyResults(tables={"claims": []})
+    for night, bits in (("first", "same"), ("second", "same"), ("third", "other")):
+        begin_night(folder, night)
+        for run in runs_of_night(study):
+            manifest = {"spec_hash": "same", "parts": [{"path": "a", "sha256": bits}]}
+            write_json(folder / "runs" / run.run_id / "manifest.json", manifest)
+        keep_night(study, results, folder, night)
+        said = drift_sentences(study, results, folder)
+        assert [("Bit-identical" in one) for one in said] == {
+            "first": [], "second": [True], "third": [False],
+        }[night]  # fmt: skip
+    with pytest.raises(GateFailed, match="runs differ; no cell moved"):
+        require_no_drift(study, results, folder)
+
+
+def test_the_first_night_has_nothing_to_drift_from(study: Study, folder: Path) -> None:
+    assert spend(study, folder, "first") == ""
+
+
+def test_the_same_bits_are_no_drift(study: Study, folder: Path) -> None:
+    spend(study, folder, "first")
+    assert spend(study, folder, "second") == ""
+
+
+def test_a_cell_that_moved_is_named_with_what_to_do(study: Study, folder: Path) -> None:
+    spend(study, folder, "first")
+    cells = [CELL | {"mean": 101.0}, CELL | {"btu_min": 30.0, "mean": 7.0}]
+    reason = spend(study, folder, "second", bits="other", cells=cells)
+    assert "1 runs differ; 2 of 2 cells moved" in reason
+    assert "accept_drift" in reason
+    assert "stepwise, btu, BTU 10, resource_cost: 100.0000, now 101.0000" in reason
+    assert "stepwise, btu, BTU 30, resource_cost: absent, now 7.0000" in reason
+
+
+def test_bits_that_move_no_cell_are_drift_too(study: Study, folder: Path) -> None:
+    spend(study, folder, "first")
+    assert "1 runs differ; no cell moved" in spend(study, folder, "second", bits="other")
+
+
+def test_a_night_is_held_against_the_one_before_it_however_often_it_is_judged(
+    study: Study, folder: Path
+) -> None:
+    spend(study, folder, "first")
+    drifted = spend(study, folder, "second", bits="other")
+    assert judge(study, folder, [CELL], "second") == drifted
+    assert spend(study, folder, "second", bits="other") == drifted, "begun again"
+    assert spend(study, folder, "third", bits="other") == ""
+
+
+def test_a_night_that_came_to_no_verdict_is_not_last_night(study: Study, folder: Path) -> None:
+    spend(study, folder, "first")
+    begin_night(folder, "broken")
+    measure(folder, "other")
+    assert spend(study, folder, "third") == ""
+    assert "1 runs differ" in spend(study, folder, "fourth", bits="other")
+
+
+def test_a_cell_that_is_not_the_committed_one_fails_every_night(study: Study, folder: Path) -> None:
+    committed = ",".join(str(CELL[name]) for name in CELL_COLUMNS)
+    assert study.baseline is not None
+    study.baseline.parent.mkdir(parents=True, exist_ok=True)
+    study.baseline.write_text(f"{','.join(CELL_COLUMNS)}\n{committed}\n")
+    assert spend(study, folder, "first") == ""
+    moved = [CELL | {"mean": 100.1}]
+    for night in ("second", "third"):
+        reason = spend(study, folder, night, cells=moved)
+        assert "Against the committed baseline: 1 of 1 cells moved, at most by 0.10 %." in reason
+    assert "stored" not in reason
+
+
+def test_many_cells_that_moved_are_counted(study: Study, folder: Path) -> None:
+    cells = [CELL | {"btu_min": float(btu_min)} for btu_min in range(30)]
+    spend(study, folder, "first", cells=cells)
+    moved = [cell | {"mean": 2.0} for cell in cells]
+    reason = spend(study, folder, "second", bits="other", cells=moved)
+    assert reason.count("BTU ") == 20
+    assert "and 10 more, see drift.csv" in reason

@@ -1,0 +1,117 @@
+"""What live runs recorded becomes a calibration that the simulator reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from include.control import stages
+from include.experiment.spec import RunSpec
+from include.measurements.store import RunStore
+from include.studies.live.calibration import Start, Times, as_yaml, boots, services, starts
+from include.studies.live.comparison import RunFigures, SideBySide, seen, side_by_side, verdicts
+from include.testbeds.simulated.calibration import load_calibration
+
+
+def recorded(operator, *services_ms, wait_ms=2.0):
+    return [
+        {"operator": operator, "duration_ms": wait_ms + one, "wait_ms": wait_ms}
+        for one in services_ms
+    ]
+
+
+def activity(time_s, activity, instance="", host="host-3"):
+    return {"time_s": time_s, "activity": activity, "instance": instance, "host": host}
+
+
+def event(time_s, event, subject, detail=""):
+    return {"time_s": time_s, "event": event, "subject": subject, "detail": detail}
+
+
+ACTIVITIES = [
+    activity(10, "host_leased"),
+    activity(10, "upscaling", "O1-7"),
+    activity(30, "upscaling", "O1-8"),
+    activity(40, "downscaling", "O1-1", host="host-1"),
+]
+EVENTS = [
+    event(12.5, "host_up", "host-3", "answers 2.40 s after its order"),
+    event(
+        20,
+        "instance_started",
+        "O1-7",
+        "ready 7.50 s after the decision, of which pulling its image took 4.00 s; "
+        "first item 7.80 s after it",
+    ),
+    event(32, "instance_started", "O1-8", "ready 0.75 s after the decision; first item 0.9 s"),
+    event(33, "instance_crash", "O1-8", "exit code 137"),
+]
+
+
+def test_a_service_is_the_duration_without_the_wait():
+    found = services([*recorded("O1", 200, 300), *recorded("O2", 5, 5, wait_ms=40)])
+    assert (found["O1"].samples, found["O1"].mean_ms) == (2, 250)
+    assert found["O1"].cv == pytest.approx(0.2)
+    assert (found["O2"].mean_ms, found["O2"].cv) == (5, 0)
+
+
+def test_a_start_counts_from_the_time_its_host_was_up():
+    assert boots(EVENTS, ACTIVITIES) == Times((2.5,))
+    cold, cached = starts(EVENTS, ACTIVITIES)
+    assert cold == Start(pull_s=4.0, start_s=pytest.approx(1.0))
+    assert cached == Start(pull_s=0.0, start_s=0.75)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "bounds"), [((2.0, 2.0), (2, 2)), ((1.0, 3.0), (0.27, 3.73)), ((0, 0, 9), (0, 6))]
+)
+def test_bounds_keep_the_mean(seconds, bounds):
+    assert Times(seconds).bounds == bounds
+
+
+def test_the_file_is_one_the_simulator_reads(tmp_path):
+    path = tmp_path / "mine.yaml"
+    rows = [*recorded("O1", 200, 300), *recorded("O2", 5)]
+    path.write_text(as_yaml(rows, EVENTS, ACTIVITIES, sample_every_items=5))
+    calibration = load_calibration(str(path))
+    assert calibration.service_ms == {"O1": 250, "O2": 5}
+    assert calibration.host_boot_s == (2.5, 2.5)
+    assert calibration.latency_ms == 2
+    assert calibration.sample_every_items == 5
+
+
+def test_without_a_start_the_defaults_stay(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(as_yaml(recorded("O1", 200), [], [], sample_every_items=5))
+    assert load_calibration(str(path)).instance_start_s == (5, 10)
+
+
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory):
+    """A run of two minutes and what the comparison sees of it."""
+    root = tmp_path_factory.mktemp("compared")
+    spec = RunSpec(
+        experiment="compared", controller="btu", pattern="stepwise", btu_min=1, seed=1,
+        duration_min=2,
+    )  # fmt: skip
+    stages.run_all(spec, root)
+    store: RunStore = stages.store_of(spec, root)
+    return seen(stages.load_run(spec, root), store)
+
+
+def test_a_run_beside_itself_differs_in_nothing(looked_at):
+    lines = list(side_by_side(looked_at, [looked_at, looked_at]))
+    assert all(line.mean == pytest.approx(line.live) for line in lines)
+    assert len(looked_at.instances) == len(looked_at.hosts) == 2
+    assert looked_at.instances[0] >= 9
+    assert looked_at.compliance_percent["real_time"] < looked_at.compliance_percent["relaxed"]
+    assert sum("NOT" in one for one in verdicts(lines)) == 0
+
+
+def test_what_is_too_far_off_is_said():
+    live = RunFigures({"real_time": 80.0}, {}, [10.0, 10.0], [2.0, 2.0], {"upscaling": 3})
+    far = RunFigures({"real_time": 90.0}, {}, [10.0, 14.0], [2.0, 2.0], {"upscaling": 5})
+    assert list(verdicts(list(side_by_side(live, [far])))) == [
+        "compliance real_time, %: 10.0 points off, NOT within 5",
+        "total instances: 20.0 % off, NOT within 15 %",
+    ]
+    assert "+10.0" in str(SideBySide("compliance", 80.0, (90.0,)))

@@ -1,0 +1,131 @@
+"""Claims: asked of the paper's own tables and of made-up measurements."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from include.studies.peerj141.claims import CLAIM_COLUMNS, CLAIMS, claims_of
+from include.studies.peerj141.metrics import PeerjMetrics, metrics_of_paper, metrics_of_runs
+from include.studies.peerj141.predicates import PREDICATES
+from include.studies.peerj141.published import published_cells
+from include.studies.peerj141.specs import BTUS_MIN, patterns
+
+PAPER = metrics_of_paper(published_cells(), BTUS_MIN)
+
+
+def answers(metrics: PeerjMetrics, claim: str) -> dict[str, str]:
+    rows = claims_of({"ours": metrics}, PAPER, patterns())
+    return {row["pattern"]: row["holds"] for row in rows if row["id"] == claim}
+
+
+def test_claims_are_well_formed():
+    assert len({claim["id"] for claim in CLAIMS}) == len(CLAIMS)
+    assert {claim["predicate"] for claim in CLAIMS} == set(PREDICATES)
+    assert {name for claim in CLAIMS for name in claim.get("patterns", ())} <= set(patterns())
+    rows = claims_of({"ours": PAPER}, PAPER, patterns())
+    assert all(tuple(row) == CLAIM_COLUMNS for row in rows)
+
+
+def test_where_the_text_contradicts_its_own_tables():
+    """Tables 3 and 5 do not bear out everything that the text says about them."""
+    rows = claims_of({"paper": PAPER}, PAPER, ("stepwise", "random_walk_1"))
+    contradicted = {(row["id"], row["pattern"]) for row in rows if row["holds"] == "no"}
+    assert contradicted == {
+        ("gain-range", "stepwise"),
+        ("total-higher", "random_walk_1"),
+        ("total-lower", "stepwise"),
+    }
+
+
+def test_what_the_paper_does_not_print_is_not_known():
+    assert answers(PAPER, "scalings-fall")["stepwise"] == ""
+
+
+def test_moving_one_figure_breaks_its_claim():
+    worse = {("stepwise", "btu", 60.0, "relaxed_compliance"): 70.0}
+    metrics = replace(PAPER, cells={**PAPER.cells, **worse})
+    assert answers(PAPER, "compliance-higher")["stepwise"] == "yes"
+    assert answers(metrics, "compliance-higher")["stepwise"] == "no"
+
+
+@pytest.mark.parametrize(
+    ("claim", "counts", "holds"),
+    [
+        ("scalings-fall", (30, 20, 10, 25), "yes"),
+        ("scalings-fall", (20, 30, 10, 25), "no"),
+        ("scalings-fewer", (30, 20, 10, 25), "yes"),
+        ("scalings-fewer", (30, 20, 26, 25), "no"),
+    ],
+)
+def test_scaling_activity(claim, counts, holds):
+    *own, threshold = counts
+    activities = {
+        ("stepwise", "btu", btu): [count] for btu, count in zip(BTUS_MIN, own, strict=True)
+    }
+    activities |= {("stepwise", "threshold", btu): [threshold] for btu in BTUS_MIN}
+    assert answers(PeerjMetrics(PAPER.cells, activities), claim)["stepwise"] == holds
+
+
+def curve(*instances: float, hosts: float = 2):
+    """Two machines for an hour, six for another; instances per half hour."""
+    return [
+        (minute, 2.0 if minute < 60 else 6.0, hosts, instances[minute // 30])
+        for minute in range(120)
+    ]
+
+
+def test_curves_answer_what_figures_show():
+    case = ("two_level", "btu", 60.0)
+    grown = PeerjMetrics({}, curves={case: curve(4, 6, 3, 5)})
+    assert answers(grown, "instances-grow") == {"two_level": "yes"}
+    assert answers(grown, "cut-back") == {"two_level": "yes"}
+    assert answers(grown, "no-more-hosts") == {"two_level": "yes"}
+    flat = PeerjMetrics({}, curves={case: curve(4, 4, 6, 6)})
+    assert answers(flat, "instances-grow") == {"two_level": "no"}
+    assert answers(flat, "cut-back") == {"two_level": "no"}
+
+
+def test_alignment_is_the_correlation_with_the_load():
+    case = ("p", "btu", 60.0)
+    assert PeerjMetrics({}, curves={case: curve(1, 1, 3, 3)}).alignment(case) == pytest.approx(1)
+    assert PeerjMetrics({}, curves={case: curve(3, 3, 1, 1)}).alignment(case) == pytest.approx(-1)
+    assert PeerjMetrics({}, curves={case: curve(2, 2, 2, 2)}).alignment(case) == 0
+
+
+def test_metrics_of_runs_average_over_seeds_and_know_one_controller():
+    runs = [
+        {"run": name, "controller": controller, "pattern": "p", "btu_min": 10.0}
+        for name, controller in (
+            ("a", "btu"),
+            ("b", "btu"),
+            ("c", "btu-runtime"),
+            ("t", "threshold"),
+        )
+    ]
+    timeline = [
+        {"run": run, "time_s": 60.0, "level_machines": 2.0, "instances": n, "hosts": 1}
+        for run, n in (("a", 4), ("b", 6), ("c", 99), ("t", 3))
+    ]
+    scaling = [
+        {"run": run, "minute": 0, "upscaling": n, "downscaling": 1, "migrations": 0}
+        for run, n in (("a", 2), ("b", 4), ("c", 99), ("t", 7))
+    ]
+    cells = [
+        {
+            "pattern": "p",
+            "controller": name,
+            "btu_min": btu,
+            "metric": "resource_cost",
+            "mean": mean,
+        }
+        for name, mean in (("btu", 5.0), ("btu-runtime", 9.0), ("threshold", 4.0))
+        for btu in (10.0, 30.0)
+    ]
+    tables = {"runs": runs, "timeline": timeline, "scaling": scaling, "cells": cells}
+    metrics = metrics_of_runs(tables, "btu")
+    assert metrics.cell("p", "btu", 10.0, "resource_cost") == 5.0
+    assert metrics.instances(("p", "btu", 10.0), 0, 2) == 5
+    assert metrics.scalings("p", "btu", 10.0) == 4
+    assert metrics.scalings("p", "threshold", 30.0) == 8

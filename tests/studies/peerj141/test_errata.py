@@ -1,0 +1,100 @@
+"""Published tables against themselves: what is impossible is named, what rounds is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from include.model.errors import StoreError
+from include.reports.comparison import PublishedFigure
+from include.studies.peerj141.errata import find_errata, implied_items
+from include.studies.peerj141.published import published_cells
+
+HEADER = "table,pattern,controller,btu_min,metric,mean,unit"
+
+
+def a_column(items: float = 1_700_000, **changes: float):
+    """One consistent column: 40, 80 and 90 % of the items in time, hosts for 60."""
+    values = {"resource_cost": 60.0}
+    for level, share in (("real_time", 40), ("near_real_time", 80), ("relaxed", 90)):
+        values[f"{level}_compliance"] = share
+        values[f"{level}_total_cost"] = round(60 + items * (1 - share / 100) * 0.0001, 2)
+    values |= changes
+    return {
+        ("p", "btu", 30.0, name): PublishedFigure(mean, "", "t") for name, mean in values.items()
+    }
+
+
+def test_a_consistent_column_has_no_errata():
+    assert find_errata(a_column()) == {}
+
+
+def test_implied_items_hold_the_true_number():
+    for low, high in implied_items(a_column(), ("p", "btu", 30.0)).values():
+        assert low < 1_700_000 < high
+
+
+def test_a_total_that_speaks_of_other_items_is_named():
+    wrong = a_column(relaxed_total_cost=60 + 1_700_000 * 0.2 * 0.0001)
+    (key, sentence), = find_errata(wrong).items()  # fmt: skip
+    assert key == ("p", "btu", 30.0, "relaxed_total_cost")
+    assert "1.66-1.74 million items at near_real_time, but of 3.24-3.58 million" in sentence
+
+
+def test_a_wider_limit_cannot_comply_less():
+    assert ("p", "btu", 30.0, "relaxed_compliance") in find_errata(a_column(relaxed_compliance=79))
+
+
+def test_three_runs_pay_whole_btus():
+    cells = a_column(resource_cost=61.0)
+    cells["p", "btu", 30.0, "resource_cost"] = PublishedFigure(60.7, "", "t")
+    assert "cannot have this mean" in find_errata(cells)["p", "btu", 30.0, "resource_cost"]
+
+
+@pytest.mark.parametrize(("sigma", "possible"), [(5.2, True), (3.0, True), (4.0, False)])
+def test_sigma_of_three_whole_btus(sigma, possible):
+    cells = a_column()
+    cells["p", "btu", 30.0, "resource_cost"] = PublishedFigure(60.0, "", "t", sigma)
+    assert (find_errata(cells) == {}) is possible
+
+
+def test_a_threshold_penalty_that_depends_on_the_btu_is_named():
+    cells = {
+        ("p", "threshold", btu, metric): PublishedFigure(mean, "", "t")
+        for btu, penalty in ((10.0, 90.0), (30.0, 90.0), (60.0, 91.0))
+        for metric, mean in (
+            ("resource_cost", btu * 6),
+            ("real_time_total_cost", btu * 6 + penalty),
+        )
+    }
+    assert list(find_errata(cells)) == [("p", "threshold", 60.0, "real_time_total_cost")]
+
+
+def test_the_one_impossible_cell_of_tables_3_and_5():
+    printed = {
+        key: one for key, one in published_cells().items() if one.table in ("table 3", "table 5")
+    }
+    assert find_errata(printed) == {
+        ("stepwise", "btu", 60.0, "resource_cost"): "Three runs that pay 6 per BTU cannot have the "
+        "sigma 3.84; the nearest possible one is 3.46."
+    }
+
+
+def test_every_file_of_the_folder_is_read(tmp_path):
+    one = f"{HEADER}\ntable 4,two_level,btu,10,real_time_compliance,48,percent\n"
+    two = f"{HEADER},sigma\ntable 4,two_level,btu,10,real_time_compliance,48,percent,1.5\n"
+    (tmp_path / "peerj_cs_141_a.csv").write_text(one)
+    (tmp_path / "peerj_cs_141_b.csv").write_text(two)
+    cells = published_cells(tmp_path)
+    assert cells == {
+        ("two_level", "btu", 10.0, "real_time_compliance"): PublishedFigure(
+            48, "percent", "table 4", 1.5
+        )
+    }
+
+
+def test_two_files_must_agree(tmp_path):
+    for name, mean in (("a", 48), ("b", 49)):
+        text = f"{HEADER}\ntable 4,two_level,btu,10,real_time_compliance,{mean},percent\n"
+        (tmp_path / f"peerj_cs_141_{name}.csv").write_text(text)
+    with pytest.raises(StoreError, match=r"prints 49 .* another file of that folder 48"):
+        published_cells(tmp_path)

@@ -1,0 +1,69 @@
+"""The matrix of the paper, and why the baselines run once per seed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow.parquet as pq
+import pytest
+
+from include.control import stored
+from include.control.stages import run_all, store_of
+from include.experiment.run import resolve
+from include.experiment.spec import RunSpec
+from include.studies.conduct import measure
+from include.studies.peerj141 import specs as matrix
+from include.studies.peerj141.study import STUDY
+
+BILLED = ["ordered_s", "ended_s", "released", "host"]
+
+
+def test_the_matrix_is_that_of_the_evaluation():
+    specs = matrix.runs()
+    by_controller = {
+        name: sorted({spec.btu_min for spec in specs if spec.controller == name})
+        for name in matrix.controllers()
+    }
+    assert by_controller == {
+        "btu-runtime": [10, 30, 60], "btu": [10, 30, 60], "threshold": [10], "fixed": [10],
+    }  # fmt: skip
+    assert matrix.patterns() == ("stepwise", "two_level", "random_walk_1", "random_walk_2")
+    assert len(specs) == len({spec.run_id for spec in specs}) == 4 * 3 * (3 + 3 + 1 + 1)
+    assert {spec.experiment for spec in specs} == {matrix.EXPERIMENT}
+    assert {spec.duration_min for spec in specs} == {120}
+    for spec in specs:
+        resolve(spec)
+
+
+def test_seeds_can_be_chosen():
+    assert {spec.seed for spec in matrix.runs([7, 8])} == {7, 8}
+
+
+@pytest.mark.parametrize("controller", ["threshold", "fixed"])
+def test_a_baseline_leases_the_same_hosts_whatever_the_btu(controller, tmp_path):
+    logs, durations = [], []
+    for btu_min in matrix.BTUS_MIN:
+        spec = RunSpec(
+            experiment="e", controller=controller, pattern="two_level", btu_min=btu_min,
+            seed=1, duration_min=24,
+        )  # fmt: skip
+        run_all(spec, tmp_path)
+        parts = sorted(store_of(spec, tmp_path).part("processing_duration", 0).parent.iterdir())
+        leases = pq.read_table(store_of(spec, tmp_path).part("lease", 0), partitioning=None)
+        logs.append(leases.select(BILLED).to_pylist())
+        durations.append(
+            [row for part in parts for row in pq.read_table(part, partitioning=None).to_pylist()]
+        )
+    assert len(logs[0]) > 1
+    assert logs[0] == logs[1] == logs[2]
+    assert durations[0] == durations[1] == durations[2]
+
+
+def test_runs_of_other_code_are_measured_again(tmp_path, monkeypatch):
+    specs = [RunSpec(experiment=matrix.EXPERIMENT, controller="fixed", pattern="constant",
+                     btu_min=1, seed=1, duration_min=1)]  # fmt: skip
+    study, outcomes = replace(STUDY, runs=lambda _: specs), []
+    for digest in ("one", "one", "two"):
+        monkeypatch.setattr(stored, "code_digest", lambda digest=digest: digest)
+        measure(study, tmp_path, processes=1, report=lambda one: outcomes.append(one.outcome))
+    assert outcomes == ["measured", "reused", "measured"]

@@ -1,0 +1,178 @@
+"""Figures, tests, break-even, errata and claims of PVLDB 12(7)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_ind
+
+from include.studies.pvldb127.calibration import PARAMETERS, changes, loss
+from include.studies.pvldb127.economy import break_even, ratio_to_penalty, ratio_to_revenue
+from include.studies.pvldb127.errata import find_errata, images_of_pyramid
+from include.studies.pvldb127.metrics import (
+    PvldbMetrics,
+    Replications,
+    figures_of,
+    scaling_events,
+    welch_p,
+)
+from include.studies.pvldb127.predicates import PREDICATES
+from include.studies.pvldb127.published import (
+    EVENTS,
+    FILTERS,
+    IMAGE_TIME,
+    METRICS,
+    QUERY_TIME,
+    VIOLATIONS,
+    VM_TIME,
+    published,
+)
+from include.studies.pvldb127.study import (
+    CLAIMS,
+    claims_of,
+    hold_against_paper,
+    results,
+    runs,
+)
+from include.testbeds.simulated.calibration import Calibration
+
+
+def the_paper(scenarios=("pyramid", "square", "lab")) -> PvldbMetrics:
+    """PvldbMetrics that are what the paper prints; Pyramid stands in where a table is not known."""
+    cells, curves = {}, {}
+    for scenario in scenarios:
+        for rank, name in enumerate(FILTERS.values()):
+            curves[scenario, name] = np.full(5400, 10.0 + rank)
+            for metric in METRICS:
+                figure = published().get((scenario, name, metric))
+                figure = figure or published()["pyramid", name, metric]
+                spread = figure.sigma or 0.01
+                cells[scenario, name, metric] = Replications(
+                    tuple(figure.mean + spread * side for side in (-1, 0, 1) * 7)
+                )
+    return PvldbMetrics(cells, curves)
+
+
+TABLES = {
+    "lease": {"ordered_s": [0.0, 100.0], "ended_s": [2700.0, 1000.0]},
+    "scaling_activity": {
+        "time_s": [10.0, 10.0, 10.0, 10.0, 20.0, 30.0],
+        "activity": ["host_leased", "upscaling", "upscaling", "downscaling", "downscaling",
+                     "host_released"],
+    },
+    "processing_duration": {
+        "operator": np.array(["images", "images", "images", "queries", "queries"]),
+        "duration_ms": np.array([1000.0, 2000.0, 3000.0, 300.0, 1001.0]),
+        "age_ms": np.array([4000.0, 5001.0, 9000.0, 9000.0, 1001.0]),
+    },
+    "queue": {
+        "operator": np.array(["queries", "images", "queries", "images"]),
+        "instances": np.array([0, 1, 0, 2]),
+    },
+}  # fmt: skip
+
+
+def test_the_five_figures_of_a_run() -> None:
+    found = figures_of(TABLES, sample_every_items=10)
+    assert found.figures[VM_TIME] == pytest.approx(1.0)
+    assert found.figures[EVENTS] == 3  # two starts in one decision are one event
+    assert found.figures[IMAGE_TIME] == pytest.approx(2.0)
+    assert found.figures[QUERY_TIME] == pytest.approx(0.6505)
+    assert found.figures[VIOLATIONS] == pytest.approx(0.03)  # 2 images from submission, 1 query
+    assert found.vms.tolist() == [1, 2]
+
+
+def test_a_run_without_scaling_has_no_event() -> None:
+    assert scaling_events({}) == 0
+
+
+def test_welch_is_that_of_scipy() -> None:
+    draw = np.random.default_rng(1)
+    one, other = draw.normal(0, 1, 20), draw.normal(0.5, 3, 12)
+    summaries = [(x.mean(), x.std(ddof=1), x.size) for x in (one, other)]
+    assert welch_p(*summaries) == pytest.approx(ttest_ind(one, other, equal_var=False).pvalue)
+    assert welch_p((1.0, 0.0, 3), (2.0, 0.0, 3)) == 0
+    assert welch_p((1.0, 0.0, 3), (1.0, 0.0, 3)) == 1
+
+
+def test_break_even_as_printed() -> None:
+    assert ratio_to_penalty(7.8, -13.2) == pytest.approx(1.05, abs=0.001)  # eq. 21
+    assert ratio_to_revenue(7.8, -43.7) == pytest.approx(1.6475, abs=0.001)  # eq. 23
+
+
+def test_the_balance_of_a_run_weighs_numbers() -> None:
+    """Pyramid: 0.5 VM hours more, 4,600 violations fewer."""
+    row = {row["basis"]: row for row in break_even(the_paper())}["pyramid"]
+    assert row["vm_time_percent"] == pytest.approx(5.95, abs=0.01)
+    assert row["c_s_dollars_of_a_run"] == pytest.approx(0.5 * 0.0612 / 4600)
+
+
+def test_images_of_a_pyramid_run() -> None:
+    """Two whole pyramids of 31,200 images and 620 s of a third."""
+    assert images_of_pyramid() == 2 * 31_200 + 130 * (15 + 30 + 45) + 100 * 60
+
+
+def test_errata_name_what_cannot_be_right_and_nothing_else() -> None:
+    found = find_errata(published())
+    assert sum("Markov" in sentence for sentence in found) == 3
+    assert any("cannot be in 1000 h" in sentence for sentence in found)
+    assert any("scaling_events, EKF against GW" in sentence for sentence in found)
+    assert not any("lab, " in sentence for sentence in found)
+    late = {
+        key: replace(figure, mean=figure.mean / 10) if key[2] == VIOLATIONS else figure
+        for key, figure in published().items()
+    }
+    assert not any("Markov" in sentence for sentence in find_errata(late))
+
+
+def test_every_claim_has_a_predicate_and_every_predicate_a_claim() -> None:
+    assert sorted(claim["predicate"] for claim in CLAIMS) == sorted(PREDICATES)
+    assert len({claim["id"] for claim in CLAIMS}) == len(CLAIMS)
+
+
+def test_the_claims_hold_of_what_the_paper_prints() -> None:
+    """But for those that need curves or the withheld table of Square."""
+    rows = {row["id"]: row["holds"] for row in claims_of(the_paper())}
+    needs_more = {"asymmetric", "prompt", "more-vms", "square-events", "square-violations"}
+    needs_more |= {"square-vm-time"}
+    assert {name for name, holds in rows.items() if holds == "no"} <= needs_more
+    assert rows["vm-time-order"] == rows["events-by-80"] == rows["significant"] == "yes"
+
+
+def test_claims_about_what_was_not_measured_are_unknown() -> None:
+    rows = claims_of(the_paper(("pyramid",)))
+    assert len(rows) == len(CLAIMS)
+    known = {row["id"] for row in rows if row["holds"]}
+    assert known == {"asymmetric", "more-vms", "prompt"}
+    assert {row["measured"] for row in rows if row["id"] not in known} == {""}
+
+
+def test_results_stand_beside_what_is_printed() -> None:
+    rows = results(the_paper())
+    assert len(rows) == 3 * len(METRICS) * len(FILTERS)
+    known = [row for row in rows if row["published_mean"] is not None]
+    assert all(row["inside"] for row in known)
+    assert len(known) == len(published())
+    assert hold_against_paper(the_paper()).errata
+
+
+def test_the_evaluation_is_9_configurations_of_20_runs() -> None:
+    specs = runs()
+    assert len(specs) == 180
+    assert {(s.monitor_every_s, s.duration_s, s.windows) for s in specs} == {(0.5, 2700.0, 1)}
+    assert len(runs([1])) == 9
+
+
+def test_the_search_moves_within_bounds_and_knows_no_other_scenario() -> None:
+    values = {one.name: (one.low + one.high) / 2 for one in PARAMETERS}
+    assert Calibration.model_validate(changes(values)).pauses
+    printed = {
+        (name, metric): figure.mean
+        for (scenario, name, metric), figure in published().items()
+        if scenario == "pyramid"
+    }
+    assert loss(printed) == 0
+    worse = {**printed, ("EKF", VM_TIME): printed["EKF", VM_TIME] * 1.1}
+    assert loss(worse) == pytest.approx(1.0)

@@ -1,0 +1,108 @@
+"""What every study shares: outcomes, claims, runs and CSV files."""
+
+from __future__ import annotations
+
+import pytest
+
+from include.model.errors import SpecError
+from include.studies import ALIASES, STUDIES, printed, study_named
+from include.studies.base import ClaimCase, Outcome, StudyResults, as_csv, ask, check_claims, known
+
+CLAIMS = [
+    {"id": "C1", "section": "4", "claim": "it is fast", "published": "3 s", "predicate": "fast"},
+    {"id": "C2", "section": "5", "claim": "it is small", "published": "", "predicate": "small"},
+]
+PREDICATES = {
+    "fast": lambda metrics: (metrics["s"] < 4, f"{metrics['s']} s"),
+    "small": lambda metrics: (known(metrics, "mb") < 1, "small"),
+}
+
+
+def rows_for(metrics, **options):
+    return check_claims(CLAIMS, PREDICATES, lambda _: [ClaimCase((metrics,))], **options)
+
+
+def test_a_claim_holds_fails_or_is_unknown():
+    assert [row["holds"] for row in rows_for({"s": 3})] == ["yes", ""]
+    assert [row["holds"] for row in rows_for({"s": 5, "mb": 0.5})] == ["no", "yes"]
+    assert rows_for({"s": 5})[0] == {
+        "id": "C1", "section": "4", "claim": "it is fast", "published": "3 s", "holds": "no",
+        "measured": "5 s",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("error", [KeyError, ZeroDivisionError, ValueError])
+def test_only_a_figure_that_is_not_known_is_unknown(error):
+    def broken():
+        raise error("a mistake")
+
+    with pytest.raises(error):
+        ask(broken)
+
+
+def test_a_mistake_in_a_predicate_is_no_missing_figure():
+    with pytest.raises(KeyError):
+        rows_for({"mb": 1})  # "fast" looks up without asking whether it is known
+
+
+def test_outcomes_are_what_csv_files_say():
+    assert [outcome.value for outcome in Outcome] == ["yes", "no", ""]
+
+
+def test_cases_name_themselves_in_columns():
+    cases = [ClaimCase(({"s": n, "mb": n},), {"seed": n}) for n in (3, 5)]
+    rows = check_claims(
+        CLAIMS[:1], PREDICATES, lambda _: cases, columns=("id", "seed", "holds", "next"),
+        beside=lambda predicate, case: {"next": ask(predicate, {"s": case.about["seed"] + 1})[0]},
+    )  # fmt: skip
+    assert [tuple(row.values()) for row in rows] == [
+        ("C1", 3, "yes", "no"), ("C1", 5, "no", "no"),
+    ]  # fmt: skip
+
+
+def test_csv_files_have_twelve_digits_and_nothing_for_what_is_not_known():
+    rows = [{"a": 8.1234567890123, "b": None, "c": True}, {"a": "x,y", "b": 3, "c": "no"}]
+    assert as_csv(rows, ("a", "b", "c")) == 'a,b,c\n8.12345678901,,True\n"x,y",3,no\n'
+
+
+def test_a_table_without_rows_is_a_file_only_where_its_columns_are_known():
+    results = StudyResults(tables={"claims": [], "drift": [], "cells": []})
+    assert study_named("fugu").csv_files(results) == {}
+    assert set(study_named("peerj141").csv_files(results)) == {
+        "claims.csv",
+        "drift.csv",
+        "cells.csv",
+    }
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_has_runs_of_its_own_experiment(name):
+    study = study_named(name)
+    runs = study.runs([7])
+    assert study.name == name
+    assert runs
+    assert {(run.seed, run.experiment) for run in runs} == {(7, study.experiment)}
+    assert len({run.run_id for run in runs}) == len(runs)
+    assert len({study_named(one).experiment for one in STUDIES}) == len(STUDIES)
+
+
+def test_a_study_is_found_by_its_name_or_alias():
+    assert study_named("kalman") is study_named("pvldb127")
+    assert set(ALIASES).isdisjoint(STUDIES)
+    with pytest.raises(SpecError, match=r"kalmann.*kalman"):
+        study_named("kalmann")
+
+
+def test_what_sources_print_is_known_of_their_own_workload_only():
+    run = {
+        "controller": "threshold", "pattern": "stepwise", "btu_min": 10.0, "conditions": "",
+        "topology": "manufacturing",
+    }  # fmt: skip
+    figure = printed(run, "resource_cost", 10.0)
+    assert figure is not None
+    assert figure.mean == 58.0
+    assert printed({**run, "topology": "cell_images"}, "resource_cost", 10.0) is None
+    assert printed({**run, "conditions": "faults"}, "resource_cost", 10.0) is None
+    own = {**run, "controller": "btu"}
+    assert printed(own, "resource_cost", 10.0) is not None
+    assert printed(own, "resource_cost", 30.0) is None, "priced at its own BTU only"

@@ -1,0 +1,53 @@
+"""A study from its runs to its page: measured, built by Spark, checked, judged, published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from include.experiment.spec import RunSpec
+from include.studies.base import Measured, Study, StudyResults
+from include.studies.conduct import conclude, measure
+
+pytestmark = pytest.mark.spark
+
+
+def runs(seeds):
+    return [
+        RunSpec(experiment="tiny", controller="fixed", pattern="constant", btu_min=1, seed=seed,
+                duration_min=2, topology=topology)
+        for seed in seeds or (1,)
+        for topology in ("manufacturing", "cell_images")
+    ]  # fmt: skip
+
+
+def judged(measured: Measured) -> StudyResults:
+    instances = {
+        run.topology: int(measured.columns(run, "queue", "instances")["instances"].max())
+        for run in measured.runs
+    }
+    claim = {"id": "runs", "holds": "yes", "measured": str(len(measured.tables["runs"]))}
+    return StudyResults(tables={"claims": [claim], "instances": [instances]})
+
+
+STUDY = Study(name="tiny", title="A tiny study", experiment="tiny", runs=runs, evaluate=judged)
+
+
+def test_every_study_goes_through_tables_and_gates_to_its_page(tmp_path: Path) -> None:
+    said: list[str] = []
+    outcomes: list[str] = []
+    for _ in range(2):
+        ids = measure(
+            STUDY, tmp_path, seeds=[5], processes=1, report=lambda one: outcomes.append(one.outcome)
+        )
+    assert outcomes == ["measured", "measured", "reused", "reused"]
+    results = conclude(STUDY, tmp_path, ids, say=said.append)
+    assert said == ["building tables ...", "validating ...", "publishing ..."]
+    assert set(results.tables["instances"][0]) == {"manufacturing", "cell_images"}
+    assert all(number >= 1 for number in results.tables["instances"][0].values())
+    folder = tmp_path / "tiny"
+    assert (folder / "data_docs" / "verdict.json").is_file()
+    assert (folder / "published" / "instances.csv").is_file()
+    assert "with seeds 5" in (folder / "published" / "report.html").read_text()
+    assert (tmp_path / "results.db").is_file()

@@ -1,0 +1,47 @@
+"""Intervals and p values against scipy's own tests on the same samples."""
+
+from __future__ import annotations
+
+import pytest
+from scipy import stats
+
+from include.reports.statistics import STATISTICS_COLUMNS, interval, with_intervals
+
+ONE, OTHER = (1.0, 2.0, 6.0), (3.0, 5.0, 7.0)
+
+
+def a_row(**changes):
+    values = {
+        "pattern": "p", "btu_min": 10.0, "metric": "resource_cost", "controller": "btu",
+        "other_controller": "fixed", "pairs": 3, "mean": 3.0, "other_mean": 5.0,
+        "difference": -2.0, "difference_sigma": 1.0, "welch_t": -1.044466,
+        "welch_df": 3.723077, "cohens_d": -0.85, "hedges_g": -0.68,
+    }  # fmt: skip
+    return values | changes
+
+
+def test_p_values_are_those_of_scipy():
+    (row,) = with_intervals([a_row()])
+    assert row["paired_p"] == pytest.approx(stats.ttest_rel(ONE, OTHER).pvalue)
+    assert row["welch_p"] == pytest.approx(
+        stats.ttest_ind(ONE, OTHER, equal_var=False).pvalue, 1e-5
+    )
+    span = stats.ttest_rel(ONE, OTHER).confidence_interval(0.95)
+    assert (row["ci95_low"], row["ci95_high"]) == pytest.approx((span.low, span.high))
+    assert set(row) == set(STATISTICS_COLUMNS)
+
+
+def test_one_pair_has_no_interval():
+    alone = a_row(pairs=1, difference_sigma=None, welch_t=None, welch_df=None)
+    (row,) = with_intervals([alone])
+    assert [row[name] for name in ("ci95_low", "ci95_high", "paired_p", "welch_p")] == [None] * 4
+
+
+def test_pairs_that_differ_by_the_same_have_an_interval_of_no_width():
+    (row,) = with_intervals([a_row(difference_sigma=0.0)])
+    assert (row["ci95_low"], row["ci95_high"], row["paired_p"]) == (-2.0, -2.0, None)
+
+
+def test_interval_of_three_runs():
+    """t with 2 degrees of freedom at 97.5 % is 4.303."""
+    assert interval(10.0, 3**0.5, 3) == pytest.approx((10 - 4.3027, 10 + 4.3027), abs=1e-4)
