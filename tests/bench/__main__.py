@@ -16,7 +16,7 @@ from include.control import stages
 from include.control.session import Session
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
-from include.testbeds.simulated.calibration import Calibration
+from include.testbeds.virtual.calibration import VirtualCalibration
 from tests.bench.simpy_network import SimpyNetwork
 
 REPEATS = 7
@@ -76,7 +76,7 @@ def against_simpy() -> None:
         duration_min=SIMPY_MINUTES,
     )
     run = resolve(spec)
-    calibration = Calibration.model_validate(run.calibration)
+    calibration = VirtualCalibration.model_validate(run.calibration)
     servers = dict(run.instances_at_peak)
 
     def simpy_run() -> int:

@@ -82,20 +82,20 @@ def a_plant():
 
 def assert_nothing_is_lost(testbed):
     """Every edge carried its share of what its origin completed; the rest waits."""
-    world = testbed.world
-    counts, sent = world.state.counts, world.state.sent
-    published = world._published[min(world.step, len(world._published) - 1)]
-    into = np.zeros(len(world.names), dtype=np.int64)
-    for e, (_, target) in enumerate(world.edges):
-        node, (out, per) = world.graph.origin[e], world.graph.ratio[e]
-        operators = len(world.names)
+    queues = testbed.queues
+    counts, sent = queues.state.counts, queues.state.sent
+    published = queues._published[min(queues.step, len(queues._published) - 1)]
+    into = np.zeros(len(queues.names), dtype=np.int64)
+    for e, (_, target) in enumerate(queues.edges):
+        node, (out, per) = queues.graph.origin[e], queues.graph.ratio[e]
+        operators = len(queues.names)
         base = counts[node, COMPLETED] if node < operators else published[node - operators]
         assert sent[e] == base * out // per
-        into[world.names.index(target)] += sent[e]
+        into[queues.names.index(target)] += sent[e]
     np.testing.assert_array_equal(counts[:, ARRIVED], into)
     queued = [
-        world.state.chunk_items[o, tail - 1, 1] - counts[o, COMPLETED] if tail > head else 0
-        for o, (head, tail) in enumerate(world.state.chunk_range.tolist())
+        queues.state.chunk_items[o, tail - 1, 1] - counts[o, COMPLETED] if tail > head else 0
+        for o, (head, tail) in enumerate(queues.state.chunk_range.tolist())
     ]
     assert (counts[:, ARRIVED] - counts[:, COMPLETED]).tolist() == queued
 
@@ -241,7 +241,7 @@ scene, testbed = a_plant()
 testbed.advance_to(60)
 testbed.apply(decision(*MOVES[60]))
 testbed.advance_to(100)
-for name, array in sorted(testbed.world.arrays().items()):
+for name, array in sorted(testbed.queues.arrays().items()):
     print(name, hashlib.sha256(array.round(9).tobytes()).hexdigest())
 """
 
@@ -265,9 +265,9 @@ def test_compiled_and_plain_python_agree():
 
 def test_a_step_divides_the_monitoring_period():
     scene = a_scene(a_topology(an_operator("O1", service_ms=9.0)), monitor_every_s=2.5)
-    assert TESTBEDS["flow"].build(scene).world.step_us == 625_000
+    assert TESTBEDS["flow"].build(scene).queues.step_us == 625_000
     scene = a_scene(a_topology(an_operator("O1", service_ms=9.0)), monitor_every_s=0.5)
-    assert TESTBEDS["flow"].build(scene).world.step_us == 500_000
+    assert TESTBEDS["flow"].build(scene).queues.step_us == 500_000
 
 
 def test_a_host_that_is_not_shared_runs_what_it_promised_at_full_speed():

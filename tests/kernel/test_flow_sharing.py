@@ -18,7 +18,7 @@ from include.model.decision import (
 )
 from include.testbeds import TESTBEDS
 from include.testbeds.flow import sharing
-from include.testbeds.flow.cloud import us
+from include.testbeds.virtual.cloud import us
 from tests.kernel.flows import SHARED, a_chain, a_scene, decision, rows_of, started
 
 TWO_CORES = replace(SHARED, vcpus=2)

@@ -9,7 +9,7 @@ from typing import Any
 
 from include.arrivals.base import Levels
 from include.testbeds import TESTBEDS
-from include.testbeds.base import Scene
+from include.testbeds.base import TestbedConfig
 from tests.builders import a_topology, an_operator
 from tests.live.live_run import BACK, FRONT, MONITOR_S, LiveRun
 from tests.openstack.plane import FLAVOR
@@ -22,12 +22,12 @@ class CloudRun(LiveRun):
         return TESTBEDS["openstack"].build(self.scene)
 
 
-def scene_of(run: str, **calibration: Any) -> Scene:
+def scene_of(run: str, **calibration: Any) -> TestbedConfig:
     """A run of two small operators on one flavor, longer than a test needs."""
     operators = (
         an_operator(name, service_ms=5.0, cpu_cores=0.1, memory_mb=64.0) for name in (FRONT, BACK)
     )
-    return Scene(
+    return TestbedConfig(
         topology=a_topology(*operators),
         levels_of={"S1": Levels((0.0,), (10.0,))},
         flavor=FLAVOR,

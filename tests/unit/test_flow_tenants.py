@@ -16,8 +16,8 @@ from include.model.topology import Edge, Topology
 from include.testbeds import TESTBEDS
 from include.testbeds.flow.arrivals import amounts
 from include.testbeds.flow.calibration import (
-    Calibration,
-    Faults,
+    FlowCalibration,
+    FlowFaults,
     calibration_for,
     calibration_names,
     load_calibration,
@@ -132,7 +132,7 @@ def test_a_source_fluctuates_around_its_rate_and_differently_for_each_seed():
     for seed in (1, 1, 2):
         calibration = {"fluctuation_cv": 0.2, "fluctuation_s": 10}
         scene = a_scene(a_chain("O1"), 100.0, calibration=calibration, seed=seed)
-        published = TESTBEDS["flow"].build(scene).world._published[:, 0]
+        published = TESTBEDS["flow"].build(scene).queues._published[:, 0]
         items.append(np.diff(published[::10]) / 1e6)
     np.testing.assert_array_equal(items[0], items[1])
     assert (items[0] != items[2]).all()
@@ -142,7 +142,7 @@ def test_a_source_fluctuates_around_its_rate_and_differently_for_each_seed():
 
 def test_the_default_file_lists_the_defaults_and_every_file_loads():
     plain = load_calibration("default").model_dump()
-    assert plain | {"local_latency_ms": None} == Calibration().model_dump()
+    assert plain | {"local_latency_ms": None} == FlowCalibration().model_dump()
     for name in calibration_names():
         load_calibration(name)
     # Service times that were fitted for the per-item testbed hold here, too.
@@ -158,4 +158,4 @@ def test_problems_of_parameters_say_what_to_do(tmp_path):
         load_calibration(str(wrong))
     assert "speed: unknown field" in str(error.value)
     with pytest.raises(ValueError, match="begins before it ends"):
-        Faults(outages=[(60, 30)])
+        FlowFaults(outages=[(60, 30)])
