@@ -92,7 +92,7 @@ class Run:
 
     def build_testbed(self) -> Testbed:
         """The testbed of the run, before anything is deployed on it."""
-        scene = TestbedConfig(
+        config = TestbedConfig(
             topology=self.topology,
             levels_of=self.levels_of,
             flavor=self.flavor,
@@ -106,7 +106,7 @@ class Run:
             run=self.spec.run_id,
             experiment=self.spec.experiment,
         )
-        return TESTBEDS[self.spec.testbed].build(scene)
+        return TESTBEDS[self.spec.testbed].build(config)
 
 
 _ADAPTER = TypeAdapter(Run)

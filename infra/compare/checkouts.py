@@ -120,9 +120,9 @@ def table(before: Path, after: Path, new_columns: Collection[str]) -> list[Row]:
 
 
 def chosen(checkout: Path, extra: Collection[Path], only: Collection[str]) -> dict[str, Path]:
-    """Specs by name: those of a checkout, or of those the named ones, and files of one's own."""
+    """Specs by name: those of a checkout that are named (or all), and files of one's own."""
     own = {path.stem: path for path in sorted((checkout / SPECS).glob("*.yaml"))}
-    named = {name: path for name, path in own.items() if name in only or not only}
+    named = {name: path for name, path in own.items() if only == {"all"} or name in only}
     return named | {path.stem: path for path in extra}
 
 
@@ -134,7 +134,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seeds", type=int, default=0, help="of each spec the first so many")
     parser.add_argument("--minutes", type=float, default=0, help="cut runs to so many")
     parser.add_argument("--runs", type=int, default=0, help="of each spec so many, spread evenly")
-    parser.add_argument("--only", default="", help="names of specs, separated by commas")
+    parser.add_argument("--only", default="all", help="names of specs, with commas, or none")
     parser.add_argument("--spec", type=Path, action="append", default=[], help="one more, a file")
     parser.add_argument("--allow-new-columns", default="", help="separated by commas")
     parser.add_argument(
@@ -143,7 +143,7 @@ def main(arguments: list[str]) -> int:
         help="a folder for what is measured; next time unchanged code measures nothing again",
     )
     given = parser.parse_args(arguments)
-    only = set(filter(None, given.only.split(",")))
+    only = set(given.only.split(","))
     sides = {"before": given.before, "after": given.after}
     specs = {side: chosen(path, given.spec, only) for side, path in sides.items()}
     both = sorted(specs["before"].keys() & specs["after"].keys())

@@ -19,7 +19,7 @@ from tests.kernel.worlds import a_network, column, poisson_us, waiting_items
 IMAGES, QUERIES = 1, 0  # in flow order the chained operator comes first
 
 
-def with_guest() -> Topology:
+def with_chained() -> Topology:
     """Images, and queries that their instances answer first."""
     names = {"camera": "images", "people": "queries"}
     return Topology(
@@ -37,7 +37,7 @@ def with_guest() -> Topology:
 
 def chained(images_us: list[int], queries_us: list[int], **changes):
     """One server for both; the services take exactly 1 s and 0.1 s."""
-    network = a_network(topology=with_guest(), servers=0, **{"service_cv": 0.0} | changes)
+    network = a_network(topology=with_chained(), servers=0, **{"service_cv": 0.0} | changes)
     network.add_server(IMAGES, instance=1, host=1, ready_us=0)
     times = [np.array(images_us, dtype=np.int64), np.array(queries_us, dtype=np.int64)]
     network.state = network.state._replace(
@@ -52,7 +52,7 @@ def of(records: np.ndarray, operator: int, index: int) -> list[int]:
 
 
 def test_operators_that_run_in_another_have_no_instances_and_are_checked():
-    topology = with_guest()
+    topology = with_chained()
     assert topology.operator_names == ("images",)
     assert topology.in_flow_order() == ("queries", "images")
     assert list(topology.problems()) == []
@@ -62,7 +62,7 @@ def test_operators_that_run_in_another_have_no_instances_and_are_checked():
     assert "runs in another, so nothing may receive from it" in text
 
 
-def test_a_guest_goes_first_but_interrupts_nothing():
+def test_a_chained_operator_goes_first_but_interrupts_nothing():
     network = chained([0, 1, 2], [300_000, 400_000])
     network.advance(10_000_000)
     records = network.take_records()
@@ -72,7 +72,7 @@ def test_a_guest_goes_first_but_interrupts_nothing():
     assert of(records, QUERIES, kernel.R_INSTANCE) == [1, 1]
 
 
-def test_a_guest_that_comes_later_does_not_hold_an_item_back():
+def test_a_chained_item_that_comes_later_does_not_hold_an_item_back():
     network = chained([0], [500])
     network.advance(10_000_000)
     records = network.take_records()
@@ -80,7 +80,7 @@ def test_a_guest_that_comes_later_does_not_hold_an_item_back():
     assert of(records, QUERIES, kernel.R_WAIT_US) == [999_500]
 
 
-def test_an_item_of_a_guest_that_crashed_is_queued_again_with_its_number():
+def test_an_item_of_a_chained_operator_that_crashed_is_queued_again_with_its_number():
     network = chained([], [0, 50_000])
     network.advance(60_000)
     assert network.crash_server(IMAGES, 1, 60_000)
@@ -94,7 +94,7 @@ def test_an_item_of_a_guest_that_crashed_is_queued_again_with_its_number():
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.integers(1, 200_000_000), max_size=12))
-def test_guests_and_pauses_do_not_depend_on_the_cuts(cuts_us: list[int]):
+def test_chaining_and_pauses_do_not_depend_on_the_cuts(cuts_us: list[int]):
     def run(times_us: list[int]) -> list[list[int]]:
         images, queries = poisson_us(0.7, 120), poisson_us(0.2, 30, seed=6)
         network = chained(images.tolist(), queries.tolist(), service_cv=0.5)
@@ -138,7 +138,7 @@ def test_a_transfer_counts_for_the_age_and_holds_no_core():
     assert (transfer_ms > 7000).mean() == pytest.approx(np.exp(-1), abs=0.03)
 
 
-def test_the_network_of_a_guest_can_be_stored_and_goes_on():
+def test_a_network_with_chaining_can_be_stored_and_goes_on():
     first, second = (
         chained([0, 1, 2, 3], [300_000, 2_400_000], pause_on_stop_s=1.0) for _ in range(2)
     )
@@ -159,12 +159,12 @@ def a_testbed(**calibration) -> SimulatedTestbed:
         "service_cv": 0.0, "latency_ms": 0, "cpu_noise": 0.0, "host_boot_s": [0, 0],
         "instance_start_s": [10, 10], "image_pull_s": [0, 0], "drain_s": 2, "sample_every_items": 1,
     }  # fmt: skip
-    scene = TestbedConfig(
+    config = TestbedConfig(
         topology=topology, levels_of={"S1": Levels((0.0,), (1.0,))}, max_hosts=10, flavor=SMALL,
         btu_s=600.0, duration_s=600.0, seed=1, monitor_every_s=0.5,
         calibration=settled | calibration, faults={},
     )  # fmt: skip
-    testbed = SimulatedTestbed(scene)
+    testbed = SimulatedTestbed(config)
     testbed.deploy(decision(LeaseHost(SMALL.name, "a"), StartInstance("O1", "a")))
     return testbed
 

@@ -41,16 +41,16 @@ def decision(*actions: Action) -> Decision:
 class LiveRun:
     """A testbed and what its run has left where."""
 
-    scene: TestbedConfig
+    config: TestbedConfig
     testbed: Any
 
     @property
     def run(self) -> str:
-        return self.scene.run
+        return self.config.run
 
     def again(self) -> Any:
         """Another process's testbed of the same run."""
-        return TESTBEDS["docker"].build(self.scene)
+        return TESTBEDS["docker"].build(self.config)
 
     def deploy(self, hosts_wanted: int = 1) -> None:
         """Every operator on every host."""
@@ -125,7 +125,7 @@ def live_run(rate: float, **calibration: Any) -> Iterator[LiveRun]:
     operators = (
         an_operator(name, service_ms=5.0, cpu_cores=0.15, memory_mb=64.0) for name in (FRONT, BACK)
     )
-    scene = TestbedConfig(
+    config = TestbedConfig(
         topology=a_topology(*operators),
         levels_of={"S1": Levels((0.0,), (rate,))},
         flavor=FLAVOR,
@@ -139,10 +139,10 @@ def live_run(rate: float, **calibration: Any) -> Iterator[LiveRun]:
         run=f"test-{uuid.uuid4().hex[:8]}",
         experiment="tests",
     )
-    testbed = TESTBEDS["docker"].build(scene)
+    testbed = TESTBEDS["docker"].build(config)
     assert isinstance(testbed, LiveTestbed)
     try:
-        yield LiveRun(scene, testbed)
+        yield LiveRun(config, testbed)
     finally:
         testbed.give_back()
-        assert leases.leases_of(scene.run) == []
+        assert leases.leases_of(config.run) == []

@@ -19,10 +19,10 @@ class CloudRun(LiveRun):
     """As on local hosts, on servers."""
 
     def again(self) -> Any:
-        return TESTBEDS["openstack"].build(self.scene)
+        return TESTBEDS["openstack"].build(self.config)
 
 
-def scene_of(run: str, **calibration: Any) -> TestbedConfig:
+def config_of(run: str, **calibration: Any) -> TestbedConfig:
     """A run of two small operators on one flavor, longer than a test needs."""
     operators = (
         an_operator(name, service_ms=5.0, cpu_cores=0.1, memory_mb=64.0) for name in (FRONT, BACK)
@@ -46,9 +46,9 @@ def scene_of(run: str, **calibration: Any) -> TestbedConfig:
 @contextmanager
 def cloud_run(**calibration: Any) -> Iterator[CloudRun]:
     """A run of its own, given back afterwards."""
-    scene = scene_of(f"test-{uuid.uuid4().hex[:8]}", **calibration)
-    testbed = TESTBEDS["openstack"].build(scene)
+    config = config_of(f"test-{uuid.uuid4().hex[:8]}", **calibration)
+    testbed = TESTBEDS["openstack"].build(config)
     try:
-        yield CloudRun(scene, testbed)
+        yield CloudRun(config, testbed)
     finally:
         testbed.give_back()
