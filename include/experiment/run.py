@@ -24,7 +24,7 @@ from include.model.errors import SpecError
 from include.model.host import HostFlavor, PriceBook
 from include.model.topology import Topology
 from include.testbeds import TESTBEDS
-from include.testbeds.base import Scene, Testbed
+from include.testbeds.base import Testbed, TestbedConfig
 from include.testbeds.flavors import FLAVORS
 from include.topologies import load_topology
 
@@ -92,7 +92,7 @@ class Run:
 
     def build_testbed(self) -> Testbed:
         """The testbed of the run, before anything is deployed on it."""
-        scene = Scene(
+        config = TestbedConfig(
             topology=self.topology,
             levels_of=self.levels_of,
             flavor=self.flavor,
@@ -106,7 +106,7 @@ class Run:
             run=self.spec.run_id,
             experiment=self.spec.experiment,
         )
-        return TESTBEDS[self.spec.testbed].build(scene)
+        return TESTBEDS[self.spec.testbed].build(config)
 
 
 _ADAPTER = TypeAdapter(Run)

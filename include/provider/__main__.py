@@ -19,8 +19,8 @@ from include.operators.wire import now_us
 from include.provider.plan import ProviderPlan
 from include.provider.position import Position
 from include.provider.publisher import ConnectionLost, Publisher
-from include.testbeds.docker.services import Services
-from include.testbeds.docker.shared import PROVIDER
+from include.testbeds.live.services import Services
+from include.testbeds.live.shared_state import PROVIDER
 
 TROUBLE = (ConnectionLost, pika.exceptions.AMQPError, OSError)
 AGAIN_AFTER_S = 0.5

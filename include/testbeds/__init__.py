@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from include.testbeds.base import Parameters, Scene, Testbed
+from include.testbeds.base import Parameters, Testbed, TestbedConfig
 
 if TYPE_CHECKING:
     from include.testbeds.reap import Reaper
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def simulated_parameters() -> Parameters:
     """Calibrations of the embedded default, and its faults."""
-    from include.testbeds.simulated import calibration
+    from include.testbeds.virtual import calibration
 
     return calibration
 
@@ -30,25 +30,25 @@ class Registration:
     and what it measured is never thrown away unasked. The others are faster.
     """
 
-    build: Callable[[Scene], Testbed]
+    build: Callable[[TestbedConfig], Testbed]
     parameters: Callable[[], Parameters] = simulated_parameters
     real_time: bool
     reaper: Callable[[], Reaper] | None = None
     """Of a testbed whose hosts outlive the process that leased them."""
 
 
-def simulated(scene: Scene) -> Testbed:
+def simulated(config: TestbedConfig) -> Testbed:
     """The embedded default: needs no server."""
     from include.testbeds.simulated.testbed import SimulatedTestbed
 
-    return SimulatedTestbed(scene)
+    return SimulatedTestbed(config)
 
 
-def flow(scene: Scene) -> Testbed:
+def flow(config: TestbedConfig) -> Testbed:
     """Amounts instead of items: for hundreds of operators, tenants and high rates."""
     from include.testbeds.flow.testbed import FlowTestbed
 
-    return FlowTestbed(scene)
+    return FlowTestbed(config)
 
 
 def flow_parameters() -> Parameters:
@@ -58,44 +58,44 @@ def flow_parameters() -> Parameters:
     return calibration
 
 
-def docker(scene: Scene) -> Testbed:
+def docker(config: TestbedConfig) -> Testbed:
     """Real containers on Docker hosts of this machine, on the wall clock."""
-    from include.testbeds.docker.testbed import DockerTestbed
+    from include.testbeds.live.testbed import LiveTestbed
 
-    return DockerTestbed(scene)
+    return LiveTestbed(config)
 
 
 def docker_parameters() -> Parameters:
     """Pace, containers and deadlines; its faults are real."""
-    from include.testbeds.docker import calibration
+    from include.testbeds.live import calibration
 
     return calibration
 
 
 def docker_reaper() -> Reaper:
     """What dead runs have left on this machine."""
-    from include.testbeds.docker import reap
+    from include.testbeds.live.hosts.local import reap
 
     return reap
 
 
-def openstack(scene: Scene) -> Testbed:
+def openstack(config: TestbedConfig) -> Testbed:
     """The same on servers of an OpenStack cloud."""
-    from include.testbeds.openstack.testbed import build
+    from include.testbeds.live.hosts.openstack.testbed import build
 
-    return build(scene)
+    return build(config)
 
 
 def openstack_parameters() -> Parameters:
     """Those of ``docker``, and the names of the cloud."""
-    from include.testbeds.openstack import calibration
+    from include.testbeds.live.hosts.openstack import calibration
 
     return calibration
 
 
 def openstack_reaper() -> Reaper:
     """What dead runs have left in clouds."""
-    from include.testbeds.openstack import reap
+    from include.testbeds.live.hosts.openstack import reap
 
     return reap
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class TestbedConfig:
     """Everything that is decided before a run starts, the same for every testbed.
 
     ``levels_of`` holds the levels of every source by name (that of the run, times its own).

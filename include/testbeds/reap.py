@@ -17,7 +17,7 @@ DEAD_AFTER_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class HeldResources:
     """A run that holds something, and for how long nobody has looked after it.
 
     ``silent_s`` is infinite when nobody ever has, and negative while it is not even due to end.
@@ -45,7 +45,7 @@ class Found:
 class Reaper(Protocol):
     """Of one testbed; a module with these functions is one."""
 
-    def find(self) -> list[Found]:
+    def find(self) -> list[HeldResources]:
         """Every run that holds anything. Raises TestbedError when somebody does not answer."""
         ...
 

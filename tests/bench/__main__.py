@@ -21,7 +21,7 @@ from include.control import stages
 from include.control.session import Session
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
-from include.testbeds.simulated.calibration import Calibration
+from include.testbeds.virtual.calibration import VirtualCalibration
 from tests.bench.simpy_network import SimpyNetwork
 
 DEMO = Path(__file__).parents[2] / "include" / "experiment" / "specs" / "demo.yaml"
@@ -90,7 +90,7 @@ def against_simpy(minutes: float, repeats: int) -> None:
         duration_min=minutes,
     )
     run = resolve(spec)
-    calibration = Calibration.model_validate(run.calibration)
+    calibration = VirtualCalibration.model_validate(run.calibration)
     servers = dict(run.instances_at_peak)
 
     def simpy_run() -> int:

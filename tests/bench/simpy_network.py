@@ -15,7 +15,7 @@ import simpy
 from include.arrivals.base import Levels
 from include.model.topology import Topology
 from include.testbeds.simulated.build import publication_times_us
-from include.testbeds.simulated.calibration import Calibration
+from include.testbeds.virtual.calibration import VirtualCalibration
 
 BLOCK = 4096
 
@@ -23,7 +23,7 @@ BLOCK = 4096
 class SimpyNetwork:
     """Counts executions; ``durations_s`` keeps every tenth processing duration."""
 
-    def __init__(self, topology: Topology, calibration: Calibration, seed: int) -> None:
+    def __init__(self, topology: Topology, calibration: VirtualCalibration, seed: int) -> None:
         self.env = simpy.Environment()
         self.topology, self.calibration = topology, calibration
         self.random = np.random.default_rng(seed)

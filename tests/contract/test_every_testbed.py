@@ -21,7 +21,7 @@ from include.model.decision import (
 )
 from include.model.errors import StoreError
 from include.testbeds import TESTBEDS
-from include.testbeds.base import Scene
+from include.testbeds.base import TestbedConfig
 from tests.builders import SMALL, a_topology, an_operator
 
 EMBEDDED = ("simulated", "flow")
@@ -46,7 +46,7 @@ def build(request):
             "calibration": {"drain_s": 20, "host_boot_s": [30, 60]},
             "faults": {},
         }
-        return TESTBEDS[request.param].build(Scene(**(values | changes)))
+        return TESTBEDS[request.param].build(TestbedConfig(**(values | changes)))
 
     return made
 

@@ -11,7 +11,7 @@ from include.model.decision import Action, Decision, LeaseHost, Reasoned, StartI
 from include.model.host import HostFlavor
 from include.model.topology import Topology
 from include.testbeds import TESTBEDS
-from include.testbeds.base import Scene
+from include.testbeds.base import TestbedConfig
 from tests.builders import a_topology, an_operator
 
 SHARED = HostFlavor(name="shared", vcpus=4, memory_mb=64_000, cpu_shared=True)
@@ -39,7 +39,7 @@ def a_chain(*names: str, service_ms: float = 100.0, **changes: Any) -> Topology:
     return a_topology(*(an_operator(n, service_ms=service_ms, **changes) for n in names))
 
 
-def a_scene(topology: Topology, level: float | Levels = 5.0, **changes: Any) -> Scene:
+def a_config(topology: Topology, level: float | Levels = 5.0, **changes: Any) -> TestbedConfig:
     """An hour on SHARED hosts; ``level`` items a second from every source."""
     levels = level if isinstance(level, Levels) else Levels((0.0,), (level,))
     values: dict[str, Any] = {
@@ -55,14 +55,16 @@ def a_scene(topology: Topology, level: float | Levels = 5.0, **changes: Any) -> 
         "faults": {},
     }
     calibration = QUIET | dict(changes.pop("calibration", {}))
-    return Scene(**(values | changes | {"calibration": calibration}))
+    return TestbedConfig(**(values | changes | {"calibration": calibration}))
 
 
-def started(scene: Scene, *, hosts: int = 1, instances: int = 1, testbed: str = "flow") -> Any:
+def started(
+    config: TestbedConfig, *, hosts: int = 1, instances: int = 1, testbed: str = "flow"
+) -> Any:
     """A testbed on which ``instances`` of every operator are up, dealt out to ``hosts`` hosts."""
-    made = TESTBEDS[testbed].build(scene)
-    leases = [LeaseHost(scene.flavor.name, f"h{number}") for number in range(hosts)]
-    names = [name for name in scene.topology.operator_names for _ in range(instances)]
+    made = TESTBEDS[testbed].build(config)
+    leases = [LeaseHost(config.flavor.name, f"h{number}") for number in range(hosts)]
+    names = [name for name in config.topology.operator_names for _ in range(instances)]
     starts = [StartInstance(name, f"h{i % hosts}") for i, name in enumerate(names)]
     made.deploy(decision(*leases, *starts))
     return made

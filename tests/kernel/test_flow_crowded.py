@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import a_topology, an_operator
-from tests.kernel.flows import SHARED, a_scene, started
+from tests.kernel.flows import SHARED, a_config, started
 
 
 @pytest.mark.parametrize("behind", [1, 3])
 def test_a_host_with_a_backlog_uses_all_of_its_cores(behind):
     heavy = an_operator("heavy", service_ms=90.0)
     light = [an_operator(f"light{n}", service_ms=10.0 / behind) for n in range(behind)]
-    scene = a_scene(a_topology(heavy, *light), 1000.0, flavor=replace(SHARED, vcpus=2))
-    testbed = started(scene, instances=4)
+    config = a_config(a_topology(heavy, *light), 1000.0, flavor=replace(SHARED, vcpus=2))
+    testbed = started(config, instances=4)
     testbed.advance_to(300)
     seen = testbed.observe()
     (host,) = seen.hosts.values()

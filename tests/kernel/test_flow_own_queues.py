@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kernel.flows import a_chain, a_scene, started
+from tests.kernel.flows import a_chain, a_config, started
 
 
 def mean_wait_s(instances: int, level: float, **calibration: object) -> float:
-    scene = a_scene(a_chain("O1"), level, calibration={"arrival_cv": 1.0, **calibration})
-    testbed = started(scene, hosts=2, instances=instances)
+    config = a_config(a_chain("O1"), level, calibration={"arrival_cv": 1.0, **calibration})
+    testbed = started(config, hosts=2, instances=instances)
     testbed.advance_to(3600)
     wait_ms = testbed.take_measurements()["processing_duration"]["wait_ms"]
     return float(wait_ms.mean()) / 1000

@@ -21,7 +21,7 @@ from include.model.topology import Edge, Source
 from include.testbeds import TESTBEDS
 from include.testbeds.flow.arrays import ARRIVED, COMPLETED
 from tests.builders import PAPER, SMALL, a_topology, an_operator, manufacturing
-from tests.kernel.flows import SHARED, a_chain, a_scene, decision, rows_of, started
+from tests.kernel.flows import SHARED, a_chain, a_config, decision, rows_of, started
 
 SERVICE_MS = {
     "O1": 992,
@@ -70,39 +70,39 @@ def a_plant():
         for op in topology.operators
     )
     levels = Levels((0.0, 90.0), (3.0, 6.0))
-    scene = a_scene(
+    config = a_config(
         replace(topology, operators=operators),
         levels,
         calibration=NOISY,
         faults=FAULTY,
         duration_s=300.0,
     )
-    return scene, started(scene)
+    return config, started(config)
 
 
 def assert_nothing_is_lost(testbed):
     """Every edge carried its share of what its origin completed; the rest waits."""
-    world = testbed.world
-    counts, sent = world.state.counts, world.state.sent
-    published = world._published[min(world.step, len(world._published) - 1)]
-    into = np.zeros(len(world.names), dtype=np.int64)
-    for e, (_, target) in enumerate(world.edges):
-        node, (out, per) = world.graph.origin[e], world.graph.ratio[e]
-        operators = len(world.names)
+    queues = testbed.queues
+    counts, sent = queues.state.counts, queues.state.sent
+    published = queues._published[min(queues.step, len(queues._published) - 1)]
+    into = np.zeros(len(queues.names), dtype=np.int64)
+    for e, (_, target) in enumerate(queues.edges):
+        node, (out, per) = queues.graph.origin[e], queues.graph.ratio[e]
+        operators = len(queues.names)
         base = counts[node, COMPLETED] if node < operators else published[node - operators]
         assert sent[e] == base * out // per
-        into[world.names.index(target)] += sent[e]
+        into[queues.names.index(target)] += sent[e]
     np.testing.assert_array_equal(counts[:, ARRIVED], into)
     queued = [
-        world.state.chunk_items[o, tail - 1, 1] - counts[o, COMPLETED] if tail > head else 0
-        for o, (head, tail) in enumerate(world.state.chunk_range.tolist())
+        queues.state.chunk_items[o, tail - 1, 1] - counts[o, COMPLETED] if tail > head else 0
+        for o, (head, tail) in enumerate(queues.state.chunk_range.tolist())
     ]
     assert (counts[:, ARRIVED] - counts[:, COMPLETED]).tolist() == queued
 
 
 def run_cut(cuts_s):
     """All rows of the plant, when it is stored and taken up again at these times."""
-    scene, testbed = a_plant()
+    config, testbed = a_plant()
     taken = {}
     for t_s in sorted({*cuts_s, *MOVES, 300}):
         testbed.advance_to(t_s)
@@ -112,7 +112,7 @@ def run_cut(cuts_s):
             for table, columns in testbed.take_measurements().items():
                 taken.setdefault(table, []).append(to_arrow(table, columns))
             stored = testbed.snapshot()
-            testbed = TESTBEDS["flow"].build(scene)
+            testbed = TESTBEDS["flow"].build(config)
             testbed.restore(stored)
     assert_nothing_is_lost(testbed)
     return {table: pa.concat_tables(parts).combine_chunks() for table, parts in taken.items()}
@@ -150,7 +150,7 @@ def test_no_amount_is_lost_or_made_up(ratios, level, moves):
     source = Source(name="S2", label="S2", items_per_level=0.7, size_bytes=1)
     chain = a_chain(*names, service_ms=30.0, stateful=True, state_mb=99.0)
     topology = replace(chain, edges=tuple(edges), sources=(*chain.sources, source))
-    testbed = started(a_scene(topology, level), hosts=2)
+    testbed = started(a_config(topology, level), hosts=2)
     for t_s, which in sorted(moves):
         testbed.advance_to(t_s)
         running = [one for one in testbed.observe().instances.values() if not one.stopping]
@@ -164,7 +164,7 @@ def test_no_amount_is_lost_or_made_up(ratios, level, moves):
 
 def test_a_long_backlog_is_kept_in_few_chunks_and_in_order():
     levels = Levels((0.0, 1000.0), (20.0, 0.0))
-    testbed = started(a_scene(a_chain("O1"), levels))
+    testbed = started(a_config(a_chain("O1"), levels))
     testbed.advance_to(3000)
     taken = testbed.take_measurements()["processing_duration"]
     # 20 a second arrive for 1,000 s, 10 are served: item k waits k / 20 s.
@@ -176,8 +176,8 @@ def test_a_long_backlog_is_kept_in_few_chunks_and_in_order():
 
 @pytest.mark.parametrize("utilisation", [0.5, 0.8])
 def test_md_1_waits_as_pollaczek_and_khinchine_say(utilisation):
-    scene = a_scene(a_chain("O1"), 10 * utilisation, calibration={"arrival_cv": 1.0})
-    testbed = started(scene)
+    config = a_config(a_chain("O1"), 10 * utilisation, calibration={"arrival_cv": 1.0})
+    testbed = started(config)
     testbed.advance_to(3600)
     wait_s = testbed.take_measurements()["processing_duration"]["wait_ms"].mean() / 1000
     assert wait_s == pytest.approx(0.1 * utilisation / (2 * (1 - utilisation)), rel=0.05)
@@ -185,7 +185,7 @@ def test_md_1_waits_as_pollaczek_and_khinchine_say(utilisation):
 
 def test_what_randomness_adds_is_bounded_by_what_can_build_up():
     calibration = {"arrival_cv": 1.0, "settle_s": 30.0}
-    testbed = started(a_scene(a_chain("O1"), 9.99999, calibration=calibration))
+    testbed = started(a_config(a_chain("O1"), 9.99999, calibration=calibration))
     testbed.advance_to(600)
     wait_s = testbed.take_measurements()["processing_duration"]["wait_ms"].mean() / 1000
     # Reflected Brownian motion: sqrt(2 t sigma^2 / pi), with sigma^2 = 0.1 s per s.
@@ -200,8 +200,8 @@ def test_both_testbeds_agree_under_constant_load(instances, level):
     for name in ("flow", "simulated"):
         calibration = {"service_cv": 0.5, "latency_ms": 5}
         topology = a_chain("O1", "O2", cpu_cores=0.2, memory_mb=10.0)
-        scene = a_scene(topology, level, flavor=SMALL, calibration=calibration)
-        testbed = started(scene, instances=instances, testbed=name)
+        config = a_config(topology, level, flavor=SMALL, calibration=calibration)
+        testbed = started(config, instances=instances, testbed=name)
         testbed.advance_to(1800)
         seen, measured = testbed.observe(), testbed.take_measurements()["processing_duration"]
         for operator in ("O1", "O2"):
@@ -218,8 +218,8 @@ def test_both_testbeds_agree_on_manufacturing():
     durations = {}
     for name in ("flow", "simulated"):
         calibration = {"service_ms": SERVICE_MS, "service_cv": 0.5, "latency_ms": 10}
-        scene = a_scene(manufacturing(), 5.0, flavor=PAPER, calibration=calibration)
-        testbed = TESTBEDS[name].build(scene)
+        config = a_config(manufacturing(), 5.0, flavor=PAPER, calibration=calibration)
+        testbed = TESTBEDS[name].build(config)
         hosts = [LeaseHost(PAPER.name, f"h{number}") for number in range(4)]
         places = [operator for operator, count in instances.items() for _ in range(count)]
         starts = [StartInstance(operator, f"h{i % 4}") for i, operator in enumerate(places)]
@@ -237,11 +237,11 @@ def test_both_testbeds_agree_on_manufacturing():
 TWIN = """
 import hashlib
 from tests.kernel.test_flow_queues import MOVES, a_plant, decision
-scene, testbed = a_plant()
+config, testbed = a_plant()
 testbed.advance_to(60)
 testbed.apply(decision(*MOVES[60]))
 testbed.advance_to(100)
-for name, array in sorted(testbed.world.arrays().items()):
+for name, array in sorted(testbed.queues.arrays().items()):
     print(name, hashlib.sha256(array.round(9).tobytes()).hexdigest())
 """
 
@@ -264,17 +264,17 @@ def test_compiled_and_plain_python_agree():
 
 
 def test_a_step_divides_the_monitoring_period():
-    scene = a_scene(a_topology(an_operator("O1", service_ms=9.0)), monitor_every_s=2.5)
-    assert TESTBEDS["flow"].build(scene).world.step_us == 625_000
-    scene = a_scene(a_topology(an_operator("O1", service_ms=9.0)), monitor_every_s=0.5)
-    assert TESTBEDS["flow"].build(scene).world.step_us == 500_000
+    config = a_config(a_topology(an_operator("O1", service_ms=9.0)), monitor_every_s=2.5)
+    assert TESTBEDS["flow"].build(config).queues.step_us == 625_000
+    config = a_config(a_topology(an_operator("O1", service_ms=9.0)), monitor_every_s=0.5)
+    assert TESTBEDS["flow"].build(config).queues.step_us == 500_000
 
 
 def test_a_host_that_is_not_shared_runs_what_it_promised_at_full_speed():
     topology = a_chain("O1", cpu_cores=0.5, memory_mb=10.0)
     served = {}
     for flavor in (SMALL, replace(SHARED, vcpus=4)):
-        testbed = started(a_scene(topology, 100.0, flavor=flavor), instances=8)
+        testbed = started(a_config(topology, 100.0, flavor=flavor), instances=8)
         testbed.advance_to(60)
         served[flavor.name] = testbed.observe().operators["O1"].completed_items
     # Eight instances of half a core fit four cores; of a core each they share them.

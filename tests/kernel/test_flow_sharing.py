@@ -18,8 +18,8 @@ from include.model.decision import (
 )
 from include.testbeds import TESTBEDS
 from include.testbeds.flow import sharing
-from include.testbeds.flow.cloud import us
-from tests.kernel.flows import SHARED, a_chain, a_scene, decision, rows_of, started
+from include.testbeds.virtual.cloud import us
+from tests.kernel.flows import SHARED, a_chain, a_config, decision, rows_of, started
 
 TWO_CORES = replace(SHARED, vcpus=2)
 
@@ -38,8 +38,8 @@ def waits_ms(testbed, operator="O1"):
 
 
 def test_double_demand_halves_the_speed():
-    alone = served(started(a_scene(a_chain("O1"), 1000.0), instances=4))
-    crowded = served(started(a_scene(a_chain("O1"), 1000.0, flavor=TWO_CORES), instances=4))
+    alone = served(started(a_config(a_chain("O1"), 1000.0), instances=4))
+    crowded = served(started(a_config(a_chain("O1"), 1000.0, flavor=TWO_CORES), instances=4))
     assert alone == {"O1": 4 * 10 * 60}
     assert crowded == {"O1": 2 * 10 * 60}
 
@@ -48,8 +48,8 @@ def test_who_wants_little_gets_it_on_a_crowded_host():
     # O1 wants 0.2 cores of two; three instances of O2 would like one core each.
     topology = a_chain("O1", "O2")
     edge = replace(topology.edges[1], items_out=100)
-    scene = a_scene(replace(topology, edges=(topology.edges[0], edge)), 2.0, flavor=TWO_CORES)
-    testbed = TESTBEDS["flow"].build(scene)
+    config = a_config(replace(topology, edges=(topology.edges[0], edge)), 2.0, flavor=TWO_CORES)
+    testbed = TESTBEDS["flow"].build(config)
     starts = [StartInstance("O1", "h"), *[StartInstance("O2", "h")] * 3]
     testbed.deploy(decision(LeaseHost("shared", "h"), *starts))
     testbed.advance_to(60)
@@ -67,10 +67,12 @@ def test_who_wants_little_gets_it_on_a_crowded_host():
 
 
 def test_an_instance_elsewhere_helps_out():
-    scene = a_scene(a_chain("O1"), 1000.0, flavor=replace(SHARED, vcpus=1))
-    testbed = started(scene, hosts=2, instances=3)  # two on host-1, one on host-2
+    config = a_config(a_chain("O1"), 1000.0, flavor=replace(SHARED, vcpus=1))
+    testbed = started(config, hosts=2, instances=3)  # two on host-1, one on host-2
     assert served(testbed) == {"O1": 2 * 10 * 60}
-    light = started(replace(scene, levels_of={"S1": Levels((0.0,), (16.0,))}), hosts=2, instances=3)
+    light = started(
+        replace(config, levels_of={"S1": Levels((0.0,), (16.0,))}), hosts=2, instances=3
+    )
     assert served(light) == {"O1": 16 * 60}
     assert light.observe().operators["O1"].waiting_items == 0
 
@@ -78,7 +80,7 @@ def test_an_instance_elsewhere_helps_out():
 def test_a_busier_host_is_slower_long_before_it_is_full():
     durations = []
     for level in (5.0, 17.0, 19.0):
-        testbed = started(a_scene(a_chain("O1"), level, flavor=TWO_CORES), instances=8)
+        testbed = started(a_config(a_chain("O1"), level, flavor=TWO_CORES), instances=8)
         testbed.advance_to(60)
         measured = testbed.take_measurements()["processing_duration"]
         durations.append(measured["duration_ms"].mean())
@@ -132,8 +134,8 @@ def test_many_threads_on_a_core_are_an_mm_1_queue_and_few_never_meet():
 
 def test_background_and_overhead_take_their_part():
     calibration = {"background_cores": 1.0, "overhead_cores": 0.1}
-    scene = a_scene(a_chain("O1"), 1000.0, flavor=TWO_CORES, calibration=calibration)
-    testbed = started(scene, instances=4)
+    config = a_config(a_chain("O1"), 1000.0, flavor=TWO_CORES, calibration=calibration)
+    testbed = started(config, instances=4)
     # 2 - 4 x 0.1 cores for four instances and one core's worth of others: 0.32 each.
     assert served(testbed)["O1"] == pytest.approx(4 * 0.32 * 10 * 60, abs=1)
     (host,) = testbed.observe().hosts.values()
@@ -141,7 +143,7 @@ def test_background_and_overhead_take_their_part():
 
 
 def test_a_stateless_instance_moves_without_a_gap():
-    testbed = started(a_scene(a_chain("O1")), hosts=2)
+    testbed = started(a_config(a_chain("O1")), hosts=2)
     testbed.advance_to(30)
     (old,) = testbed.observe().instances
     (moved,) = testbed.apply(decision(MigrateInstance(old, "host-2")))
@@ -157,7 +159,7 @@ def test_a_stateless_instance_moves_without_a_gap():
 def test_a_stateful_operator_pauses_while_its_state_moves_and_loses_nothing():
     calibration = {"migration_pause_s": 0.5, "state_mb_per_s": 100}
     topology = a_chain("O1", "O2", stateful=True, state_mb=250.0)
-    testbed = started(a_scene(topology, calibration=calibration), hosts=2)
+    testbed = started(a_config(topology, calibration=calibration), hosts=2)
     testbed.advance_to(30)
     old = next(n for n, one in testbed.observe().instances.items() if one.operator == "O2")
     testbed.apply(decision(MigrateInstance(old, "host-2")))
@@ -173,7 +175,7 @@ def test_a_stateful_operator_pauses_while_its_state_moves_and_loses_nothing():
 
 
 def test_when_the_new_host_is_lost_the_old_instance_goes_on():
-    testbed = started(a_scene(a_chain("O1")), hosts=2)
+    testbed = started(a_config(a_chain("O1")), hosts=2)
     testbed.advance_to(30)
     (old,) = testbed.observe().instances
     testbed.apply(decision(MigrateInstance(old, "host-2")))
@@ -185,7 +187,7 @@ def test_when_the_new_host_is_lost_the_old_instance_goes_on():
 
 
 def test_an_instance_that_is_stopped_before_it_replaced_another_leaves_that_one_in_place():
-    testbed = started(a_scene(a_chain("O1", stateful=True, state_mb=900.0)), hosts=2)
+    testbed = started(a_config(a_chain("O1", stateful=True, state_mb=900.0)), hosts=2)
     testbed.advance_to(30)
     (old,) = testbed.observe().instances
     (moved,) = testbed.apply(decision(MigrateInstance(old, "host-2")))
@@ -196,8 +198,8 @@ def test_an_instance_that_is_stopped_before_it_replaced_another_leaves_that_one_
 
 
 def test_executors_that_come_and_go_pause_a_stateful_operator():
-    scene = a_scene(a_chain("O1", stateful=True, state_mb=400.0), calibration={"drain_s": 1})
-    testbed = started(scene)
+    config = a_config(a_chain("O1", stateful=True, state_mb=400.0), calibration={"drain_s": 1})
+    testbed = started(config)
     testbed.advance_to(30)
     (one,) = testbed.apply(decision(StartInstance("O1", "host-1")))
     testbed.advance_to(60)
@@ -209,7 +211,7 @@ def test_executors_that_come_and_go_pause_a_stateful_operator():
 
 
 def test_there_are_only_so_many_hosts():
-    testbed = started(a_scene(a_chain("O1"), max_hosts=2))
+    testbed = started(a_config(a_chain("O1"), max_hosts=2))
     second, third, start = testbed.apply(
         decision(LeaseHost("shared", "b"), LeaseHost("shared", "c"), StartInstance("O1", "c"))
     )
@@ -221,7 +223,7 @@ def test_there_are_only_so_many_hosts():
 
 
 def test_nothing_is_seen_during_an_outage_but_items_flow_on():
-    testbed = started(a_scene(a_chain("O1"), faults={"outages": [[60, 120]]}))
+    testbed = started(a_config(a_chain("O1"), faults={"outages": [[60, 120]]}))
     seen = {}
     for t_s in range(15, 151, 15):
         testbed.advance_to(t_s)
@@ -237,8 +239,8 @@ def test_nothing_is_seen_during_an_outage_but_items_flow_on():
 
 
 def test_a_cpu_spike_slows_every_host_while_it_lasts():
-    scene = a_scene(a_chain("O1"), 15.0, faults={"cpu_spikes": [[60, 120, 10]]})
-    testbed = started(scene, instances=2)
+    config = a_config(a_chain("O1"), 15.0, faults={"cpu_spikes": [[60, 120, 10]]})
+    testbed = started(config, instances=2)
     loads = {}
     for t_s in range(15, 301, 15):
         testbed.advance_to(t_s)

@@ -10,11 +10,11 @@ from include.arrivals.base import Levels
 from include.model.topology import Topology
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.build import build_network
-from include.testbeds.simulated.calibration import Calibration
-from include.testbeds.simulated.network import Network
+from include.testbeds.simulated.network import QueueingNetwork
+from include.testbeds.virtual.calibration import VirtualCalibration
 from tests.builders import a_topology, an_operator
 
-HONEST = Calibration(latency_ms=0, sample_every_items=1, stalls_per_hour=0)
+HONEST = VirtualCalibration(latency_ms=0, sample_every_items=1, stalls_per_hour=0)
 
 
 def a_network(
@@ -26,7 +26,7 @@ def a_network(
     duration_s: float = 3600,
     level: float = 1.0,
     **changes: Any,
-) -> Network:
+) -> QueueingNetwork:
     """A network whose every item is recorded; with ``arrivals_us`` the sources publish those."""
     topology = topology or a_topology(an_operator("O1", service_ms=1000.0))
     calibration = HONEST.model_copy(update=changes).complete(topology)
@@ -56,6 +56,6 @@ def column(records: np.ndarray, index: int) -> np.ndarray:
     return records[np.argsort(records[:, kernel.R_NUMBER]), index]
 
 
-def waiting_items(network: Network, now_us: int) -> np.ndarray:
+def waiting_items(network: QueueingNetwork, now_us: int) -> np.ndarray:
     """Items per operator that have arrived by now and not started."""
     return network.read(now_us, 1)[0][:, 0]

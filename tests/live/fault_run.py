@@ -23,8 +23,8 @@ from include.control import stages
 from include.experiment.spec import RunSpec, parse_spec
 from include.model.errors import TidebenchError
 from include.operators.ledger import repeated_key, sent_key, unprocessed, unprocessed_of_source
-from include.testbeds.docker.services import Services
-from include.testbeds.docker.shared import Shared
+from include.testbeds.live.services import Services
+from include.testbeds.live.shared_state import SharedState
 from tests.live.faults import FAULTS, Inflicted, Victim, inflict_while
 from tests.live.world import REPOSITORY, crowding, wait_until
 
@@ -134,7 +134,7 @@ def _under_faults(spec: RunSpec, root: Path) -> Survived:
 
 def _count(run: str, survived: Survived) -> None:
     """Every item that was ever sent has to come out at the back; nobody has given back anything."""
-    shared = Shared(Services.find(), run).redis
+    shared = SharedState(Services.find(), run).redis
 
     def lost() -> list[Any]:
         return unprocessed_of_source(shared, run, "S1", "front") + unprocessed(shared, run)

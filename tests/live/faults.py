@@ -17,12 +17,12 @@ from itertools import cycle
 
 import docker  # type: ignore[import-untyped]
 
-from include.testbeds.docker import hosts
-from include.testbeds.docker.engine import API_VERSION, INSTANCE_LABEL, RUN_LABEL
-from include.testbeds.docker.files import read_json, run_folder
-from include.testbeds.docker.fleet import Fleet, Host, Instance
-from include.testbeds.docker.journal import Journal
-from include.testbeds.docker.replay import Replay
+from include.testbeds.live.engine import API_VERSION, INSTANCE_LABEL, RUN_LABEL
+from include.testbeds.live.files import read_json, run_folder
+from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance, live_fleet
+from include.testbeds.live.hosts.local import leases
+from include.testbeds.live.journal import Journal
+from include.testbeds.live.replay import Replay
 from tests.live.world import HOSTS, SERVICES, script, wait_until
 
 GIVE_UP_S = 150
@@ -37,11 +37,11 @@ class Victim:
         self.run = run
 
     @property
-    def fleet(self) -> Fleet:
+    def fleet(self) -> LiveFleet:
         """Hosts and instances as of the last change."""
-        return Fleet.from_plain(read_json(run_folder(self.run) / "state.json")["fleet"])
+        return live_fleet(read_json(run_folder(self.run) / "state.json")["fleet"])
 
-    def instance(self, operator: str) -> tuple[Instance, Host]:
+    def instance(self, operator: str) -> tuple[LiveInstance, LiveHost]:
         """One that works, and where."""
         fleet = self.fleet
         one = next(one for one in fleet.instances.values() if one.operator == operator)
@@ -60,7 +60,7 @@ class Victim:
     def calm(self) -> bool:
         """Whether everything is up, at most one host of each operator works, and little waits."""
         plain = read_json(run_folder(self.run) / "state.json")
-        fleet = Fleet.from_plain(plain["fleet"])
+        fleet = live_fleet(plain["fleet"])
         instances = list(fleet.instances.values())
         return (
             not plain["reading"]["missed"]
@@ -94,11 +94,11 @@ def cut_power_without_a_registry(victim: Victim) -> None:
 
 def kill_a_daemon_and_the_boot_of_its_successor(victim: Victim) -> None:
     """Containers of the host go on without their daemon, until its lease ends."""
-    known = hosts.leases_of(victim.run)  # numbers are given anew, processes are not
+    known = leases.leases_of(victim.run)  # numbers are given anew, processes are not
     script(HOSTS, "crash-daemon", str(victim.instance("front")[1].id))
 
-    def booting() -> hosts.Lease | None:
-        new = (one for one in hosts.leases_of(victim.run) if one not in known)
+    def booting() -> leases.HostLease | None:
+        new = (one for one in leases.leases_of(victim.run) if one not in known)
         return next((one for one in new if one.boot.alive), None)
 
     end_s = time.monotonic() + GIVE_UP_S

@@ -18,13 +18,13 @@ from include.model.decision import Action, Decision, LeaseHost, Outcome, Reasone
 from include.model.host import HostFlavor
 from include.operators.ledger import unprocessed, unprocessed_of_source
 from include.testbeds import TESTBEDS
-from include.testbeds.base import Scene
-from include.testbeds.docker import hosts
-from include.testbeds.docker.engine import API_VERSION, INSTANCE_LABEL, RUN_LABEL
-from include.testbeds.docker.replay import Replay
-from include.testbeds.docker.services import Services
-from include.testbeds.docker.shared import Shared
-from include.testbeds.docker.testbed import DockerTestbed
+from include.testbeds.base import TestbedConfig
+from include.testbeds.live.engine import API_VERSION, INSTANCE_LABEL, RUN_LABEL
+from include.testbeds.live.hosts.local import leases
+from include.testbeds.live.replay import Replay
+from include.testbeds.live.services import Services
+from include.testbeds.live.shared_state import SharedState
+from include.testbeds.live.testbed import LiveTestbed
 from tests.builders import a_topology, an_operator
 from tests.live.world import crowding, wait_until
 
@@ -41,16 +41,16 @@ def decision(*actions: Action) -> Decision:
 class LiveRun:
     """A testbed and what its run has left where."""
 
-    scene: Scene
+    config: TestbedConfig
     testbed: Any
 
     @property
     def run(self) -> str:
-        return self.scene.run
+        return self.config.run
 
     def again(self) -> Any:
         """Another process's testbed of the same run."""
-        return TESTBEDS["docker"].build(self.scene)
+        return TESTBEDS["docker"].build(self.config)
 
     def deploy(self, hosts_wanted: int = 1) -> None:
         """Every operator on every host."""
@@ -101,7 +101,7 @@ class LiveRun:
 
     def assert_nothing_lost(self) -> None:
         """Stop the sources; then both operators have processed every item that was ever sent."""
-        shared = Shared(Services.find(), self.run).redis
+        shared = SharedState(Services.find(), self.run).redis
         provider = Replay(self.run).process
         assert provider is not None
         os.kill(provider.pid, signal.SIGTERM)
@@ -125,7 +125,7 @@ def live_run(rate: float, **calibration: Any) -> Iterator[LiveRun]:
     operators = (
         an_operator(name, service_ms=5.0, cpu_cores=0.15, memory_mb=64.0) for name in (FRONT, BACK)
     )
-    scene = Scene(
+    config = TestbedConfig(
         topology=a_topology(*operators),
         levels_of={"S1": Levels((0.0,), (rate,))},
         flavor=FLAVOR,
@@ -139,10 +139,10 @@ def live_run(rate: float, **calibration: Any) -> Iterator[LiveRun]:
         run=f"test-{uuid.uuid4().hex[:8]}",
         experiment="tests",
     )
-    testbed = TESTBEDS["docker"].build(scene)
-    assert isinstance(testbed, DockerTestbed)
+    testbed = TESTBEDS["docker"].build(config)
+    assert isinstance(testbed, LiveTestbed)
     try:
-        yield LiveRun(scene, testbed)
+        yield LiveRun(config, testbed)
     finally:
         testbed.give_back()
-        assert hosts.leases_of(scene.run) == []
+        assert leases.leases_of(config.run) == []

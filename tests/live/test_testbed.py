@@ -10,13 +10,13 @@ from include.measurements.store import to_arrow
 from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost, StartInstance
 from include.model.errors import StoreError
 from include.testbeds.base import Leasing
-from include.testbeds.docker import hosts
-from include.testbeds.docker.broker import vhosts
-from include.testbeds.docker.files import run_folder
-from include.testbeds.docker.reap import find
-from include.testbeds.docker.replay import Replay
-from include.testbeds.docker.services import Services
-from include.testbeds.docker.shared import Shared, users
+from include.testbeds.live.broker import vhosts
+from include.testbeds.live.files import run_folder
+from include.testbeds.live.hosts.local import leases
+from include.testbeds.live.hosts.local.reap import find
+from include.testbeds.live.replay import Replay
+from include.testbeds.live.services import Services
+from include.testbeds.live.shared_state import SharedState, users
 from tests.live.live_run import FLAVOR, FRONT, live_run
 from tests.live.world import crowding, wait_until
 
@@ -71,7 +71,7 @@ def test_windows_hand_a_run_to_each_other_and_leave_nothing():
         repeated.give_back()
         services = Services.find()
         assert live.run not in {*vhosts(services), *users(services)}
-        assert list(Shared(services, live.run).redis.scan_iter(match=f"{live.run}:*")) == []
+        assert list(SharedState(services, live.run).redis.scan_iter(match=f"{live.run}:*")) == []
         assert not run_folder(live.run).exists()
         assert not provider.alive
         with pytest.raises(StoreError, match="given back"):
@@ -105,7 +105,7 @@ def test_a_new_instance_works_soon_and_a_released_host_drains():
         seen = live.testbed.observe()
         assert seen.instances[moved.subject].ready
         assert cold.subject not in seen.instances
-        wait_until(lambda: number not in {one.id for one in hosts.leases()}, "the host is gone")
+        wait_until(lambda: number not in {one.id for one in leases.leases()}, "the host is gone")
         assert "instance_crash" not in live.events()
         live.assert_nothing_lost()
 

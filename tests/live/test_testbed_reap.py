@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from include.testbeds.docker import hosts
-from include.testbeds.docker.broker import vhosts
-from include.testbeds.docker.files import HEARTBEAT, run_folder
-from include.testbeds.docker.reap import find
-from include.testbeds.docker.replay import Replay
-from include.testbeds.docker.services import Services
+from include.testbeds.live.broker import vhosts
+from include.testbeds.live.files import HEARTBEAT, run_folder
+from include.testbeds.live.hosts.local import leases
+from include.testbeds.live.hosts.local.reap import find
+from include.testbeds.live.replay import Replay
+from include.testbeds.live.services import Services
 from include.testbeds.reap import DEAD_AFTER_S, reap
 from tests.live.live_run import live_run
 
@@ -39,6 +39,6 @@ def test_the_reaper_lists_dead_runs_and_removes_them_when_told(images):
 
         reap(remove=True, testbeds=["docker"], say=said.append)
         assert not provider.alive
-        assert hosts.leases_of(live.run) == []
+        assert leases.leases_of(live.run) == []
         assert live.run not in vhosts(Services.find())
         assert live.run not in {one.run for one in find()}

@@ -20,9 +20,9 @@ from typing import Any
 import redis
 
 from include.operators import wire
-from include.testbeds.docker.broker import Broker
-from include.testbeds.docker.services import Services
-from include.testbeds.docker.shared import Shared
+from include.testbeds.live.broker import Broker
+from include.testbeds.live.services import Services
+from include.testbeds.live.shared_state import SharedState
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SERVICES = REPOSITORY / "infra" / "live" / "services.sh"
@@ -103,7 +103,7 @@ class World:
     def make(self, queues: Sequence[str]) -> None:
         """Create vhost, users, exchange and queues, as the testbed does."""
         self.broker.declare(queues)
-        Shared(self.services, self.run).grant()
+        SharedState(self.services, self.run).grant()
 
     def remove(self) -> None:
         """End the processes and delete everything of the run."""
@@ -111,7 +111,7 @@ class World:
             process.kill()
             process.wait()
         self.broker.remove()
-        Shared(self.services, self.run).remove()
+        SharedState(self.services, self.run).remove()
         self.redis.close()
         shutil.rmtree(self.folder)
 

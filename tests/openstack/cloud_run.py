@@ -9,7 +9,7 @@ from typing import Any
 
 from include.arrivals.base import Levels
 from include.testbeds import TESTBEDS
-from include.testbeds.base import Scene
+from include.testbeds.base import TestbedConfig
 from tests.builders import a_topology, an_operator
 from tests.live.live_run import BACK, FRONT, MONITOR_S, LiveRun
 from tests.openstack.plane import FLAVOR
@@ -19,15 +19,15 @@ class CloudRun(LiveRun):
     """As on local hosts, on servers."""
 
     def again(self) -> Any:
-        return TESTBEDS["openstack"].build(self.scene)
+        return TESTBEDS["openstack"].build(self.config)
 
 
-def scene_of(run: str, **calibration: Any) -> Scene:
+def config_of(run: str, **calibration: Any) -> TestbedConfig:
     """A run of two small operators on one flavor, longer than a test needs."""
     operators = (
         an_operator(name, service_ms=5.0, cpu_cores=0.1, memory_mb=64.0) for name in (FRONT, BACK)
     )
-    return Scene(
+    return TestbedConfig(
         topology=a_topology(*operators),
         levels_of={"S1": Levels((0.0,), (10.0,))},
         flavor=FLAVOR,
@@ -46,9 +46,9 @@ def scene_of(run: str, **calibration: Any) -> Scene:
 @contextmanager
 def cloud_run(**calibration: Any) -> Iterator[CloudRun]:
     """A run of its own, given back afterwards."""
-    scene = scene_of(f"test-{uuid.uuid4().hex[:8]}", **calibration)
-    testbed = TESTBEDS["openstack"].build(scene)
+    config = config_of(f"test-{uuid.uuid4().hex[:8]}", **calibration)
+    testbed = TESTBEDS["openstack"].build(config)
     try:
-        yield CloudRun(scene, testbed)
+        yield CloudRun(config, testbed)
     finally:
         testbed.give_back()

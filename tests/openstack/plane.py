@@ -16,9 +16,9 @@ from typing import Any
 import openstack
 
 from include.testbeds.flavors import FLAVORS
-from include.testbeds.openstack.calibration import Calibration
-from include.testbeds.openstack.hosts import OpenStackHosts
-from include.testbeds.openstack.marks import Marks, site
+from include.testbeds.live.hosts.openstack.calibration import OpenStackCalibration
+from include.testbeds.live.hosts.openstack.hosts import OpenStackHosts
+from include.testbeds.live.hosts.openstack.tags import ResourceTags, site
 from tests.live.world import script, wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -103,15 +103,15 @@ class Plane:
         self.user.close()
 
 
-def settings(**changes: Any) -> Calibration:
-    return Calibration(**changes)
+def settings(**changes: Any) -> OpenStackCalibration:
+    return OpenStackCalibration(**changes)
 
 
 @contextmanager
 def hosts_of(run: str = "", **changes: Any) -> Iterator[OpenStackHosts]:
     """The hosts of a run of its own, all given back afterwards."""
-    marks = Marks(run or f"test-{uuid.uuid4().hex[:8]}", site(), time.time() + 3600)
-    made = OpenStackHosts(marks, settings(**changes))
+    tags = ResourceTags(run or f"test-{uuid.uuid4().hex[:8]}", site(), time.time() + 3600)
+    made = OpenStackHosts(tags, settings(**changes))
     try:
         yield made
     finally:

@@ -7,13 +7,13 @@ import sys
 from include.model.decision import Decision, LeaseHost, Reasoned, StartInstance
 from include.testbeds import TESTBEDS
 from tests.live.live_run import BACK, FRONT
-from tests.openstack.cloud_run import scene_of
+from tests.openstack.cloud_run import config_of
 from tests.openstack.plane import FLAVOR
 
 
 def main(run: str) -> None:
     """Deploy on two hosts, say so, and look after the run until killed."""
-    testbed = TESTBEDS["openstack"].build(scene_of(run))
+    testbed = TESTBEDS["openstack"].build(config_of(run))
     actions = [
         LeaseHost(FLAVOR.name, "a"),
         LeaseHost(FLAVOR.name, "b"),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from include.testbeds.docker.files import run_folder
+from include.testbeds.live.files import run_folder
 from tests.e2e.airflow_services import Airflow, airflow_services
 from tests.openstack.plane import FLAVOR, Plane, crowding
 

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from include.model.errors import CapacityExhausted, SetupError, SpecError
-from include.testbeds.docker.engine import Engine
-from include.testbeds.openstack.marks import MARK, site
+from include.testbeds.live.engine import Engine
+from include.testbeds.live.hosts.openstack.tags import TAG, site
 from tests.live.world import wait_until
 from tests.openstack.plane import FLAVOR, hosts_of, wait_for_engine
 
@@ -25,12 +25,12 @@ def test_a_lease_is_a_server_with_the_marks_of_its_run_and_goes_without_a_trace(
         print(f"engine answers {took_s:.1f} s after the order")
         assert Engine(hosts.endpoint(host)).containers("a-run") == {}
         server = cloud.user.compute.get_server(host)
-        marks = {MARK, "run-a-run", f"site-{site()}"}
-        assert set(server.tags) == marks
-        assert server.metadata[f"{MARK}.run"] == "a-run"
-        assert float(server.metadata[f"{MARK}.due"]) > time.time()
+        tags = {TAG, "run-a-run", f"site-{site()}"}
+        assert set(server.tags) == tags
+        assert server.metadata[f"{TAG}.run"] == "a-run"
+        assert float(server.metadata[f"{TAG}.due"]) > time.time()
         (port,) = cloud.user.network.ports(device_id=host)
-        assert set(port.tags) == marks
+        assert set(port.tags) == tags
         assert port.fixed_ips[0]["ip_address"] in hosts.endpoint(host)
         assert hosts.leased() == [host]
         with hosts_of("another-run") as others:
@@ -91,16 +91,16 @@ def test_everything_that_is_wrong_with_the_names_is_said_at_once(cloud):
 
 
 def test_a_cloud_that_is_not_configured_is_named_with_those_that_are():
-    from include.testbeds.openstack.cloud import Cloud
+    from include.testbeds.live.hosts.openstack.cloud import CloudClient
 
     with pytest.raises(SetupError, match=r"cloud nowhere: .*there are: .*tidebench"):
-        Cloud("nowhere", 5).connection.compute.get_limits()
+        CloudClient("nowhere", 5).connection.compute.get_limits()
 
 
 def test_a_server_that_somebody_deletes_while_it_boots_is_missed(cloud):
     cloud.fault(machine=[{"match": ".*", "delay": 30}])
     with hosts_of() as hosts:
         host = hosts.lease(FLAVOR)
-        wait_until(lambda: hosts._sight.latest().value.servers.get(host), "it is seen")
+        wait_until(lambda: hosts._poller.latest().value.servers.get(host), "it is seen")
         cloud.user.compute.delete_server(host)
         assert wait_until(lambda: hosts.boot_failed(host), "it is missed") == "its server is gone"

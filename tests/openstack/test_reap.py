@@ -11,9 +11,9 @@ import uuid
 
 import pytest
 
-from include.testbeds.docker.files import HEARTBEAT, run_folder
-from include.testbeds.openstack.marks import MARK, Marks, site
-from include.testbeds.openstack.reap import find
+from include.testbeds.live.files import HEARTBEAT, run_folder
+from include.testbeds.live.hosts.openstack.reap import find
+from include.testbeds.live.hosts.openstack.tags import TAG, ResourceTags, site
 from include.testbeds.reap import reap
 from tests.live.world import REPOSITORY, script, wait_until
 from tests.openstack.plane import FLAVOR, MACHINE, crowding, hosts_of, wait_for_engine
@@ -74,12 +74,12 @@ def test_what_a_provisioning_process_leaves_that_is_killed_is_reaped(cloud, imag
 
 def test_another_installations_run_is_left_alone_until_it_is_due(cloud):
     with hosts_of("theirs") as hosts:
-        hosts._marks = Marks("theirs", "elsewhere", time.time() + 3600)
+        hosts._tags = ResourceTags("theirs", "elsewhere", time.time() + 3600)
         host = hosts.lease(FLAVOR)
         wait_for_engine(hosts, host)  # before that Nova changes no metadata
         assert "theirs@elsewhere: alive" in reap_all(remove=True)
         assert hosts.leased() == [host]
-        cloud.user.compute.set_server_metadata(host, **{f"{MARK}.due": str(time.time() - 100)})
+        cloud.user.compute.set_server_metadata(host, **{f"{TAG}.due": str(time.time() - 100)})
         assert "theirs@elsewhere: alive" in reap_all(remove=True, after_s=3600)
         assert "theirs@elsewhere: given back" in reap_all(remove=True, after_s=60)
         assert hosts.leased() == []
@@ -87,12 +87,12 @@ def test_another_installations_run_is_left_alone_until_it_is_due(cloud):
 
 def test_ports_and_addresses_with_the_marks_of_a_dead_run_go_too(cloud):
     network = cloud.user.network
-    marks = Marks("dead-run", site())
+    tags = ResourceTags("dead-run", site())
     port = network.create_port(network_id=network.find_network("tidebench").id)
     address = network.create_ip(floating_network_id=network.find_network("public").id)
     somebodys = network.create_port(network_id=network.find_network("tidebench").id)
     for one in (port, address):
-        network.set_tags(one, marks.tags)
+        network.set_tags(one, tags.tags)
     try:
         said = reap_all(remove=True)
         assert f"port {port.id}" in said

@@ -9,7 +9,7 @@ import pytest
 from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost, StartInstance
 from include.model.errors import CapacityExhausted, SpecError, StoreError
 from include.testbeds.base import Leasing
-from include.testbeds.docker.files import run_folder
+from include.testbeds.live.files import run_folder
 from tests.live.live_run import FRONT, crowding
 from tests.live.world import script, wait_until
 from tests.openstack.cloud_run import cloud_run

@@ -27,7 +27,7 @@ from tests.henge_world import World
 JOBS = {"A": 10.0, "B": 20.0, "C": 20.0}
 latencies = st.sampled_from([50.0, 100.0, 150.0, 400.0])
 capacities = st.sampled_from([0.05, 0.2, 0.31, 0.6, 1.0])
-scenes = st.fixed_dictionaries(
+configs = st.fixed_dictionaries(
     {
         "latency_ms": st.fixed_dictionaries(dict.fromkeys(JOBS, latencies)),
         "capacity": st.fixed_dictionaries(
@@ -50,7 +50,7 @@ HARMFUL = [  # A reconfiguration of A that harms B on a congested cluster.
     }
     for b_ms in (100.0, 300.0)
 ]
-anything = st.lists(scenes, min_size=2, max_size=6)
+anything = st.lists(configs, min_size=2, max_size=6)
 stories = anything | anything.map(lambda story: [*HARMFUL, *story])
 some = settings(max_examples=25, derandomize=True, deadline=None)
 
@@ -58,10 +58,10 @@ some = settings(max_examples=25, derandomize=True, deadline=None)
 def told(story: list[dict[str, object]]) -> Iterator[World]:
     """The world after each round of a story."""
     world = World(JOBS, start_s=0, fresh_data_s=60)
-    for scene in story:
+    for config in story:
         for name in ("latency_ms", "capacity", "load", "unread"):
-            setattr(world, name, scene[name])
-        for _ in range(int(str(scene["rounds"]))):
+            setattr(world, name, config[name])
+        for _ in range(int(str(config["rounds"]))):
             world.changed = world.round()
             yield world
 
@@ -104,11 +104,11 @@ def test_memory_survives_a_window_border_at_any_round(story: list[dict[str, obje
 
 
 @settings(some, max_examples=15)
-@given(scenes)
-def test_under_constant_conditions_it_comes_to_rest(scene: dict[str, object]) -> None:
+@given(configs)
+def test_under_constant_conditions_it_comes_to_rest(config: dict[str, object]) -> None:
     world = World(JOBS, start_s=0)
-    world.latency_ms = scene["latency_ms"]  # type: ignore[assignment]
-    world.capacity = scene["capacity"]  # type: ignore[assignment]
+    world.latency_ms = config["latency_ms"]  # type: ignore[assignment]
+    world.capacity = config["capacity"]  # type: ignore[assignment]
     world.until(1500)
     assert world.memory.converged
     assert world.until(5400) == []

@@ -16,15 +16,15 @@ from include.model.topology import Edge, Topology
 from include.testbeds import TESTBEDS
 from include.testbeds.flow.arrivals import amounts
 from include.testbeds.flow.calibration import (
-    Calibration,
-    Faults,
+    FlowCalibration,
+    FlowFaults,
     calibration_for,
     calibration_names,
     load_calibration,
 )
 from include.testbeds.flow.tenants import gamma_p95
 from tests.builders import an_operator
-from tests.kernel.flows import a_chain, a_scene, started
+from tests.kernel.flows import a_chain, a_config, started
 
 MEETS = Intent(latency_ms=250, max_utility=10)
 
@@ -50,7 +50,7 @@ def together(*topologies: Topology) -> Topology:
 def test_latency_is_service_and_network_along_the_path():
     calibration = {"latency_ms": 20, "local_latency_ms": 3}
     for hosts, between_ms in ((1, 3), (2, 20)):
-        testbed = started(a_scene(a_tenant(), calibration=calibration), hosts=hosts)
+        testbed = started(a_config(a_tenant(), calibration=calibration), hosts=hosts)
         testbed.advance_to(60)
         seen = testbed.observe().tenants["a"]
         # From the source, which is elsewhere; between the operators; and 100 ms at each.
@@ -60,7 +60,7 @@ def test_latency_is_service_and_network_along_the_path():
 
 
 def test_juice_is_the_share_that_the_bottleneck_processes():
-    testbed = started(a_scene(a_tenant(), 16.0))
+    testbed = started(a_config(a_tenant(), 16.0))
     testbed.advance_to(600)
     seen = testbed.observe()
     assert seen.tenants["a"].juice == pytest.approx(10 / 16)
@@ -82,7 +82,7 @@ def test_juice_of_a_split_follows_example_1_of_the_paper():
         edges=tuple(Edge(origin=origin, target=target) for origin, target in edges),
         tenants=(Tenant(name="t"),),
     )
-    testbed = started(a_scene(topology, 8.0))
+    testbed = started(a_config(topology, 8.0))
     testbed.advance_to(600)
     assert testbed.observe().tenants["t"].juice == pytest.approx(0.875, abs=0.001)
 
@@ -90,7 +90,7 @@ def test_juice_of_a_split_follows_example_1_of_the_paper():
 def test_the_rows_of_tenants_say_what_they_are_worth():
     slow = a_tenant("b", intent=Intent(latency_ms=50, max_utility=8))
     topology = together(a_tenant("a"), slow, a_tenant("c", intent=None))
-    testbed = started(a_scene(topology), hosts=2)
+    testbed = started(a_config(topology), hosts=2)
     testbed.advance_to(30)
     table = testbed.take_measurements()["tenant"]
     assert to_arrow("tenant", table).num_rows == 6
@@ -101,9 +101,9 @@ def test_the_rows_of_tenants_say_what_they_are_worth():
 
 def test_a_tenant_is_not_there_before_it_joins_and_has_no_latency_before_anything_left():
     topology = together(a_tenant("a"), a_tenant("b", joins_s=60.0))
-    scene = a_scene(topology)
+    config = a_config(topology)
     levels_of = {"a.S1": Levels((0.0,), (5.0,)), "b.S1": Levels((75.0,), (5.0,))}
-    testbed = started(replace(scene, levels_of=levels_of))
+    testbed = started(replace(config, levels_of=levels_of))
     seen = {}
     for t_s in (45, 75, 90):
         testbed.advance_to(t_s)
@@ -131,8 +131,8 @@ def test_a_source_fluctuates_around_its_rate_and_differently_for_each_seed():
     items = []
     for seed in (1, 1, 2):
         calibration = {"fluctuation_cv": 0.2, "fluctuation_s": 10}
-        scene = a_scene(a_chain("O1"), 100.0, calibration=calibration, seed=seed)
-        published = TESTBEDS["flow"].build(scene).world._published[:, 0]
+        config = a_config(a_chain("O1"), 100.0, calibration=calibration, seed=seed)
+        published = TESTBEDS["flow"].build(config).queues._published[:, 0]
         items.append(np.diff(published[::10]) / 1e6)
     np.testing.assert_array_equal(items[0], items[1])
     assert (items[0] != items[2]).all()
@@ -142,7 +142,7 @@ def test_a_source_fluctuates_around_its_rate_and_differently_for_each_seed():
 
 def test_the_default_file_lists_the_defaults_and_every_file_loads():
     plain = load_calibration("default").model_dump()
-    assert plain | {"local_latency_ms": None} == Calibration().model_dump()
+    assert plain | {"local_latency_ms": None} == FlowCalibration().model_dump()
     for name in calibration_names():
         load_calibration(name)
     # Service times that were fitted for the per-item testbed hold here, too.
@@ -158,4 +158,4 @@ def test_problems_of_parameters_say_what_to_do(tmp_path):
         load_calibration(str(wrong))
     assert "speed: unknown field" in str(error.value)
     with pytest.raises(ValueError, match="begins before it ends"):
-        Faults(outages=[(60, 30)])
+        FlowFaults(outages=[(60, 30)])

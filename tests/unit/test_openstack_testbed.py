@@ -14,18 +14,18 @@ from openstack import exceptions
 
 from include.model.errors import TestbedError
 from include.testbeds import TESTBEDS
-from include.testbeds.openstack import reap as cloud_reaper
-from include.testbeds.openstack.calibration import (
+from include.testbeds.live.hosts.openstack import reap as cloud_reaper
+from include.testbeds.live.hosts.openstack.calibration import (
     HERE,
-    Calibration,
+    OpenStackCalibration,
     calibration_for,
     load_calibration,
 )
-from include.testbeds.openstack.cloud import passes
-from include.testbeds.openstack.marks import LONGEST_TAG, Marks, site
-from include.testbeds.openstack.sight import Sight
-from include.testbeds.openstack.user_data import encoded, user_data
-from include.testbeds.reap import Found, reap
+from include.testbeds.live.hosts.openstack.cloud import passes
+from include.testbeds.live.hosts.openstack.poller import BackgroundPoller
+from include.testbeds.live.hosts.openstack.tags import LONGEST_TAG, ResourceTags, site
+from include.testbeds.live.hosts.openstack.user_data import encoded, user_data
+from include.testbeds.reap import HeldResources, reap
 
 
 def test_user_data_brings_up_an_engine_that_trusts_the_registry():
@@ -45,24 +45,24 @@ def test_user_data_brings_up_an_engine_that_trusts_the_registry():
 
 @pytest.mark.parametrize("run", ["a-run", "x" * 200 + "-0a1b2c"])
 def test_marks_name_the_run_in_full_and_fit_into_tags(run):
-    marks = Marks(run, "here-1", 1_800_000_000.0)
-    assert all(len(tag) <= LONGEST_TAG for tag in marks.tags)
-    assert Marks.read(marks.tags, marks.metadata) == marks
-    assert run.endswith(Marks.read(marks.tags, {}).run)
+    tags = ResourceTags(run, "here-1", 1_800_000_000.0)
+    assert all(len(tag) <= LONGEST_TAG for tag in tags.tags)
+    assert ResourceTags.read(tags.tags, tags.metadata) == tags
+    assert run.endswith(ResourceTags.read(tags.tags, {}).run)
 
 
 def test_an_installation_has_one_name_for_ever(tmp_path, monkeypatch):
     monkeypatch.setenv("TIDEBENCH_LIVE_STATE", str(tmp_path))
     assert site() == site()
     assert [one.name for one in tmp_path.iterdir()] == ["site"]
-    assert len(Marks("r", site()).tags[2]) <= LONGEST_TAG
+    assert len(ResourceTags("r", site()).tags[2]) <= LONGEST_TAG
 
 
 def test_the_calibration_that_comes_along_lists_every_default():
     given = yaml.safe_load((HERE / "default.yaml").read_text())
-    assert Calibration(**given) == Calibration()
-    of_docker = Calibration.__mro__[1].model_fields
-    own = set(Calibration.model_fields) - set(of_docker) | {"boot_within_s"}
+    assert OpenStackCalibration(**given) == OpenStackCalibration()
+    of_docker = OpenStackCalibration.__mro__[1].model_fields
+    own = set(OpenStackCalibration.model_fields) - set(of_docker) | {"boot_within_s"}
     assert set(given) == own
     assert calibration_for("manufacturing_live") == "manufacturing_live"
     assert load_calibration("manufacturing_live").service_ms["O1"] == 250
@@ -91,7 +91,7 @@ def test_a_look_holds_nobody_up_and_one_that_fails_changes_nothing():
             case value:
                 return value
 
-    sight = Sight(look, 0, every_s=0.0)
+    sight = BackgroundPoller(look, 0, every_s=0.0)
     seen, began_s = [], time.monotonic()
     while not seen or seen[-1] != 2:
         seen.append(sight.latest().value)
@@ -102,10 +102,12 @@ def test_a_look_holds_nobody_up_and_one_that_fails_changes_nothing():
 
 
 def test_a_found_run_says_why_it_is_dead_or_alive():
-    assert "dead, nobody has ever looked after it: host 1" in Found("r", ("host 1",), float(
+    assert "dead, nobody has ever looked after it: host 1" in HeldResources("r", ("host 1",), float(
         "inf")).told(60)  # fmt: skip
-    assert "alive, nobody has looked after it for 59 s" in Found("r", (), 59.0).told(60)
-    assert "alive, of another installation, and due to end in 30 s" in Found("r", (), -30.0).told(0)
+    assert "alive, nobody has looked after it for 59 s" in HeldResources("r", (), 59.0).told(60)
+    assert "alive, of another installation, and due to end in 30 s" in HeldResources(
+        "r", (), -30.0
+    ).told(0)
 
 
 def test_a_cloud_that_runs_and_environment_name_is_asked_once(monkeypatch, tmp_path):
@@ -116,7 +118,7 @@ def test_a_cloud_that_runs_and_environment_name_is_asked_once(monkeypatch, tmp_p
     monkeypatch.setenv("OS_CLOUD", "mine")
     monkeypatch.setattr(cloud_reaper.local, "find", lambda _: [])
     asked = []
-    monkeypatch.setattr(cloud_reaper.leftovers, "find", lambda one: asked.append(one.name) or [])
+    monkeypatch.setattr(cloud_reaper.resources, "find", lambda one: asked.append(one.name) or [])
     assert cloud_reaper.find() == []
     assert asked == ["mine"]
 

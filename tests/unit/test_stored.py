@@ -150,7 +150,7 @@ def test_nothing_stored_is_no_reason_to_say_anything(tmp_path):
     [
         ("controllers/btu.py", True),
         ("arrivals/random_walk_levels.csv", True),
-        ("testbeds/simulated/calibrations/mine.yaml", True),
+        ("testbeds/virtual/calibrations/mine.yaml", True),
         ("experiment/specs/mine.yaml", False),
         ("reports/page.py", False),
         ("controllers/notes.txt", False),

@@ -21,12 +21,12 @@ CHUNKS, MOST_CHUNKS = 512, 384
 """Room for the chunks of a FIFO, and how many there may be before neighbours are merged."""
 EPSILON = 1e-12
 
-# Columns of State.counts (micro-items, but SAMPLED counts rows).
+# Columns of QueueState.counts (micro-items, but SAMPLED counts rows).
 ARRIVED, COMPLETED, SAMPLED = range(3)
-# Columns of State.chunk_items (micro-items, cumulative) and State.chunk_age (seconds).
+# Columns of QueueState.chunk_items (micro-items, cumulative) and State.chunk_age (seconds).
 FROM, TO = range(2)
 START, END, BORN, VARIANCE = range(4)
-# Columns of State.inbound: squared variability of the arrivals, mean latency of messages.
+# Columns of QueueState.inbound: squared variability of the arrivals, mean latency of messages.
 CA2, LATENCY = range(2)
 # Columns of Scratch.flow: age of what leaves a node in this step.
 AGE, AGE_VARIANCE, CD2 = range(3)
@@ -61,7 +61,7 @@ class Graph(NamedTuple):
     """Items are dealt out to the instances on arrival, each of which has a queue of its own."""
 
 
-class State(NamedTuple):
+class QueueState(NamedTuple):
     """What a snapshot keeps."""
 
     counts: I64

@@ -5,21 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from include.arrivals.base import Levels
-from include.testbeds.base import Scene
+from include.testbeds.base import TestbedConfig
 from include.testbeds.flow.arrays import F64, I64, MICRO
-from include.testbeds.flow.calibration import Calibration
-from include.testbeds.simulated.draws import Draws
+from include.testbeds.flow.calibration import FlowCalibration
+from include.testbeds.virtual.draws import Draws
 
 BLOCK = 1024
 
 
-def published(scene: Scene, calibration: Calibration, step_us: int, draws: Draws) -> I64:
+def published(
+    config: TestbedConfig, calibration: FlowCalibration, step_us: int, draws: Draws
+) -> I64:
     """Micro-items each source has published when each step begins. Shape (steps + 1, sources)."""
-    topology, step_s = scene.topology, step_us / 1e6
-    steps = -(-round(scene.duration_s * 1e6) // step_us)
+    topology, step_s = config.topology, step_us / 1e6
+    steps = -(-round(config.duration_s * 1e6) // step_us)
     columns = []
     for source in topology.sources:
-        amount = amounts(scene.levels_of[source.name], scene.duration_s, steps, step_s)
+        amount = amounts(config.levels_of[source.name], config.duration_s, steps, step_s)
         amount *= source.items_per_level / topology.emission_period_s
         if calibration.fluctuation_cv:
             amount *= fluctuation(draws, source.name, calibration, steps, step_s)
@@ -39,7 +41,7 @@ def amounts(levels: Levels, end_s: float, steps: int, step_s: float) -> F64:
 
 
 def fluctuation(
-    draws: Draws, source: str, calibration: Calibration, steps: int, step_s: float
+    draws: Draws, source: str, calibration: FlowCalibration, steps: int, step_s: float
 ) -> F64:
     """What the rate of a source is multiplied by in each step: gamma distributed, mean 1."""
     periods = int(steps * step_s // calibration.fluctuation_s) + 1

@@ -8,14 +8,14 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from include.testbeds.calibrations import CalibrationFiles
-from include.testbeds.simulated import calibration as simulated
-from include.testbeds.simulated.calibration import NotNegative
+from include.testbeds.virtual import calibration as virtual
+from include.testbeds.virtual.calibration import NotNegative
 
 HERE = Path(__file__).parent / "calibrations"
 Positive = Annotated[float, Field(gt=0)]
 
 
-class Calibration(simulated.Calibration):
+class FlowCalibration(virtual.VirtualCalibration):
     """How fast and how noisy the simulated world is; see calibrations/default.yaml."""
 
     step_s: Positive = 1
@@ -43,7 +43,7 @@ Outages = Annotated[tuple[tuple[float, float], ...], AfterValidator(_periods)]
 Spikes = Annotated[tuple[tuple[float, float, NotNegative], ...], AfterValidator(_periods)]
 
 
-class Faults(simulated.Faults):
+class FlowFaults(virtual.VirtualFaults):
     """What may go wrong, by chance or at given seconds of the run; all off by default."""
 
     outages: Outages = ()
@@ -52,5 +52,6 @@ class Faults(simulated.Faults):
     """[start_s, end_s, cores]: other processes want as many cores on every host."""
 
 
-_FILES = CalibrationFiles(Calibration, (HERE, simulated.HERE))
+Faults = FlowFaults
+_FILES = CalibrationFiles(FlowCalibration, (HERE, virtual.HERE))
 calibration_names, calibration_for, load_calibration = _FILES.names, _FILES.fitting, _FILES.load

@@ -48,7 +48,7 @@ from include.testbeds.flow.arrays import (
     VARIANCE,
 )
 from include.testbeds.flow.sharing import share_cpu
-from include.testbeds.simulated.rings import compiled
+from include.testbeds.virtual.jit import compiled
 
 UNLIMITED = 2**63 - 1
 REVISIONS = 3

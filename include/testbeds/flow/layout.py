@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.testbeds.flow.arrays import F64, I64, Graph, Layout
-from include.testbeds.simulated.fleet import Fleet
+from include.testbeds.virtual.fleet import VirtualFleet
 
 LEAST_CORES = 0.01
 """A host whose overhead eats all of its CPU still does this much."""
@@ -43,13 +43,13 @@ class Planner:
     latency_s: float
     local_latency_s: float
 
-    def serving(self, fleet: Fleet, now_us: int) -> Serving:
+    def serving(self, fleet: VirtualFleet, now_us: int) -> Serving:
         """Who serves from ``now_us`` until something starts, stops or boots."""
         operators = self.graph.service_s.size
         hosts = np.array([one.number for one in fleet.leased() if one.up_us <= now_us], dtype=int)
         here = set(hosts.tolist())
         working = sorted(
-            (one.operator, one.host, one.number)
+            (one.row, one.host, one.number)
             for one in fleet.instances.values()
             if one.ready_us <= now_us
             and (one.stopped_us is None or one.stopped_us > now_us)
@@ -112,7 +112,7 @@ def _firsts(counts: I64) -> I64:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def _next_change_us(fleet: Fleet, now_us: int) -> int:
+def _next_change_us(fleet: VirtualFleet, now_us: int) -> int:
     changes: Sequence[int | None] = [
         *(host.up_us for host in fleet.leased()),
         *(one.ready_us for one in fleet.instances.values()),

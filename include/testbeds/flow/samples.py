@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from include.testbeds.flow.arrays import F64, I64, R_DONE_S, R_NUMBER, R_OPERATOR, R_WAIT_S
-from include.testbeds.flow.calibration import Calibration
-from include.testbeds.simulated.draws import Draws
+from include.testbeds.flow.calibration import FlowCalibration
+from include.testbeds.virtual.draws import Draws
 
 BLOCK = 1024
 HAS_TO_WAIT, WAIT, SERVICE, MESSAGE = range(4)
 
 
 @dataclass(slots=True)
-class Samples:
+class ItemSampler:
     """Draws per operator and number of the sample, so that nothing else decides about them."""
 
     names: tuple[str, ...]
-    calibration: Calibration
+    calibration: FlowCalibration
     draws: Draws
     _drawn: F64 = field(init=False)
     _block: I64 = field(init=False)

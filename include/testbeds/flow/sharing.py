@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from include.testbeds.flow.arrays import EPSILON
-from include.testbeds.simulated.rings import compiled
+from include.testbeds.virtual.jit import compiled
 
 
 @compiled

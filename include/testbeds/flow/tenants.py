@@ -12,7 +12,7 @@ from include.model.juice import topology_juice
 from include.model.observation import TenantSample
 from include.model.tenant import Intent
 from include.model.topology import Topology
-from include.testbeds.flow.arrays import AGES, COMPLETED, F64, I64, ITEMS, SQUARES, State
+from include.testbeds.flow.arrays import AGES, COMPLETED, F64, I64, ITEMS, SQUARES, QueueState
 
 SUB_WINDOW_S, SUB_WINDOWS = 10, 6
 """Henge, section 5: "a sliding window of 1 minute, collecting data in sub-windows of 10 s"."""
@@ -20,7 +20,7 @@ NORMAL_P95 = 1.6448536269514722
 
 
 @dataclass(frozen=True, slots=True)
-class _Graph:
+class _TenantGraph:
     """The part of the topology that belongs to one tenant, with rows of the arrays."""
 
     joins_s: float
@@ -43,7 +43,7 @@ class Tenants:
     samples: dict[str, TenantSample] = field(default_factory=dict)
     """As of the last reading."""
     intents: dict[str, Intent | None] = field(init=False)
-    _graphs: dict[str, _Graph] = field(init=False)
+    _graphs: dict[str, _TenantGraph] = field(init=False)
     _sent: deque[I64] = field(init=False)
     _completed: deque[I64] = field(init=False)
 
@@ -55,12 +55,12 @@ class Tenants:
         }
         self._sent, self._completed = deque(maxlen=SUB_WINDOWS + 1), deque(maxlen=SUB_WINDOWS + 1)
 
-    def _graph(self, tenant: str, joins_s: float) -> _Graph:
+    def _graph(self, tenant: str, joins_s: float) -> _TenantGraph:
         mine = {op.name for op in self.topology.operators_of(tenant)}
         row = {name: o for o, name in enumerate(self.names)}
         inside = [(e, edge) for e, edge in enumerate(self.edges) if edge[1] in mine]
         sinks = self.topology.sinks(tenant)
-        return _Graph(
+        return _TenantGraph(
             joins_s=joins_s,
             sources=tuple(s.name for s in self.topology.sources if s.tenant == tenant),
             sinks=sinks,
@@ -75,7 +75,7 @@ class Tenants:
             target_rows=[row[edge[1]] for _, edge in inside],
         )
 
-    def end_sub_window(self, state: State) -> None:
+    def end_sub_window(self, state: QueueState) -> None:
         """Ten seconds are over: remember the counters."""
         self._sent.append(state.sent.copy())
         self._completed.append(state.counts[:, COMPLETED].copy())
@@ -88,7 +88,7 @@ class Tenants:
             if graph.joins_s <= now_s
         }
 
-    def _sample(self, name: str, graph: _Graph, sinks: F64) -> TenantSample:
+    def _sample(self, name: str, graph: _TenantGraph, sinks: F64) -> TenantSample:
         items, ages, squares = sinks[graph.sink_rows].sum(axis=0)[[ITEMS, AGES, SQUARES]].tolist()
         mean_s = ages / items if items > 0 else None
         tail_s = None if mean_s is None else gamma_p95(mean_s, squares / items - mean_s**2)
@@ -99,7 +99,7 @@ class Tenants:
             juice=self._juice(graph),
         )
 
-    def _juice(self, graph: _Graph) -> float | None:
+    def _juice(self, graph: _TenantGraph) -> float | None:
         """None until a sub-window is over.
 
         What an operator executed is shared out among its parents as what it received was.

@@ -3,190 +3,125 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from include.model.decision import Decision, Outcome
 from include.model.observation import Observation
-from include.testbeds.base import Scene
-from include.testbeds.columns import as_columns
-from include.testbeds.flow.calibration import Calibration, Faults
-from include.testbeds.flow.cloud import Cloud
-from include.testbeds.flow.monitor import Monitor
-from include.testbeds.flow.samples import Samples
+from include.testbeds.flow.calibration import FlowCalibration, FlowFaults
+from include.testbeds.flow.cloud import FlowCloud
+from include.testbeds.flow.monitor import FlowMonitor
+from include.testbeds.flow.queues import FluidQueues
 from include.testbeds.flow.tenants import SUB_WINDOW_S, Tenants
-from include.testbeds.flow.world import World
-from include.testbeds.simulated.cloud import us
-from include.testbeds.simulated.draws import Draws
-from include.testbeds.simulated.tables import ARRIVAL
-from include.testbeds.snapshots import packed, unpacked
-
-SNAPSHOT_VERSION = 1
+from include.testbeds.virtual.cloud import us
+from include.testbeds.virtual.draws import Draws
+from include.testbeds.virtual.fleet import VirtualHost, VirtualInstance
+from include.testbeds.virtual.testbed import VirtualTestbed
 
 
 @dataclass(slots=True)
-class FlowTestbed:
-    """Hosts, instances and queues that exist in memory only; time passes when it is told to.
+class FlowTestbed(VirtualTestbed):
+    """Amounts instead of items.
 
     Queues move in whole steps: what is done in the middle of one counts from the next on.
     """
 
-    scene: Scene
-    faults: Faults = field(init=False)
-    cloud: Cloud = field(init=False)
-    world: World = field(init=False)
-    monitor: Monitor = field(init=False)
+    cloud: FlowCloud = field(init=False)
+    monitor: FlowMonitor = field(init=False)
+    queues: FluidQueues = field(init=False)
     tenants: Tenants = field(init=False)
-    now_us: int = 0
-    _gaps_us: np.ndarray = field(init=False)
-    _arrivals: list[tuple[float, str, float, int]] = field(default_factory=list)
-    _published: list[int] = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Build the empty world at second 0."""
-        scene, topology, draws = self.scene, self.scene.topology, Draws(self.scene.seed)
-        calibration = Calibration.model_validate(scene.calibration).complete(topology)
-        self.faults = Faults.model_validate(scene.faults)
+    def build(self) -> None:
+        """Make cloud, queues and monitor."""
+        config, topology, draws = self.config, self.config.topology, Draws(self.config.seed)
+        calibration = FlowCalibration.model_validate(config.calibration).complete(topology)
+        faults = FlowFaults.model_validate(config.faults)
         names = topology.in_flow_order()
         rows = {name: o for o, name in enumerate(names)}
-        self.cloud = Cloud(scene, calibration, self.faults, draws, rows)
-        self.world = World(scene, calibration, self.faults, draws, self.cloud, names)
-        self.tenants = Tenants(topology, names, self.world.edges)
-        self.monitor = Monitor(self.world, Samples(names, calibration, draws), self.tenants)
-        self._gaps_us = self._gaps()
-        self._published = [0] * len(topology.sources)
-
-    @property
-    def now_s(self) -> float:
-        """Seconds since the run began."""
-        return self.now_us / 1e6
+        self.cloud = FlowCloud(config, calibration, faults, draws, rows)
+        self.queues = FluidQueues(config, calibration, faults, draws, self.cloud, names)
+        self.tenants = Tenants(topology, names, self.queues.edges)
+        self.monitor = FlowMonitor.of(self.queues, self.tenants)
 
     # ------------------------------------------------------------------ time
 
-    def advance_to(self, t_s: float) -> None:
-        """Let items flow until ``t_s``, with monitor readings and faults at their times."""
-        target_us = us(t_s)
-        if target_us < self.now_us:
-            raise ValueError(f"time cannot go back from {self.now_s:g} s to {t_s:g} s")
-        period_us, window_us = us(self.scene.monitor_every_s), us(SUB_WINDOW_S)
-        while self.now_us < target_us:
-            reading_us = (self.now_us // period_us + 1) * period_us
-            window_end_us = (self.now_us // window_us + 1) * window_us
-            failure = self._next_failure()
-            failure_us = max(failure[0], self.now_us) if failure else target_us
-            self.now_us = min(target_us, reading_us, window_end_us, failure_us)
-            self.world.run_to(self.now_us // self.world.step_us)
-            while failure and failure[0] <= self.now_us:
-                self.world.reorder()
-                self.cloud.fail(failure[1], self.now_us)
-                failure = self._next_failure()
-            if self.now_us == window_end_us:
-                self.tenants.end_sub_window(self.world.state)
-            if self.now_us == reading_us:
-                self._read(period_us)
+    def next_stop_us(self) -> int:
+        """The end of a sub-window of the tenants."""
+        window_us = us(SUB_WINDOW_S)
+        return (self.now_us // window_us + 1) * window_us
 
-    def _next_failure(self) -> tuple[int, Any] | None:
-        rates = (self.faults.host_losses_per_hour, self.faults.instance_crashes_per_hour)
-        may_fail = any(rates) or self.faults.host_boot_failure
-        return self.cloud.fleet.next_failure() if may_fail else None
+    def move(self) -> None:
+        """Let amounts flow up to the last whole step."""
+        self.queues.run_to(self.now_us // self.queues.step_us)
 
-    def _gaps(self) -> np.ndarray:
-        """Periods without statistics, shape (n, 2): by chance, and those that were asked for."""
-        faults = self.faults
-        gaps_us = self.cloud.draws.periods_us(
-            "gap",
-            "monitor",
-            faults.monitoring_gaps_per_hour,
-            faults.monitoring_gap_s,
-            us(self.scene.duration_s),
-        )
-        outages_us = [(us(start_s), us(end_s)) for start_s, end_s in faults.outages]
-        return np.concatenate([gaps_us, np.array(outages_us, dtype=np.int64).reshape(-1, 2)])
+    def stopped(self) -> None:
+        """A sub-window of the tenants is over."""
+        self.tenants.end_sub_window(self.queues.state)
 
-    def _read(self, period_us: int) -> None:
-        self.cloud.settle(self.now_us)
-        now_us, gaps_us, events = self.now_us, self._gaps_us, self.cloud.events
-        missed = bool(((gaps_us[:, 0] < now_us) & (now_us <= gaps_us[:, 1])).any())
-        if missed and not self.monitor.reading.missed:
-            events.append((self.now_s, "monitoring_gap", "monitor", "no answer"))
-        for start_s, end_s, cores in self.faults.cpu_spikes:
-            if now_us - period_us < us(start_s) <= now_us:
+    def gaps_us(self) -> np.ndarray:
+        """Periods in which the monitor does not answer: by chance, and those asked for."""
+        asked_us = [(us(start_s), us(end_s)) for start_s, end_s in self.cloud.faults.outages]
+        by_chance_us = VirtualTestbed.gaps_us(self)
+        return np.concatenate([by_chance_us, np.array(asked_us, dtype=np.int64).reshape(-1, 2)])
+
+    def read(self, period_us: int, *, missed: bool) -> list[int]:
+        """A monitoring period ends; returns what each source has published so far."""
+        for start_s, end_s, cores in self.cloud.faults.cpu_spikes:
+            if self.now_us - period_us < us(start_s) <= self.now_us:
                 detail = f"{cores:g} cores of each for {end_s - start_s:g} s"
-                events.append((start_s, "cpu_spike", "every host", detail))
-        self.monitor.read(now_us, period_us, self.cloud.fleet, missed=missed)
-        published = self.world.published_items().tolist()
-        for i, source in enumerate(self.scene.topology.sources):
-            level = self.scene.levels_of[source.name].at(self.now_s - self.scene.monitor_every_s)
-            items = published[i] - self._published[i]
-            self._arrivals.append((self.now_s, source.name, level, items))
-        self._published = published
+                self.cloud.events.append((start_s, "cpu_spike", "every host", detail))
+        self.monitor.read(self.now_us, period_us, self.fleet, missed=missed)
+        published: list[int] = self.queues.published_items().tolist()
+        return published
+
+    def settle(self) -> None:
+        """Take away instances that have drained, and hosts whose last instance has."""
+        self.cloud.settle(self.now_us)
+
+    def fail(self, who: VirtualHost | VirtualInstance) -> None:
+        """A host is lost, a boot fails, or an instance crashes. Items stay in their queues."""
+        self.queues.reorder()
+        self.cloud.fail(who, self.now_us)
 
     # --------------------------------------------------------------- control
 
     def deploy(self, decision: Decision) -> tuple[Outcome, ...]:
         """Carry out the first decision; hosts and instances are up before time starts."""
-        return self.cloud.deploy(decision)
+        outcomes = VirtualTestbed.deploy(self, decision)
+        self.cloud.pauses_us = []
+        return outcomes
 
     def apply(self, decision: Decision) -> tuple[Outcome, ...]:
         """Carry out each action in order; unknown hosts and instances are refused."""
-        self.world.reorder()
-        return self.cloud.apply(decision, self.now_us)
+        self.queues.reorder()
+        return VirtualTestbed.apply(self, decision)
 
-    # --------------------------------------------------------------- reading
+    def start(self, operator: str, host: VirtualHost) -> VirtualInstance:
+        """Start an instance."""
+        return self.cloud.start(operator, host, self.now_us)
+
+    def stop(self, one: VirtualInstance) -> None:
+        """Stop an instance gracefully."""
+        self.cloud.stop(one, self.now_us)
+
+    def migrate(self, one: VirtualInstance, host: VirtualHost) -> VirtualInstance:
+        """Start a copy of an instance on a host and stop it; returns the copy."""
+        return self.cloud.migrate(one, host, self.now_us)
+
+    # ----------------------------------------------------- reading and recording
 
     def observe(self) -> Observation:
         """The last reading of the monitor, and the hosts and instances as they are now."""
-        self.cloud.settle(self.now_us)
-        missed, fleet, now_us = self.monitor.reading.missed, self.cloud.fleet, self.now_us
-        hosts = [self.monitor.host_sample(host, now_us) for host in fleet.leased()]
-        running = [self.monitor.instance_sample(one, now_us) for one in fleet.instances.values()]
-        return Observation(
-            now_s=self.now_s,
-            operators={} if missed else self.monitor.operator_samples(),
-            hosts={sample.host: sample for sample in hosts},
-            instances={sample.instance: sample for sample in running},
-            tenants={} if missed else dict(self.tenants.samples),
-        )
+        seen = VirtualTestbed.observe(self)
+        missed = self.monitor.reading.missed
+        return replace(seen, tenants={} if missed else dict(self.tenants.samples))
 
-    # ------------------------------------------------------------- recording
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The state of the queues, for a snapshot."""
+        return {**self.queues.arrays(), **self.tenants.arrays()}
 
-    def take_measurements(self) -> dict[str, dict[str, Any]]:
-        """Rows measured since the last call, as columns."""
-        tables = self.monitor.take() | self.cloud.take()
-        if self._arrivals:
-            tables["arrival"] = as_columns(self._arrivals, ARRIVAL)
-        self._arrivals = []
-        return tables
-
-    def leases(self) -> dict[str, list[Any]]:
-        """The lease log so far, as columns; hosts that are still leased end now."""
-        return self.cloud.leases(self.now_us)
-
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """The whole state. Take measurements first: rows are not part of it."""
-        plain = {
-            "now_us": self.now_us,
-            "published": self._published,
-            "cloud": self.cloud.to_plain(),
-            "monitor": self.monitor.to_plain(),
-        }
-        return {
-            "plain": packed(plain, SNAPSHOT_VERSION),
-            **self.world.arrays(),
-            **self.tenants.arrays(),
-        }
-
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continue from a snapshot. Raises StoreError when another version wrote it."""
-        plain = unpacked(arrays["plain"], SNAPSHOT_VERSION)
-        self.now_us = plain["now_us"]
-        self._published = plain["published"]
-        self.cloud.load_plain(plain["cloud"])
-        self.world.load(arrays)
+    def load_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continue from :meth:`arrays`."""
+        self.queues.load(arrays)
         self.tenants.load(arrays)
-        self.monitor.load_plain(plain["monitor"])
-
-    def close(self) -> None:
-        """Nothing outlives the process; there is nothing to give back."""

@@ -9,22 +9,22 @@ import numpy as np
 from include.arrivals.base import Levels
 from include.model.topology import Topology
 from include.testbeds.simulated import kernel
-from include.testbeds.simulated.calibration import Calibration
-from include.testbeds.simulated.draws import Draws
 from include.testbeds.simulated.kernel import BLOCK, NEVER
-from include.testbeds.simulated.network import I64, Network
-from include.testbeds.simulated.start import start_numba
+from include.testbeds.simulated.network import I64, QueueingNetwork
+from include.testbeds.virtual.calibration import VirtualCalibration
+from include.testbeds.virtual.draws import Draws
+from include.testbeds.virtual.jit import start_numba
 
 FIRST_ITEMS, FIRST_SLOTS, FIRST_RECORDS, FIRST_ORPHANS = 1024, 8, 4096, 8
 
 
 def build_network(
     topology: Topology,
-    calibration: Calibration,
+    calibration: VirtualCalibration,
     levels_of: Mapping[str, Levels],
     duration_s: float,
     seed: int,
-) -> Network:
+) -> QueueingNetwork:
     """An empty network with everything the sources will publish until ``duration_s``."""
     start_numba()
     names, draws = topology.in_flow_order(), Draws(seed)
@@ -38,11 +38,11 @@ def build_network(
         )
         for source in topology.sources
     ]
-    state = kernel.Network(
+    state = kernel.NetworkState(
         in_first=np.searchsorted(targets, np.arange(len(names) + 1)).astype(np.int64),
         out_first=np.searchsorted(np.sort(origin), np.arange(len(origins) + 1)).astype(np.int64),
         out_edge=np.argsort(origin, kind="stable").astype(np.int64),
-        guest=_guests(topology, names),
+        chained=_chained(topology, names),
         ratio=np.array([(e.items_out, e.items_in) for e in edges], dtype=np.int64),
         items=_zeros(len(edges), FIRST_ITEMS, 3),
         edges=_zeros(len(edges), 2),
@@ -58,10 +58,10 @@ def build_network(
         records=_zeros(FIRST_RECORDS, kernel.RECORD_COLUMNS),
         recorded=_zeros(1),
     )
-    return Network(topology, calibration, draws, names, state)
+    return QueueingNetwork(topology, calibration, draws, names, state)
 
 
-def _guests(topology: Topology, names: tuple[str, ...]) -> I64:
+def _chained(topology: Topology, names: tuple[str, ...]) -> I64:
     """For every operator the one that runs in it, or -1."""
     of = {op.runs_in: op.name for op in topology.operators if op.runs_in}
     return np.array([names.index(of[name]) if name in of else -1 for name in names], dtype=np.int64)
@@ -85,7 +85,9 @@ def publication_times_us(levels: Levels, per_level_s: float, duration_s: float) 
     return np.concatenate(times_us) if times_us else _zeros(0)
 
 
-def _stalls_us(names: tuple[str, ...], calibration: Calibration, draws: Draws, end_us: int) -> I64:
+def _stalls_us(
+    names: tuple[str, ...], calibration: VirtualCalibration, draws: Draws, end_us: int
+) -> I64:
     """Stalls of every operator, padded with ones that never come."""
     rate, length_s = calibration.stalls_per_hour, calibration.stall_s
     stalls = [draws.periods_us("stall", name, rate, length_s, end_us) for name in names]

@@ -28,11 +28,11 @@ from include.testbeds.simulated.rings import (
     HEAD,
     PUBLISHED,
     TAIL,
-    compiled,
     emitted,
+    make_space,
     put,
-    rooms,
 )
+from include.testbeds.virtual.jit import compiled
 
 I64 = NDArray[np.int64]
 
@@ -45,20 +45,20 @@ DRAWS_DRY, EDGE_FULL, RECORDS_FULL = 1, 2, 3
 KIND = 1_000_000
 """`advance` returns DONE, or kind * KIND + index of what the caller must refill or grow."""
 
-# Columns of Network.servers: one instance and what it has in service.
+# Columns of NetworkState.servers: one instance and what it has in service.
 INSTANCE, HOST, READY_US, OPEN, SPEED_PERMILLE, BUSY, BUSY_US, BUSY_SEEN_US = range(8)
 NUMBER, EDGE, ITEM_ARRIVAL, ITEM_PUBLISHED, ITEM_BORN, START_US, DONE_US, LATENCY_US = range(8, 16)
-WORK = 16  # the operator whose item is in service: a guest's, or the server's own
+WORK = 16  # the operator whose item is in service: the server's own, or the one chained to it
 SERVER_COLUMNS = 17
-# Columns of Network.nodes: counters of an operator or source.
+# Columns of NetworkState.nodes: counters of an operator or source.
 NUMBERED, DRAWN, FILLED, COMPLETED, RESUME_US, ORPHANS, SERVERS = range(7)
 NODE_COLUMNS = 7
-# Columns of Network.records: one sampled item.
+# Columns of NetworkState.records: one sampled item.
 R_OPERATOR, R_INSTANCE, R_NUMBER, R_DONE_US, R_DURATION_US, R_WAIT_US, R_AGE_US = range(7)
 RECORD_COLUMNS = 7
 
 
-class Network(NamedTuple):
+class NetworkState(NamedTuple):
     """The whole state. Nodes are operators in flow order, then sources; all integers."""
 
     in_first: I64
@@ -66,8 +66,8 @@ class Network(NamedTuple):
     out_first: I64
     """(nodes + 1): outbound edges of a node are out_edge[out_first[n] : out_first[n + 1]]."""
     out_edge: I64
-    guest: I64
-    """(operators,): the operator whose items the servers take first, or -1."""
+    chained: I64
+    """(operators,): the operator that runs in the same servers, whose items go first, or -1."""
     ratio: I64
     """(edges, 2): items that leave, for so many that the origin finishes."""
     items: I64
@@ -116,7 +116,7 @@ def _publish(source, until_us, net):
             break
         if number >= nodes[node, FILLED]:
             return DRAWS_DRY * KIND + node
-        full = rooms(node, number, out_first, out_edge, ratio, items, edges)
+        full = make_space(node, number, out_first, out_edge, ratio, items, edges)
         if full >= 0:
             return EDGE_FULL * KIND + full
         arrival_us = published_us + latency_us[node, number & (BLOCK - 1)]
@@ -153,7 +153,7 @@ def _finish(
     sampled = number % sample_every == 0
     if sampled and recorded[0] >= records.shape[0]:
         return RECORDS_FULL * KIND
-    full = rooms(w, number, out_first, out_edge, ratio, items, edges)
+    full = make_space(w, number, out_first, out_edge, ratio, items, edges)
     if full >= 0:
         return EDGE_FULL * KIND + full
     latency_us, born_us = servers[o, s, LATENCY_US], servers[o, s, ITEM_BORN]
@@ -201,7 +201,7 @@ def _after_stalls(o, start_us, stalls_us):
 def _serve(o, until_us, sample_every, resolution_us, transfers, net):
     """Start every item that the servers of operator ``o`` can start before ``until_us``.
 
-    An item of the guest goes before one of the operator that would not start earlier.
+    An item of the chained operator goes before one of ``o`` that would not start earlier.
     """
     items, edges, servers, free_us = net.items, net.edges, net.servers, net.free_us
     nodes, orphans, stalls_us = net.nodes, net.orphans, net.stalls_us
@@ -209,15 +209,17 @@ def _serve(o, until_us, sample_every, resolution_us, transfers, net):
     out_first, out_edge, ratio = net.out_first, net.out_edge, net.ratio
     records, recorded = net.records, net.recorded
     first, last, slots = net.in_first[o], net.in_first[o + 1], nodes[o, SERVERS]
-    guest, guests_edge = net.guest[o], -1
+    chained, chained_edge = net.chained[o], -1
     while True:
         e, w = _earliest_edge(first, last, items, edges), o
-        if guest >= 0:
-            guests_edge = _earliest_edge(net.in_first[guest], net.in_first[guest + 1], items, edges)
+        if chained >= 0:
+            chained_edge = _earliest_edge(
+                net.in_first[chained], net.in_first[chained + 1], items, edges
+            )
         if e < 0:
-            if guests_edge < 0:
+            if chained_edge < 0:
                 break
-            e, w = guests_edge, guest
+            e, w = chained_edge, chained
         s, freed_us = -1, NEVER
         for slot in range(slots):
             if free_us[o, slot] < freed_us:
@@ -228,10 +230,10 @@ def _serve(o, until_us, sample_every, resolution_us, transfers, net):
             break
         freed_us = max(freed_us, nodes[o, RESUME_US])
         start_us = _after_stalls(o, max(arrival_us, freed_us), stalls_us)
-        if w == o and guests_edge >= 0:
-            before_us = items[guests_edge, edges[guests_edge, HEAD], ARRIVAL]
+        if w == o and chained_edge >= 0:
+            before_us = items[chained_edge, edges[chained_edge, HEAD], ARRIVAL]
             if before_us <= start_us:
-                e, w, arrival_us = guests_edge, guest, before_us
+                e, w, arrival_us = chained_edge, chained, before_us
                 i = edges[e, HEAD]
                 start_us = _after_stalls(o, max(arrival_us, freed_us), stalls_us)
         if arrival_us >= until_us or start_us >= until_us:

@@ -11,23 +11,23 @@ from numpy.typing import NDArray
 
 from include.model.topology import Topology
 from include.testbeds.simulated import kernel, rings
-from include.testbeds.simulated.calibration import Calibration
-from include.testbeds.simulated.draws import Draws
 from include.testbeds.simulated.kernel import BLOCK, NEVER
+from include.testbeds.virtual.calibration import VirtualCalibration
+from include.testbeds.virtual.draws import Draws
 
 I64 = NDArray[np.int64]
 PAUSES_KEPT_US = 30_000_000
 
 
 @dataclass(slots=True)
-class Network:
+class QueueingNetwork:
     """Operators are rows in flow order. All times are whole microseconds since the run began."""
 
     topology: Topology
-    calibration: Calibration
+    calibration: VirtualCalibration
     draws: Draws
     names: tuple[str, ...]
-    state: kernel.Network
+    state: kernel.NetworkState
 
     def advance(self, until_us: int) -> None:
         """Move to ``until_us``, refilling draws and growing arrays as the kernel asks."""
@@ -203,16 +203,14 @@ class Network:
             name = self.names[node]
             generator = self.draws.generator("operator", name, block)
             mean_us = calibration.service_ms[name] * 1000
-            state.service_us[node] = self.draws.service_us(
-                generator, mean_us, calibration.service_cv
-            )
+            state.service_us[node] = _service_us(generator, mean_us, calibration.service_cv)
         else:
             name = self.topology.sources[node - len(self.names)].name
             generator = self.draws.generator("source", name, block)
         mean_ms = calibration.latency_ms
         if node < len(self.names):
             mean_ms = calibration.transfer_ms or mean_ms
-        state.latency_us[node] = self.draws.latency_us(generator, mean_ms * 1000)
+        state.latency_us[node] = _latency_us(generator, mean_ms * 1000)
         state.nodes[node, kernel.FILLED] += BLOCK
 
     def _put(self, **parts: Any) -> None:
@@ -224,3 +222,20 @@ def widened(array: np.ndarray, axis: int, width: int) -> I64:
     missing = [(0, 0)] * array.ndim
     missing[axis] = (0, width - array.shape[axis])
     return np.pad(array, missing)
+
+
+def _service_us(generator: np.random.Generator, mean_us: float, cv: float) -> NDArray[np.int64]:
+    """``BLOCK`` service times, gamma distributed; every item takes at least 1 us."""
+    if cv == 0:
+        return np.full(BLOCK, max(1, round(mean_us)), dtype=np.int64)
+    shape = 1 / cv**2
+    drawn = generator.standard_gamma(shape, BLOCK)
+    drawn *= mean_us / shape
+    return np.maximum(np.rint(drawn, out=drawn), 1, out=drawn).astype(np.int64)
+
+
+def _latency_us(generator: np.random.Generator, mean_us: float) -> NDArray[np.int64]:
+    """``BLOCK`` messaging latencies, exponentially distributed."""
+    drawn = generator.standard_exponential(BLOCK)
+    drawn *= mean_us
+    return np.rint(drawn, out=drawn).astype(np.int64)

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from include.testbeds.virtual.jit import compiled
 
-from numba import njit
-
-# Columns of Network.items: one item that waits or travels, times in us.
+# Columns of NetworkState.items: one item that waits or travels, times in us.
 ARRIVAL, PUBLISHED, BORN = 0, 1, 2
-# Columns of Network.edges.
+# Columns of NetworkState.edges.
 HEAD, TAIL = 0, 1
-
-_OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
-compiled = njit(**_OPTIONS)
-"""Without the run-time that counts references: counting them took longer than the queueing."""
 
 
 @compiled
-def _room(e, count, items, edges):
-    """Make room for ``count`` items at the tail of edge ``e``; False when rows must grow."""
+def _make_space(e, count, items, edges):
+    """Make space for ``count`` items at the tail of edge ``e``; False when rows must grow."""
     width = items.shape[1]
     if edges[e, TAIL] + count <= width:
         return True
@@ -68,12 +62,12 @@ def emitted(number, out, per):
 
 
 @compiled
-def rooms(node, number, out_first, out_edge, ratio, items, edges):
-    """Find room for what item ``number`` emits. Returns the first edge without, or -1."""
+def make_space(node, number, out_first, out_edge, ratio, items, edges):
+    """Make space for what item ``number`` emits. Returns the first edge without, or -1."""
     for k in range(out_first[node], out_first[node + 1]):
         e = out_edge[k]
         # As many as ever leave this edge at once: no need to divide here.
         most = (ratio[e, 0] - 1) // ratio[e, 1] + 1 if ratio[e, 0] > ratio[e, 1] else 1
-        if edges[e, TAIL] + most > items.shape[1] and not _room(e, most, items, edges):
+        if edges[e, TAIL] + most > items.shape[1] and not _make_space(e, most, items, edges):
             return e
     return -1

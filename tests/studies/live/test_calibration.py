@@ -9,7 +9,7 @@ from include.experiment.spec import RunSpec
 from include.measurements.store import RunStore
 from include.studies.live.calibration import Start, Times, as_yaml, boots, services, starts
 from include.studies.live.comparison import RunFigures, SideBySide, seen, side_by_side, verdicts
-from include.testbeds.simulated.calibration import load_calibration
+from include.testbeds.virtual.calibration import load_calibration
 
 
 def recorded(operator, *services_ms, wait_ms=2.0):

@@ -12,7 +12,7 @@ from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.studies.peerj141 import calibration
 from include.studies.peerj141.trial import CalibrationRun, attempt, calibrated, resource_cost
-from include.testbeds.simulated.calibration import Calibration
+from include.testbeds.virtual.calibration import VirtualCalibration
 
 
 def a_spec(**changes):
@@ -78,7 +78,7 @@ def test_a_trial_gives_the_figures_of_the_tables(tmp_path):
 def test_changes_are_a_calibration_and_reach_the_run():
     values = dict(calibration.START)
     run = calibrated(a_spec(), calibration.changes(values))
-    Calibration.model_validate(run.calibration)
+    VirtualCalibration.model_validate(run.calibration)
     assert run.calibration["stalls_per_hour"] == values["stalls_per_hour"]
     assert run.topology.operator["O1"].memory_mb == pytest.approx(452 * values["memory_factor"])
 
@@ -112,7 +112,7 @@ def test_the_file_it_writes_can_be_run():
     )
     assert "seeds 1 to 3" in text
     assert "seeds 4 to 6" in text
-    written = Calibration.model_validate(yaml.safe_load(text))
+    written = VirtualCalibration.model_validate(yaml.safe_load(text))
     assert written.memory_factor == values["memory_factor"]
     assert written.stall_s == (2, values["stall_max_s"])
 

@@ -1,0 +1,100 @@
+"""Carrying out a decision: the same on every testbed, which says how each single action is done."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from include.model.decision import (
+    Decision,
+    LeaseHost,
+    MigrateInstance,
+    Outcome,
+    ProlongLease,
+    Reasoned,
+    ReleaseHost,
+    StartInstance,
+    StopInstance,
+)
+from include.model.errors import TestbedError
+from include.testbeds.fleet import Fleet, FleetHost, FleetInstance
+
+H = TypeVar("H", bound=FleetHost)
+I = TypeVar("I", bound=FleetInstance)  # noqa: E741
+
+
+class Actuator(Protocol[H, I]):
+    """Does single actions on hosts and instances that are known to be there."""
+
+    @property
+    def fleet(self) -> Fleet[H, I]:
+        """Hosts and instances as they are now."""
+        ...
+
+    @property
+    def operator_names(self) -> tuple[str, ...]:
+        """Operators that can be started."""
+        ...
+
+    def lease(self, action: LeaseHost) -> H:
+        """Order a host. Raises TestbedError when there is none to have."""
+        ...
+
+    def start(self, operator: str, host: H) -> I:
+        """Start an instance."""
+        ...
+
+    def stop(self, one: I) -> None:
+        """Stop an instance gracefully."""
+        ...
+
+    def migrate(self, one: I, host: H) -> I:
+        """Start a copy of an instance on a host and stop it; returns the copy."""
+        ...
+
+    def prolong(self, host: H) -> None:
+        """Pay for one more BTU."""
+        ...
+
+    def release(self, host: H) -> None:
+        """Give a host back once it is empty."""
+        ...
+
+
+def carry_out(decision: Decision, actuator: Actuator[H, I]) -> tuple[Outcome, ...]:
+    """Carry out each action in order; unknown hosts and instances are refused with a reason."""
+    handles: dict[str, str] = {}
+    outcomes = []
+    for step in decision.steps:
+        subject, detail = "", f"the testbed does not know what {step.action} is about"
+        try:
+            subject = _subject(step, handles, actuator)
+        except TestbedError as error:
+            detail = str(error)
+        reason = "" if subject else detail
+        outcomes.append(Outcome(step.action, step.because, bool(subject), subject, reason))
+    return tuple(outcomes)
+
+
+def _subject(step: Reasoned, handles: dict[str, str], actuator: Actuator[H, I]) -> str:
+    """The name of what an action was done to; "" when that is not there."""
+    action, fleet = step.action, actuator.fleet
+    match action:
+        case LeaseHost():
+            handles[action.handle] = name = actuator.lease(action).name
+            return name
+        case StartInstance():
+            host = fleet.host(handles.get(action.host, action.host))
+            known = host and action.operator in actuator.operator_names
+            return actuator.start(action.operator, host).name if host and known else ""
+        case MigrateInstance():
+            host = fleet.host(handles.get(action.host, action.host))
+            one = fleet.instance(action.instance)
+            return actuator.migrate(one, host).name if one and host else ""
+        case StopInstance():
+            if one := fleet.instance(action.instance):
+                actuator.stop(one)
+            return one.name if one else ""
+        case ProlongLease() | ReleaseHost():
+            if host := fleet.host(action.host):
+                (actuator.prolong if isinstance(action, ProlongLease) else actuator.release)(host)
+            return host.name if host else ""

@@ -1,0 +1,97 @@
+"""What every testbed knows of leased hosts and running instances, as plain records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+
+@dataclass(slots=True, kw_only=True)
+class FleetHost:
+    """A leased host."""
+
+    number: int
+    flavor: str
+    releasing: bool = False
+    images: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """host-1, host-2, ... in order of the leases."""
+        return f"host-{self.number}"
+
+    @property
+    def ended(self) -> bool:
+        """Whether its lease is over."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True, kw_only=True)
+class FleetInstance:
+    """A running copy of an operator, from the order to start it until it has ended."""
+
+    number: int
+    operator: str
+    host: int
+
+    @property
+    def name(self) -> str:
+        """For example O1-7: the seventh instance of the run, of operator O1."""
+        return f"{self.operator}-{self.number}"
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to stop, or is to be told."""
+        raise NotImplementedError
+
+
+H = TypeVar("H", bound=FleetHost)
+I = TypeVar("I", bound=FleetInstance)  # noqa: E741
+
+
+@dataclass(slots=True)
+class Fleet(Generic[H, I]):
+    """All hosts of the run (ended ones stay, for the lease log) and the instances alive."""
+
+    hosts: dict[int, H] = field(default_factory=dict)
+    instances: dict[int, I] = field(default_factory=dict)
+    instances_started: int = 0
+    _open: list[H] = field(default_factory=list, compare=False)
+    _looked_at: int = field(default=0, compare=False)
+
+    def leased(self) -> Iterator[H]:
+        """Hosts that are paid for now. Those that have ended are looked at no more."""
+        self._open += islice(self.hosts.values(), self._looked_at, None)
+        self._looked_at = len(self.hosts)
+        self._open = [host for host in self._open if not host.ended]
+        return iter(self._open)
+
+    def host(self, name: str) -> H | None:
+        """A leased host by name."""
+        return next((host for host in self.leased() if host.name == name), None)
+
+    def instance(self, name: str) -> I | None:
+        """An instance that runs or starts, by name."""
+        return next(
+            (one for one in self.instances.values() if one.name == name and not one.stopping), None
+        )
+
+    def on_host(self, number: int) -> list[I]:
+        """Instances that hold a place on the host, stopping ones included."""
+        return [one for one in self.instances.values() if one.host == number]
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain values for files and snapshots."""
+        return {
+            "hosts": [asdict(host) for host in self.hosts.values()],
+            "instances": [asdict(one) for one in self.instances.values()],
+            "instances_started": self.instances_started,
+        }
+
+    def load_plain(self, plain: dict[str, Any], host: type[H], instance: type[I]) -> None:
+        """The inverse of :meth:`to_plain`, into a fleet that is empty."""
+        self.hosts.update({one["number"]: host(**one) for one in plain["hosts"]})
+        self.instances.update({one["number"]: instance(**one) for one in plain["instances"]})
+        self.instances_started = plain["instances_started"]

@@ -1,0 +1,120 @@
+"""A run's side of the broker: its vhost, its queues, how full they are, and its samples."""
+
+from __future__ import annotations
+
+import base64
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote
+
+import pika
+import pika.exceptions
+
+from include.model.errors import TestbedError, TestbedNotReady
+from include.operators import wire
+from include.testbeds.live.services import Services
+
+TIMEOUT_S = 10.0
+MOST_SAMPLES = 50_000
+TROUBLE = (pika.exceptions.AMQPError, OSError)
+"""What a broker that is down or starting does to a client."""
+EVERYTHING = {"configure": ".*", "write": ".*", "read": ".*"}
+
+
+class Broker:
+    """The vhost of one run. Every call connects anew: the broker may restart in between."""
+
+    def __init__(self, services: Services, run: str) -> None:
+        self._services = services
+        self._run = run
+
+    def declare(self, operators: Sequence[str]) -> None:
+        """Vhost, user, exchange and one durable queue per operator; safe to repeat."""
+        vhost = quote(self._run, safe="")
+        password = self._services.password("amqp", self._run)
+        api(self._services, "PUT", f"vhosts/{vhost}")
+        api(self._services, "PUT", f"users/{vhost}", {"password": password, "tags": ""})
+        api(self._services, "PUT", f"permissions/{vhost}/{vhost}", EVERYTHING)
+        with self.channel() as channel:
+            channel.exchange_declare(wire.EXCHANGE, "direct", durable=True)
+            for queue in (*operators, wire.MONITOR):
+                channel.queue_declare(queue, durable=True)
+                channel.queue_bind(queue, wire.EXCHANGE, queue)
+
+    def remove(self) -> None:
+        """Delete vhost, which holds the queues, and user."""
+        vhost = quote(self._run, safe="")
+        api(self._services, "DELETE", f"vhosts/{vhost}")
+        api(self._services, "DELETE", f"users/{vhost}")
+
+    @contextmanager
+    def channel(self) -> Iterator[Any]:
+        """A channel of the run's user. Raises one of TROUBLE."""
+        parameters = pika.URLParameters(self._services.amqp_url(self._run))
+        parameters.socket_timeout = parameters.stack_timeout = TIMEOUT_S
+        parameters.blocked_connection_timeout = TIMEOUT_S
+        connection = pika.BlockingConnection(parameters)
+        try:
+            yield connection.channel()
+        finally:
+            if connection.is_open:
+                connection.close()
+
+    def depths(self, channel: Any, operators: Sequence[str]) -> dict[str, int]:
+        """Items that wait in each queue, without those that an instance has taken already."""
+        return {
+            name: int(channel.queue_declare(name, passive=True).method.message_count)
+            for name in operators
+        }
+
+    def take_samples(self, channel: Any, keep: Callable[[list[wire.Sample]], None]) -> None:
+        """Hand the samples that wait to ``keep``; acknowledged once it returns."""
+        samples: list[wire.Sample] = []
+        last = 0
+        while len(samples) < MOST_SAMPLES:
+            method, _, body = channel.basic_get(wire.MONITOR)
+            if method is None:
+                break
+            last = method.delivery_tag
+            samples.append(wire.Sample.from_json(body))
+        if last:
+            keep(samples)
+            channel.basic_ack(last, multiple=True)
+
+
+def vhosts(services: Services) -> list[str]:
+    """Names of the vhosts of all runs."""
+    return [one["name"] for one in api(services, "GET", "vhosts") if one["name"] != "/"]
+
+
+def api(services: Services, method: str, path: str, body: Any = None) -> Any:
+    """Ask the management interface. To delete what is not there is no error.
+
+    Raises TestbedNotReady when it does not answer, TestbedError when it refuses.
+    """
+    # No proxy of the environment leads to the bridge.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    login = f"{services['RABBIT_ADMIN']}:{services['RABBIT_PASSWORD']}".encode()
+    request = urllib.request.Request(
+        f"{services['RABBIT_API']}/{path}",
+        method=method,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={
+            "Authorization": f"Basic {base64.b64encode(login).decode()}",
+            "Content-Type": "application/json",
+        },
+    )
+    try:
+        with opener.open(request, timeout=TIMEOUT_S) as answer:
+            content = answer.read()
+    except urllib.error.HTTPError as error:
+        if method == "DELETE" and error.code == 404:
+            return None
+        raise TestbedError(f"the broker refuses {method} {path}: {error}") from error
+    except OSError as error:
+        raise TestbedNotReady(f"the broker's management does not answer: {error}") from error
+    return json.loads(content) if content else None

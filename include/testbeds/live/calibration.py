@@ -1,0 +1,78 @@
+"""What can be set about the live testbed: its pace, its containers and its deadlines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from include.model.errors import SpecError
+from include.model.topology import Topology
+from include.operators.settings import RUN_PATTERN
+from include.testbeds.calibrations import CalibrationFiles, service_times
+
+HERE = Path(__file__).parent / "calibrations"
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+
+
+class LiveCalibration(BaseModel):
+    """How a live run is set up; see calibrations/default.yaml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    service_ms: dict[str, Positive] = {}
+    """Mean CPU time per item: what the generic operator spends, and the demand that elasticity
+    metrics compare with."""
+    memory_factor: Positive = 1
+    time_scale: Positive = 1
+    """Seconds of the run per second of the wall."""
+    sample_every_items: Annotated[int, Field(ge=1)] = 5
+    timestamp_resolution_s: NotNegative = 0
+    prefetch: Annotated[int, Field(ge=1)] = 5
+    """Items that an instance holds beside its queue."""
+    heartbeat_s: Annotated[int, Field(ge=1)] = 5
+    drain_s: NotNegative = 20
+    boot_within_s: Positive = 60
+    start_within_s: Positive = 120
+    silent_for_s: Positive = 10
+    """A host that does not answer for so long is lost."""
+
+    def complete(self, topology: Topology) -> LiveCalibration:
+        """With a service time for every operator. Raises SpecError with what cannot run live."""
+        if problems := list(_problems(topology)):
+            raise SpecError(f"topology {topology.name}", problems)
+        service_ms = service_times(self.service_ms, topology)
+        return self.model_copy(update={"service_ms": service_ms})
+
+
+def _problems(topology: Topology) -> list[str]:
+    problems = [
+        f"operator {op.name} runs in another one, which containers cannot; give it its own"
+        for op in topology.operators
+        if op.runs_in
+    ]
+    problems += [
+        f"{name} cannot name a queue: letters, digits, dot, dash and underscore only"
+        for name in (*topology.operator, *topology.source)
+        if not RUN_PATTERN.fullmatch(name)
+    ]
+    problems += [
+        f"edge {edge.origin} -> {edge.target}: what a source emits arrives as it is, so remove "
+        "items_out and items_in"
+        for edge in topology.edges
+        if edge.origin in topology.source and (edge.items_out, edge.items_in) != (1, 1)
+    ]
+    return problems
+
+
+class NoFaults(BaseModel):
+    """None: on a live testbed faults are real."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Faults = NoFaults
+_FILES = CalibrationFiles(LiveCalibration, (HERE,))
+calibration_names, calibration_for, load_calibration = _FILES.names, _FILES.fitting, _FILES.load

@@ -1,0 +1,64 @@
+"""Leased hosts and their instances, as one process hands them to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from include.testbeds.fleet import Fleet, FleetHost, FleetInstance
+
+
+@dataclass(slots=True, kw_only=True)
+class LiveHost(FleetHost):
+    """A leased host. Times are seconds of the run; None means not (yet)."""
+
+    id: str
+    """The provider's; numbers are given anew in every run."""
+    ordered_s: float
+    paid_until_s: float
+    endpoint: str = ""
+    """Where its daemon listens; empty while it boots."""
+    silent_since_s: float | None = None
+    ended_s: float | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether its lease is over."""
+        return self.ended_s is not None
+
+    @property
+    def up(self) -> bool:
+        """Whether it answers."""
+        return bool(self.endpoint) and self.silent_since_s is None
+
+
+@dataclass(slots=True, kw_only=True)
+class LiveInstance(FleetInstance):
+    """A copy of an operator, from the order to the end of its container."""
+
+    started_s: float
+    container: str = ""
+    """Empty until it was started."""
+    pull_s: float | None = None
+    ready_s: float | None = None
+    first_item_s: float | None = None
+    stopped_s: float | None = None
+    """When it was told to stop, or is to be told."""
+    signalled_s: float | None = None
+    successor: int = 0
+    """Of a migration: told to stop once this one is ready."""
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to stop, or is to be told."""
+        return self.stopped_s is not None
+
+
+LiveFleet = Fleet[LiveHost, LiveInstance]
+
+
+def live_fleet(plain: dict[str, Any]) -> LiveFleet:
+    """The inverse of :meth:`Fleet.to_plain`."""
+    fleet = LiveFleet()
+    fleet.load_plain(plain, LiveHost, LiveInstance)
+    return fleet

@@ -1,0 +1,57 @@
+"""Give back whatever a run holds, whoever made it and in whatever state it is."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import redis
+
+from include.model.errors import SetupError, TestbedError
+from include.testbeds.live.broker import Broker
+from include.testbeds.live.files import run_folder
+from include.testbeds.live.hosts.provider import HostProvider
+from include.testbeds.live.replay import Replay
+from include.testbeds.live.services import Services
+from include.testbeds.live.shared_state import SharedState
+
+AT_ONCE = 8
+"""Hosts that go side by side."""
+
+
+def give_back(run: str, hosts: HostProvider) -> None:
+    """Stop the data provider, end all hosts, and remove queues, users, keys and the folder.
+
+    Safe at any time and more than once. Everything is tried; raises TestbedError with all that
+    could not be given back, and then keeps the folder so that the next attempt finds it.
+    """
+    problems: list[str] = []
+    _try(Replay(run).end, "data provider", problems)
+    leased: list[str] = []
+    _try(lambda: leased.extend(hosts.leased()), "hosts", problems)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for one in leased:
+            pool.submit(_try, partial(hosts.give_back, one), f"host {one}", problems)
+    try:
+        services = Services.find()
+    except SetupError:
+        pass  # never started: nobody can have anything there
+    else:
+        _try(Broker(services, run).remove, "vhost and user of the broker", problems)
+        _try(SharedState(services, run).remove, "user and keys of Redis", problems)
+    if problems:
+        listed = "\n".join(f"  - {problem}" for problem in problems)
+        raise TestbedError(
+            f"of run {run} this is still there; start what is down and release it again, or "
+            f"`python -m include.cli reap --remove` later:\n{listed}"
+        )
+    shutil.rmtree(run_folder(run), ignore_errors=True)
+
+
+def _try(work: Callable[[], object], what: str, problems: list[str]) -> None:
+    try:
+        work()
+    except (TestbedError, redis.RedisError, OSError) as error:
+        problems.append(f"{what}: {error}")

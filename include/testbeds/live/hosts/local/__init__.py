@@ -1,0 +1,1 @@
+"""Docker hosts of this machine: `infra/live/hosts.sh`."""

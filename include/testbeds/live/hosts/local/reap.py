@@ -1,0 +1,72 @@
+"""What runs hold on this machine: hosts, folders, data providers, vhosts, users of Redis."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import defaultdict
+
+import redis
+
+from include.model.errors import SetupError, TestbedError
+from include.testbeds.live import broker, shared_state
+from include.testbeds.live.files import HEARTBEAT, ORIGIN, live_state, read_json, run_folder
+from include.testbeds.live.give_back import give_back
+from include.testbeds.live.hosts.local import leases
+from include.testbeds.live.hosts.local.hosts import LocalHosts
+from include.testbeds.live.replay import Replay
+from include.testbeds.live.services import Services
+from include.testbeds.reap import HeldResources
+
+
+def find(testbed: str = "docker") -> list[HeldResources]:
+    """Every run of a testbed that holds anything here.
+
+    Raises TestbedError when a service does not answer.
+    """
+    holds: defaultdict[str, list[str]] = defaultdict(list)
+    for one in leases.leases():
+        holds[one.run].append(f"host {one.id}")
+    for folder in (live_state() / "runs").glob("*"):
+        holds[folder.name].append("folder")
+        if Replay(folder.name).alive:
+            holds[folder.name].append("data provider")
+    for name, what in _on_services():
+        holds[name].append(what)
+    return [
+        HeldResources(run, tuple(held), silent_s(run))
+        for run, held in sorted(holds.items())
+        if origin_of(run)["testbed"] == testbed
+    ]
+
+
+def give_back_run(run: str) -> None:
+    """Give back everything of a run. Raises TestbedError with what could not be."""
+    give_back(run, LocalHosts(run))
+
+
+def origin_of(run: str) -> dict[str, str]:
+    """Where the hosts of a run come from; from here, when nothing says otherwise."""
+    told: dict[str, str] = read_json(run_folder(run) / ORIGIN) or {"testbed": "docker"}
+    return told
+
+
+def silent_s(run: str) -> float:
+    """For how long nobody has looked after a run; infinite when nobody ever has."""
+    try:
+        return time.time() - (run_folder(run) / HEARTBEAT).stat().st_mtime
+    except FileNotFoundError:
+        return math.inf
+
+
+def _on_services() -> list[tuple[str, str]]:
+    try:
+        services = Services.find()
+    except SetupError:
+        return []  # never started: nobody can have anything there
+    try:
+        users = shared_state.users(services)
+    except redis.RedisError as error:
+        raise TestbedError(f"Redis does not answer: {error}") from error
+    found = [(name, "vhost") for name in broker.vhosts(services)]
+    return found + [(name, "Redis user") for name in users]

@@ -1,0 +1,42 @@
+"""What can be set about servers of a cloud, beside the parameters of the testbed ``docker``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from include.testbeds.calibrations import CalibrationFiles
+from include.testbeds.live.calibration import Faults, LiveCalibration, Positive
+
+__all__ = [
+    "Faults",
+    "OpenStackCalibration",
+    "calibration_for",
+    "calibration_names",
+    "load_calibration",
+]
+HERE = Path(__file__).parent / "calibrations"
+
+
+class OpenStackCalibration(LiveCalibration):
+    """How a run on a cloud is set up; see calibrations/default.yaml."""
+
+    cloud: str = ""
+    image: str = "tidebench-host"
+    flavors: dict[str, str] = Field(default_factory=dict)
+    networks: Annotated[tuple[str, ...], Field(min_length=1)] = ("tidebench",)
+    security_groups: tuple[str, ...] = ()
+    key_pair: str = ""
+    availability_zone: str = ""
+    engine_port: Annotated[int, Field(ge=1, le=65535)] = 2375
+    boot_within_s: Positive = 300
+    order_within_s: Positive = 30
+    gone_within_s: Positive = 120
+    answer_within_s: Positive = 20
+    look_every_s: Positive = 1
+
+
+_FILES = CalibrationFiles(OpenStackCalibration, (HERE,))
+calibration_names, calibration_for, load_calibration = _FILES.names, _FILES.fitting, _FILES.load

@@ -1,0 +1,94 @@
+"""Everything in a cloud that carries the tags of a run, of any run and any installation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from openstack import exceptions
+from openstack.connection import Connection
+
+from include.testbeds.live.hosts.openstack import servers
+from include.testbeds.live.hosts.openstack.cloud import CloudClient
+from include.testbeds.live.hosts.openstack.tags import TAG, ResourceTags
+
+GONE_WITHIN_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedResource:
+    """A thing in a cloud, and how it is deleted."""
+
+    kind: str
+    id: str
+    tags: ResourceTags
+    delete: Callable[[], None]
+
+    @property
+    def told(self) -> str:
+        """For a person."""
+        return f"{self.kind} {self.id}"
+
+    @property
+    def overdue_s(self) -> float:
+        """For how long its run should have been over; negative before that."""
+        return time.time() - self.tags.due_s
+
+
+def find(cloud: CloudClient) -> list[TaggedResource]:
+    """Servers first: ports, addresses and volumes are only free once these are gone."""
+    return cloud.patiently(lambda c: list(_find(cloud, c)), "list what runs hold", GONE_WITHIN_S)
+
+
+def _find(cloud: CloudClient, connection: Connection) -> Iterator[TaggedResource]:
+    for one in servers.find(connection, ()):
+        delete = partial(servers.delete, cloud, one.id, GONE_WITHIN_S)
+        yield TaggedResource("server", one.id, one.tags, delete)
+    network = connection.network
+    for address in network.ips(tags=TAG):
+        yield _network_resource(cloud, "floating address", address, "delete_ip")
+    for port in network.ports(tags=TAG):
+        yield _network_resource(cloud, "port", port, "delete_port")
+    for volume in _volumes(connection):
+        tags = ResourceTags.read((), volume.metadata)
+        work = partial(_delete_volume, volume.id)
+        yield TaggedResource(
+            "volume", volume.id, tags, _patient(cloud, work, f"volume {volume.id}")
+        )
+
+
+def _network_resource(cloud: CloudClient, kind: str, one: Any, call: str) -> TaggedResource:
+    def work(connection: Connection) -> None:
+        getattr(connection.network, call)(one.id)
+
+    delete = _patient(cloud, work, f"{kind} {one.id}")
+    return TaggedResource(kind, one.id, ResourceTags.read(one.tags or (), {}), delete)
+
+
+def _patient(
+    cloud: CloudClient, work: Callable[[Connection], None], what: str
+) -> Callable[[], None]:
+    return lambda: cloud.patiently(work, f"delete {what}", GONE_WITHIN_S)
+
+
+def _volumes(connection: Connection) -> Iterator[Any]:
+    try:
+        listed = list(connection.block_storage.volumes())
+    except (
+        exceptions.EndpointNotFound,
+        exceptions.ServiceDisabledException,
+        exceptions.ServiceDiscoveryException,
+    ):
+        return  # not every cloud has volumes
+    yield from (one for one in listed if _is_ours(one.metadata or {}))
+
+
+def _is_ours(metadata: Mapping[str, Any]) -> bool:
+    return any(name.startswith(f"{TAG}.") for name in metadata)
+
+
+def _delete_volume(volume: str, connection: Connection) -> None:
+    connection.block_storage.delete_volume(volume)

@@ -1,0 +1,169 @@
+"""Reads queues, ledger, samples, CPU and memory, and keeps what was read as rows."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import redis
+
+from include.operators.wire import Sample, now_us
+from include.testbeds.live.broker import TROUBLE
+from include.testbeds.live.hosts.provider import Usage
+from include.testbeds.live.reading import LAST_DURATIONS, LiveReading
+from include.testbeds.live.replay import Replay, plan_of, rate_errors, targets_of
+from include.testbeds.live.shared_state import ItemCounts
+from include.testbeds.live.state import RunState
+
+
+class LiveMonitor:
+    """One reading per monitoring period, by whichever process looks after the run then."""
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+        self._targets = targets_of(state.config.topology)
+
+    def read(self, time_s: float) -> None:
+        """The reading of a monitoring time, which is now or has just passed."""
+        state, before = self._state, self._state.reading
+        reading = LiveReading.from_plain({**before.to_plain(), "time_s": time_s, "missed": False})
+        reading.wall_us = now_us()
+        state.reading = reading
+        try:
+            self._read_items(reading, before)
+        except (*TROUBLE, redis.RedisError) as error:
+            reading.missed = True
+            if not before.missed:
+                state.event("monitoring_gap", "monitor", f"{type(error).__name__}: {error}"[:200])
+        self._read_utilisation(reading, before)
+        self._look_after_provider(time_s)
+        state.save()
+
+    def skip(self, time_s: float, times: int) -> None:
+        """Nobody was there to read ``times`` times, up to ``time_s``."""
+        detail = f"{times} readings up to second {time_s:g}: nobody was there to take them"
+        self._state.event("monitoring_gap", "monitor", detail)
+
+    # ------------------------------------------------------------------ items
+
+    def _read_items(self, reading: LiveReading, before: LiveReading) -> None:
+        state = self._state
+        names = state.config.topology.operator_names
+        with state.broker.channel() as channel:
+            state.broker.take_samples(channel, lambda samples: self._keep(samples, reading))
+            reading.waiting = state.broker.depths(channel, names)
+        counts = state.shared.counts({name: list(to) for name, to in self._targets.items()})
+        self._keep_queues(counts, reading, before)
+        rows = []
+        for source, levels in state.config.levels_of.items():
+            items = counts.sent[source] - before.sent.get(source, 0)
+            level = levels.at(reading.time_s - state.config.monitor_every_s)
+            rows.append((reading.time_s, source, level, max(0, items)))
+        reading.sent = {name: max(n, before.sent.get(name, 0)) for name, n in counts.sent.items()}
+        state.journal.append("arrival", rows)
+
+    def _keep(self, samples: list[Sample], reading: LiveReading) -> None:
+        state = self._state
+        rows = []
+        for one in samples:
+            done_s = round(state.clock.at(one.done_us), 6)
+            if 0 <= done_s <= state.config.duration_s:
+                wait_ms = max(0.0, (one.started_us - one.published_us) / 1000)
+                age_ms = (one.done_us - one.emitted_us) / 1000
+                duration_ms = max(0.0, one.duration_ms)
+                row = (done_s, one.operator, one.instance, duration_ms, wait_ms, age_ms, one.number)
+                rows.append(row)
+        state.journal.append("processing_duration", rows)
+        for one in sorted(samples, key=lambda sample: sample.done_us):
+            last = reading.durations_ms.get(one.operator, [])
+            reading.durations_ms[one.operator] = [*last, one.duration_ms][-LAST_DURATIONS:]
+
+    def _keep_queues(self, counts: ItemCounts, reading: LiveReading, before: LiveReading) -> None:
+        instances = [one for one in self._state.fleet.instances.values() if not one.stopping]
+        running = Counter(one.operator for one in instances)
+        ready = Counter(one.operator for one in instances if one.ready_s is not None)
+        rows = []
+        for name in self._state.config.topology.operator_names:
+            was = (before.arrived.get(name, 0), before.completed.get(name, 0))
+            arrived = max(was[0], counts.received.get(name, 0))
+            completed = max(was[1], counts.done.get(name, 0))
+            reading.arrived[name], reading.completed[name] = arrived, completed
+            changes = (arrived - was[0], completed - was[1], running[name], ready[name])
+            rows.append((reading.time_s, name, reading.waiting[name], *changes))
+        self._state.journal.append("queue", rows)
+
+    # ------------------------------------------------------------ utilisation
+
+    def _read_utilisation(self, reading: LiveReading, before: LiveReading) -> None:
+        fleet, flavor = self._state.fleet, self._state.config.flavor
+        operators = self._state.config.topology.operator
+        reading.cpu_s, reading.cpu_share, reading.memory_share = {}, {}, {}
+        host_rows, instance_rows = [], []
+        for host in fleet.leased():
+            here = fleet.on_host(host.number)
+            reserved_mb = sum(operators[one.operator].memory_mb for one in here)
+            memory_share = round(reserved_mb / flavor.capacity.memory_mb, 4)
+            used = self._state.hosts.usage(host.id) if host.up else None
+            cpu = self._cpu(host.name, used, flavor.vcpus, reading, before)
+            if cpu is not None:
+                reading.memory_share[host.name] = memory_share
+                host_rows.append((reading.time_s, host.name, cpu, memory_share, len(here)))
+            for one in here if host.up else ():
+                if not one.container:
+                    continue
+                used = self._state.hosts.usage(host.id, one.container)
+                cpu = self._cpu(one.name, used, 1.0, reading, before)
+                if used is not None:
+                    share = used.memory_mb / operators[one.operator].memory_mb
+                    reading.memory_share[one.name] = round(min(1.0, share), 4)
+                if cpu is not None:
+                    row = (reading.time_s, one.name, one.operator, host.name, cpu)
+                    instance_rows.append(row)
+        self._state.journal.append("host_utilisation", host_rows)
+        self._state.journal.append("instance_utilisation", instance_rows)
+
+    @staticmethod
+    def _cpu(
+        name: str, used: Usage | None, cores: float, reading: LiveReading, before: LiveReading
+    ) -> float | None:
+        """The share of cores since the reading before; absent in the first one, and where less
+        was used than before: what has ended may not count any more."""
+        if used is None:
+            return None
+        reading.cpu_s[name] = used.cpu_s
+        passed_s = (reading.wall_us - before.wall_us) / 1e6
+        if used.cpu_s < before.cpu_s.get(name, math.inf) or passed_s <= 0:
+            return None
+        share = (used.cpu_s - before.cpu_s[name]) / (passed_s * cores)
+        reading.cpu_share[name] = round(min(1.0, share), 4)
+        return reading.cpu_share[name]
+
+    # --------------------------------------------------------------- provider
+
+    def _look_after_provider(self, time_s: float) -> None:
+        """Start it again if it died before its work was done."""
+        state = self._state
+        replay = Replay(state.run)
+        if time_s >= state.config.duration_s or replay.alive:
+            return
+        plan = plan_of(state.run, state.config, state.clock.started_us, state.clock.scale)
+        if any(state.reading.sent.get(one.source, 0) < one.schedule.items for one in plan.streams):
+            replay.go_on()
+            state.event("provider_restarted", "data provider", "it had died; it goes on from there")
+
+    def report_rate(self) -> None:
+        """How many of the items that were due have been sent, as events."""
+        state = self._state
+        plan = plan_of(state.run, state.config, state.clock.started_us, state.clock.scale)
+        try:
+            told = state.shared.provider()
+            counts = state.shared.counts({name: list(to) for name, to in self._targets.items()})
+        except redis.RedisError:
+            return
+        if not told:
+            return
+        late = f"half within {told['late_ms_median']} ms and 99 % within {told['late_ms_p99']} ms"
+        as_of_s = state.clock.at(int(told["as_of_us"]))
+        for error in rate_errors(plan, counts.sent, as_of_s):
+            source, _, rest = error.partition(" ")
+            state.event("replay_rate", source, f"{rest}, {late} of their times")

@@ -1,0 +1,118 @@
+"""The data provider of a run: what it is told, whether it lives, and how well it keeps time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from include.model.topology import Topology
+from include.provider.plan import ProviderPlan, Stream
+from include.testbeds.base import TestbedConfig
+from include.testbeds.live.files import REPOSITORY, read_json, run_folder, write_json
+from include.testbeds.live.processes import DetachedProcess
+
+SELDOM = 50
+"""Readings per warning where the topology does not say: Table 2, 50:1."""
+
+
+def plan_of(run: str, config: TestbedConfig, started_us: int, time_scale: float) -> ProviderPlan:
+    """What the sources of a run emit. Second 0 is at ``started_us`` since 1970."""
+    topology = config.topology
+    streams = tuple(
+        Stream(
+            source=source.name,
+            targets=targets_of(topology)[source.name],
+            size_bytes=source.size_bytes,
+            per_level_s=source.items_per_level / topology.emission_period_s,
+            one_in=_one_in(topology, source.name),
+            levels=config.levels_of[source.name],
+            duration_s=config.duration_s,
+        )
+        for source in topology.sources
+    )
+    return ProviderPlan(run, started_us, time_scale, streams)
+
+
+def targets_of(topology: Topology) -> dict[str, tuple[str, ...]]:
+    """The operators that each source feeds."""
+    return {
+        source.name: tuple(edge.target for edge in topology.edges if edge.origin == source.name)
+        for source in topology.sources
+    }
+
+
+def _one_in(topology: Topology, source: str) -> int:
+    """How many items of a source make one that its operator passes on.
+
+    At least 2: an incident has to end before the next one can begin.
+    """
+    targets = targets_of(topology)[source]
+    ratios = (e.items_in / e.items_out for e in topology.edges if e.origin in targets)
+    return max(2, round(next(ratios, SELDOM)))
+
+
+class Replay:
+    """The provider's process, known by a file: whoever comes next finds it."""
+
+    def __init__(self, run: str) -> None:
+        self._folder = run_folder(run)
+
+    def start(self, plan: ProviderPlan) -> None:
+        """Write the plan and start a detached process on it."""
+        self._plan.parent.mkdir(parents=True, exist_ok=True)
+        self._plan.write_text(plan.to_json(), encoding="utf-8")
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Start a process that continues where the last one ended."""
+        with (self._folder / "provider.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "include.provider", str(self._plan)],
+                cwd=REPOSITORY,
+                env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        process.returncode = 0  # it is not ours to wait for: it outlives us
+        write_json(self._pid, asdict(DetachedProcess.of(process.pid)))
+
+    @property
+    def process(self) -> DetachedProcess | None:
+        """The process that was started last."""
+        stored = read_json(self._pid)
+        return DetachedProcess(**stored) if stored else None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        process = self.process
+        return process is not None and process.alive
+
+    def end(self) -> None:
+        """Stop it for good."""
+        self._plan.unlink(missing_ok=True)
+        if process := self.process:
+            process.end()
+
+    @property
+    def _plan(self) -> Path:
+        return self._folder / "provider.json"
+
+    @property
+    def _pid(self) -> Path:
+        return self._folder / "provider.pid.json"
+
+
+def rate_errors(plan: ProviderPlan, sent: dict[str, int], as_of_s: float) -> Iterator[str]:
+    """For every source how many of the items that were due were sent, in words."""
+    for stream in plan.streams:
+        due = stream.schedule.due_by(as_of_s)
+        if due:
+            items = sent.get(stream.source, 0)
+            yield f"{stream.source} {100 * (items - due) / due:+.2f} % ({items} of {due} items)"

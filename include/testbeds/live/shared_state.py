@@ -1,0 +1,110 @@
+"""A run's side of Redis: its user, its ledger, and how many items have come where."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from include.operators.ledger import sent_key
+from include.testbeds.live.services import Services
+
+TIMEOUT_S = 5.0
+PAGE_KEYS = 2000
+PROVIDER = "provider"
+"""``<run>:provider``: what the data provider says of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCounts:
+    """Items since the run began: published per source, received and processed per operator."""
+
+    sent: dict[str, int]
+    received: dict[str, int]
+    done: dict[str, int]
+
+
+class SharedState:
+    """The keys of one run, seen by the administrator. Raises redis.RedisError when it is down."""
+
+    def __init__(self, services: Services, run: str) -> None:
+        self._services = services
+        self._run = run
+        self.redis: Any = redis.Redis(
+            host=services["ADDRESS"],
+            port=int(services["REDIS_PORT"]),
+            username=services["REDIS_ADMIN"],
+            password=services["REDIS_PASSWORD"],
+            socket_timeout=TIMEOUT_S,
+            socket_connect_timeout=TIMEOUT_S,
+            decode_responses=False,
+            # A reading that waits until Redis is back would be one of another time.
+            retry=Retry(NoBackoff(), 1),
+        )
+
+    def grant(self) -> None:
+        """Create the run's user, who may use the keys of the run only."""
+        password = self._services.password("redis", self._run)
+        rules = ["on", f">{password}", f"~{self._run}:*", "+@all", "-@admin"]
+        self.redis.execute_command("ACL", "SETUSER", self._run, *rules)
+        self.redis.execute_command("ACL", "SAVE")
+
+    def remove(self) -> None:
+        """Delete the user and every key of the run."""
+        self.redis.execute_command("ACL", "DELUSER", self._run)
+        self.redis.execute_command("ACL", "SAVE")
+        keys = list(self.redis.scan_iter(match=f"{self._run}:*", count=PAGE_KEYS))
+        for first in range(0, len(keys), PAGE_KEYS):
+            self.redis.unlink(*keys[first : first + PAGE_KEYS])
+
+    def counts(self, targets_of: dict[str, Sequence[str]]) -> ItemCounts:
+        """What the ledger says now. ``targets_of`` are the operators that each source feeds.
+
+        Producers note what they have sent a moment after consumers may have processed it, so an
+        operator has received at least what it has processed.
+        """
+        keys = [key.decode() for key in self._scan()]
+        pipe = self.redis.pipeline(transaction=True)
+        for key in keys:
+            pipe.bitcount(key)
+        for source in targets_of:
+            pipe.hget(sent_key(self._run, source), "count")
+        answers = pipe.execute()
+        received: defaultdict[str, int] = defaultdict(int)
+        done: defaultdict[str, int] = defaultdict(int)
+        for key, count in zip(keys, answers, strict=False):
+            kind, operator, _ = key.removeprefix(f"{self._run}:").split(":", 2)
+            (done if kind == "done" else received)[operator] += count
+        sent = {
+            source: int(count or 0)
+            for source, count in zip(targets_of, answers[len(keys) :], strict=True)
+        }
+        for source, targets in targets_of.items():
+            for operator in targets:
+                received[operator] += sent[source]
+        for operator, count in done.items():
+            received[operator] = max(received[operator], count)
+        return ItemCounts(sent, dict(received), dict(done))
+
+    def provider(self) -> dict[str, str]:
+        """What the data provider last said of itself; empty before it has."""
+        told = self.redis.hgetall(f"{self._run}:{PROVIDER}")
+        return {name.decode(): value.decode() for name, value in told.items()}
+
+    def _scan(self) -> list[bytes]:
+        kinds = (f"{self._run}:done:".encode(), f"{self._run}:emitted:".encode())
+        found = self.redis.scan_iter(match=f"{self._run}:*", count=PAGE_KEYS, _type="string")
+        return [key for key in found if key.startswith(kinds)]
+
+
+def users(services: Services) -> list[str]:
+    """Names of the Redis users of all runs."""
+    own = {"default", services["REDIS_ADMIN"]}
+    client = SharedState(services, "").redis
+    names = (name.decode() for name in client.execute_command("ACL", "USERS"))
+    return [name for name in names if name not in own]

@@ -1,0 +1,90 @@
+"""The free parameters of virtual testbeds and the faults they may inject, read from YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from include.model.topology import Topology
+from include.testbeds.calibrations import CalibrationFiles, service_times
+
+HERE = Path(__file__).parent / "calibrations"
+
+
+def _in_order(bounds: tuple[float, float]) -> tuple[float, float]:
+    low, high = bounds
+    if not 0 <= low <= high:
+        raise ValueError(f"give [lowest, highest] with 0 <= lowest <= highest, got {bounds}")
+    return bounds
+
+
+Bounds = Annotated[tuple[float, float], AfterValidator(_in_order)]
+NotNegative = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class VirtualCalibration(BaseModel):
+    """How fast and how noisy the simulated world is; see calibrations/*.yaml for units.
+
+    ``flow`` takes all of it too, though only ``simulated`` heeds drift, pauses and held memory.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    service_ms: dict[str, Annotated[float, Field(gt=0)]] = {}
+    service_cv: NotNegative = 0.5
+    latency_ms: NotNegative = 5
+    stalls_per_hour: NotNegative = 0
+    stall_s: Bounds = (5, 20)
+    memory_factor: Annotated[float, Field(gt=0)] = 1
+    host_boot_s: Bounds = (30, 60)
+    instance_start_s: Bounds = (5, 10)
+    image_pull_s: Bounds = (5, 15)
+    drain_s: NotNegative = 20
+    timestamp_resolution_s: NotNegative = 0
+    sample_every_items: Annotated[int, Field(ge=1)] = 10
+    cpu_noise: NotNegative = 0.02
+    cpu_when_busy: Share = 1
+    """What an instance shows that works all the time: the rest goes into waiting for input."""
+    cpu_drift: NotNegative = 0
+    cpu_drift_s: Annotated[float, Field(gt=0)] = 10
+    """Slow relative changes of the load that all instances show: deviation and correlation time."""
+    pause_on_start_s: NotNegative = 0
+    pause_on_stop_s: NotNegative = 0
+    """An operator starts no item while state moves: before an instance is ready, after its stop."""
+    cpu_in_pause: Share = 0
+    transfer_ms: NotNegative = 0
+    """Mean (exponential) time that data of an item is on the way, in its age but on no core."""
+    held_mb: dict[str, tuple[NotNegative, NotNegative]] = {}
+    """By operator: memory of an instance by itself, and state that the instances share."""
+
+    @property
+    def pauses(self) -> bool:
+        """Whether operators pause while state moves."""
+        return self.pause_on_start_s > 0 or self.pause_on_stop_s > 0
+
+    def complete(self, topology: Topology) -> Self:
+        """With a service time for every operator. Raises SpecError naming those without one."""
+        service_ms = service_times(self.service_ms, topology)
+        return self.model_copy(update={"service_ms": service_ms})
+
+
+class VirtualFaults(BaseModel):
+    """What may go wrong, all off by default. Rates are per host, per instance, per monitor."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    host_boot_failure: Share = 0
+    host_boot_delay: Share = 0
+    host_boot_delay_s: Bounds = (120, 300)
+    host_losses_per_hour: NotNegative = 0
+    instance_crashes_per_hour: NotNegative = 0
+    monitoring_gaps_per_hour: NotNegative = 0
+    monitoring_gap_s: Bounds = (30, 120)
+
+
+Faults = VirtualFaults
+_FILES = CalibrationFiles(VirtualCalibration, (HERE,))
+calibration_names, calibration_for, load_calibration = _FILES.names, _FILES.fitting, _FILES.load

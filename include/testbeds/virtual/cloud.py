@@ -1,0 +1,153 @@
+"""Leases and starts on virtual hosts, with what may go wrong: the part without queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from include.model.decision import LeaseHost
+from include.testbeds.base import TestbedConfig
+from include.testbeds.columns import as_columns
+from include.testbeds.virtual.calibration import VirtualCalibration, VirtualFaults
+from include.testbeds.virtual.draws import Draws
+from include.testbeds.virtual.fleet import VirtualFleet, VirtualHost, VirtualInstance
+
+ACTIVITY = ("time_s", "activity", "operator", "instance", "host")
+EVENT = ("time_s", "event", "subject", "detail")
+
+
+def us(time_s: float) -> int:
+    """Seconds as whole microseconds."""
+    return round(time_s * 1e6)
+
+
+@dataclass(slots=True)
+class VirtualCloud:
+    """Hosts that are leased and instances that are started. Times are microseconds of the run."""
+
+    config: TestbedConfig
+    calibration: VirtualCalibration
+    faults: VirtualFaults
+    draws: Draws
+    rows: dict[str, int]
+    """Of the operators in the arrays, by name."""
+    fleet: VirtualFleet = field(default_factory=VirtualFleet)
+    activities: list[tuple[float, str, str, str, str]] = field(default_factory=list)
+    events: list[tuple[float, str, str, str]] = field(default_factory=list)
+
+    def lease(self, action: LeaseHost, now_us: int) -> VirtualHost:
+        """Order a host."""
+        draws = self.draws
+        number = len(self.fleet.hosts) + 1
+        boot_us = draws.between_us("boot", str(number), self.calibration.host_boot_s)
+        if draws.chance("boot_delay", str(number), self.faults.host_boot_delay):
+            late_us = draws.between_us("boot_late", str(number), self.faults.host_boot_delay_s)
+            boot_us += late_us
+            detail = f"{late_us / 1e6:.0f} s later than usual"
+            self.events.append((now_us / 1e6, "host_boot_delay", f"host-{number}", detail))
+        host = VirtualHost(
+            number=number,
+            flavor=action.flavor,
+            ordered_us=now_us,
+            paid_until_us=now_us + us(self.config.btu_s),
+            up_us=now_us + boot_us,
+        )
+        if draws.chance("boot_failure", str(number), self.faults.host_boot_failure):
+            host.fails_us, host.fails_as = host.up_us, "host_boot_failure"
+        else:
+            host.fails_us, host.fails_as = self._loss_us(number, host.up_us), "host_lost"
+        self.fleet.hosts[number] = host
+        self.log(now_us, "host_leased", host=host.name)
+        return host
+
+    def begin(self) -> None:
+        """What was ordered so far is up at second 0, hosts and instances."""
+        for host in self.fleet.leased():
+            host.up_us = 0
+            host.fails_us, host.fails_as = self._loss_us(host.number, 0), "host_lost"
+        for one in self.fleet.instances.values():
+            one.ready_us = 0
+
+    def prolong(self, host: VirtualHost, now_us: int) -> None:
+        """Pay for one more BTU."""
+        host.paid_until_us += us(self.config.btu_s)
+        self.log(now_us, "host_prolonged", host=host.name)
+
+    def release(self, host: VirtualHost, now_us: int) -> None:
+        """Give a host back once it is empty."""
+        host.releasing = True
+        self.log(now_us, "host_released", host=host.name)
+        if not self.fleet.on_host(host.number):
+            host.ended_us = now_us
+
+    def end_empty(self, ended_us: dict[int, int], now_us: int) -> None:
+        """End the released hosts that hold nothing; ``ended_us`` says since when, by number."""
+        for host in [host for host in self.fleet.leased() if host.releasing]:
+            if not self.fleet.on_host(host.number):
+                host.ended_us = ended_us.get(host.number, now_us)
+
+    def new_instance(self, operator: str, host: VirtualHost, now_us: int) -> VirtualInstance:
+        """Order an instance: it waits for its host, its image and its start."""
+        draws = self.draws
+        self.fleet.instances_started += 1
+        number = self.fleet.instances_started
+        ready_us = max(now_us, host.up_us)
+        ready_us += draws.between_us("start", str(number), self.calibration.instance_start_s)
+        if operator not in host.images:
+            ready_us += draws.between_us("pull", str(number), self.calibration.image_pull_s)
+            host.images.append(operator)
+        after_us = draws.after_us("crash", str(number), self.faults.instance_crashes_per_hour)
+        one = VirtualInstance(
+            number=number,
+            operator=operator,
+            row=self.rows[operator],
+            host=host.number,
+            started_us=now_us,
+            ready_us=ready_us,
+            crashes_us=None if after_us is None else ready_us + after_us,
+        )
+        self.fleet.instances[number] = one
+        return one
+
+    def log(
+        self, now_us: int, activity: str, operator: str = "", instance: str = "", host: str = ""
+    ) -> None:
+        """Note a scaling activity."""
+        self.activities.append((now_us / 1e6, activity, operator, instance, host))
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain values for a snapshot (taken when no measured rows are left)."""
+        return {"fleet": self.fleet.to_plain()}
+
+    def load_plain(self, plain: dict[str, Any]) -> None:
+        """Continue from a snapshot."""
+        self.fleet = VirtualFleet()
+        self.fleet.load_plain(plain["fleet"], VirtualHost, VirtualInstance)
+
+    def take(self) -> dict[str, dict[str, Any]]:
+        """Scaling activities and events since the last call, as columns; none without rows."""
+        taken = {
+            "scaling_activity": as_columns(self.activities, ACTIVITY),
+            "event": as_columns(self.events, EVENT),
+        }
+        self.activities, self.events = [], []
+        return {table: columns for table, columns in taken.items() if columns["time_s"]}
+
+    def leases(self, now_us: int) -> dict[str, list[Any]]:
+        """The lease log so far, as columns; hosts that are still leased end now."""
+        hosts = list(self.fleet.hosts.values())
+        return {
+            "host": [host.name for host in hosts],
+            "flavor": [host.flavor for host in hosts],
+            "ordered_s": [host.ordered_us / 1e6 for host in hosts],
+            "ended_s": [
+                (now_us if host.ended_us is None else host.ended_us) / 1e6 for host in hosts
+            ],
+            "paid_until_s": [host.paid_until_us / 1e6 for host in hosts],
+            "released": [host.ended_us is not None for host in hosts],
+        }
+
+    def _loss_us(self, number: int, up_us: int) -> int | None:
+        rate = self.faults.host_losses_per_hour
+        after_us = self.draws.after_us("host_loss", str(number), rate)
+        return None if after_us is None else up_us + after_us

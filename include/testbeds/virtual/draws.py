@@ -1,0 +1,59 @@
+"""Random numbers as data: draw ``i`` of a stream depends on seed, purpose, name and ``i`` only.
+
+A stream is cut into blocks, and every block has a generator of its own. So it does not matter
+when, in which process or after which snapshot a draw is asked for. Times come as whole
+microseconds, which also hides last-bit differences of mathematical libraries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Every stream of one run."""
+
+    seed: int
+
+    def generator(self, purpose: str, name: str, block: int = 0) -> np.random.Generator:
+        """The generator of one block of one stream."""
+        key = hashlib.blake2b(f"{purpose}/{name}".encode(), digest_size=8).digest()
+        words = (self.seed, int.from_bytes(key, "big"), block)
+        return np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(words)))
+
+    def between_us(self, purpose: str, name: str, bounds_s: tuple[float, float]) -> int:
+        """One time, uniform between two bounds in seconds."""
+        low_s, high_s = bounds_s
+        share = float(self.generator(purpose, name).random())
+        return round((low_s + share * (high_s - low_s)) * 1e6)
+
+    def chance(self, purpose: str, name: str, probability: float) -> bool:
+        """Whether something with this probability happens to this name."""
+        return probability > 0 and bool(self.generator(purpose, name).random() < probability)
+
+    def after_us(self, purpose: str, name: str, per_hour: float) -> int | None:
+        """Time until something that happens ``per_hour`` first happens, or None for never."""
+        if per_hour <= 0:
+            return None
+        return round(float(self.generator(purpose, name).standard_exponential()) * 3.6e9 / per_hour)
+
+    def periods_us(
+        self, purpose: str, name: str, per_hour: float, length_s: tuple[float, float], end_us: int
+    ) -> NDArray[np.int64]:
+        """Poisson periods before ``end_us``, shape (n, 2): from and to, in order, apart."""
+        periods: list[tuple[int, int]] = []
+        if per_hour > 0:
+            generator, at_us = self.generator(purpose, name), 0.0
+            while True:
+                at_us += float(generator.standard_exponential()) * 3.6e9 / per_hour
+                length_us = generator.uniform(*length_s) * 1e6
+                if at_us >= end_us:
+                    break
+                periods.append((round(at_us), round(at_us + length_us)))
+                at_us += length_us
+        return np.array(periods, dtype=np.int64).reshape(-1, 2)

@@ -1,0 +1,54 @@
+"""Leased hosts and running instances of the virtual cloud: plain records, no queueing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from include.testbeds.fleet import Fleet, FleetHost, FleetInstance
+
+
+@dataclass(slots=True, kw_only=True)
+class VirtualHost(FleetHost):
+    """A leased host. Times are microseconds since the run began; None means not (yet)."""
+
+    ordered_us: int
+    paid_until_us: int
+    up_us: int
+    fails_us: int | None = None
+    """When it is lost or, for a failed boot, when that shows."""
+    fails_as: str = ""
+    ended_us: int | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether its lease is over."""
+        return self.ended_us is not None
+
+
+@dataclass(slots=True, kw_only=True)
+class VirtualInstance(FleetInstance):
+    """A running copy of an operator, from its start until it has drained or crashed."""
+
+    row: int
+    """Of its operator in the arrays."""
+    started_us: int
+    ready_us: int
+    crashes_us: int | None = None
+    stopped_us: int | None = None
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to stop, or is to be told."""
+        return self.stopped_us is not None
+
+
+VirtualFleet = Fleet[VirtualHost, VirtualInstance]
+
+
+def next_failure(fleet: VirtualFleet) -> tuple[int, VirtualHost | VirtualInstance] | None:
+    """When the next host fails or instance crashes, and which; hosts first on a tie."""
+    due: list[tuple[int, VirtualHost | VirtualInstance]] = [
+        *((host.fails_us, host) for host in fleet.leased() if host.fails_us is not None),
+        *((i.crashes_us, i) for i in fleet.instances.values() if i.crashes_us is not None),
+    ]
+    return min(due, key=lambda one: one[0], default=None)

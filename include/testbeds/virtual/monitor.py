@@ -1,0 +1,214 @@
+"""What a virtual monitor reads every monitoring period, and the columns it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from include.model.observation import HostSample, InstanceSample, OperatorSample
+from include.testbeds.virtual.draws import Draws
+from include.testbeds.virtual.fleet import VirtualHost, VirtualInstance
+from include.testbeds.virtual.tables import (
+    Taken,
+    durations_table,
+    hosts_table,
+    instances_table,
+    queue_table,
+)
+
+LAST_DURATIONS = 5
+"""N of Algorithm 1: how many recorded durations a controller sees."""
+NOISE_READINGS = 32
+NOTHING = (None, None, None)
+
+
+@dataclass(slots=True)
+class VirtualReading:
+    """The last reading: per operator by row, per instance and host by number."""
+
+    waiting: list[int] = field(default_factory=list)
+    capacity: list[float | None] = field(default_factory=list)
+    instance: dict[int, tuple[float, float | None]] = field(default_factory=dict)
+    """Shares of CPU and memory; what is not known is None."""
+    host: dict[int, tuple[float, float, float | None]] = field(default_factory=dict)
+    """Shares of CPU and memory, and runnable threads."""
+    missed: bool = False
+    """The monitor did not answer (a monitoring gap)."""
+
+
+@dataclass(slots=True)
+class Noise:
+    """Measurement noise of CPU shares; a block of readings shares one generator."""
+
+    draws: Draws
+    deviation: float
+    width: int
+    kinds: int = 1
+    _block: int = -1
+    _rows: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def of(self, reading: int, kind: int = 0) -> np.ndarray:
+        """Noise of the reading with this number since the run began. Shape (width,)."""
+        block, row = divmod(reading, NOISE_READINGS)
+        if block != self._block:
+            generator = self.draws.generator("monitor", "cpu", block)
+            rows = generator.standard_normal((self.kinds * NOISE_READINGS, self.width))
+            self._block, self._rows = block, rows * self.deviation
+        noise: np.ndarray = self._rows[self.kinds * row + kind]
+        return noise
+
+
+@dataclass(slots=True, kw_only=True)
+class VirtualMonitor:
+    """Keeps the last reading, and measured columns until they are taken."""
+
+    names: tuple[str, ...]
+    """Operators in flow order: the rows of all arrays."""
+    order: tuple[str, ...]
+    """The same in the order of the topology's file."""
+    noise: Noise
+    reading: VirtualReading = field(init=False)
+    counted: np.ndarray = field(init=False)
+    """(2, operators): items that arrived and were completed so far, at the last reading."""
+    observed: np.ndarray = field(init=False)
+    """The same, when somebody last observed."""
+    _durations_ms: list[tuple[float, ...]] = field(init=False)
+    _unread: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    _rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Start with nothing read."""
+        size = len(self.names)
+        self.reading = VirtualReading([0] * size, [None] * size)
+        self.counted = self.observed = np.zeros((2, size), dtype=np.int64)
+        self._durations_ms = [()] * size
+
+    # ---------------------------------------------------------------- reading
+
+    def keep(self, table: str, *columns: Any) -> None:
+        """Keep what a reading has brought for a measured table."""
+        self._rows.setdefault(table, []).append(columns)
+
+    def keep_durations(self, operator: np.ndarray, duration_ms: np.ndarray, *rest: Any) -> None:
+        """Keep sampled items; rows of an operator in the order of their recording."""
+        if len(operator):
+            self.keep("processing_duration", operator, duration_ms, *rest)
+            self._unread.append((operator, duration_ms))
+
+    def keep_queues(
+        self, now_us: int, waiting: np.ndarray, counted: np.ndarray, *instances: np.ndarray
+    ) -> None:
+        """Keep queue lengths, counts of items since the last reading, and of instances."""
+        arrived, completed = counted - self.counted
+        self.counted = counted
+        self.keep("queue", now_us, waiting, arrived, completed, *instances)
+
+    # -------------------------------------------------------------- observing
+
+    def durations_ms(self) -> list[tuple[float, ...]]:
+        """The last recorded durations of every operator, oldest first."""
+        if self._unread:
+            operator, duration_ms = map(np.concatenate, zip(*self._unread, strict=True))
+            by_operator = np.argsort(operator, kind="stable")
+            rows = np.arange(len(self.names) + 1)
+            bounds = np.searchsorted(operator[by_operator], rows).tolist()
+            recorded_ms = duration_ms[by_operator]
+            for o, (first, end) in enumerate(pairwise(bounds)):
+                recent = recorded_ms[max(first, end - LAST_DURATIONS) : end].tolist()
+                self._durations_ms[o] = (*self._durations_ms[o], *recent)[-LAST_DURATIONS:]
+            self._unread = []
+        return self._durations_ms
+
+    def operator_samples(self) -> dict[str, OperatorSample]:
+        """The last reading of every operator; counts of items are those since the last call."""
+        arrived, completed = (self.counted - self.observed).tolist()
+        self.observed = self.counted
+        durations_ms, row = self.durations_ms(), {name: o for o, name in enumerate(self.names)}
+        return {
+            name: OperatorSample(
+                operator=name,
+                waiting_items=self.reading.waiting[row[name]],
+                durations_ms=durations_ms[row[name]],
+                arrived_items=arrived[row[name]],
+                completed_items=completed[row[name]],
+                capacity=self.reading.capacity[row[name]],
+            )
+            for name in self.order
+        }
+
+    def host_sample(self, host: VirtualHost, now_us: int) -> HostSample:
+        """A leased host as it is now; what was not read is absent."""
+        cpu, memory, runnable = self.reading.host.get(host.number, NOTHING)
+        return HostSample(
+            host=host.name,
+            flavor=host.flavor,
+            ordered_s=host.ordered_us / 1e6,
+            paid_until_s=host.paid_until_us / 1e6,
+            up=host.up_us <= now_us,
+            releasing=host.releasing,
+            images=frozenset(host.images),
+            cpu_share=cpu,
+            memory_share=memory,
+            runnable=runnable,
+        )
+
+    def instance_sample(self, one: VirtualInstance, now_us: int) -> InstanceSample:
+        """An instance as it is now; its shares are absent until they were read."""
+        cpu, memory = self.reading.instance.get(one.number, NOTHING[:2])
+        return InstanceSample(
+            instance=one.name,
+            operator=one.operator,
+            host=f"host-{one.host}",
+            started_s=one.started_us / 1e6,
+            ready=one.ready_us <= now_us,
+            stopping=one.stopping,
+            cpu_share=cpu,
+            memory_share=memory,
+        )
+
+    # -------------------------------------------------------------- recording
+
+    def take(self) -> dict[str, dict[str, Any]]:
+        """The measured columns since the last call."""
+        rows, self._rows = self._rows, {}
+        makers = self.makers()
+        return {table: make(rows[table]) for table, make in makers.items() if table in rows}
+
+    def makers(self) -> dict[str, Callable[[Taken], dict[str, Any]]]:
+        """How kept rows become the columns of each measured table."""
+        return {
+            "processing_duration": lambda taken: durations_table(taken, self.names),
+            "queue": lambda taken: queue_table(taken, self.names),
+            "instance_utilisation": lambda taken: instances_table(taken, self.names),
+            "host_utilisation": hosts_table,
+        }
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain values for a snapshot (taken when no measured rows are left)."""
+        reading = self.reading
+        return {
+            "waiting": reading.waiting,
+            "capacity": reading.capacity,
+            "instance": list(reading.instance.items()),
+            "host": list(reading.host.items()),
+            "missed": reading.missed,
+            "durations_ms": self.durations_ms(),
+            "counted": self.counted.tolist(),
+            "observed": self.observed.tolist(),
+        }
+
+    def load_plain(self, plain: dict[str, Any]) -> None:
+        """Continue from a snapshot."""
+        self.reading = VirtualReading(
+            waiting=plain["waiting"],
+            capacity=plain["capacity"],
+            instance={number: tuple(shares) for number, shares in plain["instance"]},
+            host={number: tuple(shares) for number, shares in plain["host"]},
+            missed=plain["missed"],
+        )
+        self._durations_ms = [tuple(last) for last in plain["durations_ms"]]
+        self.counted, self.observed = np.array(plain["counted"]), np.array(plain["observed"])

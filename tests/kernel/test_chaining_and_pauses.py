@@ -1,0 +1,244 @@
+"""Operators that run in another's instances, pauses while state moves, transfers and drift."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from include.arrivals.base import Levels
+from include.model.decision import Decision, LeaseHost, Reasoned, StartInstance, StopInstance
+from include.model.topology import Edge, Source, Topology
+from include.testbeds.base import TestbedConfig
+from include.testbeds.simulated import kernel
+from include.testbeds.simulated.testbed import SimulatedTestbed
+from tests.builders import SMALL, a_topology, an_operator
+from tests.kernel.worlds import a_network, column, poisson_us, waiting_items
+
+IMAGES, QUERIES = 1, 0  # in flow order the chained operator comes first
+
+
+def with_chained() -> Topology:
+    """Images, and queries that their instances answer first."""
+    names = {"camera": "images", "people": "queries"}
+    return Topology(
+        name="chained",
+        level_unit="images",
+        emission_period_s=1.0,
+        operators=(
+            an_operator("images", service_ms=1000.0),
+            an_operator("queries", service_ms=100.0, runs_in="images"),
+        ),
+        sources=tuple(Source(name=n, label=n, items_per_level=1, size_bytes=1) for n in names),
+        edges=tuple(Edge(origin=source, target=op) for source, op in names.items()),
+    )
+
+
+def chained(images_us: list[int], queries_us: list[int], **changes):
+    """One server for both; the services take exactly 1 s and 0.1 s."""
+    network = a_network(topology=with_chained(), servers=0, **{"service_cv": 0.0} | changes)
+    network.add_server(IMAGES, instance=1, host=1, ready_us=0)
+    times = [np.array(images_us, dtype=np.int64), np.array(queries_us, dtype=np.int64)]
+    network.state = network.state._replace(
+        published_us=np.concatenate(times),
+        published_first=np.array([0, len(images_us), len(images_us) + len(queries_us)]),
+    )
+    return network
+
+
+def of(records: np.ndarray, operator: int, index: int) -> list[int]:
+    return column(records[records[:, kernel.R_OPERATOR] == operator], index).tolist()
+
+
+def test_operators_that_run_in_another_have_no_instances_and_are_checked():
+    topology = with_chained()
+    assert topology.operator_names == ("images",)
+    assert topology.in_flow_order() == ("queries", "images")
+    assert list(topology.problems()) == []
+    nowhere = a_topology(an_operator("O1", runs_in="O7"), an_operator("O2"))
+    text = "\n".join(nowhere.problems())
+    assert "O7 has no instances that it could run in" in text
+    assert "runs in another, so nothing may receive from it" in text
+
+
+def test_a_chained_operator_goes_first_but_interrupts_nothing():
+    network = chained([0, 1, 2], [300_000, 400_000])
+    network.advance(10_000_000)
+    records = network.take_records()
+    # The first image ends at 1.0 s, then both queries, then the images that waited longer.
+    assert of(records, QUERIES, kernel.R_DONE_US) == [1_100_000, 1_200_000]
+    assert of(records, IMAGES, kernel.R_DONE_US) == [1_000_000, 2_200_000, 3_200_000]
+    assert of(records, QUERIES, kernel.R_INSTANCE) == [1, 1]
+
+
+def test_a_chained_item_that_comes_later_does_not_hold_an_item_back():
+    network = chained([0], [500])
+    network.advance(10_000_000)
+    records = network.take_records()
+    assert of(records, IMAGES, kernel.R_WAIT_US) == [0]
+    assert of(records, QUERIES, kernel.R_WAIT_US) == [999_500]
+
+
+def test_an_item_of_a_chained_operator_that_crashed_is_queued_again_with_its_number():
+    network = chained([], [0, 50_000])
+    network.advance(60_000)
+    assert network.crash_server(IMAGES, 1, 60_000)
+    assert waiting_items(network, 60_000)[QUERIES] == 2
+    network.add_server(IMAGES, instance=2, host=1, ready_us=100_000)
+    network.advance(10_000_000)
+    records = network.take_records()
+    assert of(records, QUERIES, kernel.R_DONE_US) == [200_000, 300_000]
+    assert of(records, QUERIES, kernel.R_NUMBER) == [0, 1]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(1, 200_000_000), max_size=12))
+def test_chaining_and_pauses_do_not_depend_on_the_cuts(cuts_us: list[int]):
+    def run(times_us: list[int]) -> list[list[int]]:
+        images, queries = poisson_us(0.7, 120), poisson_us(0.2, 30, seed=6)
+        network = chained(images.tolist(), queries.tolist(), service_cv=0.5)
+        network.pause(IMAGES, 20_000_000, 23_000_000)
+        network.pause(IMAGES, 21_000_000, 25_000_000)
+        for t_us in (*sorted(times_us), 10**12):
+            network.advance(t_us)
+        return network.take_records().tolist()
+
+    assert run(cuts_us) == run([])
+
+
+def test_nothing_starts_in_a_pause_and_what_has_started_goes_on():
+    network = chained([0, 1], [1_200_000])
+    network.pause(IMAGES, 500_000, 3_000_000)
+    network.advance(10_000_000)
+    records = network.take_records()
+    assert of(records, IMAGES, kernel.R_DONE_US) == [1_000_000, 4_100_000]
+    assert of(records, QUERIES, kernel.R_DONE_US) == [3_100_000]
+
+
+def test_the_paused_share_of_a_period_counts_overlaps_once():
+    network = chained([], [])
+    network.pause(IMAGES, 1_000_000, 1_300_000)
+    network.pause(IMAGES, 1_200_000, 1_400_000)
+    network.pause(IMAGES, 1_900_000, 2_500_000)
+    assert network.paused_share(2_000_000, 1_000_000).tolist() == [0.0, 0.5]
+    assert network.paused_share(2_500_000, 500_000).tolist() == [0.0, 1.0]
+
+
+def test_a_transfer_counts_for_the_age_and_holds_no_core():
+    plain = a_network(poisson_us(0.5, 4000))
+    sent = a_network(poisson_us(0.5, 4000), transfer_ms=7000)
+    for network in (plain, sent):
+        network.advance(10**13)
+    before, after = plain.take_records(), sent.take_records()
+    assert (before[:, kernel.R_DONE_US] == after[:, kernel.R_DONE_US]).all()
+    transfer_ms = (after[:, kernel.R_AGE_US] - after[:, kernel.R_DURATION_US]) / 1000
+    assert (before[:, kernel.R_AGE_US] == before[:, kernel.R_DURATION_US]).all()
+    assert transfer_ms.mean() == pytest.approx(7000, rel=0.05)
+    assert (transfer_ms > 7000).mean() == pytest.approx(np.exp(-1), abs=0.03)
+
+
+def test_a_network_with_chaining_can_be_stored_and_goes_on():
+    first, second = (
+        chained([0, 1, 2, 3], [300_000, 2_400_000], pause_on_stop_s=1.0) for _ in range(2)
+    )
+    for network in (first, second):
+        network.pause(IMAGES, 1_500_000, 2_500_000)
+        network.advance(1_600_000)
+        network.take_records()
+    copy = chained([0, 1, 2, 3], [300_000, 2_400_000], pause_on_stop_s=1.0)
+    copy.load(first.arrays())
+    for network in (second, copy):
+        network.advance(10_000_000)
+    assert copy.take_records().tolist() == second.take_records().tolist()
+
+
+def a_testbed(**calibration) -> SimulatedTestbed:
+    topology = a_topology(an_operator("O1", service_ms=400.0))
+    settled = {
+        "service_cv": 0.0, "latency_ms": 0, "cpu_noise": 0.0, "host_boot_s": [0, 0],
+        "instance_start_s": [10, 10], "image_pull_s": [0, 0], "drain_s": 2, "sample_every_items": 1,
+    }  # fmt: skip
+    config = TestbedConfig(
+        topology=topology, levels_of={"S1": Levels((0.0,), (1.0,))}, max_hosts=10, flavor=SMALL,
+        btu_s=600.0, duration_s=600.0, seed=1, monitor_every_s=0.5,
+        calibration=settled | calibration, faults={},
+    )  # fmt: skip
+    testbed = SimulatedTestbed(config)
+    testbed.deploy(decision(LeaseHost(SMALL.name, "a"), StartInstance("O1", "a")))
+    return testbed
+
+
+def decision(*actions) -> Decision:
+    return Decision(tuple(Reasoned(action, "test") for action in actions), "test")
+
+
+def starts_s(testbed: SimulatedTestbed) -> list[float]:
+    done = testbed.take_measurements()["processing_duration"]
+    return [round(t - 0.4, 6) for t in done["time_s"]]
+
+
+def test_state_moves_before_an_instance_is_ready_and_after_one_is_stopped():
+    testbed = a_testbed(pause_on_start_s=2.5, pause_on_stop_s=3.0)
+    testbed.advance_to(1.5)
+    testbed.apply(decision(StartInstance("O1", "host-1")))  # ready at 11.5
+    testbed.advance_to(20.5)
+    testbed.apply(decision(StopInstance("O1-2")))
+    testbed.advance_to(30.0)
+    found = starts_s(testbed)
+    # An item a second; two instances catch up with what has waited for 2.5 s at once.
+    assert found[:9] == [float(i) for i in range(9)]
+    assert [t for t in found if 9 <= t < 12] == [11.5, 11.5, 11.9]
+    assert [t for t in found if 20.5 <= t < 24.5] == [23.5, 23.9, 24.3]
+
+
+def test_without_pauses_nothing_waits():
+    testbed = a_testbed()
+    testbed.advance_to(1.5)
+    testbed.apply(decision(StartInstance("O1", "host-1")))
+    testbed.advance_to(20.0)
+    assert starts_s(testbed) == [float(i) for i in range(20)]
+
+
+def cpu_shares(testbed: SimulatedTestbed, until_s: float) -> list[float]:
+    shares, t_s = [], testbed.now_s
+    while t_s < until_s:
+        t_s += 0.5
+        testbed.advance_to(t_s)
+        shares += [one.cpu_share for one in testbed.observe().instances.values() if one.ready]
+    return shares
+
+
+def test_a_busy_instance_may_show_less_than_a_whole_core():
+    assert cpu_shares(a_testbed(), 2.0) == [0.8, 0.0, 0.8, 0.0]
+    assert cpu_shares(a_testbed(cpu_when_busy=0.5), 2.0) == [0.4, 0.0, 0.4, 0.0]
+
+
+def test_moving_state_takes_cpu():
+    testbed = a_testbed(pause_on_start_s=3.0, cpu_in_pause=0.6)
+    testbed.apply(decision())
+    testbed.advance_to(0.5)
+    testbed.apply(decision(StartInstance("O1", "host-1")))  # pauses from 7.5 to 10.5
+    testbed.advance_to(7.5)
+    assert cpu_shares(testbed, 10.0) == [0.6] * 5
+
+
+def test_drift_is_slow_relative_and_the_same_for_all_cuts():
+    testbed, other = (a_testbed(cpu_drift=0.2, cpu_drift_s=20.0) for _ in range(2))
+    drift = np.array([testbed.monitor._drift(t) for t in np.arange(0, 20_000, 0.5)])
+    assert abs(drift.mean()) < 0.03
+    assert 0.1 < drift.std() < 0.3
+    assert np.corrcoef(drift[:-1], drift[1:])[0, 1] > 0.9
+    assert other.monitor._drift(123.5) == drift[247]
+
+
+def test_state_is_shared_by_the_instances_that_hold_it():
+    testbed = a_testbed(held_mb={"O1": [100, 600]})
+    testbed.advance_to(1.0)
+    assert [one.memory_share for one in testbed.observe().instances.values()] == [0.7]
+    testbed.apply(decision(StartInstance("O1", "host-1")))
+    testbed.advance_to(15.0)
+    assert [one.memory_share for one in testbed.observe().instances.values()] == [0.4, 0.4]
+    bare = a_testbed()
+    bare.advance_to(1.0)
+    assert [one.memory_share for one in bare.observe().instances.values()] == [None]

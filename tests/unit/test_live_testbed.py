@@ -1,0 +1,97 @@
+"""The live testbed without a server: what it refuses, remembers and adds up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from include.model.errors import CapacityExhausted, SpecError
+from include.model.topology import Edge
+from include.testbeds.live.calibration import load_calibration
+from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance, live_fleet
+from include.testbeds.live.hosts.local import leases
+from include.testbeds.live.journal import COLUMNS, Journal
+from include.testbeds.live.processes import DetachedProcess
+from include.topologies import load_topology
+from tests.builders import a_topology, an_operator
+
+
+def test_every_problem_of_a_topology_is_named():
+    topology = a_topology(an_operator("my op"), an_operator("chained", runs_in="my op"))
+    edges = (Edge(origin="S1", target="my op", items_out=2), *topology.edges[1:])
+    with pytest.raises(SpecError) as caught:
+        load_calibration("default").complete(replace(topology, edges=edges))
+    text = "\n".join(caught.value.problems)
+    assert all(
+        part in text for part in ("chained runs in another", "my op cannot name", "S1 -> my op")
+    )
+
+
+def test_an_operator_needs_a_service_time():
+    with pytest.raises(SpecError, match="O1 has no service_ms"):
+        load_calibration("default").complete(a_topology("O1"))
+    known = load_calibration("default").complete(a_topology(an_operator("O1", service_ms=3.0)))
+    assert known.service_ms == {"O1": 3.0}
+
+
+def test_the_live_topology_fits_its_hosts():
+    topology = load_topology("manufacturing_live")
+    completed = load_calibration("manufacturing_live").complete(topology)
+    assert set(completed.service_ms) == set(topology.operator)
+
+
+def test_a_journal_hands_over_once_and_mends_what_a_crash_cut(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    journal = Journal(path)
+    sample = (1.0, "O1", "O1-1", 5.0, 1.0, 5.0, 10)
+    journal.append("processing_duration", [sample, sample, (*sample[:-1], 20)])
+    journal.append("event", [(1.0, "gap", "m", ""), (1.0, "gap", "m", "")])
+    rows, offset = journal.read(0)
+    assert list(rows["processing_duration"]) == COLUMNS["processing_duration"].split()[:-1]
+    assert len(rows["processing_duration"]["time_s"]) == 2
+    assert len(rows["event"]["time_s"]) == 2
+    with path.open("ab") as file:
+        file.write(b'["event",2.0,"ga')
+    journal.append("event", [(3.0, "gap", "m", "")])
+    rows, end = journal.read(offset)
+    assert rows == {"event": {"time_s": [3.0], "event": ["gap"], "subject": ["m"], "detail": [""]}}
+    assert journal.read(end) == ({}, end)
+
+
+def test_a_fleet_survives_a_file():
+    host = LiveHost(number=1, id="7", flavor="f", ordered_s=0.0, paid_until_s=60.0, images=["i"])
+    one = LiveInstance(number=3, operator="O1", host=1, started_s=2.0, successor=4)
+    fleet = LiveFleet({1: host}, {3: one}, 3)
+    assert live_fleet(fleet.to_plain()) == fleet
+    assert fleet.instance("O1-3").name == "O1-3"
+    fleet.instances[3].stopped_s = 5.0
+    assert fleet.instance("O1-3") is None
+    assert fleet.on_host(1) == [fleet.instances[3]]
+
+
+def test_numbers_of_hosts_are_taken_once_and_never_those_of_others(tmp_path, monkeypatch):
+    monkeypatch.setenv("TIDEBENCH_LIVE_STATE", str(tmp_path))
+    (tmp_path / "hosts" / "2").mkdir(parents=True)  # somebody's own
+    assert [leases._take("a"), leases._take("b"), leases._take("a")] == [1, 3, 4]
+    assert [one.id for one in leases.leases_of("a")] == [1, 4]
+    monkeypatch.setattr(leases, "HIGHEST_ID", 4)
+    with pytest.raises(CapacityExhausted, match="live-down"):
+        leases._take("c")
+    assert sorted(path.name for path in (tmp_path / "leases").iterdir()) == [
+        "1.json", "3.json", "4.json",
+    ]  # fmt: skip
+
+
+def test_a_process_is_known_by_its_birth_too():
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    known = DetachedProcess.of(process.pid)
+    assert known.alive
+    assert not DetachedProcess(process.pid, known.born + 1).alive
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert not known.alive
