@@ -65,9 +65,13 @@ def read_quarantine(folder: Path) -> Quarantine:
         return {}
     try:
         stored = json.loads(path.read_bytes())
-        return {run: tuple(Check(**one) for one in checks) for run, checks in stored.items()}
-    except (ValueError, TypeError, AttributeError) as error:
+        return {run: tuple(map(_check_of, checks)) for run, checks in stored.items()}
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise StoreError(f"{path} is damaged ({error}). Build the tables again.") from error
+
+
+def _check_of(stored: dict[str, Any]) -> Check:
+    return Check(**stored | {"columns": tuple(stored["columns"]), "rows": tuple(stored["rows"])})
 
 
 def write_quarantine(staged: Path, quarantine: Quarantine) -> None:
