@@ -85,13 +85,17 @@ def test_reproduce_with_one_seed(tmp_path: Path) -> None:
     published = tmp_path / "var" / "reproduction" / "published"
     assert str(published / "report.html") in said
     for name in ("cells.csv", "verdict.csv", "claims.csv"):
-        assert (published / name).read_text().count("\n") > 10
+        assert (published / name).read_text().count("\n") > 1
 
 
-@pytest.mark.spark
-def test_a_paper_with_one_seed(tmp_path: Path) -> None:
-    said = cli(tmp_path, "paper", "kalman", "--seeds", "1")
-    assert str(tmp_path / "var" / "kalman" / "published" / "report.html") in said
+def test_paper_knows_the_three(tmp_path: Path) -> None:
+    """The shortest takes minutes with one seed; tests/unit/test_reports_papers.py publishes one."""
+    done = subprocess.run(
+        [sys.executable, "-m", "include.cli", "paper", "nobody", "--root", str(tmp_path)],
+        cwd=REPOSITORY, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert all(name in done.stderr for name in ("fugu", "kalman", "henge"))
 
 
 def test_reap_where_nothing_is_leased(tmp_path: Path) -> None:

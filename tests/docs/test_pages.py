@@ -25,7 +25,7 @@ RUN_BY = {
     ".venv/bin/python -m include.cli run include/experiment/specs/demo.yaml": HERE,
     ".venv/bin/python -m include.cli report var/demo": HERE,
     "make reproduce": HERE,  # with one seed
-    ".venv/bin/python -m include.cli paper henge": HERE,  # of the three papers the shortest
+    ".venv/bin/python -m include.cli paper henge": HERE,  # that it is there; it takes minutes
     ".venv/bin/python -m include.cli check mine.yaml": HERE,
     ".venv/bin/python -m include.cli run mine.yaml": HERE,  # two of its 18 runs
     ".venv/bin/python -m include.cli report var/mine": HERE,
