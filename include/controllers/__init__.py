@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from include.controllers.base import Controller
-from include.controllers.btu import Btu
-from include.controllers.btu_runtime import BtuRuntime
-from include.controllers.filtered import Filtered
 from include.controllers.fixed import Fixed
-from include.controllers.fugu_global import FuguGlobal
-from include.controllers.fugu_local import FuguLocal
-from include.controllers.fugu_sarsa import FuguSarsa
-from include.controllers.henge import Henge
-from include.controllers.threshold import Threshold
+from include.controllers.fugu.global_thresholds import FuguGlobal
+from include.controllers.fugu.local_thresholds import FuguLocal
+from include.controllers.fugu.reinforcement import FuguSarsa
+from include.controllers.henge.controller import Henge
+from include.controllers.peerj141.btu import Btu
+from include.controllers.peerj141.btu_runtime import BtuRuntime
+from include.controllers.peerj141.threshold import Threshold
+from include.controllers.pvldb127.filtered import Filtered
 
 CONTROLLERS: Mapping[str, Callable[..., Controller]] = {
     "btu": Btu,

@@ -26,7 +26,7 @@ def first_deployment(setting: Setting, instances: Mapping[str, int]) -> Decision
             if turn >= instances.get(op.name, 0):
                 continue
             why = f"instance {turn + 1} of {op.name} before the first item"
-            choice = plan.rooms.best(op)
+            choice = plan.free.best(op)
             if choice is not None:
                 plan.start(op.name, choice.host, why)
             elif plan.fits_an_empty_host(op):
@@ -42,8 +42,8 @@ def _spread(plan: Plan, setting: Setting, instances: Mapping[str, int]) -> Decis
             room = [
                 host
                 for host in hosts
-                if plan.rooms[host].left.memory_mb >= op.memory_mb
-                and (setting.flavor.cpu_shared or plan.rooms[host].left.fits(op))
+                if plan.free[host].left.memory_mb >= op.memory_mb
+                and (setting.flavor.cpu_shared or plan.free[host].left.fits(op))
             ]
             if turn < instances.get(op.name, 0) and room:
                 host = min(room, key=lambda host: on_host[host])

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller
-from include.controllers.btu_runtime import BtuRuntime
+from include.controllers.peerj141.btu_runtime import BtuRuntime
 from include.model.decision import (
     LeaseHost,
     MigrateInstance,

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from include.controllers.henge import Henge
-from include.controllers.henge_memory import HengeMemory
+from include.controllers.henge.controller import Henge
+from include.controllers.henge.memory import HengeMemory
 from include.model.decision import StartInstance, StopInstance
 from include.model.host import HostFlavor
 from tests.builders import (

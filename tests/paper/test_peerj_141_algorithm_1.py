@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from include.controllers.upscaling import in_seeded_order, predicted_duration_ms, up_trigger
+from include.controllers.peerj141.upscaling import (
+    in_seeded_order,
+    predicted_duration_ms,
+    up_trigger,
+)
 from include.model.observation import OperatorSample
 from tests.builders import a_sample
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from include.controllers import CONTROLLERS
-from include.controllers.threshold import Threshold
+from include.controllers.peerj141.threshold import Threshold
 from include.model.decision import (
     Decision,
     LeaseHost,

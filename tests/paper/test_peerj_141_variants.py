@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from include.controllers import CONTROLLERS
-from include.controllers.btu import Btu, BtuMemory
-from include.controllers.btu_runtime import BtuRuntime
+from include.controllers.peerj141.btu import Btu, BtuMemory
+from include.controllers.peerj141.btu_runtime import BtuRuntime
 from include.model.decision import (
     LeaseHost,
     MigrateInstance,

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from include.controllers.base import Setting
+from include.controllers.first_fit import start_first_fit
 from include.controllers.fugu.cluster import Cluster
 from include.controllers.plan import Plan
-from include.controllers.threshold import start_first_fit
 from include.model.decision import Decision
 from include.model.observation import Observation
 

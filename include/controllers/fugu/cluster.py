@@ -54,10 +54,10 @@ class Cluster:
         self._setting, self._seen = setting, seen
         shared = setting.flavor.cpu_shared
         self._up, self._booting = Bins(shared), Bins(shared)
-        up = [plan.rooms[name] for name in self.loads]
+        up = [plan.free[name] for name in self.loads]
         filled = [max(self.loads[room.host], expected.get(room.host, 0.0)) for room in up]
         self._up.add(up, (limit - load for load in filled))
-        booting = [plan.rooms[host.host] for host in plan.hosts if self._is_coming(host)]
+        booting = [plan.free[host.host] for host in plan.hosts if self._is_coming(host)]
         self._booting.add(booting, [limit] * len(booting))
         self._position = {host: i for i, host in enumerate(self._up.hosts)}
         self._places: dict[str, Counter[int]] = {}
@@ -167,7 +167,7 @@ class Cluster:
                 return Placed.ALL_LEASED
             why = f"{because}: {item.instance.instance} ({item.load:.2f}) fits no host"
             handle = self.plan.lease(why)
-            self._booting.add([self.plan.rooms[handle]], [self.limit])
+            self._booting.add([self.plan.free[handle]], [self.limit])
             coming = len(self._booting.hosts) - 1
         self._booting.put(item, coming)
         return Placed.WAITS

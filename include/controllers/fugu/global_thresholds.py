@@ -12,7 +12,7 @@ from include.model.observation import Observation
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class GlobalMemory:
     """The last measurement, violations in a row (below 0: of the lower threshold), the grace.
 
     With ``waiting`` operators move as soon as a new host is up.
@@ -28,11 +28,11 @@ class Memory:
 class FuguGlobal(Fugu):
     """All hosts at once: the average load decides, after ``successive`` measurements in a row."""
 
-    def initial_memory(self) -> Memory:
+    def initial_memory(self) -> GlobalMemory:
         """Nothing measured."""
-        return Memory()
+        return GlobalMemory()
 
-    def judge(self, memory: Memory, seen: Observation, plan: Plan) -> tuple[Any, str]:
+    def judge(self, memory: GlobalMemory, seen: Observation, plan: Plan) -> tuple[Any, str]:
         """Above: bring every host down to the target. Below: empty the least loaded one."""
         cluster = self.cluster(seen, plan, {})
         idle = f"nothing to do: {in_words(cluster)}"
@@ -51,8 +51,8 @@ class FuguGlobal(Fugu):
             )
             released = cluster.scale_in(least, why)
         if (released or cluster.touched) and not waiting:
-            return Memory(memory.measurement, 0, seen.now_s + self.grace_s), idle
-        return Memory(memory.measurement, streak, memory.grace_until_s, waiting), idle
+            return GlobalMemory(memory.measurement, 0, seen.now_s + self.grace_s), idle
+        return GlobalMemory(memory.measurement, streak, memory.grace_until_s, waiting), idle
 
     def _scale_out(self, cluster: Cluster, average: float, streak: int) -> bool:
         """Returns whether operators still wait for a new host."""

@@ -13,7 +13,7 @@ from include.model.observation import Observation
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class LocalMemory:
     """The last measurement, violations in a row per host (below 0: of the lower threshold).
 
     ``waiting`` are hosts whose operators move as soon as a new host is up.
@@ -32,11 +32,11 @@ class FuguLocal(Fugu):
     The measurements of a grace period do not count.
     """
 
-    def initial_memory(self) -> Memory:
+    def initial_memory(self) -> LocalMemory:
         """Nothing measured."""
-        return Memory()
+        return LocalMemory()
 
-    def judge(self, memory: Memory, seen: Observation, plan: Plan) -> tuple[Any, str]:
+    def judge(self, memory: LocalMemory, seen: Observation, plan: Plan) -> tuple[Any, str]:
         """Bring overloaded hosts down to the target, then empty underloaded ones."""
         graces = self.in_grace(seen, memory.graces)
         cluster = self.cluster(seen, plan, graces)
@@ -66,4 +66,4 @@ class FuguLocal(Fugu):
         graces = self.with_touched(graces, cluster)
         streaks = {host: n for host, n in streaks.items() if n and host not in graces}
         waits = tuple(host for host, result in placed.items() if result is Placed.WAITS)
-        return Memory(memory.measurement, streaks, graces, waits), waiting
+        return LocalMemory(memory.measurement, streaks, graces, waits), waiting

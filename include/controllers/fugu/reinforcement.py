@@ -26,7 +26,7 @@ from include.model.observation import Observation
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class SarsaMemory:
     """The last measurement, and a lookup table and a grace period per host.
 
     ``waiting`` are hosts whose operators move as soon as a new host is up. ``streaks`` counts
@@ -81,17 +81,17 @@ class FuguSarsa(Fugu):
             penalty=self.penalty,
         )
 
-    def initial_memory(self) -> Memory:
+    def initial_memory(self) -> SarsaMemory:
         """No host, no table."""
-        return Memory()
+        return SarsaMemory()
 
-    def judge(self, memory: Memory, seen: Observation, plan: Plan) -> tuple[Any, str]:
+    def judge(self, memory: SarsaMemory, seen: Observation, plan: Plan) -> tuple[Any, str]:
         """Learn from the last decisions of every host, then take the best actions."""
         learning = self.learning
         graces = self.in_grace(seen, memory.graces)
         cluster = self.cluster(seen, plan, graces)
         idle = f"nothing to do: {in_words(cluster)}"
-        tables = {h: table for h, table in memory.tables.items() if h in plan.rooms}
+        tables = {h: table for h, table in memory.tables.items() if h in plan.free}
         loads = {host: load for host, load in cluster.loads.items() if host not in graces}
         chosen: dict[str, int] = {}
         streaks: dict[str, int] = {}
@@ -108,7 +108,7 @@ class FuguSarsa(Fugu):
         self._scale_in(cluster, tables, sorted(under, key=lambda host: loads[host]))
         graces = self.with_touched(graces, cluster)
         early = {host: n for host, n in streaks.items() if 0 < abs(n) < self.successive}
-        return Memory(memory.measurement, tables, graces, waiting, early), idle
+        return SarsaMemory(memory.measurement, tables, graces, waiting, early), idle
 
     def _decided(self, table: Table | None, load: float, learning: Learning) -> Table:
         """The table with what its last decision has taught it, and with the next decision."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from include.controllers.base import Setting
-from include.controllers.by_hand import TOPOLOGY, by_hand, problems_by_hand
-from include.controllers.henge_jobs import (
+from include.controllers.first_fit import release_empty_hosts
+from include.controllers.henge.jobs import (
     Job,
     capacities,
     congested_hosts,
@@ -18,11 +18,11 @@ from include.controllers.henge_jobs import (
     utility_of,
     worst_first,
 )
-from include.controllers.henge_machine import Move, Round, next_move
-from include.controllers.henge_memory import HengeMemory, Trial
-from include.controllers.henge_spread import Spread
+from include.controllers.henge.memory import HengeMemory, Trial
+from include.controllers.henge.spread import Spread
+from include.controllers.henge.state_machine import Move, Round, next_move
+from include.controllers.manual import TOPOLOGY, manual_instances, manual_problems
 from include.controllers.plan import Plan
-from include.controllers.threshold import release_empty_hosts
 from include.model.decision import Decision
 from include.model.observation import Observation
 
@@ -81,11 +81,11 @@ class Henge:
                 yield f"{name} must not be negative, got {getattr(self, name)}"
         if self.rounds_to_converge < 1:
             yield f"rounds_to_converge must be at least 1, got {self.rounds_to_converge}"
-        yield from problems_by_hand(self.instances, self.setting.topology)
+        yield from manual_problems(self.instances, self.setting.topology)
 
     def initial_instances(self) -> Mapping[str, int]:
         """The jobs as they were submitted."""
-        return by_hand(self.instances, self.setting.topology)
+        return manual_instances(self.instances, self.setting.topology)
 
     def initial_memory(self) -> HengeMemory:
         """No job is known yet."""

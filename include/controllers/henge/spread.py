@@ -22,9 +22,9 @@ class Spread:
         self._plan = plan
         self._cpu_shared = setting.flavor.cpu_shared
         self._may_lease = may_lease
-        self._count = {host: len(seen.on_host(host)) for host in plan.rooms}
+        self._count = {host: len(seen.on_host(host)) for host in plan.free}
         # The order of the lease breaks ties, not the spelling of a name.
-        self._order = {host: turn for turn, host in enumerate(plan.rooms)}
+        self._order = {host: turn for turn, host in enumerate(plan.free)}
         self._heap = [(count, self._order[host], host) for host, count in self._count.items()]
         heapq.heapify(self._heap)
 
@@ -77,7 +77,7 @@ class Spread:
         return None
 
     def _has_room(self, host: str, op: Operator) -> bool:
-        left = self._plan.rooms[host].left
+        left = self._plan.free[host].left
         return left.memory_mb >= op.memory_mb if self._cpu_shared else left.fits(op)
 
     def _change(self, host: str, by: int) -> None:

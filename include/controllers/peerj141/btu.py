@@ -10,22 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from include.controllers.base import Setting
-from include.controllers.btu_procedures import (
-    Rules,
+from include.controllers.peerj141.procedures import (
+    Downscaling,
     Spare,
     downscaling_procedure,
     upscaling_procedure,
 )
-from include.controllers.placement import CACHE_FACTOR
-from include.controllers.plan import Plan
-from include.controllers.reclaim import UTILITIES, AllOperators, Positive, Standing, Weights
-from include.controllers.upscaling import (
+from include.controllers.peerj141.reclaim import (
+    UTILITIES,
+    AllOperators,
+    Positive,
+    Standing,
+    Weights,
+)
+from include.controllers.peerj141.upscaling import (
     OBSERVATIONS,
     SCALING_THRESHOLD_ITEMS,
     UpTrigger,
     in_seeded_order,
     up_trigger,
 )
+from include.controllers.placement import CACHE_FACTOR
+from include.controllers.plan import Plan
 from include.model.decision import Decision
 from include.model.errors import unknown_name
 from include.model.observation import HostSample, Observation, OperatorSample
@@ -216,7 +222,7 @@ class Btu:
 
     def retire_one(self, plan: Plan, host: HostSample, spare: Spare) -> None:
         """Fig. 5."""
-        rules = Rules(
+        rules = Downscaling(
             limit_share=self.release_limit_share,
             cache_factor=self.cache_factor,
             reclaim=self.reclaim_for_migrations,
@@ -237,7 +243,7 @@ class Btu:
         """
         window_s = self._release_window_s
         for host in sorted(plan.hosts, key=lambda host: host.paid_until_s):
-            if host.paid_until_s - plan.now_s > window_s or len(plan.rooms) < 2:
+            if host.paid_until_s - plan.now_s > window_s or len(plan.free) < 2:
                 return
             unread = any(one.operator not in seen.operators for one in plan.on_host(host.host))
             if not unread and not plan.last_order_was_within(self.release_guard_s):

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from include.controllers.btu import Btu
-from include.controllers.btu_procedures import Spare
+from include.controllers.peerj141.btu import Btu
+from include.controllers.peerj141.procedures import Spare
+from include.controllers.peerj141.reclaim import AllOperators, record_highs
+from include.controllers.peerj141.upscaling import UpTrigger
 from include.controllers.plan import Plan
-from include.controllers.reclaim import AllOperators, record_highs
-from include.controllers.upscaling import UpTrigger
 from include.model.observation import HostSample, OperatorSample
 from include.model.topology import Operator
 
@@ -43,7 +43,7 @@ class BtuRuntime(Btu):
 
     def start_one(self, plan: Plan, op: Operator, because: str, spare: Spare) -> None:
         """Without room, one instance of the best operator is stopped and a host leased as well."""
-        choice = plan.rooms.best(op, self.cache_factor)
+        choice = plan.free.best(op, self.cache_factor)
         if choice is not None:
             why = f"{because}; {choice.host} is the most suitable host ({choice.suitability:.4f})"
             plan.start(op.name, choice.host, why)
@@ -71,7 +71,7 @@ class BtuRuntime(Btu):
                 plan.stop(one, f"{ends}; {one.operator} has utility {utilities[one.operator]:.2f}")
         for one in plan.on_host(host.host):
             op = plan.operator(one.operator)
-            choice = plan.rooms.best(op, self.cache_factor, only_up=True, leaving=host.host)
+            choice = plan.free.best(op, self.cache_factor, only_up=True, leaving=host.host)
             if choice is None:
                 if self.reclaim_for_migrations:
                     _stop_one_of_the_best(plan, op, spare(plan))
@@ -85,7 +85,7 @@ def _stop_one_of_the_best(plan: Plan, op: Operator, utilities: Mapping[str, floa
     """Stop the newest instance of the operator with the best utility on a host in use."""
     for name, utility in utilities.items():
         candidates = [
-            one for one in plan.serving(name) if one.host in plan.rooms and plan.may_stop(one)
+            one for one in plan.serving(name) if one.host in plan.free and plan.may_stop(one)
         ]
         if candidates:
             plan.stop(candidates[-1], f"{op.name} finds no room; {name} has utility {utility:.2f}")

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from include.controllers.peerj141.reclaim import best_first
 from include.controllers.plan import Plan
-from include.controllers.reclaim import best_first
 from include.model.observation import HostSample, InstanceSample
 from include.model.topology import Operator
 
@@ -19,7 +19,7 @@ Spare = Callable[[Plan], Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Downscaling:
     """What Fig. 5 leaves open, as options of the controller.
 
     ``limit_share`` of an operator's instances may be released with a host; ``cache_factor`` is
@@ -38,12 +38,12 @@ def upscaling_procedure(
 
     Where no host is to be had, or even an empty one would be too small, nothing.
     """
-    choice = plan.rooms.best(op, cache_factor)
+    choice = plan.free.best(op, cache_factor)
     if choice is not None:
         why = f"{because}; {choice.host} is the most suitable host ({choice.suitability:.4f})"
         plan.start(op.name, choice.host, why)
         return
-    stops = _reclaim(plan, op, spare, plan.rooms)
+    stops = _reclaim(plan, op, spare, plan.free)
     if stops:
         plan.start(op.name, stops[0].host, f"{because}; in the place of {_names(stops)}")
         return
@@ -87,7 +87,7 @@ def _stops_on(
     plan: Plan, host: str, op: Operator, rank: Mapping[str, int]
 ) -> tuple[InstanceSample, ...]:
     """Instances on the host to stop, best utility first and newest first, until ``op`` fits."""
-    room, stops = plan.rooms[host], list[InstanceSample]()
+    room, stops = plan.free[host], list[InstanceSample]()
     givers = [one for one in reversed(plan.on_host(host)) if one.operator in rank]
     for one in sorted(givers, key=lambda one: rank[one.operator]):
         if plan.may_stop(one, [stop.instance for stop in stops]):
@@ -98,7 +98,7 @@ def _stops_on(
     return ()
 
 
-def downscaling_procedure(plan: Plan, host: HostSample, spare: Spare, rules: Rules) -> None:
+def downscaling_procedure(plan: Plan, host: HostSample, spare: Spare, rules: Downscaling) -> None:
     """Fig. 5: simulate a plan, then release, migrate and shut down; else lease another BTU."""
     ends = f"the BTU of {host.host} ends in {host.paid_until_s - plan.now_s:.0f} s"
     if plan.is_given_work(host.host):
@@ -113,7 +113,7 @@ def downscaling_procedure(plan: Plan, host: HostSample, spare: Spare, rules: Rul
     plan.release(host, f"{ends}; its instances can stop or move")
 
 
-def empty_host(plan: Plan, host: str, ends: str, spare: Spare, rules: Rules) -> str:
+def empty_host(plan: Plan, host: str, ends: str, spare: Spare, rules: Downscaling) -> str:
     """Stop and move everything on the host; "", or the sentence that says why it cannot be done.
 
     Of an operator with a positive utility at most ``limit_share`` of its instances (rounded
@@ -140,14 +140,16 @@ def empty_host(plan: Plan, host: str, ends: str, spare: Spare, rules: Rules) -> 
     return ""
 
 
-def _new_home(plan: Plan, op: Operator, leaving: str, spare: Spare, rules: Rules) -> str | None:
+def _new_home(
+    plan: Plan, op: Operator, leaving: str, spare: Spare, rules: Downscaling
+) -> str | None:
     """Where an instance moves: Fig. 4 without the host that is given back and without leasing."""
-    choice = plan.rooms.best(op, rules.cache_factor, only_up=True, leaving=leaving)
+    choice = plan.free.best(op, rules.cache_factor, only_up=True, leaving=leaving)
     if choice is not None:
         return choice.host
     if not rules.reclaim:
         return None
-    others = [room.host for room in plan.rooms.values() if room.up and room.host != leaving]
+    others = [room.host for room in plan.free.values() if room.up and room.host != leaving]
     stops = _reclaim(plan, op, spare, others)
     return stops[0].host if stops else None
 
