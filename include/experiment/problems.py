@@ -101,9 +101,9 @@ def _time_problems(spec: RunSpec) -> Iterator[str]:
 
 
 def _controller_problems(spec: RunSpec, topology: Topology, flavor: HostFlavor) -> Iterator[str]:
-    factory = CONTROLLERS.get(spec.controller)
-    if factory is None or spec.btu_min <= 0:
+    if spec.controller not in CONTROLLERS or spec.btu_min <= 0:
         return
+    factory = CONTROLLERS[spec.controller].build
     where = f"controller {spec.controller}"
     types: Mapping[str, Any] = option_types(factory, hidden=("setting",))
     values, problems = checked_options(where, types, spec.controller_options)

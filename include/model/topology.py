@@ -34,6 +34,8 @@ class Operator:
     """Mean time to process one item alone on a core; only simulated testbeds need it."""
     runs_in: str = ""
     """The operator whose instances do this one's work, before their own; it has none itself."""
+    high_volume: bool = False
+    """Gets so many more items than the others that totals are given without it as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

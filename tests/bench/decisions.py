@@ -132,7 +132,7 @@ def decision_s(name: str, operators: int, hosts: int, instances: int) -> tuple[f
     """The median time of one decision, and how many steps the last one had."""
     topology = a_topology(operators)
     setting = Setting(topology=topology, flavor=FLAVOR, btu_s=600.0, seed=1, max_hosts=10 * hosts)
-    controller = CONTROLLERS[name](setting=setting)
+    controller = CONTROLLERS[name].build(setting=setting)
     memory = controller.initial_memory()
     took_s, steps = [], 0
     for turn in range(REPEATS):

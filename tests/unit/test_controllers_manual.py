@@ -37,14 +37,14 @@ def test_what_cannot_be_meant_is_said(text: str, problem: str) -> None:
     (found,) = manual_problems(text, CLUSTER)
     assert problem in found
     for name in ("henge", "manual"):
-        (told,) = CONTROLLERS[name](setting=a_setting(CLUSTER), instances=text).problems()
+        (told,) = CONTROLLERS[name].build(setting=a_setting(CLUSTER), instances=text).problems()
         assert told == found
 
 
 def test_default_storm_never_adapts_and_manual_is_told_how_many() -> None:
     setting = a_setting(CLUSTER)
-    submitted = CONTROLLERS["default-storm"](setting=setting).initial_instances()
+    submitted = CONTROLLERS["default-storm"].build(setting=setting).initial_instances()
     assert submitted == manual_instances("topology", CLUSTER)
-    manual = CONTROLLERS["manual"](setting=setting, instances="first=5 second=2")
+    manual = CONTROLLERS["manual"].build(setting=setting, instances="first=5 second=2")
     assert set(manual.initial_instances().values()) == {5, 2}
-    assert CONTROLLERS["henge"](setting=setting).initial_instances() == submitted
+    assert CONTROLLERS["henge"].build(setting=setting).initial_instances() == submitted

@@ -69,7 +69,7 @@ def test_the_first_deployment_fills_the_last_host_that_there_is() -> None:
 
 @pytest.mark.parametrize("name", sorted(CONTROLLERS))
 def test_an_operator_that_runs_in_another_has_no_instances(name: str) -> None:
-    made = CONTROLLERS[name](setting=CELLS)
+    made = CONTROLLERS[name].build(setting=CELLS)
     assert set(made.initial_instances()) == {"images"}
 
 
