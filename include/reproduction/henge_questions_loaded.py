@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
+from include.model.decision import Reason
 from include.reproduction.henge_facts import HengeFacts, HengeRun
 from include.reproduction.henge_questions import FULL, Answer, Question
 
@@ -85,7 +86,7 @@ def _production_median(facts: HengeFacts) -> Answer:
 
 def _production_reversion(facts: HengeFacts) -> Answer:
     run = facts.one("tenants_production")
-    back_s = sorted({c.time_s for c in run.changes if "back to the configuration" in c.because})
+    back_s = sorted({c.time_s for c in run.changes if c.reason is Reason.BEST_CONFIGURATION})
     gained = run.mean_satisfaction()
     default = facts.one("tenants_production", "default-storm").mean_satisfaction()
     rounds = len(run.reconfigurations())
@@ -105,7 +106,7 @@ def _spike_recovers(facts: HengeFacts) -> Answer:
 
 def _spike_reduction(facts: HengeFacts) -> Answer:
     run = facts.one("tenants_cpu_spike")
-    reduced = {c.job for c in run.changes if c.stopped and "meets its SLO" in c.because}
+    reduced = {c.job for c in run.changes if c.stopped and c.reason is Reason.SLO_MET}
     return len(reduced) >= 2, f"{len(reduced)} jobs reduced"
 
 
