@@ -9,7 +9,7 @@ from include.controllers.base import Setting
 from include.controllers.first_fit import start_first_fit
 from include.controllers.manual import manual_instances, manual_problems
 from include.controllers.plan import NoMemory, Plan
-from include.model.decision import Decision
+from include.model.decision import Decision, Reason, Why
 from include.model.observation import Observation
 
 
@@ -57,7 +57,8 @@ class Fixed:
             lost = instances - plan.count(name)
             if name in seen.operators:
                 for _ in range(lost):
-                    why = f"{name} has lost {lost} of its {instances} instances"
-                    start_first_fit(plan, name, why)
+                    told = f"{name} has lost {lost} of its {instances} instances"
+                    start_first_fit(plan, name, Why(Reason.INSTANCE_LOST, told))
         plan.keep_leases(0)
-        return memory, plan.decision("nothing to do: no instance is missing and no lease ends")
+        told = "nothing to do: no instance is missing and no lease ends"
+        return memory, plan.decision(Why(Reason.NOTHING_TO_DO, told))

@@ -18,10 +18,12 @@ from include.model.decision import (
     LeaseHost,
     MigrateInstance,
     ProlongLease,
+    Reason,
     Reasoned,
     ReleaseHost,
     StartInstance,
     StopInstance,
+    Why,
 )
 from include.model.observation import HostSample, InstanceSample, Observation
 from include.model.topology import Operator
@@ -182,48 +184,48 @@ class Plan:
             return True
         return self._latest_order_s is not None and self.now_s - self._latest_order_s < seconds
 
-    def start(self, operator: str, host: str, because: str) -> None:
+    def start(self, operator: str, host: str, why: Why) -> None:
         """Start an instance on a host that has room."""
-        self._add(StartInstance(operator, host), because)
+        self._add(StartInstance(operator, host), why)
         self._settle(operator, host)
         self.started.add(operator)
         self.scalings[self._place[operator]] += 1
 
-    def stop(self, instance: InstanceSample, because: str, *, frees: bool = True) -> None:
+    def stop(self, instance: InstanceSample, why: Why, *, frees: bool = True) -> None:
         """Stop an instance. Its place can be given away at once (the host shares its CPU until
         the old one has drained), or with ``frees`` false only when the monitor sees it empty.
         """
-        self._add(StopInstance(instance.instance), because)
+        self._add(StopInstance(instance.instance), why)
         self._forget(instance)
         self.scalings[self._place[instance.operator]] += 1
         if frees and instance.host in self.free:
             op = self.operator(instance.operator)
             self.free[instance.host] = self.free[instance.host].without_one(op)
 
-    def migrate(self, instance: InstanceSample, host: str, because: str) -> None:
+    def migrate(self, instance: InstanceSample, host: str, why: Why) -> None:
         """Move an instance. Its old place stays taken: only stopped ones leave theirs at once."""
-        self._add(MigrateInstance(instance.instance, host), because)
+        self._add(MigrateInstance(instance.instance, host), why)
         self._forget(instance)
         self._settle(instance.operator, host)
 
-    def lease(self, because: str) -> str:
+    def lease(self, why: Why) -> str:
         """Order a host and return the handle that names it within this decision."""
         flavor = self._setting.flavor
         self._orders += 1
         handle = f"new-{self._orders}"
-        self._add(LeaseHost(flavor.name, handle), because)
+        self._add(LeaseHost(flavor.name, handle), why)
         empty = flavor.capacity
         self.free[handle] = FreeCapacity(handle, empty, empty, frozenset(), up=False)
         return handle
 
-    def prolong(self, host: HostSample, because: str) -> None:
+    def prolong(self, host: HostSample, why: Why) -> None:
         """Pay for one more BTU."""
-        self._add(ProlongLease(host.host), because)
+        self._add(ProlongLease(host.host), why)
         del self._hosts[host.host]
 
-    def release(self, host: HostSample, because: str) -> None:
+    def release(self, host: HostSample, why: Why) -> None:
         """Give the host back; it takes no more instances."""
-        self._add(ReleaseHost(host.host), because)
+        self._add(ReleaseHost(host.host), why)
         del self._hosts[host.host]
         del self.free[host.host]
 
@@ -236,18 +238,20 @@ class Plan:
         for host in self.hosts:
             left_s = host.paid_until_s - self.now_s
             if left_s <= interval_s:
-                self.prolong(host, f"{host.host} is kept: its BTU ends in {left_s:.0f} s")
+                told = f"{host.host} is kept: its BTU ends in {left_s:.0f} s"
+                self.prolong(host, Why(Reason.LEASE_ENDS, told))
 
-    def decision(self, waiting: str) -> Decision:
+    def decision(self, waiting: Why) -> Decision:
         """The steps and a summary of them, or ``waiting`` when there are none."""
         if not self._steps:
-            return Decision((), waiting)
+            return Decision((), waiting.sentence, waiting.reason)
         counts = Counter(VERBS[type(step.action)] for step in self._steps)
         summary = ", ".join(f"{verb} {counts[verb]}" for verb in VERBS.values() if verb in counts)
-        return Decision(tuple(self._steps), f"{summary}; {self._steps[0].because}")
+        first = self._steps[0]
+        return Decision(tuple(self._steps), f"{summary}; {first.because}", first.reason)
 
-    def _add(self, action: Action, because: str) -> None:
-        self._steps.append(Reasoned(action, because))
+    def _add(self, action: Action, why: Why) -> None:
+        self._steps.append(Reasoned(action, why.sentence, why.reason))
 
     def _settle(self, operator: str, host: str) -> None:
         self.free[host] = self.free[host].with_one(self.operator(operator))

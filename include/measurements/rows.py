@@ -151,7 +151,10 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRow:
-    """One action of one decision (or none: ``action`` is wait) with its reason and outcome."""
+    """One action of one decision (or none: ``action`` is wait) with its reason and outcome.
+
+    ``reason`` is one of include/model/decision.py, for programs; ``because`` says it to people.
+    """
 
     time_s: float
     step: int
@@ -160,6 +163,7 @@ class DecisionRow:
     subject: str
     host: str
     accepted: bool
+    reason: str
     because: str
     detail: str
 

@@ -21,6 +21,7 @@ from tests.builders import (
     idle,
     instances,
     late,
+    why,
 )
 
 
@@ -171,7 +172,7 @@ def test_utilities_count_the_scalings_that_the_same_decision_has_made() -> None:
     memory = BtuMemory({"O2": 1}, {})
     standings = controller.standings(seen, memory, {})
     before = controller.utilities(plan, standings)["O2"]  # o_s / sum = 1 / 1
-    plan.start("O1", "h1", "needed")  # 1 / 2; max(o_#) stays 2, min(o_#) of O3 stays 0
+    plan.start("O1", "h1", why("needed"))  # 1 / 2; max(o_#) stays 2, min(o_#) of O3 stays 0
     assert controller.utilities(plan, standings)["O2"] - before == pytest.approx(0.5)
 
 

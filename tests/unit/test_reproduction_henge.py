@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from include.experiment.spec import RunSpec
+from include.model.decision import Reason
 from include.reproduction.henge import COLUMNS, check_claims, claims, points
 from include.reproduction.henge_facts import Change, HengeFacts, HengeRun
 from include.reproduction.henge_questions import QUESTIONS
@@ -42,7 +43,7 @@ def a_run(
 
 
 def a_reconfiguration(time_s: float, job: str) -> Change:
-    return Change(time_s, job, 5, 0, f"{job} misses its SLO: utility 1.00 of 10")
+    return Change(time_s, job, 5, 0, Reason.SLO_VIOLATED)
 
 
 def asked(question: str, *runs: HengeRun) -> tuple[bool, str]:

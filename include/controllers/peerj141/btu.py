@@ -32,7 +32,7 @@ from include.controllers.peerj141.upscaling import (
 )
 from include.controllers.placement import CACHE_FACTOR
 from include.controllers.plan import Plan
-from include.model.decision import Decision
+from include.model.decision import Decision, Reason, Why
 from include.model.errors import unknown_name
 from include.model.observation import HostSample, Observation, OperatorSample
 from include.model.topology import Operator
@@ -54,7 +54,7 @@ class Need:
     """An operator wants this many more instances."""
 
     instances: int
-    because: str
+    why: Why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,12 +146,13 @@ class Btu:
         for name in in_seeded_order(seen.operators, self.setting.seed, seen.now_s):
             sample, op = seen.operators[name], plan.operator(name)
             if plan.count(name) == 0:
-                needs[name] = Need(1, f"{name} has no instance left")
+                lost = Why(Reason.INSTANCE_LOST, f"{name} has no instance left")
+                needs[name] = Need(1, lost)
                 continue
             trigger = self.trigger(sample, op)
             if trigger.upscaling:
                 twice = sample.waiting_items > self.twice_above_items
-                needs[name] = Need(2 if twice else 1, trigger.because)
+                needs[name] = Need(2 if twice else 1, trigger.why)
         return needs
 
     def trigger(self, sample: OperatorSample, op: Operator) -> UpTrigger:
@@ -216,9 +217,9 @@ class Btu:
         """The operators that may shrink: every positive utility."""
         return utilities
 
-    def start_one(self, plan: Plan, op: Operator, because: str, spare: Spare) -> None:
+    def start_one(self, plan: Plan, op: Operator, why: Why, spare: Spare) -> None:
         """Fig. 4."""
-        upscaling_procedure(plan, op, because, spare, self.cache_factor)
+        upscaling_procedure(plan, op, why, spare, self.cache_factor)
 
     def retire_one(self, plan: Plan, host: HostSample, spare: Spare) -> None:
         """Fig. 5."""
@@ -233,7 +234,7 @@ class Btu:
         for name, need in needs.items():
             op = plan.operator(name)
             for _ in range(need.instances):
-                self.start_one(plan, op, need.because, spare)
+                self.start_one(plan, op, need.why, spare)
 
     def _retire(self, plan: Plan, seen: Observation, spare: Spare) -> None:
         """Hosts in the last part of their BTU, the earliest end first, one after the other.
@@ -263,12 +264,13 @@ class Btu:
             penalty_per_item=self.penalty_per_item,
         )
 
-    def _why_wait(self, seen: Observation) -> str:
-        return (
+    def _why_wait(self, seen: Observation) -> Why:
+        told = (
             f"nothing to do: none of {len(seen.operators)} operators is late or about to be with "
             f"more than {self.scaling_threshold_items} items waiting, and no lease of "
             f"{len(seen.hosts)} has to be decided on now"
         )
+        return Why(Reason.NOTHING_TO_DO, told)
 
 
 def _remembered(memory: BtuMemory, plan: Plan) -> BtuMemory:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from include.controllers.peerj141.reclaim import best_first
+from include.controllers.placement import Choice
 from include.controllers.plan import Plan
+from include.model.decision import Reason, Why
 from include.model.observation import HostSample, InstanceSample
 from include.model.topology import Operator
 
@@ -32,7 +34,7 @@ class Downscaling:
 
 
 def upscaling_procedure(
-    plan: Plan, op: Operator, because: str, spare: Spare, cache_factor: float
+    plan: Plan, op: Operator, why: Why, spare: Spare, cache_factor: float
 ) -> None:
     """Fig. 4: a host with room, else room reclaimed from other operators, else a new host.
 
@@ -40,17 +42,28 @@ def upscaling_procedure(
     """
     choice = plan.free.best(op, cache_factor)
     if choice is not None:
-        why = f"{because}; {choice.host} is the most suitable host ({choice.suitability:.4f})"
-        plan.start(op.name, choice.host, why)
+        plan.start(op.name, choice.host, why + most_suitable(choice))
         return
     stops = _reclaim(plan, op, spare, plan.free)
     if stops:
-        plan.start(op.name, stops[0].host, f"{because}; in the place of {_names(stops)}")
+        plan.start(op.name, stops[0].host, why + f"; in the place of {_names(stops)}")
         return
     if not plan.fits_an_empty_host(op):
         return
-    handle = plan.lease(f"{because}; no host has room and no operator can make room")
-    plan.start(op.name, handle, f"{because}; on the new host")
+    told = f"{why}; no host has room and no operator can make room"
+    handle = plan.lease(Why(Reason.NO_CAPACITY, told))
+    plan.start(op.name, handle, why + "; on the new host")
+
+
+def most_suitable(choice: Choice) -> str:
+    """What is said of the host that Algorithm 2 ranks first."""
+    return f"; {choice.host} is the most suitable host ({choice.suitability:.4f})"
+
+
+def btu_ends(plan: Plan, host: HostSample) -> Why:
+    """Why a host is looked at."""
+    left_s = host.paid_until_s - plan.now_s
+    return Why(Reason.LEASE_ENDS, f"the BTU of {host.host} ends in {left_s:.0f} s")
 
 
 def _reclaim(
@@ -61,7 +74,8 @@ def _reclaim(
     stops = simulate_reclaim(plan, op, utilities, hosts)
     for one in stops:
         utility = utilities[one.operator]
-        plan.stop(one, f"{op.name} needs its place; {one.operator} has utility {utility:.2f}")
+        told = f"{op.name} needs its place; {one.operator} has utility {utility:.2f}"
+        plan.stop(one, Why(Reason.MAKE_ROOM, told))
     return stops
 
 
@@ -100,20 +114,21 @@ def _stops_on(
 
 def downscaling_procedure(plan: Plan, host: HostSample, spare: Spare, rules: Downscaling) -> None:
     """Fig. 5: simulate a plan, then release, migrate and shut down; else lease another BTU."""
-    ends = f"the BTU of {host.host} ends in {host.paid_until_s - plan.now_s:.0f} s"
+    ends = btu_ends(plan, host)
     if plan.is_given_work(host.host):
-        plan.prolong(host, f"{ends}, and it has just been given an instance")
+        told = f"{ends}, and it has just been given an instance"
+        plan.prolong(host, Why(Reason.HOST_NEEDED, told))
         return
     tried = plan.copy()  # phase 1: simulate
     obstacle = empty_host(tried, host.host, ends, spare, rules)
     if obstacle:
-        plan.prolong(host, f"{ends}; {obstacle}")
+        plan.prolong(host, Why(Reason.HOST_NEEDED, f"{ends}; {obstacle}"))
         return
     plan.adopt(tried)  # phases 2 and 3: the same steps in earnest
-    plan.release(host, f"{ends}; its instances can stop or move")
+    plan.release(host, ends + "; its instances can stop or move")
 
 
-def empty_host(plan: Plan, host: str, ends: str, spare: Spare, rules: Downscaling) -> str:
+def empty_host(plan: Plan, host: str, ends: Why, spare: Spare, rules: Downscaling) -> str:
     """Stop and move everything on the host; "", or the sentence that says why it cannot be done.
 
     Of an operator with a positive utility at most ``limit_share`` of its instances (rounded
@@ -131,12 +146,12 @@ def empty_host(plan: Plan, host: str, ends: str, spare: Spare, rules: Downscalin
         name = one.operator
         if left.get(name, 0) > 0 and plan.may_stop(one):
             left[name] -= 1
-            plan.stop(one, f"{ends}; {name} has utility {utilities[name]:.2f}")
+            plan.stop(one, ends + f"; {name} has utility {utilities[name]:.2f}")
     for one in reversed(plan.on_host(host)):  # phase 3: migrate the others
         target = _new_home(plan, plan.operator(one.operator), host, spare, rules)
         if target is None:
             return f"no other host has room for {one.instance}, which is needed"
-        plan.migrate(one, target, f"{ends}; {one.operator} is needed and fits on {target}")
+        plan.migrate(one, target, ends + f"; {one.operator} is needed and fits on {target}")
     return ""
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from include.controllers.base import Setting
 from include.controllers.first_fit import release_empty_hosts, start_first_fit
 from include.controllers.plan import NoMemory, Plan
-from include.model.decision import Decision
+from include.model.decision import Decision, Reason, Why
 from include.model.observation import InstanceSample, Observation, OperatorSample
 
 
@@ -59,27 +59,30 @@ class Threshold:
             if name in seen.operators:
                 self._scale(plan, seen.operators[name])
         plan.keep_leases(0)
-        return memory, plan.decision(
+        told = (
             f"nothing to do: every queue of {len(seen.operators)} is between its thresholds "
             f"or at one instance"
         )
+        return memory, plan.decision(Why(Reason.NOTHING_TO_DO, told))
 
     def _scale(self, plan: Plan, sample: OperatorSample) -> None:
         name, waiting = sample.operator, sample.waiting_items
         if waiting > self.scale_up_twice_above_items:
-            why = f"{name} has {waiting} > {self.scale_up_twice_above_items} items waiting"
-            start_first_fit(plan, name, why)
-            start_first_fit(plan, name, why)
+            told = f"{name} has {waiting} > {self.scale_up_twice_above_items} items waiting"
+            start_first_fit(plan, name, Why(Reason.QUEUE_LONG, told))
+            start_first_fit(plan, name, Why(Reason.QUEUE_LONG, told))
         elif waiting > self.scale_up_above_items:
-            why = f"{name} has {waiting} > {self.scale_up_above_items} items waiting"
-            start_first_fit(plan, name, why)
+            told = f"{name} has {waiting} > {self.scale_up_above_items} items waiting"
+            start_first_fit(plan, name, Why(Reason.QUEUE_LONG, told))
         elif plan.count(name) == 0:
-            start_first_fit(plan, name, f"{name} has no instance left")
+            told = f"{name} has no instance left"
+            start_first_fit(plan, name, Why(Reason.INSTANCE_LOST, told))
         elif waiting < self.scale_down_below_items:
             victim = least_colocated(plan, name)
             if victim is not None:
                 floor = self.scale_down_below_items
-                why = f"{name} has {waiting} < {floor} items waiting"
+                told = f"{name} has {waiting} < {floor} items waiting"
+                why = Why(Reason.QUEUE_SHORT, told)
                 plan.stop(victim, why, frees=self.reuse_places_at_once)
 
 

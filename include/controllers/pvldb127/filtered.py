@@ -20,7 +20,7 @@ from include.controllers.pvldb127.filters.memory import (
     NothingKept,
 )
 from include.controllers.pvldb127.rules import Rule, Utilisation, Verdict, Waiting
-from include.model.decision import Decision
+from include.model.decision import Decision, Reason, Why
 from include.model.observation import InstanceSample, Observation
 
 FEWEST_TO_FIT = 20
@@ -108,14 +108,15 @@ class Filtered:
     def decide(self, memory: FilteredMemory, seen: Observation) -> tuple[FilteredMemory, Decision]:
         """Filter every operator, then scale those whose estimate leaves its thresholds."""
         kept, verdicts = self._verdicts(memory, seen, RULES[self.rule](self))
-        said = next((f"; {name}: {one.because}" for name, one in verdicts.items()), "")
-        nothing = (
+        said = next((f"; {name}: {one.why}" for name, one in verdicts.items()), "")
+        idle = Why(
+            Reason.NOTHING_TO_DO if verdicts else Reason.NO_MEASUREMENT,
             f"nothing to do: of {len(seen.operators)} operators {len(verdicts)} have an estimate, "
-            f"and none is to be scaled{said}"
+            f"and none is to be scaled{said}",
         )
         after = FilteredMemory(seen.now_s, kept)
         if not any(one.change for one in verdicts.values()) and self._at_rest(seen):
-            return after, Decision((), nothing)
+            return after, Decision((), idle.sentence, idle.reason)
         plan = Plan(self.setting, seen)
         release_empty_hosts(plan)
         busy = {one.operator for one in seen.instances.values() if one.stopping}
@@ -123,11 +124,12 @@ class Filtered:
             if name not in seen.operators:
                 continue
             if plan.count(name) == 0:
-                start_first_fit(plan, name, f"{name} has no instance left")
+                lost = Why(Reason.INSTANCE_LOST, f"{name} has no instance left")
+                start_first_fit(plan, name, lost)
             elif name in verdicts and not (self.waits_for_handover and name in busy):
                 self._scale(plan, name, verdicts[name])
         plan.keep_leases(0)
-        return after, plan.decision(nothing)
+        return after, plan.decision(idle)
 
     def _at_rest(self, seen: Observation) -> bool:
         """Whether no host is empty, no lease ends and no operator has lost its last instance."""
@@ -159,13 +161,13 @@ class Filtered:
         }
 
     def _scale(self, plan: Plan, name: str, verdict: Verdict) -> None:
-        because = f"{name}: {verdict.because}"
+        why = Why(verdict.why.reason, f"{name}: {verdict.why}")
         for _ in range(verdict.change):
-            start_first_fit(plan, name, because)
+            start_first_fit(plan, name, why)
         for _ in range(-verdict.change):
             last = last_ready(plan, name)
             if last is not None:
-                plan.stop(last, because, frees=False)
+                plan.stop(last, why, frees=False)
 
 
 def last_ready(plan: Plan, operator: str) -> InstanceSample | None:
