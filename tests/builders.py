@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from include.controllers.base import Setting
+from include.model.decision import Action, Decision, Reason, Reasoned, Why
 from include.model.host import HostFlavor
 from include.model.observation import HostSample, InstanceSample, Observation, OperatorSample
 from include.model.topology import Edge, Operator, Source, Topology
@@ -161,3 +162,15 @@ def an_observation(
         hosts={host.host: host for host in hosts},
         instances={one.instance: one for one in running},
     )
+
+
+def why(sentence: str = "the test says so") -> Why:
+    """A reason for what only a test decides."""
+    return Why(Reason.NOTHING_TO_DO, sentence)
+
+
+def decision(*actions: Action) -> Decision:
+    """These actions, without a reason worth mentioning."""
+    said = why()
+    steps = (Reasoned(action, said.sentence, said.reason) for action in actions)
+    return Decision(tuple(steps), said.sentence, said.reason)

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from include.controllers import CONTROLLERS
 from include.measurements.rows import TABLES
 
 SLO_MS = {
@@ -54,7 +55,8 @@ def measured(which: MadeUpRun) -> Tables:
     tables["run"] = [_run(which)]
     tables["operator"] = [
         {"operator": name, "label": f"Operator {name}", "slo_ms": slo_ms,
-         "cpu_cores": 0.1, "memory_mb": 900.0, "instances_per_level": 0.5}
+         "cpu_cores": 0.1, "memory_mb": 900.0, "instances_per_level": 0.5,
+         "high_volume": name in ("O2", "O6")}
         for name, slo_ms in SLO_MS.items()
     ]  # fmt: skip
     tables["price"] = [
@@ -120,6 +122,7 @@ def _run(which: MadeUpRun) -> Row:
         "seed": which.seed, "duration_s": which.duration_s, "topology": "manufacturing",
         "testbed": "simulated", "flavor": "m2.medium", "vcpus": 4.0, "memory_mb": 6451.2,
         "sample_every_items": SAMPLE_EVERY, "spec_hash": f"{abs(which.seed):08x}cafe",
+        "monitor_every_s": MONITORING_S, "pays_by_btu": CONTROLLERS[which.controller].pays_by_btu,
     }  # fmt: skip
 
 
@@ -185,5 +188,5 @@ def _act(tables: Tables, which: MadeUpRun, draw: random.Random) -> None:
         tables["decision"].append(
             {"time_s": step * 60.0, "step": 0, "action": action, "operator": operator,
              "subject": "", "host": "host-001", "accepted": draw.random() > 0.1,
-             "because": "made up", "detail": ""}
+             "reason": "nothing_to_do", "because": "made up", "detail": ""}
         )  # fmt: skip

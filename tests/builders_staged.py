@@ -133,7 +133,8 @@ def _activity(run: str) -> dict[str, Rows]:
              "host_cpu_max_percent": 90.0, "host_memory_mean_percent": 80.0,
              "host_memory_max_percent": 95.0}
         ],
-        "decisions": [{"run": run, "action": "wait", "accepted": True, "decisions": 2}],
+        "decisions": [{"run": run, "action": "wait", "reason": "nothing_to_do",
+                       "accepted": True, "decisions": 2}],
         INPUT_CHECKS: [
             {"run": run, "input": "lease", "check": "hosts leased twice", "measured": 0.0,
              "lowest": 0.0, "highest": 0.0},

@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from include.controllers.henge import Henge
-from include.controllers.henge_memory import HengeMemory
+from include.controllers.henge.controller import Henge
+from include.controllers.henge.memory import HengeMemory
 from include.model.decision import Decision, LeaseHost, StartInstance, StopInstance
 from include.model.host import HostFlavor
 from include.model.observation import InstanceSample, OperatorSample, TenantSample

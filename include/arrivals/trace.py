@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ class Trace:
     the trace run faster.
     """
 
-    path: str
+    path: str = field(metadata={"is": "a CSV or Parquet file with time_s and level"})
     scale: float = 1.0
     speedup: float = 1.0
     items_per_level_s: float = 1.0

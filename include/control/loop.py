@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from include.control.guard import check
@@ -52,7 +52,7 @@ class Loop:
         if not decided.steps:
             return ()
         checked = check(decided, seen, self.setting)
-        allowed = Decision(tuple(one.step for one in checked if not one.refusal), decided.because)
+        allowed = replace(decided, steps=tuple(one.step for one in checked if not one.refusal))
         applied = iter(self.testbed.apply(allowed))
         return tuple(
             Outcome(one.step.action, one.step.because, False, "", one.refusal)

@@ -14,13 +14,11 @@ from include.control.trace import decision_rows
 from include.controllers.base import Setting
 from include.controllers.deployment import first_deployment
 from include.experiment.run import Run
+from include.model.compliance import LEVELS
 from include.testbeds.base import Leasing
 
 if TYPE_CHECKING:
     import numpy as np
-
-LEVELS = (("real_time", 1.0), ("near_real_time", 2.0), ("relaxed", 5.0))
-"""Compliance levels and their limits, as multiples of o_slo (PeerJ CS 141, "Metrics")."""
 
 
 @dataclass(slots=True)

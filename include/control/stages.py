@@ -15,6 +15,7 @@ from typing import Any
 from include.control.session import Session
 from include.control.stored import Stored, find_stored, is_of_this_code, mark_code
 from include.control.versions import versions
+from include.controllers import CONTROLLERS
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
 from include.measurements.origin import BY_HAND, DagRun, mark_origin
@@ -247,6 +248,8 @@ def _once_per_run(run: Run, session: Session) -> dict[str, Mapping[str, Any]]:
         "memory_mb": run.flavor.memory_mb,
         "sample_every_items": run.calibration["sample_every_items"],
         "spec_hash": run.spec_hash,
+        "monitor_every_s": spec.monitor_every_s,
+        "pays_by_btu": CONTROLLERS[spec.controller].pays_by_btu,
         "variant": variant_of(spec),
         "conditions": conditions_of(spec),
     }
@@ -259,6 +262,7 @@ def _once_per_run(run: Run, session: Session) -> dict[str, Mapping[str, Any]]:
                 for name in ("label", "slo_ms", "cpu_cores", "memory_mb")
             },
             "instances_per_level": [run.instances_per_level[op.name] for op in operators],
+            "high_volume": [op.high_volume for op in operators],
         },
         "price": {
             "price_book": [book.name for book in books],

@@ -14,6 +14,7 @@ from include.model.decision import (
     MigrateInstance,
     Outcome,
     ProlongLease,
+    Reasoned,
     ReleaseHost,
     StartInstance,
     StopInstance,
@@ -43,12 +44,13 @@ def decision_rows(ticks: Iterable[Tick]) -> dict[str, list[Any]]:
 def _rows(tick: Tick) -> Iterable[DecisionRow]:
     now_s = tick.seen.now_s
     if not tick.outcomes:
-        yield DecisionRow(now_s, 0, "wait", "", "", "", True, tick.decided.because, "")
-    for step, outcome in enumerate(tick.outcomes):
-        yield _row(now_s, step, outcome, tick)
+        why = tick.decided
+        yield DecisionRow(now_s, 0, "wait", "", "", "", True, why.reason, why.because, "")
+    for step, (decided, outcome) in enumerate(zip(tick.decided.steps, tick.outcomes, strict=True)):
+        yield _row(step, decided, outcome, tick)
 
 
-def _row(now_s: float, step: int, outcome: Outcome, tick: Tick) -> DecisionRow:
+def _row(step: int, decided: Reasoned, outcome: Outcome, tick: Tick) -> DecisionRow:
     action = outcome.action
     operator = host = ""
     subject = outcome.subject
@@ -65,13 +67,14 @@ def _row(now_s: float, step: int, outcome: Outcome, tick: Tick) -> DecisionRow:
         case ProlongLease() | ReleaseHost():
             host = subject = action.host
     return DecisionRow(
-        now_s,
+        tick.seen.now_s,
         step,
         NAMES[type(action)],
         operator,
         subject,
         host,
         outcome.accepted,
-        outcome.because,
+        decided.reason,
+        decided.because,
         outcome.detail,
     )

@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
-from include.controllers.base import Controller
-from include.controllers.btu import Btu
-from include.controllers.btu_runtime import BtuRuntime
-from include.controllers.filtered import Filtered
+from include.controllers.base import Registration
 from include.controllers.fixed import Fixed
-from include.controllers.fugu_global import FuguGlobal
-from include.controllers.fugu_local import FuguLocal
-from include.controllers.fugu_sarsa import FuguSarsa
-from include.controllers.henge import Henge
-from include.controllers.threshold import Threshold
+from include.controllers.fugu.global_thresholds import FuguGlobal
+from include.controllers.fugu.local_thresholds import FuguLocal
+from include.controllers.fugu.reinforcement import FuguSarsa
+from include.controllers.henge.controller import Henge
+from include.controllers.peerj141.btu import Btu
+from include.controllers.peerj141.btu_runtime import BtuRuntime
+from include.controllers.peerj141.threshold import Threshold
+from include.controllers.pvldb127.filtered import Filtered
 
-CONTROLLERS: Mapping[str, Callable[..., Controller]] = {
-    "btu": Btu,
-    "btu-runtime": BtuRuntime,
-    "btu-preprint": partial(Btu, formula="preprint", interval_s=20.0, release_limit_share=1.0),
-    "threshold": Threshold,
-    "threshold-peerj": partial(Threshold, scale_up_above_items=50, scale_up_twice_above_items=250),
-    "threshold-preprint": partial(Threshold, interval_s=20.0, scale_up_twice_above_items=1000),
-    "fixed": Fixed,
-    "fugu-local": FuguLocal,
-    "fugu-global": FuguGlobal,
-    "fugu-sarsa": FuguSarsa,
-    "kalman-pure": Filtered,
-    "kalman-weierstrass": partial(Filtered, filter="weierstrass"),
-    "kalman-ekf": partial(Filtered, filter="ekf"),
-    "henge": Henge,
-    "default-storm": partial(Fixed, instances="topology"),
-    "manual": partial(Fixed, instances="topology"),
+CONTROLLERS: Mapping[str, Registration] = {
+    "btu": Registration(Btu),
+    "btu-runtime": Registration(BtuRuntime),
+    "btu-preprint": Registration(
+        partial(Btu, formula="preprint", interval_s=20.0, release_limit_share=1.0)
+    ),
+    "threshold": Registration(Threshold, pays_by_btu=False),
+    "threshold-peerj": Registration(
+        partial(Threshold, scale_up_above_items=50, scale_up_twice_above_items=250),
+        pays_by_btu=False,
+    ),
+    "threshold-preprint": Registration(
+        partial(Threshold, interval_s=20.0, scale_up_twice_above_items=1000), pays_by_btu=False
+    ),
+    "fixed": Registration(Fixed, pays_by_btu=False, needs_peak=True),
+    "fugu-local": Registration(FuguLocal),
+    "fugu-global": Registration(FuguGlobal),
+    "fugu-sarsa": Registration(FuguSarsa),
+    "kalman-pure": Registration(Filtered),
+    "kalman-weierstrass": Registration(partial(Filtered, filter="weierstrass")),
+    "kalman-ekf": Registration(partial(Filtered, filter="ekf")),
+    "henge": Registration(Henge),
+    "default-storm": Registration(partial(Fixed, instances="topology")),
+    "manual": Registration(partial(Fixed, instances="topology")),
 }

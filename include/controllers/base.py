@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,8 +17,8 @@ class Setting:
     """What a controller knows before the run starts, and nothing about its arrivals.
 
     ``hosts_at_start`` are leased before the first item (0: as many as the first instances
-    need), and there are never more than ``max_hosts``. ``instances_at_peak`` is filled only for
-    the ``fixed`` controller, which is an oracle.
+    need), and there are never more than ``max_hosts``. ``instances_at_peak`` is filled only for a
+    controller that is registered as an oracle.
     """
 
     topology: Topology
@@ -59,3 +59,17 @@ class Controller(Protocol):
     def decide(self, memory: Any, seen: Observation) -> tuple[Any, Decision]:
         """What to do about what was seen, and what to remember of it."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """How a controller is built, and what the platform has to know of it.
+
+    ``build`` is a frozen dataclass whose options have defaults, or a partial of one. One that
+    does not pay by the BTU it was given never looks at it: one run stands for every price book.
+    """
+
+    build: Callable[..., Controller]
+    pays_by_btu: bool = True
+    needs_peak: bool = False
+    """An oracle: it is told how many instances the peak of the arrivals needs."""

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from include.controllers.base import Setting
 from include.controllers.plan import Plan
-from include.model.decision import Decision
+from include.model.decision import Decision, Reason, Why
 from include.model.observation import Observation
+from include.model.topology import Operator
 
 
 def first_deployment(setting: Setting, instances: Mapping[str, int]) -> Decision:
@@ -25,28 +26,34 @@ def first_deployment(setting: Setting, instances: Mapping[str, int]) -> Decision
         for op in setting.topology.operators:
             if turn >= instances.get(op.name, 0):
                 continue
-            why = f"instance {turn + 1} of {op.name} before the first item"
-            choice = plan.rooms.best(op)
+            why = _instance(turn, op)
+            choice = plan.free.best(op)
             if choice is not None:
                 plan.start(op.name, choice.host, why)
             elif plan.fits_an_empty_host(op):
                 plan.start(op.name, plan.lease(why), why)
-    return plan.decision("nothing to deploy")
+    return plan.decision(Why(Reason.NOTHING_TO_DO, "nothing to deploy"))
 
 
 def _spread(plan: Plan, setting: Setting, instances: Mapping[str, int]) -> Decision:
-    hosts = [plan.lease("leased before the first item") for _ in range(setting.hosts_at_start)]
+    leased = Why(Reason.FIRST_DEPLOYMENT, "leased before the first item")
+    hosts = [plan.lease(leased) for _ in range(setting.hosts_at_start)]
     on_host = dict.fromkeys(hosts, 0)
     for turn in range(max(instances.values(), default=0)):
         for op in setting.topology.operators:
             room = [
                 host
                 for host in hosts
-                if plan.rooms[host].left.memory_mb >= op.memory_mb
-                and (setting.flavor.cpu_shared or plan.rooms[host].left.fits(op))
+                if plan.free[host].left.memory_mb >= op.memory_mb
+                and (setting.flavor.cpu_shared or plan.free[host].left.fits(op))
             ]
             if turn < instances.get(op.name, 0) and room:
                 host = min(room, key=lambda host: on_host[host])
                 on_host[host] += 1
-                plan.start(op.name, host, f"instance {turn + 1} of {op.name} before the first item")
-    return plan.decision("nothing to deploy")
+                plan.start(op.name, host, _instance(turn, op))
+    return plan.decision(Why(Reason.NOTHING_TO_DO, "nothing to deploy"))
+
+
+def _instance(turn: int, op: Operator) -> Why:
+    told = f"instance {turn + 1} of {op.name} before the first item"
+    return Why(Reason.FIRST_DEPLOYMENT, told)

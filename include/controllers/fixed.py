@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from include.controllers.base import Setting
-from include.controllers.by_hand import by_hand, problems_by_hand
+from include.controllers.first_fit import start_first_fit
+from include.controllers.manual import manual_instances, manual_problems
 from include.controllers.plan import NoMemory, Plan
-from include.controllers.threshold import start_first_fit
-from include.model.decision import Decision
+from include.model.decision import Decision, Reason, Why
 from include.model.observation import Observation
 
 
@@ -34,12 +34,12 @@ class Fixed:
         if self.instances_each < 0:
             yield f"instances_each must not be negative, got {self.instances_each}"
         if self.instances != "peak":
-            yield from problems_by_hand(self.instances, self.setting.topology)
+            yield from manual_problems(self.instances, self.setting.topology)
 
     def initial_instances(self) -> Mapping[str, int]:
         """What the peak needs, the topology says or a person set; at least one of each."""
         if self.instances != "peak" and not self.instances_each:
-            return by_hand(self.instances, self.setting.topology)
+            return manual_instances(self.instances, self.setting.topology)
         peak = self.setting.instances_at_peak
         return {
             name: self.instances_each or max(1, peak.get(name, 1))
@@ -57,7 +57,8 @@ class Fixed:
             lost = instances - plan.count(name)
             if name in seen.operators:
                 for _ in range(lost):
-                    why = f"{name} has lost {lost} of its {instances} instances"
-                    start_first_fit(plan, name, why)
+                    told = f"{name} has lost {lost} of its {instances} instances"
+                    start_first_fit(plan, name, Why(Reason.INSTANCE_LOST, told))
         plan.keep_leases(0)
-        return memory, plan.decision("nothing to do: no instance is missing and no lease ends")
+        told = "nothing to do: no instance is missing and no lease ends"
+        return memory, plan.decision(Why(Reason.NOTHING_TO_DO, told))

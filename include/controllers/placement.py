@@ -18,7 +18,7 @@ CACHE_FACTOR = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class FreeCapacity:
     """What instances may still reserve on one host.
 
     A host whose machine still boots (``up`` is false) has room for instances that wait for it.
@@ -30,14 +30,14 @@ class Room:
     images: frozenset[str]
     up: bool
 
-    def with_one(self, op: Operator) -> Room:
+    def with_one(self, op: Operator) -> FreeCapacity:
         """The same host with one more instance, and its image in the cache."""
         images = self.images if op.name in self.images else self.images | {op.name}
-        return Room(self.host, self.total, self.left.less(op), images, self.up)
+        return FreeCapacity(self.host, self.total, self.left.less(op), images, self.up)
 
-    def without_one(self, op: Operator) -> Room:
+    def without_one(self, op: Operator) -> FreeCapacity:
         """The same host with one instance fewer; the image stays cached."""
-        return Room(self.host, self.total, self.left.more(op), self.images, self.up)
+        return FreeCapacity(self.host, self.total, self.left.more(op), self.images, self.up)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,11 @@ def suitability(
     return np.where(fits, value, -1.0)  # lines 3-5 and 13
 
 
-class Rooms(MutableMapping[str, Room]):
+class FreeCapacities(MutableMapping[str, FreeCapacity]):
     """What is left on every host, in the order of the leases, and which of them is best.
 
-    A mapping from host to Room, with the same numbers in arrays so that Algorithm 2 looks at
-    thousands of hosts at once.
+    A mapping from host to its free capacity, with the same numbers in arrays so that Algorithm 2
+    looks at thousands of hosts at once.
     """
 
     def __init__(self, images: Mapping[str, frozenset[str]], numbers: NDArray[np.float64]) -> None:
@@ -106,13 +106,13 @@ class Rooms(MutableMapping[str, Room]):
         of the changes it knows. The arrays are never written to, so copies share them."""
 
     @classmethod
-    def of(cls, rooms: Iterable[Room]) -> Rooms:
-        """These rooms, in their order."""
-        given = list(rooms)
+    def of(cls, hosts: Iterable[FreeCapacity]) -> FreeCapacities:
+        """These hosts, in their order."""
+        given = list(hosts)
         numbers = np.array([_row(room) for room in given]).reshape(-1, 5).T.copy()
         return cls({room.host: room.images for room in given}, numbers)
 
-    def copy(self) -> Rooms:
+    def copy(self) -> FreeCapacities:
         """A copy to try placements on."""
         other = copy(self)
         other._numbers = self._numbers.copy()
@@ -122,27 +122,27 @@ class Rooms(MutableMapping[str, Room]):
         other._uncached = dict(self._uncached)
         return other
 
-    def __getitem__(self, host: str) -> Room:
-        """The room of a host."""
+    def __getitem__(self, host: str) -> FreeCapacity:
+        """What is left on a host."""
         row = self._numbers[:, self.place[host]].tolist()
         images = self._images_since.get(host) or self._images[host]
-        return Room(host, Capacity(*row[:2]), Capacity(*row[2:4]), images, up=bool(row[4]))
+        return FreeCapacity(host, Capacity(*row[:2]), Capacity(*row[2:4]), images, up=bool(row[4]))
 
-    def __setitem__(self, host: str, room: Room) -> None:
-        """Change the room of a host, or add a host at the end."""
+    def __setitem__(self, host: str, free: FreeCapacity) -> None:
+        """Change what is left on a host, or add a host at the end."""
         if host not in self.place:
             # Copies share what seldom changes, so it is made anew when it does.
             self.place = {**self.place, host: len(self._hosts)}
             self._hosts = [*self._hosts, host]
             self._images = {**self._images, host: frozenset()}
-            self._numbers = np.append(self._numbers, [[number] for number in _row(room)], axis=1)
+            self._numbers = np.append(self._numbers, [[number] for number in _row(free)], axis=1)
             self._uncached = {}
         place = self.place[host]
-        self._numbers[:, place] = _row(room)
+        self._numbers[:, place] = _row(free)
         self._changed.append(place)
-        for name in room.images - (self._images_since.get(host) or self._images[host]):
+        for name in free.images - (self._images_since.get(host) or self._images[host]):
             self._cached_since[name] = (*self._cached_since.get(name, ()), place)
-        self._images_since[host] = room.images
+        self._images_since[host] = free.images
 
     def __delitem__(self, host: str) -> None:
         """Take a host out; nothing fits there any more."""
@@ -247,18 +247,6 @@ def _values(numbers: NDArray[np.float64], op: Operator) -> NDArray[np.float64]:
     return np.where(values < 0, np.inf, values)
 
 
-def _row(room: Room) -> tuple[float, float, float, float, float]:
-    total, left = room.total, room.left
-    return (total.cpu_cores, total.memory_mb, left.cpu_cores, left.memory_mb, float(room.up))
-
-
-def best_host(
-    rooms: Iterable[Room], op: Operator, cache_factor: float = CACHE_FACTOR
-) -> Choice | None:
-    """The best of some rooms; see :meth:`Rooms.best`."""
-    return Rooms.of(rooms).best(op, cache_factor)
-
-
-def first_host(rooms: Iterable[Room], op: Operator) -> str | None:
-    """The first of some rooms that has room; see :meth:`Rooms.first`."""
-    return Rooms.of(rooms).first(op)
+def _row(free: FreeCapacity) -> tuple[float, float, float, float, float]:
+    total, left = free.total, free.left
+    return (total.cpu_cores, total.memory_mb, left.cpu_cores, left.memory_mb, float(free.up))

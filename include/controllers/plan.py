@@ -11,17 +11,19 @@ from types import MappingProxyType
 import numpy as np
 
 from include.controllers.base import Setting
-from include.controllers.placement import Room, Rooms
+from include.controllers.placement import FreeCapacities, FreeCapacity
 from include.model.decision import (
     Action,
     Decision,
     LeaseHost,
     MigrateInstance,
     ProlongLease,
+    Reason,
     Reasoned,
     ReleaseHost,
     StartInstance,
     StopInstance,
+    Why,
 )
 from include.model.observation import HostSample, InstanceSample, Observation
 from include.model.topology import Operator
@@ -73,10 +75,10 @@ class Plan:
         self._latest_order_s = max((host.ordered_s for host in seen.hosts.values()), default=None)
         open_hosts = (host for host in seen.hosts.values() if not host.releasing)
         self._hosts = {host.host: host for host in sorted(open_hosts, key=_by_lease)}
-        self.rooms = self._rooms_left()
+        self.free = self._free_capacities()
         self._occupied = {one.host for one in seen.instances.values()}
 
-    def _rooms_left(self) -> Rooms:
+    def _free_capacities(self) -> FreeCapacities:
         """What instances, stopping ones included, leave of every host."""
         place = {host: i for i, host in enumerate(self._hosts)}
         held = [one for one in self._seen.instances.values() if one.host in place]
@@ -94,13 +96,13 @@ class Plan:
             [host.up for host in self._hosts.values()],
         )
         images = {host.host: host.images for host in self._hosts.values()}
-        return Rooms(images, np.array(numbers, dtype=np.float64))
+        return FreeCapacities(images, np.array(numbers, dtype=np.float64))
 
     def copy(self) -> Plan:
         """A copy to try steps on: nothing that is decided there is decided here."""
         other = copy(self)
         for name, value in vars(self).items():
-            if isinstance(value, dict | list | set | Rooms | np.ndarray):
+            if isinstance(value, dict | list | set | FreeCapacities | np.ndarray):
                 setattr(other, name, value.copy())
         return other
 
@@ -111,7 +113,7 @@ class Plan:
     @property
     def order_of_lease(self) -> Mapping[str, int]:
         """The place of every host in the order of the leases."""
-        return self.rooms.place
+        return self.free.place
 
     @property
     def hosts(self) -> list[HostSample]:
@@ -124,7 +126,7 @@ class Plan:
 
     def fits_an_empty_host(self, op: Operator) -> bool:
         """Whether leasing a host would help the operator, and there is one to lease."""
-        return len(self.rooms) < self._setting.max_hosts and self._setting.flavor.capacity.fits(op)
+        return len(self.free) < self._setting.max_hosts and self._setting.flavor.capacity.fits(op)
 
     def first_fit(self, op: Operator) -> str | None:
         """The first host with room, or None; where instances share the CPU, the emptiest.
@@ -133,7 +135,7 @@ class Plan:
         everything and be drowned (docs/deviations.md, CROSS-SHARED).
         """
         shared = self._setting.flavor.cpu_shared
-        return self.rooms.emptiest(op) if shared else self.rooms.first(op)
+        return self.free.emptiest(op) if shared else self.free.first(op)
 
     def count(self, operator: str) -> int:
         """o_#: instances that run or start, with what this plan starts, moves and stops."""
@@ -182,50 +184,50 @@ class Plan:
             return True
         return self._latest_order_s is not None and self.now_s - self._latest_order_s < seconds
 
-    def start(self, operator: str, host: str, because: str) -> None:
+    def start(self, operator: str, host: str, why: Why) -> None:
         """Start an instance on a host that has room."""
-        self._add(StartInstance(operator, host), because)
+        self._add(StartInstance(operator, host), why)
         self._settle(operator, host)
         self.started.add(operator)
         self.scalings[self._place[operator]] += 1
 
-    def stop(self, instance: InstanceSample, because: str, *, frees: bool = True) -> None:
+    def stop(self, instance: InstanceSample, why: Why, *, frees: bool = True) -> None:
         """Stop an instance. Its place can be given away at once (the host shares its CPU until
         the old one has drained), or with ``frees`` false only when the monitor sees it empty.
         """
-        self._add(StopInstance(instance.instance), because)
+        self._add(StopInstance(instance.instance), why)
         self._forget(instance)
         self.scalings[self._place[instance.operator]] += 1
-        if frees and instance.host in self.rooms:
+        if frees and instance.host in self.free:
             op = self.operator(instance.operator)
-            self.rooms[instance.host] = self.rooms[instance.host].without_one(op)
+            self.free[instance.host] = self.free[instance.host].without_one(op)
 
-    def migrate(self, instance: InstanceSample, host: str, because: str) -> None:
+    def migrate(self, instance: InstanceSample, host: str, why: Why) -> None:
         """Move an instance. Its old place stays taken: only stopped ones leave theirs at once."""
-        self._add(MigrateInstance(instance.instance, host), because)
+        self._add(MigrateInstance(instance.instance, host), why)
         self._forget(instance)
         self._settle(instance.operator, host)
 
-    def lease(self, because: str) -> str:
+    def lease(self, why: Why) -> str:
         """Order a host and return the handle that names it within this decision."""
         flavor = self._setting.flavor
         self._orders += 1
         handle = f"new-{self._orders}"
-        self._add(LeaseHost(flavor.name, handle), because)
+        self._add(LeaseHost(flavor.name, handle), why)
         empty = flavor.capacity
-        self.rooms[handle] = Room(handle, empty, empty, frozenset(), up=False)
+        self.free[handle] = FreeCapacity(handle, empty, empty, frozenset(), up=False)
         return handle
 
-    def prolong(self, host: HostSample, because: str) -> None:
+    def prolong(self, host: HostSample, why: Why) -> None:
         """Pay for one more BTU."""
-        self._add(ProlongLease(host.host), because)
+        self._add(ProlongLease(host.host), why)
         del self._hosts[host.host]
 
-    def release(self, host: HostSample, because: str) -> None:
+    def release(self, host: HostSample, why: Why) -> None:
         """Give the host back; it takes no more instances."""
-        self._add(ReleaseHost(host.host), because)
+        self._add(ReleaseHost(host.host), why)
         del self._hosts[host.host]
-        del self.rooms[host.host]
+        del self.free[host.host]
 
     def keep_leases(self, interval_s: float) -> None:
         """Prolong every lease that nobody decided on and that ends within ``interval_s``.
@@ -236,21 +238,23 @@ class Plan:
         for host in self.hosts:
             left_s = host.paid_until_s - self.now_s
             if left_s <= interval_s:
-                self.prolong(host, f"{host.host} is kept: its BTU ends in {left_s:.0f} s")
+                told = f"{host.host} is kept: its BTU ends in {left_s:.0f} s"
+                self.prolong(host, Why(Reason.LEASE_ENDS, told))
 
-    def decision(self, waiting: str) -> Decision:
+    def decision(self, waiting: Why) -> Decision:
         """The steps and a summary of them, or ``waiting`` when there are none."""
         if not self._steps:
-            return Decision((), waiting)
+            return Decision((), waiting.sentence, waiting.reason)
         counts = Counter(VERBS[type(step.action)] for step in self._steps)
         summary = ", ".join(f"{verb} {counts[verb]}" for verb in VERBS.values() if verb in counts)
-        return Decision(tuple(self._steps), f"{summary}; {self._steps[0].because}")
+        first = self._steps[0]
+        return Decision(tuple(self._steps), f"{summary}; {first.because}", first.reason)
 
-    def _add(self, action: Action, because: str) -> None:
-        self._steps.append(Reasoned(action, because))
+    def _add(self, action: Action, why: Why) -> None:
+        self._steps.append(Reasoned(action, why.sentence, why.reason))
 
     def _settle(self, operator: str, host: str) -> None:
-        self.rooms[host] = self.rooms[host].with_one(self.operator(operator))
+        self.free[host] = self.free[host].with_one(self.operator(operator))
         self.counts[self._place[operator]] += 1
         self._given.add(host)
 

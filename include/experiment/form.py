@@ -193,6 +193,7 @@ def _where_it_runs() -> dict[str, dict[str, Any]]:
 def _fine_tuning() -> dict[str, dict[str, Any]]:
     section = "Fine tuning"
     options = {**LINES, "section": section}
+    built = {name: registered.build for name, registered in CONTROLLERS.items()}
     return {
         "trace": {
             "default": None,
@@ -210,7 +211,7 @@ def _fine_tuning() -> dict[str, dict[str, Any]]:
             **options,
             "title": "Controller options",
             "description_md": _lines(
-                "scale_up_above_items = 100", options_help(CONTROLLERS, hidden=("setting",))
+                "scale_up_above_items = 100", options_help(built, hidden=("setting",))
             ),
         },
         "faults": {

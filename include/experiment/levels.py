@@ -9,7 +9,7 @@ from typing import Any
 
 from include.arrivals import PATTERNS
 from include.arrivals.base import Levels, product
-from include.experiment.options import checked_options, option_types
+from include.experiment.options import checked_options, missing_options, option_types
 from include.experiment.spec import RunSpec
 from include.model.errors import unknown_name
 from include.model.topology import Topology
@@ -47,9 +47,9 @@ def pattern_problems(where: str, pattern: str, options: Mapping[str, Any]) -> It
     fixed = tuple(factory.keywords) if isinstance(factory, partial) else ()
     values, problems = checked_options(where, option_types(factory, hidden=fixed), options)
     yield from problems
-    if pattern == "trace" and "path" not in options:
-        yield f"{where} needs the option path: a CSV or Parquet file with time_s and level"
-    elif not problems:
+    missing = missing_options(factory, options)
+    yield from (f"{where} needs the option {option}" for option in missing)
+    if not problems and not missing:
         yield from (f"{where}: {problem}" for problem in factory(**values).problems())
 
 

@@ -20,6 +20,18 @@ def option_types(factory: Callable[..., Any], hidden: Collection[str] = ()) -> d
     return {f.name: hints[f.name] for f in fields if f.name not in hidden and f.init}
 
 
+def missing_options(factory: Callable[..., Any], options: Collection[str]) -> list[str]:
+    """Options without a default that were not given, each with what its class says it is."""
+    cls = factory.func if isinstance(factory, partial) else factory
+    return [
+        f"{f.name}: {f.metadata['is']}" if "is" in f.metadata else f.name
+        for f in dataclasses.fields(cls)  # type: ignore[arg-type]
+        if f.init
+        and f.default is f.default_factory is dataclasses.MISSING
+        and f.name not in (*options, *getattr(factory, "keywords", ()))
+    ]
+
+
 def checked_options(
     where: str, types: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:

@@ -170,19 +170,20 @@ def _seed(spec: RunSpec) -> Iterator[str]:
 
 
 def _controller(spec: RunSpec) -> Iterator[str]:
-    factory = CONTROLLERS.get(spec.controller)
-    if factory is None:
+    registered = CONTROLLERS.get(spec.controller)
+    if registered is None:
         yield unknown_name("controller", spec.controller, CONTROLLERS)
         return
-    types = option_types(factory, hidden=("setting",))
+    types = option_types(registered.build, hidden=("setting",))
     yield from checked_options(f"controller {spec.controller}", types, spec.controller_options)[1]
 
 
 def _controller_in_its_setting(spec: RunSpec) -> Iterator[str]:
     """What a controller says of options that are of the right kind."""
-    topology, factory = _weighed_topology(spec), CONTROLLERS.get(spec.controller)
-    if topology is None or factory is None or min(spec.btu_min, spec.monitor_every_s) <= 0:
+    topology, registered = _weighed_topology(spec), CONTROLLERS.get(spec.controller)
+    if topology is None or registered is None or min(spec.btu_min, spec.monitor_every_s) <= 0:
         return
+    factory = registered.build
     types = option_types(factory, hidden=("setting",))
     values, problems = checked_options("", types, spec.controller_options)
     if not problems:

@@ -29,7 +29,7 @@ from include.testbeds.flavors import FLAVORS
 from include.topologies import load_topology
 
 PEAK_UTILISATION = 0.6
-"""How busy the instances of the ``fixed`` controller are at the peak of the arrivals."""
+"""How busy the instances that an oracle provides are at the peak of the arrivals."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,11 +79,12 @@ class Run:
 
     def build_controller(self) -> Controller:
         """The controller of the run, with its options."""
-        factory = CONTROLLERS[self.spec.controller]
-        types = option_types(factory, hidden=("setting",))
+        registered = CONTROLLERS[self.spec.controller]
+        types = option_types(registered.build, hidden=("setting",))
         options, _ = checked_options("", types, self.spec.controller_options)
-        oracle = self.instances_at_peak if self.spec.controller == "fixed" else {}
-        return factory(setting=replace(self.setting, instances_at_peak=oracle), **options)
+        oracle = self.instances_at_peak if registered.needs_peak else {}
+        setting = replace(self.setting, instances_at_peak=oracle)
+        return registered.build(setting=setting, **options)
 
     @property
     def setting(self) -> Setting:

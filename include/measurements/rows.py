@@ -13,7 +13,8 @@ from dataclasses import dataclass
 class Run:
     """One row per run: the point of the spec that was run.
 
-    ``variant`` and ``conditions`` say what was not left at its default (variant.py).
+    ``variant`` and ``conditions`` say what was not left at its default (variant.py);
+    ``pays_by_btu`` is that of the controller's registration.
     """
 
     controller: str
@@ -28,6 +29,8 @@ class Run:
     memory_mb: float
     sample_every_items: int
     spec_hash: str
+    monitor_every_s: float
+    pays_by_btu: bool
     variant: str = ""
     conditions: str = ""
 
@@ -37,7 +40,8 @@ class OperatorRow:
     """One row per operator of the run's topology.
 
     ``instances_per_level`` instances are busy all the time per level unit: the demand that
-    elasticity metrics compare the supply with.
+    elasticity metrics compare the supply with. Compliance is totalled without those of
+    ``high_volume`` as well.
     """
 
     operator: str
@@ -46,6 +50,7 @@ class OperatorRow:
     cpu_cores: float
     memory_mb: float
     instances_per_level: float
+    high_volume: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +151,10 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRow:
-    """One action of one decision (or none: ``action`` is wait) with its reason and outcome."""
+    """One action of one decision (or none: ``action`` is wait) with its reason and outcome.
+
+    ``reason`` is one of include/model/decision.py, for programs; ``because`` says it to people.
+    """
 
     time_s: float
     step: int
@@ -155,6 +163,7 @@ class DecisionRow:
     subject: str
     host: str
     accepted: bool
+    reason: str
     because: str
     detail: str
 

@@ -32,7 +32,7 @@ def variant_of(spec: RunSpec) -> str:
     Two runs of one controller have the same variant exactly when it was given the same options:
     ``scale_up_above_items=500``, for several ``name=value, name=value``.
     """
-    return _text(_changed(CONTROLLERS[spec.controller], spec.controller_options))
+    return _text(_changed(CONTROLLERS[spec.controller].build, spec.controller_options))
 
 
 def conditions_of(spec: RunSpec) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +54,88 @@ class ReleaseHost:
 Action = StartInstance | StopInstance | MigrateInstance | LeaseHost | ProlongLease | ReleaseHost
 
 
+class Reason(StrEnum):
+    """Why a controller acts or waits, for programs; sentences are for people."""
+
+    FIRST_DEPLOYMENT = "first_deployment"
+    """It runs before the first item arrives."""
+    INSTANCE_LOST = "instance_lost"
+    """An operator has fewer instances than it was given, or none."""
+    SLO_VIOLATED = "slo_violated"
+    """An operator or job is later than its SLO allows."""
+    SLO_AT_RISK = "slo_at_risk"
+    """An operator will be later than its SLO allows, as a trend predicts."""
+    SLO_MET = "slo_met"
+    """A job, or every one, does as well as it asks for."""
+    QUEUE_LONG = "queue_long"
+    """More items wait than a threshold."""
+    QUEUE_SHORT = "queue_short"
+    """Fewer items wait than a threshold."""
+    UTILISATION_HIGH = "utilisation_high"
+    """An operator or host uses more than a threshold."""
+    UTILISATION_LOW = "utilisation_low"
+    """An operator or host uses less than a threshold."""
+    EXPECTED_REWARD = "expected_reward"
+    """Of all actions this one promises most, as was learned."""
+    BEST_CONFIGURATION = "best_configuration"
+    """Back to the numbers of instances that did best so far."""
+    NO_CAPACITY = "no_capacity"
+    """No leased host has room for an instance."""
+    MAKE_ROOM = "make_room"
+    """Another operator needs the place of this instance more."""
+    HOST_EMPTY = "host_empty"
+    """The last instance on a host has ended."""
+    HOST_NEEDED = "host_needed"
+    """What runs on a host can neither stop nor move."""
+    NEW_HOST = "new_host"
+    """What was to move waited for a host that is up now."""
+    LEASE_ENDS = "lease_ends"
+    """The BTU of a host ends."""
+    NOTHING_TO_DO = "nothing_to_do"
+    """Everything is within its limits."""
+    NO_MEASUREMENT = "no_measurement"
+    """Nothing was measured, or nothing since the last decision."""
+    SETTLING = "settling"
+    """What was done before has to show its effect first."""
+    CONVERGED = "converged"
+    """No action would improve anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A reason, and the sentence that says it with names and numbers."""
+
+    reason: Reason
+    sentence: str
+
+    def __str__(self) -> str:
+        """The sentence alone."""
+        return self.sentence
+
+    def __add__(self, more: str) -> Why:
+        """The same reason in more words."""
+        return Why(self.reason, self.sentence + more)
+
+
 @dataclass(frozen=True, slots=True)
 class Reasoned:
-    """One action and the sentence that explains it."""
+    """One action, the sentence that explains it, and the reason that it gives."""
 
     action: Action
     because: str
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Actions in the order they must be applied; empty means wait, and ``because`` says why."""
+    """Actions in the order they must be applied; empty means wait.
+
+    ``because`` and ``reason`` say why; with actions the reason is that of the first.
+    """
 
     steps: tuple[Reasoned, ...]
     because: str
+    reason: Reason
 
     @property
     def actions(self) -> tuple[Action, ...]:

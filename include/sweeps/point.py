@@ -9,8 +9,7 @@ from typing import Literal
 
 from include.control.batch import RunResult, how, run_batch
 from include.experiment.spec import RunSpec
-
-LEVELS = ("real_time", "near_real_time", "relaxed")
+from include.model.compliance import LEVELS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +66,7 @@ def status_of(result: RunResult) -> PointStatus:
         f"{level}_percent": 100
         * sum(one["samples_within"][level] for one in result.summaries)
         / samples
-        for level in LEVELS
+        for level, _ in LEVELS
         if samples
     }
     return PointStatus(

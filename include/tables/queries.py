@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from include.model.compliance import LEVELS
 from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, SQL_ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-LEVELS: tuple[str, ...] = ("real_time", "near_real_time", "relaxed")
-"""Compliance levels of PeerJ CS 141, "Metrics", the strictest first."""
 
 SHARED: tuple[str, ...] = ("series", "histogram")
 """Intermediate results that several tables read, each computed once."""
@@ -23,25 +21,10 @@ STEPS: tuple[str, ...] = (*SHARED, *PUBLISHED, INPUT_CHECKS)
 """Every query of a report, in the order in which it may read others."""
 
 VALUES: Mapping[str, Any] = MappingProxyType(
-    {
-        "real_time_factor": 1.0,
-        "near_real_time_factor": 2.0,
-        "relaxed_factor": 5.0,
-        "excluded_operators": ["O2", "O6"],
-        "monitoring_period_s": 15.0,
-        "bins_per_e": 25.0,
-        "btu_agnostic_controllers": [
-            "threshold",
-            "threshold-peerj",
-            "threshold-preprint",
-            "fixed",
-        ],
-    }
+    {**{f"{level}_factor": factor for level, factor in LEVELS}, "bins_per_e": 25.0}
 )
-"""Limits of the compliance levels as multiples of o_slo, the operators that the second
-compliance total leaves out, the monitoring period (PeerJ CS 141, "Metrics"), bins of the histogram
-while 1 ms + duration grows by a factor of e (their middle is within 2 % of what is in them), and
-the controllers that never look at the BTU."""
+"""Limits of the compliance levels as multiples of o_slo, and bins of the histogram while
+1 ms + duration grows by a factor of e (their middle is within 2 % of what is in them)."""
 
 _SHAPE = Environment(
     loader=FileSystemLoader(SQL_ROOT),
@@ -53,14 +36,14 @@ _SHAPE = Environment(
 
 def query_of(table: str) -> str:
     """The text of one query, with ``:name`` where a value goes."""
-    return _SHAPE.get_template(f"tables/{table}/query.sql.j2").render(levels=LEVELS)
+    return _SHAPE.get_template(f"tables/{table}/query.sql.j2").render(
+        levels=[level for level, _ in LEVELS]
+    )
 
 
-def run_query(
-    spark: SparkSession, table: str, values: Mapping[str, Any] = MappingProxyType({})
-) -> DataFrame:
+def run_query(spark: SparkSession, table: str) -> DataFrame:
     """The rows of one table, from the views that its query names."""
-    return spark.sql(query_of(table), args={**VALUES, **values})
+    return spark.sql(query_of(table), args=dict(VALUES))
 
 
 def share(spark: SparkSession, step: str) -> DataFrame:

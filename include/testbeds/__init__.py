@@ -35,6 +35,8 @@ class Registration:
     real_time: bool
     reaper: Callable[[], Reaper] | None = None
     """Of a testbed whose hosts outlive the process that leased them."""
+    in_cloud: bool = False
+    """Its hosts are leased from a cloud, to which tasks of a DAG connect first."""
 
 
 def simulated(config: TestbedConfig) -> Testbed:
@@ -107,6 +109,10 @@ TESTBEDS: Mapping[str, Registration] = {
         build=docker, parameters=docker_parameters, real_time=True, reaper=docker_reaper
     ),
     "openstack": Registration(
-        build=openstack, parameters=openstack_parameters, real_time=True, reaper=openstack_reaper
+        build=openstack,
+        parameters=openstack_parameters,
+        real_time=True,
+        reaper=openstack_reaper,
+        in_cloud=True,
     ),
 }

@@ -51,6 +51,7 @@ class OperatorFile(Strict):
     instances: int = Field(default=1, ge=1)
     service_ms: float | None = Field(default=None, gt=0)
     runs_in: str = ""
+    high_volume: bool = False
 
 
 class EdgeFile(Strict):

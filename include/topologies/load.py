@@ -143,6 +143,7 @@ def _single(parsed: TopologyFile) -> Topology:
                 instances_at_start=op.instances,
                 service_ms=op.service_ms,
                 runs_in=op.runs_in,
+                high_volume=op.high_volume,
             )
             for name, op in parsed.operators.items()
         ),

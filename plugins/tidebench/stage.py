@@ -103,8 +103,10 @@ class Stage(Step):
 
     def execute(self, context: Context) -> Any:
         """Do the work; errors that a retry cannot fix fail the task for good."""
+        from include.testbeds import TESTBEDS
+
         run = run_of(self.run)
-        if run.testbed == "openstack":
+        if TESTBEDS[run.testbed].in_cloud:
             from tidebench.connections import use_cloud
 
             use_cloud()

@@ -136,7 +136,7 @@ def decision_s(name: str, operators: int, repeats: int) -> tuple[float, int]:
     """The median time of one decision, and the most steps that one had."""
     topology, hosts, instances = a_topology(operators), HOSTS * operators, INSTANCES * operators
     setting = Setting(topology=topology, flavor=FLAVOR, btu_s=600.0, seed=1, max_hosts=10 * hosts)
-    controller = CONTROLLERS[name](setting=setting)
+    controller = CONTROLLERS[name].build(setting=setting)
     memory = controller.initial_memory()
     took_s, steps = [], 0
     for turn in range(repeats):

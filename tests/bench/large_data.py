@@ -118,11 +118,12 @@ def _once(seed: int) -> dict[str, dict[str, list[Any]]]:
             "duration_s": [DURATION_S], "topology": ["manufacturing"], "testbed": ["simulated"],
             "flavor": ["docker-4cpu-7gb"], "vcpus": [4.0], "memory_mb": [6451.2],
             "sample_every_items": [SAMPLE_EVERY], "spec_hash": [f"{seed:016x}"],
-            "variant": [""], "conditions": [""],
+            "monitor_every_s": [15.0], "pays_by_btu": [True], "variant": [""], "conditions": [""],
         },
         "operator": {
             "operator": names, "label": names, "slo_ms": [slo for slo, _ in OPERATORS.values()],
             "cpu_cores": [0.1] * 9, "memory_mb": [900.0] * 9, "instances_per_level": [0.5] * 9,
+            "high_volume": [name in ("O2", "O6") for name in names],
         },
         "price": {
             "price_book": ["btu10", "btu30", "btu60"], "btu_s": [600.0, 1800.0, 3600.0],

@@ -12,11 +12,12 @@ from pydantic import TypeAdapter
 
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller
-from include.controllers.btu_runtime import BtuRuntime
+from include.controllers.peerj141.btu_runtime import BtuRuntime
 from include.model.decision import (
     LeaseHost,
     MigrateInstance,
     ProlongLease,
+    Reason,
     ReleaseHost,
     StartInstance,
     StopInstance,
@@ -36,14 +37,14 @@ any_cluster = settings(
 
 @pytest.fixture(params=sorted(CONTROLLERS))
 def controller(request: pytest.FixtureRequest) -> Controller:
-    return CONTROLLERS[request.param](setting=SETTING)
+    return CONTROLLERS[request.param].build(setting=SETTING)
 
 
 def every_controller() -> Iterator[Controller]:
     """One after the other on the same cluster, so that a cluster is drawn only once."""
     for name in sorted(CONTROLLERS):
         note(f"controller {name}")  # the last one noted is the one that failed
-        yield CONTROLLERS[name](setting=SETTING)
+        yield CONTROLLERS[name].build(setting=SETTING)
 
 
 @any_cluster
@@ -64,8 +65,8 @@ def test_the_random_clusters_reach_every_kind_of_step() -> None:
     @settings(max_examples=200, derandomize=True, deadline=None, database=None)
     @given(observations())
     def search(seen: Observation) -> None:
-        for name, make in CONTROLLERS.items():
-            one = make(setting=SETTING)
+        for name, registered in CONTROLLERS.items():
+            one = registered.build(setting=SETTING)
             _, decision = one.decide(one.initial_memory(), seen)
             reached[name] |= {type(action) for action in decision.actions}
             if any("in the place of" in step.because for step in decision.steps):
@@ -115,6 +116,8 @@ def test_every_decision_and_every_step_says_why(seen: Observation) -> None:
         _, decision = controller.decide(controller.initial_memory(), seen)
         assert decision.because
         assert all(step.because for step in decision.steps)
+        assert {type(one.reason) for one in (decision, *decision.steps)} == {Reason}
+        assert decision.reason is (decision.steps[0].reason if decision.steps else decision.reason)
 
 
 @any_cluster
@@ -206,7 +209,7 @@ def test_unusual_but_possible_observations() -> None:
     samples_only: list[OperatorSample] = [late(name, 5000) for name in NAMES]
     flooded = an_observation(operators=samples_only)
     for name in CONTROLLERS:
-        one = CONTROLLERS[name](setting=SETTING)
+        one = CONTROLLERS[name].build(setting=SETTING)
         for seen in (empty, lost, flooded):
             _, decision = one.decide(one.initial_memory(), seen)
             Replay(seen).run(decision)

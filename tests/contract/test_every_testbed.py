@@ -10,11 +10,9 @@ import pytest
 from include.arrivals.base import Levels
 from include.measurements.store import to_arrow
 from include.model.decision import (
-    Decision,
     LeaseHost,
     MigrateInstance,
     ProlongLease,
-    Reasoned,
     ReleaseHost,
     StartInstance,
     StopInstance,
@@ -22,13 +20,9 @@ from include.model.decision import (
 from include.model.errors import StoreError
 from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
-from tests.builders import SMALL, a_topology, an_operator
+from tests.builders import SMALL, a_topology, an_operator, decision
 
 EMBEDDED = ("simulated", "flow")
-
-
-def decision(*actions):
-    return Decision(tuple(Reasoned(action, "the test says so") for action in actions), "test")
 
 
 @pytest.fixture(params=EMBEDDED)

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from include.arrivals.base import Levels
-from include.model.decision import Action, Decision, LeaseHost, Reasoned, StartInstance
+from include.model.decision import LeaseHost, StartInstance
 from include.model.host import HostFlavor
 from include.model.topology import Topology
 from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
-from tests.builders import a_topology, an_operator
+from tests.builders import a_topology, an_operator, decision
 
 SHARED = HostFlavor(name="shared", vcpus=4, memory_mb=64_000, cpu_shared=True)
 """Four cores, room for 64 instances of ``an_operator()``."""
@@ -27,11 +27,6 @@ QUIET = {
     "drain_s": 0,
 }
 """Nothing is random, every item is recorded, and an instance is ready 5 s after its start."""
-
-
-def decision(*actions: Action) -> Decision:
-    """These actions, without a reason worth mentioning."""
-    return Decision(tuple(Reasoned(action, "the test says so") for action in actions), "test")
 
 
 def a_chain(*names: str, service_ms: float = 100.0, **changes: Any) -> Topology:

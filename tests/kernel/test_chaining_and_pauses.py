@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from include.arrivals.base import Levels
-from include.model.decision import Decision, LeaseHost, Reasoned, StartInstance, StopInstance
+from include.model.decision import LeaseHost, StartInstance, StopInstance
 from include.model.topology import Edge, Source, Topology
 from include.testbeds.base import TestbedConfig
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.testbed import SimulatedTestbed
-from tests.builders import SMALL, a_topology, an_operator
+from tests.builders import SMALL, a_topology, an_operator, decision
 from tests.kernel.worlds import a_network, column, poisson_us, waiting_items
 
 IMAGES, QUERIES = 1, 0  # in flow order the chained operator comes first
@@ -167,10 +167,6 @@ def a_testbed(**calibration) -> SimulatedTestbed:
     testbed = SimulatedTestbed(config)
     testbed.deploy(decision(LeaseHost(SMALL.name, "a"), StartInstance("O1", "a")))
     return testbed
-
-
-def decision(*actions) -> Decision:
-    return Decision(tuple(Reasoned(action, "test") for action in actions), "test")
 
 
 def starts_s(testbed: SimulatedTestbed) -> list[float]:

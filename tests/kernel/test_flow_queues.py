@@ -20,8 +20,8 @@ from include.model.decision import LeaseHost, MigrateInstance, StartInstance, St
 from include.model.topology import Edge, Source
 from include.testbeds import TESTBEDS
 from include.testbeds.flow.arrays import ARRIVED, COMPLETED
-from tests.builders import PAPER, SMALL, a_topology, an_operator, manufacturing
-from tests.kernel.flows import SHARED, a_chain, a_config, decision, rows_of, started
+from tests.builders import PAPER, SMALL, a_topology, an_operator, decision, manufacturing
+from tests.kernel.flows import SHARED, a_chain, a_config, rows_of, started
 
 SERVICE_MS = {
     "O1": 992,

@@ -19,7 +19,8 @@ from include.model.decision import (
 from include.testbeds import TESTBEDS
 from include.testbeds.flow import sharing
 from include.testbeds.virtual.cloud import us
-from tests.kernel.flows import SHARED, a_chain, a_config, decision, rows_of, started
+from tests.builders import decision
+from tests.kernel.flows import SHARED, a_chain, a_config, rows_of, started
 
 TWO_CORES = replace(SHARED, vcpus=2)
 

@@ -14,7 +14,7 @@ from typing import Any
 import docker  # type: ignore[import-untyped]
 
 from include.arrivals.base import Levels
-from include.model.decision import Action, Decision, LeaseHost, Outcome, Reasoned, StartInstance
+from include.model.decision import Action, LeaseHost, Outcome, StartInstance
 from include.model.host import HostFlavor
 from include.operators.ledger import unprocessed, unprocessed_of_source
 from include.testbeds import TESTBEDS
@@ -25,16 +25,12 @@ from include.testbeds.live.replay import Replay
 from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import SharedState
 from include.testbeds.live.testbed import LiveTestbed
-from tests.builders import a_topology, an_operator
+from tests.builders import a_topology, an_operator, decision
 from tests.live.world import crowding, wait_until
 
 FLAVOR = HostFlavor(name="one-core", vcpus=1, memory_mb=1024, usable_memory_share=0.9)
 FRONT, BACK = "front", "back"
 MONITOR_S = 5.0
-
-
-def decision(*actions: Action) -> Decision:
-    return Decision(tuple(Reasoned(action, "the test says so") for action in actions), "test")
 
 
 @dataclass

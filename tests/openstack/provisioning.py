@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from include.model.decision import Decision, LeaseHost, Reasoned, StartInstance
+from include.model.decision import LeaseHost, StartInstance
 from include.testbeds import TESTBEDS
+from tests.builders import decision
 from tests.live.live_run import BACK, FRONT
 from tests.openstack.cloud_run import config_of
 from tests.openstack.plane import FLAVOR
@@ -20,7 +21,7 @@ def main(run: str) -> None:
         StartInstance(FRONT, "a"),
         StartInstance(BACK, "b"),
     ]
-    testbed.deploy(Decision(tuple(Reasoned(one, "for a test") for one in actions), "test"))
+    testbed.deploy(decision(*actions))
     print("deployed", flush=True)
     testbed.advance_to(3600)
 

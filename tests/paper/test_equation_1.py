@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from include.controllers.objective import objective
-from include.controllers.placement import Room, best_host
+from include.controllers.peerj141.objective import objective
+from include.controllers.placement import FreeCapacities, FreeCapacity
 from include.model.host import Capacity
 from include.model.topology import Operator
 from tests.builders import PAPER, an_operator, manufacturing
@@ -82,11 +82,11 @@ def fewest_hosts(instances: list[Operator], host: Capacity, at_most: int) -> int
 
 def hosts_of_algorithm_2(instances: list[Operator], host: Capacity) -> int:
     """Instances come one by one; a host is leased when Algorithm 2 finds none (Fig. 4)."""
-    rooms: dict[str, Room] = {}
+    rooms: dict[str, FreeCapacity] = {}
     for op in instances:
-        choice = best_host(rooms.values(), op)
+        choice = FreeCapacities.of(rooms.values()).best(op)
         name = f"h{len(rooms) + 1}" if choice is None else choice.host
-        room = rooms.get(name, Room(name, host, host, frozenset(), up=True))
+        room = rooms.get(name, FreeCapacity(name, host, host, frozenset(), up=True))
         rooms[name] = room.with_one(op)
     return len(rooms)
 

@@ -12,7 +12,7 @@ from include.controllers.fugu.subset_sum import largest_subset
 from include.controllers.plan import Plan
 from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost
 from include.model.host import HostFlavor
-from tests.builders import a_host, a_sample, a_setting, a_topology, an_instance, an_observation
+from tests.builders import a_host, a_sample, a_setting, a_topology, an_instance, an_observation, why
 from tests.builders import an_operator as operator
 
 SHARED = HostFlavor(name="small", vcpus=4, memory_mb=4000, cpu_shared=True)
@@ -43,7 +43,7 @@ def a_cluster(on, target=0.6, limit=0.6, hosts=None, **changes):
 def moves(plan):
     return {
         action.instance: action.host
-        for action in plan.decision("").actions
+        for action in plan.decision(why()).actions
         if isinstance(action, MigrateInstance)
     }
 
@@ -61,7 +61,7 @@ def test_the_subset_is_as_good_as_the_best_of_all(weights, capacity):
 def test_an_overloaded_host_gets_down_to_the_target_and_not_further_than_it_must():
     # 0.95; without C and D it is at 0.60, without A at 0.50, without B at 0.65.
     cluster, plan = a_cluster({"h1": {"A": 0.45, "B": 0.15, "C": 0.20, "D": 0.15}, "h2": {}})
-    assert cluster.scale_out({"h1": "h1 is full"}, target=0.6) == {"h1": Placed.MOVED}
+    assert cluster.scale_out({"h1": why("h1 is full")}, target=0.6) == {"h1": Placed.MOVED}
     assert moves(plan) == {"c1": "h2", "d1": "h2"}
 
 
@@ -69,28 +69,28 @@ def test_first_fit_takes_the_heaviest_first_and_the_host_leased_first():
     cluster, plan = a_cluster(
         {"h1": {"A": 0.5, "C": 0.3, "E": 0.2}, "h2": {}, "h3": {}}, target=0.1
     )
-    cluster.scale_out({"h1": "h1 is full"}, target=0.0)
+    cluster.scale_out({"h1": why("h1 is full")}, target=0.0)
     # A (0.5) to h2; C (0.3) does not fit there any more, so h3; E (0.2) fits neither first: h3.
     assert list(moves(plan).items()) == [("a1", "h2"), ("c1", "h3"), ("e1", "h3")]
 
 
 def test_hosts_of_neighbouring_operators_come_first():
     cluster, plan = a_cluster({"h1": {"B": 0.5, "E": 0.4}, "h2": {"F": 0.1}, "h3": {"C": 0.1}})
-    cluster.scale_out({"h1": "h1 is full"}, target=0.4)
+    cluster.scale_out({"h1": why("h1 is full")}, target=0.4)
     assert moves(plan) == {"b1": "h3"}, "C receives from B"
 
 
 def test_memory_is_a_side_constraint():
     big = a_topology(operator("A", memory_mb=2500.0), operator("B", memory_mb=2500.0))
     cluster, plan = a_cluster({"h1": {"A": 0.9}, "h2": {"B": 0.1}, "h3": {}}, topology=big, limit=1)
-    cluster.scale_out({"h1": "h1 is full"}, target=0.6)
+    cluster.scale_out({"h1": why("h1 is full")}, target=0.6)
     assert moves(plan) == {"a1": "h3"}
 
 
 def test_what_fits_no_host_makes_a_new_one_and_waits_for_it():
     cluster, plan = a_cluster({"h1": {"A": 0.5, "B": 0.4}, "h2": {"C": 0.5}})
-    assert cluster.scale_out({"h1": "h1 is full"}, target=0.6) == {"h1": Placed.WAITS}
-    (step,) = plan.decision("").steps
+    assert cluster.scale_out({"h1": why("h1 is full")}, target=0.6) == {"h1": Placed.WAITS}
+    (step,) = plan.decision(why()).steps
     assert isinstance(step.action, LeaseHost)
     assert "b1 (0.40) fits no host" in step.because
 
@@ -98,42 +98,42 @@ def test_what_fits_no_host_makes_a_new_one_and_waits_for_it():
 def test_a_host_that_boots_is_not_ordered_twice():
     hosts = [a_host("h1", cpu_share=0.9), a_host("h2", ordered_s=3590.0, up=False)]
     cluster, plan = a_cluster({"h1": {"A": 0.5, "B": 0.4}}, hosts=hosts)
-    assert cluster.scale_out({"h1": "h1 is full"}, target=0.6) == {"h1": Placed.WAITS}
-    assert plan.decision("").steps == ()
+    assert cluster.scale_out({"h1": why("h1 is full")}, target=0.6) == {"h1": Placed.WAITS}
+    assert plan.decision(why()).steps == ()
 
 
 def test_with_all_hosts_leased_nothing_moves():
     cluster, plan = a_cluster({"h1": {"A": 0.5, "B": 0.4}, "h2": {"C": 0.5}}, max_hosts=2)
-    assert cluster.scale_out({"h1": "h1 is full"}, target=0.6) == {"h1": Placed.ALL_LEASED}
-    assert plan.decision("").steps == ()
+    assert cluster.scale_out({"h1": why("h1 is full")}, target=0.6) == {"h1": Placed.ALL_LEASED}
+    assert plan.decision(why()).steps == ()
 
 
 def test_an_operator_that_no_host_could_take_stays():
     cluster, plan = a_cluster({"h1": {"A": 0.95}, "h2": {}})
-    assert cluster.scale_out({"h1": "h1 is full"}, target=0.6) == {"h1": Placed.REFUSED}
-    assert plan.decision("").steps == ()
+    assert cluster.scale_out({"h1": why("h1 is full")}, target=0.6) == {"h1": Placed.REFUSED}
+    assert plan.decision(why()).steps == ()
 
 
 def test_an_underloaded_host_is_emptied_and_released():
     cluster, plan = a_cluster({"h1": {"A": 0.1, "B": 0.1}, "h2": {"C": 0.5}, "h3": {"D": 0.45}})
-    assert cluster.scale_in("h1", "h1 is idle")
+    assert cluster.scale_in("h1", why("h1 is idle"))
     assert moves(plan) == {"a1": "h2", "b1": "h3"}
-    assert plan.decision("").actions[-1] == ReleaseHost("h1")
+    assert plan.decision(why()).actions[-1] == ReleaseHost("h1")
 
 
 def test_when_not_everything_fits_nothing_moves_and_the_room_is_kept_for_others():
     on = {"h1": {"A": 0.15, "E": 0.1}, "h2": {"C": 0.4}, "h3": {"D": 0.58}, "h4": {"F": 0.2}}
     cluster, plan = a_cluster(on, limit=0.6)
-    cluster.scale_out({"h4": "h4 gives nothing, and takes nothing"}, target=0.6)
-    assert not cluster.scale_in("h1", "h1 is idle")
-    assert plan.decision("").steps == ()
-    assert cluster.scale_in("h4", "h4 is idle")
+    cluster.scale_out({"h4": why("h4 gives nothing, and takes nothing")}, target=0.6)
+    assert not cluster.scale_in("h1", why("h1 is idle"))
+    assert plan.decision(why()).steps == ()
+    assert cluster.scale_in("h4", why("h4 is idle"))
     assert moves(plan) == {"f1": "h1"}
 
 
 def test_the_last_host_stays():
     cluster, _ = a_cluster({"h1": {}})
-    assert not cluster.scale_in("h1", "h1 is idle")
+    assert not cluster.scale_in("h1", why("h1 is idle"))
 
 
 def test_loads_of_instances_never_exceed_that_of_their_host():
@@ -152,6 +152,6 @@ def test_what_was_not_measured_does_not_move():
     setting = a_setting(TOPOLOGY, flavor=SHARED)
     plan = Plan(setting, seen)
     cluster = Cluster(setting, seen, plan, expected={}, limit=0.6)
-    cluster.scale_out({"h1": "h1 is full"}, target=0.6)
+    cluster.scale_out({"h1": why("h1 is full")}, target=0.6)
     assert set(moves(plan)) == {"a1"}
-    assert not cluster.scale_in("h1", "b1 was not measured")
+    assert not cluster.scale_in("h1", why("b1 was not measured"))

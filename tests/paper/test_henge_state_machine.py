@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from include.controllers.henge_machine import Move, Round, next_move
+from include.controllers.henge.state_machine import Move, Round, next_move
 from tests.henge_world import World
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from include.controllers.henge_jobs import capacity_of, congested_hosts, extra_instances
+from include.controllers.henge.jobs import capacity_of, congested_hosts, extra_instances
 from include.model.observation import OperatorSample, TenantSample
 from include.model.tenant import Intent
 from include.model.utility import juice_share, latency_share, utility

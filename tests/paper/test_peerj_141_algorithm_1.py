@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from include.controllers.upscaling import in_seeded_order, predicted_duration_ms, up_trigger
+from include.controllers.peerj141.upscaling import (
+    in_seeded_order,
+    predicted_duration_ms,
+    up_trigger,
+)
+from include.model.decision import Reason, Why
 from include.model.observation import OperatorSample
 from tests.builders import a_sample
 
@@ -74,7 +79,7 @@ def test_n_limits_the_durations_that_are_fitted() -> None:
 def test_without_a_recorded_duration_an_operator_is_neither_late_nor_predicted_to_be() -> None:
     trigger = up_trigger(a_sample(durations_ms=(), waiting_items=9999), SLO_MS)
     assert not trigger.upscaling
-    assert "no duration" in trigger.because
+    assert trigger.why.reason is Reason.NO_MEASUREMENT
 
 
 def test_one_recorded_duration_predicts_itself() -> None:
@@ -83,7 +88,9 @@ def test_one_recorded_duration_predicts_itself() -> None:
 
 def test_the_reason_carries_the_numbers() -> None:
     sample = a_sample("O1", waiting_items=312, durations_ms=(2210.0,) * 5)
-    assert up_trigger(sample, 1500.0).because == "O1 is late: 2210 ms > 1500 ms, 312 items wait"
+    assert up_trigger(sample, 1500.0).why == Why(
+        Reason.SLO_VIOLATED, "O1 is late: 2210 ms > 1500 ms, 312 items wait"
+    )
 
 
 def test_operators_come_in_an_order_that_changes_with_time_and_seed_only() -> None:

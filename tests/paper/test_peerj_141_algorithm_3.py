@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from include.controllers.reclaim import (
+from include.controllers.peerj141.reclaim import (
     AllOperators,
     Standing,
     Utility,

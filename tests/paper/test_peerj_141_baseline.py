@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from include.controllers import CONTROLLERS
-from include.controllers.threshold import Threshold
+from include.controllers.peerj141.threshold import Threshold
 from include.model.decision import (
     Decision,
     LeaseHost,
@@ -25,7 +25,7 @@ SETS = [  # name, upper, second upper, lower
 
 
 def decide(seen: Observation, name: str = "threshold") -> Decision:
-    controller = CONTROLLERS[name](setting=a_setting())
+    controller = CONTROLLERS[name].build(setting=a_setting())
     return controller.decide(controller.initial_memory(), seen)[1]
 
 
@@ -46,7 +46,7 @@ def test_thresholds(name: str, upper: int, twice: int, lower: int) -> None:
 
 
 def test_the_preprint_decides_every_20_s_and_the_paper_every_60_s() -> None:
-    intervals = {name: CONTROLLERS[name](setting=a_setting()).interval_s for name, *_ in SETS}
+    intervals = {name: CONTROLLERS[name].build(setting=a_setting()).interval_s for name, *_ in SETS}
     assert intervals == {
         "threshold": 60.0,
         "threshold-peerj": 60.0,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from include.controllers.btu import Btu, BtuMemory
-from include.controllers.btu_procedures import simulate_reclaim
+from include.controllers.peerj141.btu import Btu, BtuMemory
+from include.controllers.peerj141.procedures import simulate_reclaim
 from include.controllers.plan import Plan
 from include.model.decision import Decision, LeaseHost, StartInstance, StopInstance
 from include.model.observation import Observation
@@ -21,6 +21,7 @@ from tests.builders import (
     idle,
     instances,
     late,
+    why,
 )
 
 
@@ -155,8 +156,8 @@ def test_an_operator_does_not_make_room_for_itself() -> None:
         hosts=[a_host("h1")], running=instances({"h1": "O1 O1 O1 O2"}), operators=[late("O1")]
     )
     plan = Plan(a_setting(), seen)
-    assert simulate_reclaim(plan, plan.operator("O1"), {"O1": 5.0}, plan.rooms) == ()
-    assert simulate_reclaim(plan, plan.operator("O2"), {"O1": 5.0}, plan.rooms) == (
+    assert simulate_reclaim(plan, plan.operator("O1"), {"O1": 5.0}, plan.free) == ()
+    assert simulate_reclaim(plan, plan.operator("O2"), {"O1": 5.0}, plan.free) == (
         seen.instances["i3"],
     )
 
@@ -171,7 +172,7 @@ def test_utilities_count_the_scalings_that_the_same_decision_has_made() -> None:
     memory = BtuMemory({"O2": 1}, {})
     standings = controller.standings(seen, memory, {})
     before = controller.utilities(plan, standings)["O2"]  # o_s / sum = 1 / 1
-    plan.start("O1", "h1", "needed")  # 1 / 2; max(o_#) stays 2, min(o_#) of O3 stays 0
+    plan.start("O1", "h1", why("needed"))  # 1 / 2; max(o_#) stays 2, min(o_#) of O3 stays 0
     assert controller.utilities(plan, standings)["O2"] - before == pytest.approx(0.5)
 
 

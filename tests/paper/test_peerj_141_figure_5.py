@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from include.controllers.btu import Btu, BtuMemory
+from include.controllers.peerj141.btu import Btu, BtuMemory
 from include.model.decision import (
     Decision,
     MigrateInstance,

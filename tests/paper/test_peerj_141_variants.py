@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from include.controllers import CONTROLLERS
-from include.controllers.btu import Btu, BtuMemory
-from include.controllers.btu_runtime import BtuRuntime
+from include.controllers.peerj141.btu import Btu, BtuMemory
+from include.controllers.peerj141.btu_runtime import BtuRuntime
 from include.model.decision import (
     LeaseHost,
     MigrateInstance,
@@ -175,13 +175,13 @@ def test_the_preprint_shrinks_a_late_operator_that_the_final_version_spares() ->
         hosts=[a_host("h1")],
         running=instances({"h1": "O2 O2 O2 O3"}),
     )
-    preprint = CONTROLLERS["btu-preprint"](setting=a_setting())
+    preprint = CONTROLLERS["btu-preprint"].build(setting=a_setting())
     assert StopInstance("i3") in preprint.decide(BtuMemory(), seen)[1].actions
     assert actions(PAPER, seen)[0] == LeaseHost("small", "new-1")
 
 
 def test_the_preprint_decides_every_20_s_without_a_20_percent_limit() -> None:
-    preprint = CONTROLLERS["btu-preprint"](setting=a_setting())
+    preprint = CONTROLLERS["btu-preprint"].build(setting=a_setting())
     assert preprint.interval_s == 20.0
     seen = an_observation(
         operators=[idle("O1"), idle("O2")],

@@ -10,8 +10,8 @@ from filterpy.kalman import ExtendedKalmanFilter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.controllers.filters.base import Measured
-from include.controllers.filters.bootstrap import (
+from include.controllers.pvldb127.filters.base import Measured
+from include.controllers.pvldb127.filters.bootstrap import (
     covariance,
     initial_state,
     least_squares,
@@ -19,9 +19,9 @@ from include.controllers.filters.bootstrap import (
     process_noise,
     with_rows,
 )
-from include.controllers.filters.ekf import Ekf, predict, update
-from include.controllers.filters.pure import Pure
-from include.controllers.filters.weierstrass import Weierstrass, kernel
+from include.controllers.pvldb127.filters.ekf import Ekf, predict, update
+from include.controllers.pvldb127.filters.pure import Pure
+from include.controllers.pvldb127.filters.weierstrass import Weierstrass, kernel
 
 PERIOD_S = 0.5
 

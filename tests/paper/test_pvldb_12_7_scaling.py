@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from pydantic import TypeAdapter
 
-from include.controllers.filtered import FILTERS, Filtered
-from include.controllers.rules import Utilisation
+from include.controllers.pvldb127.filtered import FILTERS, Filtered
+from include.controllers.pvldb127.rules import Utilisation
 from include.model.decision import Decision, LeaseHost, ReleaseHost, StartInstance, StopInstance
 from include.model.host import HostFlavor
 from include.model.observation import Observation

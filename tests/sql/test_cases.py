@@ -1,7 +1,7 @@
 """Every table on small rows: a case is a folder of inputs and what must come out.
 
-``<table>/<case>/<measured table>.yaml`` has rows; a column left out is 0, false or empty.
-``params.yaml`` replaces values of the query. ``expect.yaml`` has every row that must come
+``<table>/<case>/<measured table>.yaml`` has rows; a column left out is 0, false, empty or USUAL.
+``expect.yaml`` has every row that must come
 out, in the order of the table's key, with the columns that the case is about.
 """
 
@@ -30,6 +30,7 @@ pytestmark = pytest.mark.spark
 HERE = Path(__file__).parent
 CASES = sorted(path.parent.relative_to(HERE) for path in HERE.glob("*/*/expect.yaml"))
 EMPTY = {"float": 0.0, "int": 0, "str": "", "bool": False}
+USUAL = {"run": {"monitor_every_s": 15.0, "pays_by_btu": True}}
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -37,8 +38,7 @@ def test_case(spark: SparkSession, case: Path) -> None:
     table, folder = case.parts[0], HERE / case
     for name in TABLES:
         _view(spark, name, _rows(folder / f"{name}.yaml"))
-    values = _rows(folder / "params.yaml") or {}
-    got = _built(spark, table, values)
+    got = _built(spark, table)
     expected = _rows(folder / "expect.yaml")
     rows = [row.asDict() for row in got.sort(*schema_of(table).key).collect()]
     columns = expected[0] if expected else {}
@@ -49,7 +49,7 @@ def test_case(spark: SparkSession, case: Path) -> None:
 def test_schema_is_what_the_query_returns(spark: SparkSession, table: str) -> None:
     for name in TABLES:
         _view(spark, name, [])
-    got = [(field.name, field.dataType.simpleString()) for field in _built(spark, table, {}).schema]
+    got = [(field.name, field.dataType.simpleString()) for field in _built(spark, table).schema]
     assert got == [(column.name, column.type) for column in schema_of(table).columns]
 
 
@@ -64,7 +64,7 @@ def _rows(path: Path) -> Any:
 
 def _view(spark: SparkSession, name: str, rows: list[dict[str, Any]]) -> None:
     empty = {field.name: EMPTY[str(field.type)] for field in fields(TABLES[name])}
-    empty |= {"experiment": "e", "run": "r"}
+    empty |= {"experiment": "e", "run": "r", **USUAL.get(name, {})}
     unknown = {column for row in rows for column in row} - set(empty)
     assert not unknown, f"{name}.yaml has columns that the table does not have: {unknown}"
     whole = [{**empty, **row} for row in rows]
@@ -73,8 +73,8 @@ def _view(spark: SparkSession, name: str, rows: list[dict[str, Any]]) -> None:
     spark.createDataFrame(pa.Table.from_pylist(whole, schema)).createOrReplaceTempView(name)
 
 
-def _built(spark: SparkSession, table: str, values: dict[str, Any]) -> DataFrame:
+def _built(spark: SparkSession, table: str) -> DataFrame:
     """The table, after those before it that it may read."""
     for step in STEPS[: STEPS.index(table)]:
-        run_query(spark, step, values).createOrReplaceTempView(step)
-    return run_query(spark, table, values)
+        run_query(spark, step).createOrReplaceTempView(step)
+    return run_query(spark, table)

@@ -39,7 +39,7 @@ class World:
 
     def __init__(self, name, on, **options):
         options = {"successive": 1 if name == "fugu-sarsa" else 3} | options
-        self.controller = CONTROLLERS[name](setting=SET, **options)
+        self.controller = CONTROLLERS[name].build(setting=SET, **options)
         self.memory = self.controller.initial_memory()
         self.on = {host: dict(loads) for host, loads in on.items()}
         self.now_s = 3600.0
@@ -99,7 +99,7 @@ def test_a_measurement_between_the_thresholds_starts_the_count_again():
 
 
 def test_one_measurement_counts_once_however_often_it_is_looked_at():
-    controller = CONTROLLERS["fugu-local"](setting=SET)
+    controller = CONTROLLERS["fugu-local"].build(setting=SET)
     memory = controller.initial_memory()
     seen = an_observation(
         operators=[a_sample(name) for name in "AB"],
@@ -264,7 +264,7 @@ def test_under_constant_load_it_comes_to_rest(name):
 @given(observations())
 def test_every_decision_after_the_first_measurement_can_be_carried_out(seen):
     for name in ("fugu-local", "fugu-global"):
-        one = CONTROLLERS[name](setting=SETTING, successive=1, lower=0.4, grace_s=0.0)
+        one = CONTROLLERS[name].build(setting=SETTING, successive=1, lower=0.4, grace_s=0.0)
         _, decision = one.decide(one.initial_memory(), seen)
         Replay(seen).run(decision)
 
@@ -283,5 +283,5 @@ def test_every_decision_after_the_first_measurement_can_be_carried_out(seen):
     ],
 )
 def test_options_that_make_no_sense(options, problem):
-    controller = CONTROLLERS["fugu-sarsa"](setting=SET, **options)
+    controller = CONTROLLERS["fugu-sarsa"].build(setting=SET, **options)
     assert any(problem in one for one in controller.problems())

@@ -12,6 +12,7 @@ from tests.builders import (
     an_instance,
     an_observation,
     instances,
+    why,
 )
 
 
@@ -21,47 +22,50 @@ def a_plan(**seen: object) -> Plan:
 
 def test_hosts_come_in_the_order_of_their_lease_and_h2_before_h10() -> None:
     plan = a_plan(hosts=[a_host("h10"), a_host("h2"), a_host("h1", ordered_s=5.0)])
-    assert list(plan.rooms) == ["h2", "h10", "h1"]
+    assert list(plan.free) == ["h2", "h10", "h1"]
 
 
 def test_stopping_instances_hold_room_but_do_not_count() -> None:
     running = [*instances({"h1": "O1 O2"}), an_instance("i9", "O1", stopping=True)]
     plan = a_plan(hosts=[a_host("h1")], running=running)
     assert plan.count("O1") == 1
-    assert plan.rooms["h1"].left == Capacity(2.5, 1000.0)
+    assert plan.free["h1"].left == Capacity(2.5, 1000.0)
 
 
 def test_a_start_takes_room_and_a_stop_gives_it_back() -> None:
     plan = a_plan(hosts=[a_host("h1")], running=instances({"h1": "O1 O1"}))
-    plan.start("O2", "h1", "needed")
-    assert plan.rooms["h1"].left == Capacity(2.5, 1000.0)
-    plan.stop(plan.serving("O1")[0], "spare")
-    assert plan.rooms["h1"].left == Capacity(3.0, 2000.0)
+    plan.start("O2", "h1", why("needed"))
+    assert plan.free["h1"].left == Capacity(2.5, 1000.0)
+    plan.stop(plan.serving("O1")[0], why("spare"))
+    assert plan.free["h1"].left == Capacity(3.0, 2000.0)
     assert (plan.count("O1"), plan.count("O2")) == (1, 1)
-    assert plan.decision("").actions == (StartInstance("O2", "h1"), StopInstance("i1"))
+    assert plan.decision(why()).actions == (StartInstance("O2", "h1"), StopInstance("i1"))
 
 
 def test_a_migration_takes_room_there_and_keeps_it_here() -> None:
     running = instances({"h1": "O1"})
     plan = a_plan(hosts=[a_host("h1"), a_host("h2")], running=running)
-    plan.migrate(running[0], "h2", "h1 goes")
-    assert plan.rooms["h1"].left == plan.rooms["h2"].left == Capacity(3.5, 3000.0)
+    plan.migrate(running[0], "h2", why("h1 goes"))
+    assert plan.free["h1"].left == plan.free["h2"].left == Capacity(3.5, 3000.0)
     assert plan.count("O1") == 1
     assert plan.serving("O1") == plan.on_host("h1") == plan.on_host("h2") == ()
-    assert plan.decision("").actions == (MigrateInstance("i1", "h2"),)
+    assert plan.decision(why()).actions == (MigrateInstance("i1", "h2"),)
 
 
 def test_handles_of_one_decision_differ_and_have_room() -> None:
     plan = a_plan()
-    assert [plan.lease("first"), plan.lease("second")] == ["new-1", "new-2"]
-    assert plan.rooms["new-2"].left == Capacity(4.0, 4000.0)
-    assert plan.decision("").actions == (LeaseHost("small", "new-1"), LeaseHost("small", "new-2"))
+    assert [plan.lease(why("first")), plan.lease(why("second"))] == ["new-1", "new-2"]
+    assert plan.free["new-2"].left == Capacity(4.0, 4000.0)
+    assert plan.decision(why()).actions == (
+        LeaseHost("small", "new-1"),
+        LeaseHost("small", "new-2"),
+    )
 
 
 def test_the_last_instance_and_the_last_ready_one_may_not_stop() -> None:
     plan = a_plan(hosts=[a_host("h1")], running=instances({"h1": "O1"}))
     assert not plan.may_stop(plan.serving("O1")[0])
-    plan.start("O1", "h1", "a start of this plan is no replacement yet")
+    plan.start("O1", "h1", why("a start of this plan is no replacement yet"))
     assert not plan.may_stop(plan.serving("O1")[0])
 
     starting = an_instance("i2", "O1", ready=False, started_s=9.0)
@@ -80,7 +84,7 @@ def test_stops_of_the_same_thought_are_taken_into_account() -> None:
 def test_a_host_is_empty_when_nothing_runs_stops_or_was_put_there() -> None:
     running = [an_instance("i1", "O1", "h1", stopping=True)]
     plan = a_plan(hosts=[a_host("h1"), a_host("h2"), a_host("h3")], running=running)
-    plan.start("O1", "h2", "needed")
+    plan.start("O1", "h2", why("needed"))
     assert [plan.is_empty(host) for host in ("h1", "h2", "h3")] == [False, False, True]
 
 
@@ -89,29 +93,29 @@ def test_an_order_is_recent_whether_seen_or_planned() -> None:
     assert plan.last_order_was_within(101.0)
     assert not plan.last_order_was_within(100.0)
     assert not a_plan().last_order_was_within(1e9)
-    plan.lease("needed")
+    plan.lease(why("needed"))
     assert plan.last_order_was_within(0.0)
 
 
 def test_instances_on_a_host_that_was_not_read_count_but_have_no_room() -> None:
     plan = a_plan(operators=[a_sample("O1")], running=instances({"gone": "O1"}))
     assert plan.count("O1") == 1
-    assert plan.rooms == {}
+    assert plan.free == {}
 
 
 def test_the_summary_counts_the_steps_and_gives_the_first_reason() -> None:
     plan = a_plan(hosts=[a_host("h1")])
-    assert plan.decision("nothing to do").because == "nothing to do"
-    plan.start("O1", "h1", "O1 is late")
-    plan.start("O2", "h1", "O2 is late")
-    plan.lease("no room")
-    assert plan.decision("").because == "start 2, lease 1; O1 is late"
+    assert plan.decision(why("nothing to do")).because == "nothing to do"
+    plan.start("O1", "h1", why("O1 is late"))
+    plan.start("O2", "h1", why("O2 is late"))
+    plan.lease(why("no room"))
+    assert plan.decision(why()).because == "start 2, lease 1; O1 is late"
 
 
 def test_what_is_tried_on_a_copy_does_not_happen() -> None:
     hosts = [a_host("h1"), a_host("h2"), a_host("h3")]
     plan = a_plan(hosts=hosts, running=instances({"h1": "O1 O1", "h2": "O2"}))
-    before = (plan.decision(""), dict(plan.rooms), list(plan.hosts), plan.on_host("h1"))
+    before = (plan.decision(why()), dict(plan.free), list(plan.hosts), plan.on_host("h1"))
     trial = plan.copy()
     trial.stop(trial.serving("O1")[0], "spare")
     trial.migrate(trial.serving("O2")[0], "h1", "needed")
@@ -119,7 +123,7 @@ def test_what_is_tried_on_a_copy_does_not_happen() -> None:
     trial.lease("needed")
     trial.prolong(trial.hosts[0], "kept")
     trial.release(trial.hosts[-1], "empty")
-    assert (plan.decision(""), dict(plan.rooms), plan.hosts, plan.on_host("h1")) == before
+    assert (plan.decision(why()), plan.free, plan.hosts, plan.on_host("h1")) == before
     assert [plan.count(name) for name in ("O1", "O2", "O3")] == [2, 1, 0]
     assert not plan.is_given_work("h1")
     assert [trial.count(name) for name in ("O1", "O2", "O3")] == [1, 1, 1]

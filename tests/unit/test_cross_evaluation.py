@@ -9,16 +9,16 @@ from functools import partial
 import pytest
 
 from include.controllers import CONTROLLERS
-from include.controllers.btu import Btu
-from include.controllers.btu_runtime import BtuRuntime
 from include.controllers.deployment import first_deployment
-from include.controllers.filtered import FILTERS, Filtered
 from include.controllers.fixed import Fixed
-from include.controllers.fugu_local import FuguLocal
-from include.controllers.henge import Henge
-from include.controllers.henge_jobs import jobs_of
-from include.controllers.placement import Rooms
-from include.controllers.threshold import Threshold
+from include.controllers.fugu.local_thresholds import FuguLocal
+from include.controllers.henge.controller import Henge
+from include.controllers.henge.jobs import jobs_of
+from include.controllers.peerj141.btu import Btu
+from include.controllers.peerj141.btu_runtime import BtuRuntime
+from include.controllers.peerj141.threshold import Threshold
+from include.controllers.placement import FreeCapacities
+from include.controllers.pvldb127.filtered import FILTERS, Filtered
 from include.model.decision import LeaseHost, StartInstance, StopInstance
 from include.topologies import load_topology
 from tests.builders import (
@@ -69,7 +69,7 @@ def test_the_first_deployment_fills_the_last_host_that_there_is() -> None:
 
 @pytest.mark.parametrize("name", sorted(CONTROLLERS))
 def test_an_operator_that_runs_in_another_has_no_instances(name: str) -> None:
-    made = CONTROLLERS[name](setting=CELLS)
+    made = CONTROLLERS[name].build(setting=CELLS)
     assert set(made.initial_instances()) == {"images"}
 
 
@@ -97,7 +97,7 @@ def test_first_fit_goes_by_what_is_promised_where_cpu_is_shared() -> None:
 
 def test_the_emptiest_of_no_hosts_is_none() -> None:
     operator = a_setting().topology.operators[0]
-    assert Rooms.of([]).emptiest(operator) is None
+    assert FreeCapacities.of([]).emptiest(operator) is None
 
 
 @pytest.mark.parametrize(("monitor_every_s", "fits"), [(0.5, True), (0.6, False), (15.0, False)])

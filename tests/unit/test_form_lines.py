@@ -115,7 +115,9 @@ def test_no_field_needs_json(form: dict[str, dict[str, Any]]) -> None:
 
 
 def test_the_form_names_every_option_of_every_controller() -> None:
-    shown = options_help(CONTROLLERS, hidden=("setting",))
+    shown = options_help(
+        {name: one.build for name, one in CONTROLLERS.items()}, hidden=("setting",)
+    )
     assert all(name in shown for name in CONTROLLERS)
     assert ": interval_s, scale_up_above_items" in shown  # not the same in all variants
     assert "scale_down_below_items = 1" in shown

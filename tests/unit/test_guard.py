@@ -6,17 +6,15 @@ import pytest
 
 from include.control.guard import check
 from include.model.decision import (
-    Decision,
     LeaseHost,
     MigrateInstance,
     ProlongLease,
-    Reasoned,
     ReleaseHost,
     StartInstance,
     StopInstance,
 )
 from include.model.observation import HostSample, InstanceSample, Observation
-from tests.builders import SMALL, a_setting, a_topology
+from tests.builders import SMALL, a_setting, a_topology, decision
 
 
 def a_host(name, **changes):
@@ -44,7 +42,7 @@ def refusals(*actions, hosts=("h1", "h2"), instances=(("O1-1", "h1"), ("O2-2", "
         hosts={name: a_host(name) for name in hosts},
         instances={name: an_instance(name, host) for name, host in instances},
     )
-    steps = Decision(tuple(Reasoned(action, "test") for action in actions), "test")
+    steps = decision(*actions)
     return [one.refusal for one in check(steps, seen, a_setting(a_topology("O1", "O2")))]
 
 

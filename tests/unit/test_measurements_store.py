@@ -80,6 +80,7 @@ def test_a_column_without_a_value_takes_the_default_of_its_field(tmp_path):
         "controller": ["btu"], "pattern": ["p"], "btu_min": [10.0], "seed": [1],
         "duration_s": [60.0], "topology": ["t"], "testbed": ["simulated"], "flavor": ["f"],
         "vcpus": [1.0], "memory_mb": [1.0], "sample_every_items": [10], "spec_hash": ["cafe"],
+        "monitor_every_s": [15.0], "pays_by_btu": [True],
     }  # fmt: skip
     store.write_rows("run", 0, row)
     stored = pq.ParquetFile(store.part("run", 0)).read()

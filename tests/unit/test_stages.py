@@ -13,8 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from include.control import stages
+from include.controllers import CONTROLLERS
+from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.measurements.store import read_json
+from include.model.decision import Reason
 from include.model.errors import SetupError, StoreError
 
 REPOSITORY = Path(__file__).parents[2]
@@ -82,6 +85,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from include.control import stages
+from include.controllers import CONTROLLERS
+from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 
 left, replace = int(sys.argv[3]), Path.replace
@@ -174,6 +179,31 @@ def test_a_run_that_has_ended_has_one_file_per_table_and_says_its_variant(tmp_pa
     row = pq.ParquetFile(stages.store_of(spec, tmp_path).part("run", 0)).read().to_pylist()[0]
     assert row["variant"] == "observations=9"
     assert row["conditions"].startswith("duration_min=10, faults.instance_crashes_per_hour=2")
+
+
+def test_what_tables_have_to_know_of_a_run_stands_in_its_rows(tmp_path):
+    spec = a_spec(controller="threshold", duration_min=5)
+    stages.run_all(spec, tmp_path)
+    rows = {
+        name: pq.ParquetFile(stages.store_of(spec, tmp_path).part(name, 0)).read().to_pydict()
+        for name in ("run", "operator")
+    }
+    assert (rows["run"]["monitor_every_s"], rows["run"]["pays_by_btu"]) == ([15.0], [False])
+    high = zip(rows["operator"]["operator"], rows["operator"]["high_volume"], strict=True)
+    assert [name for name, is_high in high if is_high] == ["O2", "O6"]
+    decided = pq.ParquetFile(stages.store_of(spec, tmp_path).whole("decision")).read()
+    assert {Reason(reason) for reason in decided["reason"].to_pylist()} >= {
+        Reason.QUEUE_SHORT,
+        Reason.NOTHING_TO_DO,
+    }
+
+
+def test_only_an_oracle_is_told_of_the_peak():
+    for name, registered in CONTROLLERS.items():
+        run = resolve(a_spec(controller=name))
+        told = run.build_controller().setting.instances_at_peak
+        assert told == (run.instances_at_peak if registered.needs_peak else {}), name
+    assert [name for name, one in CONTROLLERS.items() if one.needs_peak] == ["fixed"]
 
 
 def test_the_manifest_lists_every_part_with_its_hash(tmp_path):

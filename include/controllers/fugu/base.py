@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from include.controllers.base import Setting
+from include.controllers.first_fit import start_first_fit
 from include.controllers.fugu.cluster import Cluster
 from include.controllers.plan import Plan
-from include.controllers.threshold import start_first_fit
-from include.model.decision import Decision
+from include.model.decision import Decision, Reason, Why
 from include.model.observation import Observation
 
 FILL_TO = ("target", "upper", "full")
@@ -77,16 +77,18 @@ class Fugu:
         plan = Plan(self.setting, seen)
         for op in self.setting.topology.operators:
             if not op.runs_in and op.name in seen.operators and plan.count(op.name) == 0:
-                start_first_fit(plan, op.name, f"{op.name} has no instance left")
+                lost = Why(Reason.INSTANCE_LOST, f"{op.name} has no instance left")
+                start_first_fit(plan, op.name, lost)
         measurement = math.floor(seen.now_s / self.setting.monitor_every_s)
-        waiting = f"nothing to do: measurement {measurement} was judged before"
+        told = f"nothing to do: measurement {measurement} was judged before"
+        waiting = Why(Reason.NO_MEASUREMENT, told)
         if measurement != memory.measurement:
             memory = replace(memory, measurement=measurement)
             memory, waiting = self.judge(memory, seen, plan)
         plan.keep_leases(0)
         return memory, plan.decision(waiting)
 
-    def judge(self, memory: Any, seen: Observation, plan: Plan) -> tuple[Any, str]:
+    def judge(self, memory: Any, seen: Observation, plan: Plan) -> tuple[Any, Why]:
         """Put steps into the plan; returns the memory and what to say when there are none."""
         raise NotImplementedError
 
@@ -118,12 +120,13 @@ class Fugu:
         return 0
 
 
-def in_words(cluster: Cluster) -> str:
+def idle(cluster: Cluster, reason: Reason = Reason.NOTHING_TO_DO) -> Why:
     """How full the hosts are, for decisions to wait."""
     if not cluster.loads:
-        return "no host was measured"
+        return Why(Reason.NO_MEASUREMENT, "nothing to do: no host was measured")
     average = sum(cluster.loads.values()) / len(cluster.loads)
-    return (
-        f"{len(cluster.loads)} hosts use {average:.2f} of their CPU, "
+    told = (
+        f"nothing to do: {len(cluster.loads)} hosts use {average:.2f} of their CPU, "
         f"from {min(cluster.loads.values()):.2f} to {max(cluster.loads.values()):.2f}"
     )
+    return Why(reason, told)

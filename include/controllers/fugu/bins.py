@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from include.controllers.placement import Room
+from include.controllers.placement import FreeCapacity
 from include.model.host import Capacity
 from include.model.observation import InstanceSample
 from include.model.topology import Operator
@@ -41,12 +41,12 @@ class Bins:
         self._cores = np.zeros(0)
         self._memory_mb = np.zeros(0)
 
-    def add(self, rooms: Iterable[Room], free_loads: Iterable[float]) -> None:
+    def add(self, hosts: Iterable[FreeCapacity], free_loads: Iterable[float]) -> None:
         """More hosts: what instances may reserve there, and the load each may still take."""
         lefts = []
-        for room in rooms:
-            self.hosts.append(room.host)
-            lefts.append(room.left)
+        for free in hosts:
+            self.hosts.append(free.host)
+            lefts.append(free.left)
         cores = [left.cpu_cores + ROUNDING for left in lefts]
         memory_mb = [left.memory_mb + ROUNDING for left in lefts]
         self._load = np.append(self._load, [load + ROUNDING for load in free_loads])

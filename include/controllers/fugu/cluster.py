@@ -11,6 +11,7 @@ from include.controllers.base import Setting
 from include.controllers.fugu.bins import Bins, Item, decreasing, fits_empty
 from include.controllers.fugu.subset_sum import largest_subset
 from include.controllers.plan import Plan
+from include.model.decision import Reason, Why
 from include.model.observation import HostSample, Observation
 
 UNITS = 1000
@@ -54,10 +55,10 @@ class Cluster:
         self._setting, self._seen = setting, seen
         shared = setting.flavor.cpu_shared
         self._up, self._booting = Bins(shared), Bins(shared)
-        up = [plan.rooms[name] for name in self.loads]
+        up = [plan.free[name] for name in self.loads]
         filled = [max(self.loads[room.host], expected.get(room.host, 0.0)) for room in up]
         self._up.add(up, (limit - load for load in filled))
-        booting = [plan.rooms[host.host] for host in plan.hosts if self._is_coming(host)]
+        booting = [plan.free[host.host] for host in plan.hosts if self._is_coming(host)]
         self._booting.add(booting, [limit] * len(booting))
         self._position = {host: i for i, host in enumerate(self._up.hosts)}
         self._places: dict[str, Counter[int]] = {}
@@ -100,7 +101,7 @@ class Cluster:
         kept = set(largest_subset(weights, max(0, int((target - stays) * UNITS))))
         return [item for position, item in enumerate(items) if position not in kept]
 
-    def scale_out(self, over: Mapping[str, str], target: float) -> dict[str, Placed]:
+    def scale_out(self, over: Mapping[str, Why], target: float) -> dict[str, Placed]:
         """Bring hosts down to the target; ``over`` gives the reason of each.
 
         All operators marked on them are placed together, the heaviest first, on hosts that are
@@ -122,7 +123,7 @@ class Cluster:
                 return placed
         return Placed.REFUSED if self.loads[host] > target else Placed.NOT_NEEDED
 
-    def scale_in(self, host: str, because: str) -> bool:
+    def scale_in(self, host: str, why: Why) -> bool:
         """Empty a host and release it; False, and nothing is done, when not all of it fits."""
         items = self.movable(host)
         moves = None
@@ -131,10 +132,8 @@ class Cluster:
         if moves is None:
             return False
         for item, position in moves:
-            self._move(item, position, because)
-        self.plan.release(
-            self._samples[host], f"{because}; {len(moves)} operators found other hosts"
-        )
+            self._move(item, position, why)
+        self.plan.release(self._samples[host], why + f"; {len(moves)} operators found other hosts")
         del self.loads[host]
         self.touched.pop(host, None)
         return True
@@ -155,28 +154,28 @@ class Cluster:
             return None
         return moves
 
-    def _place(self, item: Item, because: str) -> Placed:
+    def _place(self, item: Item, why: Why) -> Placed:
         position = self._up.first_fit(item, self._near(item))
         if position is not None:
             self._up.put(item, position)
-            self._move(item, position, because)
+            self._move(item, position, why)
             return Placed.MOVED
         coming = self._booting.first_fit(item)
         if coming is None:
             if not self.plan.fits_an_empty_host(item.operator):
                 return Placed.ALL_LEASED
-            why = f"{because}: {item.instance.instance} ({item.load:.2f}) fits no host"
-            handle = self.plan.lease(why)
-            self._booting.add([self.plan.rooms[handle]], [self.limit])
+            told = f"{why}: {item.instance.instance} ({item.load:.2f}) fits no host"
+            handle = self.plan.lease(Why(Reason.NO_CAPACITY, told))
+            self._booting.add([self.plan.free[handle]], [self.limit])
             coming = len(self._booting.hosts) - 1
         self._booting.put(item, coming)
         return Placed.WAITS
 
-    def _move(self, item: Item, position: int, because: str) -> None:
+    def _move(self, item: Item, position: int, why: Why) -> None:
         origin, host = item.instance.host, self._up.hosts[position]
         after = self.limit - self._up.free_load(position)
         moves = f"{item.instance.instance} ({item.load:.2f}) moves to {host}"
-        self.plan.migrate(item.instance, host, f"{because}: {moves}, then at {after:.2f}")
+        self.plan.migrate(item.instance, host, why + f": {moves}, then at {after:.2f}")
         self.touched[host] = after
         self.touched[origin] = self.touched.get(origin, self.loads[origin]) - item.load
         where = self._where(item.operator.name)

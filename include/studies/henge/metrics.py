@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from include.experiment.spec import RunSpec
+from include.model.decision import Reason
 from include.studies.base import Measured, NotKnown
 
 if TYPE_CHECKING:
@@ -25,12 +26,12 @@ class JobChange:
     job: str
     started: int
     stopped: int
-    because: str
+    reason: Reason
 
     @property
     def is_reconfiguration(self) -> bool:
         """Whether a job that missed its SLO got instances (and none was merely replaced)."""
-        return "misses its SLO" in self.because
+        return self.reason is Reason.SLO_VIOLATED
 
 
 @dataclass(frozen=True)
@@ -113,13 +114,13 @@ def read_run(measured: Measured, spec: RunSpec) -> HengeRun:
 
 def _changes(rows: Mapping[str, Any], jobs: Sequence[str]) -> list[JobChange]:
     found: dict[tuple[float, str], list[Any]] = {}
-    for time_s, action, operator, because, accepted in zip(
-        *(rows[name] for name in ("time_s", "action", "operator", "because", "accepted")),
+    for time_s, action, operator, reason, accepted in zip(
+        *(rows[name] for name in ("time_s", "action", "operator", "reason", "accepted")),
         strict=True,
     ):
         job = str(operator).rpartition(".")[0]
         if accepted and job in jobs and action in ("start_instance", "stop_instance"):
-            entry = found.setdefault((float(time_s), job), [0, 0, str(because)])
+            entry = found.setdefault((float(time_s), job), [0, 0, Reason(reason)])
             entry[action == "stop_instance"] += 1
     return [JobChange(time_s, job, *entry) for (time_s, job), entry in sorted(found.items())]
 

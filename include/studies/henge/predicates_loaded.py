@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
+from include.model.decision import Reason
 from include.studies.base import Answer, Predicate
 from include.studies.henge.metrics import HengeMetrics, HengeRun
 from include.studies.henge.predicates import FULL
@@ -86,7 +87,7 @@ def _production_median(metrics: HengeMetrics) -> Answer:
 
 def _production_reversion(metrics: HengeMetrics) -> Answer:
     run = metrics.one("tenants_production")
-    back_s = sorted({c.time_s for c in run.changes if "back to the configuration" in c.because})
+    back_s = sorted({c.time_s for c in run.changes if c.reason is Reason.BEST_CONFIGURATION})
     gained = run.mean_satisfaction()
     default = metrics.one("tenants_production", "default-storm").mean_satisfaction()
     rounds = len(run.reconfigurations())
@@ -106,7 +107,7 @@ def _spike_recovers(metrics: HengeMetrics) -> Answer:
 
 def _spike_reduction(metrics: HengeMetrics) -> Answer:
     run = metrics.one("tenants_cpu_spike")
-    reduced = {c.job for c in run.changes if c.stopped and "meets its SLO" in c.because}
+    reduced = {c.job for c in run.changes if c.stopped and c.reason is Reason.SLO_MET}
     return len(reduced) >= 2, f"{len(reduced)} jobs reduced"
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from include.control.session import LEVELS
 from include.experiment.run import Run
 from include.measurements.store import RunStore
+from include.model.compliance import LEVELS
 from include.studies.base import Rows, measured_rows
 
 COMPLIANCE_POINTS, INSTANCES_PERCENT = 5.0, 15.0

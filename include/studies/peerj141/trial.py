@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from include.control.session import LEVELS, Session
+from include.control.session import Session
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
+from include.model.compliance import LEVELS
 from include.model.host import PriceBook
 from include.topologies import load_topology
 

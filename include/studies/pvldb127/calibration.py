@@ -211,7 +211,7 @@ def fit_input(spec: RunSpec) -> tuple[float, float]:
     """
     import numpy as np
 
-    from include.controllers.filters.bootstrap import least_squares, no_rows, with_rows
+    from include.controllers.pvldb127.filters.bootstrap import least_squares, no_rows, with_rows
 
     run = resolve(spec)
     session = Session.open(run)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from include.experiment.spec import RunSpec
+from include.model.decision import Reason
 from include.studies.base import CLAIM_COLUMNS
 from include.studies.henge.metrics import HengeMetrics, HengeRun, JobChange
 from include.studies.henge.predicates import PREDICATES
@@ -46,7 +47,7 @@ def a_run(
 
 
 def a_reconfiguration(time_s: float, job: str) -> JobChange:
-    return JobChange(time_s, job, 5, 0, f"{job} misses its SLO: utility 1.00 of 10")
+    return JobChange(time_s, job, 5, 0, Reason.SLO_VIOLATED)
 
 
 def asked(predicate: str, *runs: HengeRun) -> tuple[bool, str]:

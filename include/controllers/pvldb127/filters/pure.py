@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from include.controllers.filters.base import Filtered, Measured
-from include.controllers.filters.memory import NothingKept
+from include.controllers.pvldb127.filters.base import Estimate, Measured
+from include.controllers.pvldb127.filters.memory import NothingKept
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Pure:
         """Nothing."""
         return NothingKept()
 
-    def step(self, memory: NothingKept, measured: Measured) -> tuple[NothingKept, Filtered]:
+    def step(self, memory: NothingKept, measured: Measured) -> tuple[NothingKept, Estimate]:
         """What was measured."""
         usable = np.ones(len(measured.operators), dtype=bool)
-        return memory, Filtered(measured.total(measured.z), usable)
+        return memory, Estimate(measured.total(measured.z), usable)

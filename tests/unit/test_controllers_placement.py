@@ -1,11 +1,17 @@
-"""Rooms remembers what it has computed: whatever was done before, `best` is that of new rooms."""
+"""What is left on hosts is remembered: whatever was done before, `best` is that of new ones."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from include.controllers.placement import CACHE_FACTOR, Choice, Room, Rooms, suitability
+from include.controllers.placement import (
+    CACHE_FACTOR,
+    Choice,
+    FreeCapacities,
+    FreeCapacity,
+    suitability,
+)
 from include.model.host import Capacity
 from include.model.topology import Operator
 from tests.builders import an_operator
@@ -29,7 +35,7 @@ steps = st.lists(
 
 
 def as_defined(
-    rooms: Rooms, op: Operator, *, only_up: bool = False, leaving: str | None = None
+    rooms: FreeCapacities, op: Operator, *, only_up: bool = False, leaving: str | None = None
 ) -> Choice | None:
     """Algorithm 2 room by room."""
     values = {
@@ -44,12 +50,12 @@ def as_defined(
     return Choice(host, fitting[host])
 
 
-def change(rooms: Rooms, step: str, op: Operator, number: int) -> None:
+def change(rooms: FreeCapacities, step: str, op: Operator, number: int) -> None:
     hosts = list(rooms)
     if step == "add":
         name = f"host-{len(rooms.place)}"
         images = frozenset({op.name} if number % 3 == 0 else ())
-        rooms[name] = Room(name, HOST, HOST, images, up=number % 2 == 0)
+        rooms[name] = FreeCapacity(name, HOST, HOST, images, up=number % 2 == 0)
     elif hosts and step == "place":
         host = hosts[number % len(hosts)]
         rooms[host] = rooms[host].with_one(op)
@@ -64,11 +70,11 @@ def change(rooms: Rooms, step: str, op: Operator, number: int) -> None:
 def test_the_best_room_is_that_of_the_definition_after_any_changes(
     changes: list[tuple[str, Operator, int]],
 ) -> None:
-    rooms = Rooms.of(
-        Room(f"host-{i}", HOST, HOST, frozenset({"large"} if i else ()), up=i != 1)
+    rooms = FreeCapacities.of(
+        FreeCapacity(f"host-{i}", HOST, HOST, frozenset({"large"} if i else ()), up=i != 1)
         for i in range(3)
     )
-    kept: list[Rooms] = []
+    kept: list[FreeCapacities] = []
     for step, op, number in changes:
         change(rooms, step, op, number)
         if step == "copy":

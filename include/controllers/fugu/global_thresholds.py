@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from include.controllers.fugu.base import Fugu, in_words
+from include.controllers.fugu.base import Fugu, idle
 from include.controllers.fugu.cluster import Cluster, Placed
 from include.controllers.plan import Plan
+from include.model.decision import Reason, Why
 from include.model.observation import Observation
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class GlobalMemory:
     """The last measurement, violations in a row (below 0: of the lower threshold), the grace.
 
     With ``waiting`` operators move as soon as a new host is up.
@@ -28,16 +29,16 @@ class Memory:
 class FuguGlobal(Fugu):
     """All hosts at once: the average load decides, after ``successive`` measurements in a row."""
 
-    def initial_memory(self) -> Memory:
+    def initial_memory(self) -> GlobalMemory:
         """Nothing measured."""
-        return Memory()
+        return GlobalMemory()
 
-    def judge(self, memory: Memory, seen: Observation, plan: Plan) -> tuple[Any, str]:
+    def judge(self, memory: GlobalMemory, seen: Observation, plan: Plan) -> tuple[Any, Why]:
         """Above: bring every host down to the target. Below: empty the least loaded one."""
         cluster = self.cluster(seen, plan, {})
-        idle = f"nothing to do: {in_words(cluster)}"
         if seen.now_s < memory.grace_until_s or not cluster.loads:
-            return replace(memory, streak=0), idle
+            return replace(memory, streak=0), idle(cluster, Reason.SETTLING)
+        waits = idle(cluster)
         average = sum(cluster.loads.values()) / len(cluster.loads)
         streak = self.streak(memory.streak, average)
         released = waiting = False
@@ -45,22 +46,23 @@ class FuguGlobal(Fugu):
             waiting = self._scale_out(cluster, average, streak)
         elif streak <= -self.successive:
             least = min(cluster.loads, key=lambda host: cluster.loads[host])
-            why = (
+            told = (
                 f"hosts use {average:.2f} on average, {-streak} times below {self.lower:.2f}; "
                 f"{least} uses least, {cluster.loads[least]:.2f}"
             )
-            released = cluster.scale_in(least, why)
+            released = cluster.scale_in(least, Why(Reason.UTILISATION_LOW, told))
         if (released or cluster.touched) and not waiting:
-            return Memory(memory.measurement, 0, seen.now_s + self.grace_s), idle
-        return Memory(memory.measurement, streak, memory.grace_until_s, waiting), idle
+            return GlobalMemory(memory.measurement, 0, seen.now_s + self.grace_s), waits
+        return GlobalMemory(memory.measurement, streak, memory.grace_until_s, waiting), waits
 
     def _scale_out(self, cluster: Cluster, average: float, streak: int) -> bool:
         """Returns whether operators still wait for a new host."""
-        why = f"hosts use {average:.2f} on average, {streak} times above {self.upper:.2f}"
+        told = f"hosts use {average:.2f} on average, {streak} times above {self.upper:.2f}"
+        why = Why(Reason.UTILISATION_HIGH, told)
         if streak < self.successive:
-            why = "operators were to move to a new host"
+            why = Why(Reason.NEW_HOST, "operators were to move to a new host")
         over = {
-            host: f"{why}; {host} uses {load:.2f}"
+            host: why + f"; {host} uses {load:.2f}"
             for host, load in cluster.loads.items()
             if load > self.target
         }

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from include.controllers.base import Setting
+from include.controllers.first_fit import release_empty_hosts, start_first_fit
 from include.controllers.plan import NoMemory, Plan
-from include.model.decision import Decision
+from include.model.decision import Decision, Reason, Why
 from include.model.observation import InstanceSample, Observation, OperatorSample
 
 
@@ -58,59 +59,44 @@ class Threshold:
             if name in seen.operators:
                 self._scale(plan, seen.operators[name])
         plan.keep_leases(0)
-        return memory, plan.decision(
+        told = (
             f"nothing to do: every queue of {len(seen.operators)} is between its thresholds "
             f"or at one instance"
         )
+        return memory, plan.decision(Why(Reason.NOTHING_TO_DO, told))
 
     def _scale(self, plan: Plan, sample: OperatorSample) -> None:
         name, waiting = sample.operator, sample.waiting_items
         if waiting > self.scale_up_twice_above_items:
-            why = f"{name} has {waiting} > {self.scale_up_twice_above_items} items waiting"
-            start_first_fit(plan, name, why)
-            start_first_fit(plan, name, why)
+            told = f"{name} has {waiting} > {self.scale_up_twice_above_items} items waiting"
+            start_first_fit(plan, name, Why(Reason.QUEUE_LONG, told))
+            start_first_fit(plan, name, Why(Reason.QUEUE_LONG, told))
         elif waiting > self.scale_up_above_items:
-            why = f"{name} has {waiting} > {self.scale_up_above_items} items waiting"
-            start_first_fit(plan, name, why)
+            told = f"{name} has {waiting} > {self.scale_up_above_items} items waiting"
+            start_first_fit(plan, name, Why(Reason.QUEUE_LONG, told))
         elif plan.count(name) == 0:
-            start_first_fit(plan, name, f"{name} has no instance left")
+            told = f"{name} has no instance left"
+            start_first_fit(plan, name, Why(Reason.INSTANCE_LOST, told))
         elif waiting < self.scale_down_below_items:
-            victim = loneliest(plan, name)
+            victim = least_colocated(plan, name)
             if victim is not None:
                 floor = self.scale_down_below_items
-                why = f"{name} has {waiting} < {floor} items waiting"
+                told = f"{name} has {waiting} < {floor} items waiting"
+                why = Why(Reason.QUEUE_SHORT, told)
                 plan.stop(victim, why, frees=self.reuse_places_at_once)
 
 
-def start_first_fit(plan: Plan, operator: str, because: str) -> None:
-    """Start on the first host with room; lease a new one when all are fully utilised."""
-    op = plan.operator(operator)
-    host = plan.first_fit(op)
-    if host is None:
-        if not plan.fits_an_empty_host(op):
-            return
-        host = plan.lease(f"{because}; no host has room")
-    plan.start(operator, host, f"{because}; {host} is the first with room")
-
-
-def loneliest(plan: Plan, operator: str) -> InstanceSample | None:
-    """The instance to stop: the one with the fewest others on its host, so that hosts empty.
+def least_colocated(plan: Plan, operator: str) -> InstanceSample | None:
+    """The instance to stop: the one that shares its host with the fewest, so that hosts empty.
 
     On a tie the host leased last. None when no instance may stop (docs/deviations.md, THR-VICTIM).
     """
     order = plan.order_of_lease
     candidates = [
-        one for one in plan.serving(operator) if one.host in plan.rooms and plan.may_stop(one)
+        one for one in plan.serving(operator) if one.host in plan.free and plan.may_stop(one)
     ]
     return min(
         candidates,
         key=lambda one: (len(plan.on_host(one.host)), -order[one.host]),
         default=None,
     )
-
-
-def release_empty_hosts(plan: Plan) -> None:
-    """ "Releases a VM, as soon as the last operator instance on that VM is terminated"."""
-    for host in list(plan.hosts):
-        if plan.is_empty(host.host) and len(plan.rooms) > 1:
-            plan.release(host, f"the last instance on {host.host} has ended")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from include.controllers.fugu.base import Fugu, Grace, in_words
+from include.controllers.fugu.base import Fugu, Grace, idle
 from include.controllers.fugu.cluster import Cluster, Placed
 from include.controllers.fugu.sarsa import (
     IN,
@@ -22,11 +22,12 @@ from include.controllers.fugu.sarsa import (
     learn,
 )
 from include.controllers.plan import Plan
+from include.model.decision import Reason, Why
 from include.model.observation import Observation
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class SarsaMemory:
     """The last measurement, and a lookup table and a grace period per host.
 
     ``waiting`` are hosts whose operators move as soon as a new host is up. ``streaks`` counts
@@ -81,17 +82,17 @@ class FuguSarsa(Fugu):
             penalty=self.penalty,
         )
 
-    def initial_memory(self) -> Memory:
+    def initial_memory(self) -> SarsaMemory:
         """No host, no table."""
-        return Memory()
+        return SarsaMemory()
 
-    def judge(self, memory: Memory, seen: Observation, plan: Plan) -> tuple[Any, str]:
+    def judge(self, memory: SarsaMemory, seen: Observation, plan: Plan) -> tuple[Any, Why]:
         """Learn from the last decisions of every host, then take the best actions."""
         learning = self.learning
         graces = self.in_grace(seen, memory.graces)
         cluster = self.cluster(seen, plan, graces)
-        idle = f"nothing to do: {in_words(cluster)}"
-        tables = {h: table for h, table in memory.tables.items() if h in plan.rooms}
+        waits = idle(cluster)
+        tables = {h: table for h, table in memory.tables.items() if h in plan.free}
         loads = {host: load for host, load in cluster.loads.items() if host not in graces}
         chosen: dict[str, int] = {}
         streaks: dict[str, int] = {}
@@ -108,7 +109,7 @@ class FuguSarsa(Fugu):
         self._scale_in(cluster, tables, sorted(under, key=lambda host: loads[host]))
         graces = self.with_touched(graces, cluster)
         early = {host: n for host, n in streaks.items() if 0 < abs(n) < self.successive}
-        return Memory(memory.measurement, tables, graces, waiting, early), idle
+        return SarsaMemory(memory.measurement, tables, graces, waiting, early), waits
 
     def _decided(self, table: Table | None, load: float, learning: Learning) -> Table:
         """The table with what its last decision has taught it, and with the next decision."""
@@ -155,12 +156,13 @@ def _refused(table: Table) -> Table:
     return decided(table, Step(step.state, step.action, step.error, refused=True))
 
 
-def _because(cluster: Cluster, table: Table, host: str) -> str:
+def _because(cluster: Cluster, table: Table, host: str) -> Why:
     step = table.last
     action, state = (step.action, step.state) if step else (NONE, 0)
     row = table.rewards[state]
     rest = ", ".join(f"{NAMES[a]} {row[a]:.2f}" for a in (IN, NONE, OUT) if a != action)
-    return (
+    told = (
         f"{host} uses {cluster.loads[host]:.2f}, where {NAMES[action]} promises "
         f"{row[action]:.2f} ({rest})"
     )
+    return Why(Reason.EXPECTED_REWARD, told)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from include.controllers.filters.base import F64, Filtered, Measured
-from include.controllers.filters.bootstrap import (
+from include.controllers.pvldb127.filters.base import F64, Estimate, Measured
+from include.controllers.pvldb127.filters.bootstrap import (
     covariance,
     initial_state,
     least_squares,
@@ -21,7 +21,7 @@ from include.controllers.filters.bootstrap import (
     process_noise,
     with_rows,
 )
-from include.controllers.filters.memory import EkfMemory, Model, Regression
+from include.controllers.pvldb127.filters.memory import EkfMemory, Model, Regression
 
 NEW = -1
 """The count of a filter that has taken in nothing yet."""
@@ -51,7 +51,7 @@ class Ekf:
         """No operator known."""
         return EkfMemory()
 
-    def step(self, memory: EkfMemory, measured: Measured) -> tuple[EkfMemory, Filtered]:
+    def step(self, memory: EkfMemory, measured: Measured) -> tuple[EkfMemory, Estimate]:
         """Predict and update every filter; or, in the dead time of an instance, collect."""
         if memory.metrics != measured.metrics:
             memory = EkfMemory(metrics=measured.metrics)
@@ -139,14 +139,14 @@ def update(x_prior: F64, p: F64, z: F64, r: F64) -> tuple[F64, F64]:
     return x, (np.eye(x.shape[1]) - gain) @ p  # not printed in the paper; as in [27]
 
 
-def _gathered(measured: Measured, x: F64, seasoned: np.ndarray) -> Filtered:
+def _gathered(measured: Measured, x: F64, seasoned: np.ndarray) -> Estimate:
     """Eq. 15, with the average of the seasoned filters in the place of the others."""
     operators = len(measured.operators)
     through = np.bincount(measured.operator_of, seasoned, operators)
     measured_of = np.bincount(measured.operator_of, minlength=operators)
     total = measured.total(np.where(seasoned[:, None], x, 0.0))
     scale = np.divide(measured_of, through, out=np.zeros(operators), where=through > 0)
-    return Filtered(total * scale[:, None], through > 0)
+    return Estimate(total * scale[:, None], through > 0)
 
 
 @dataclass(slots=True, eq=False)

@@ -10,23 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from include.controllers.base import Setting
-from include.controllers.btu_procedures import (
-    Rules,
+from include.controllers.peerj141.procedures import (
+    Downscaling,
     Spare,
     downscaling_procedure,
     upscaling_procedure,
 )
-from include.controllers.placement import CACHE_FACTOR
-from include.controllers.plan import Plan
-from include.controllers.reclaim import UTILITIES, AllOperators, Positive, Standing, Weights
-from include.controllers.upscaling import (
+from include.controllers.peerj141.reclaim import (
+    UTILITIES,
+    AllOperators,
+    Positive,
+    Standing,
+    Weights,
+)
+from include.controllers.peerj141.upscaling import (
     OBSERVATIONS,
     SCALING_THRESHOLD_ITEMS,
     UpTrigger,
     in_seeded_order,
     up_trigger,
 )
-from include.model.decision import Decision
+from include.controllers.placement import CACHE_FACTOR
+from include.controllers.plan import Plan
+from include.model.decision import Decision, Reason, Why
 from include.model.errors import unknown_name
 from include.model.observation import HostSample, Observation, OperatorSample
 from include.model.topology import Operator
@@ -48,7 +54,7 @@ class Need:
     """An operator wants this many more instances."""
 
     instances: int
-    because: str
+    why: Why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,12 +146,13 @@ class Btu:
         for name in in_seeded_order(seen.operators, self.setting.seed, seen.now_s):
             sample, op = seen.operators[name], plan.operator(name)
             if plan.count(name) == 0:
-                needs[name] = Need(1, f"{name} has no instance left")
+                lost = Why(Reason.INSTANCE_LOST, f"{name} has no instance left")
+                needs[name] = Need(1, lost)
                 continue
             trigger = self.trigger(sample, op)
             if trigger.upscaling:
                 twice = sample.waiting_items > self.twice_above_items
-                needs[name] = Need(2 if twice else 1, trigger.because)
+                needs[name] = Need(2 if twice else 1, trigger.why)
         return needs
 
     def trigger(self, sample: OperatorSample, op: Operator) -> UpTrigger:
@@ -210,13 +217,13 @@ class Btu:
         """The operators that may shrink: every positive utility."""
         return utilities
 
-    def start_one(self, plan: Plan, op: Operator, because: str, spare: Spare) -> None:
+    def start_one(self, plan: Plan, op: Operator, why: Why, spare: Spare) -> None:
         """Fig. 4."""
-        upscaling_procedure(plan, op, because, spare, self.cache_factor)
+        upscaling_procedure(plan, op, why, spare, self.cache_factor)
 
     def retire_one(self, plan: Plan, host: HostSample, spare: Spare) -> None:
         """Fig. 5."""
-        rules = Rules(
+        rules = Downscaling(
             limit_share=self.release_limit_share,
             cache_factor=self.cache_factor,
             reclaim=self.reclaim_for_migrations,
@@ -227,7 +234,7 @@ class Btu:
         for name, need in needs.items():
             op = plan.operator(name)
             for _ in range(need.instances):
-                self.start_one(plan, op, need.because, spare)
+                self.start_one(plan, op, need.why, spare)
 
     def _retire(self, plan: Plan, seen: Observation, spare: Spare) -> None:
         """Hosts in the last part of their BTU, the earliest end first, one after the other.
@@ -237,7 +244,7 @@ class Btu:
         """
         window_s = self._release_window_s
         for host in sorted(plan.hosts, key=lambda host: host.paid_until_s):
-            if host.paid_until_s - plan.now_s > window_s or len(plan.rooms) < 2:
+            if host.paid_until_s - plan.now_s > window_s or len(plan.free) < 2:
                 return
             unread = any(one.operator not in seen.operators for one in plan.on_host(host.host))
             if not unread and not plan.last_order_was_within(self.release_guard_s):
@@ -257,12 +264,13 @@ class Btu:
             penalty_per_item=self.penalty_per_item,
         )
 
-    def _why_wait(self, seen: Observation) -> str:
-        return (
+    def _why_wait(self, seen: Observation) -> Why:
+        told = (
             f"nothing to do: none of {len(seen.operators)} operators is late or about to be with "
             f"more than {self.scaling_threshold_items} items waiting, and no lease of "
             f"{len(seen.hosts)} has to be decided on now"
         )
+        return Why(Reason.NOTHING_TO_DO, told)
 
 
 def _remembered(memory: BtuMemory, plan: Plan) -> BtuMemory:

@@ -10,8 +10,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from include.controllers.peerj141.reclaim import best_first
+from include.controllers.placement import Choice
 from include.controllers.plan import Plan
-from include.controllers.reclaim import best_first
+from include.model.decision import Reason, Why
 from include.model.observation import HostSample, InstanceSample
 from include.model.topology import Operator
 
@@ -19,7 +21,7 @@ Spare = Callable[[Plan], Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Downscaling:
     """What Fig. 5 leaves open, as options of the controller.
 
     ``limit_share`` of an operator's instances may be released with a host; ``cache_factor`` is
@@ -32,25 +34,36 @@ class Rules:
 
 
 def upscaling_procedure(
-    plan: Plan, op: Operator, because: str, spare: Spare, cache_factor: float
+    plan: Plan, op: Operator, why: Why, spare: Spare, cache_factor: float
 ) -> None:
     """Fig. 4: a host with room, else room reclaimed from other operators, else a new host.
 
     Where no host is to be had, or even an empty one would be too small, nothing.
     """
-    choice = plan.rooms.best(op, cache_factor)
+    choice = plan.free.best(op, cache_factor)
     if choice is not None:
-        why = f"{because}; {choice.host} is the most suitable host ({choice.suitability:.4f})"
-        plan.start(op.name, choice.host, why)
+        plan.start(op.name, choice.host, why + most_suitable(choice))
         return
-    stops = _reclaim(plan, op, spare, plan.rooms)
+    stops = _reclaim(plan, op, spare, plan.free)
     if stops:
-        plan.start(op.name, stops[0].host, f"{because}; in the place of {_names(stops)}")
+        plan.start(op.name, stops[0].host, why + f"; in the place of {_names(stops)}")
         return
     if not plan.fits_an_empty_host(op):
         return
-    handle = plan.lease(f"{because}; no host has room and no operator can make room")
-    plan.start(op.name, handle, f"{because}; on the new host")
+    told = f"{why}; no host has room and no operator can make room"
+    handle = plan.lease(Why(Reason.NO_CAPACITY, told))
+    plan.start(op.name, handle, why + "; on the new host")
+
+
+def most_suitable(choice: Choice) -> str:
+    """What is said of the host that Algorithm 2 ranks first."""
+    return f"; {choice.host} is the most suitable host ({choice.suitability:.4f})"
+
+
+def btu_ends(plan: Plan, host: HostSample) -> Why:
+    """Why a host is looked at."""
+    left_s = host.paid_until_s - plan.now_s
+    return Why(Reason.LEASE_ENDS, f"the BTU of {host.host} ends in {left_s:.0f} s")
 
 
 def _reclaim(
@@ -61,7 +74,8 @@ def _reclaim(
     stops = simulate_reclaim(plan, op, utilities, hosts)
     for one in stops:
         utility = utilities[one.operator]
-        plan.stop(one, f"{op.name} needs its place; {one.operator} has utility {utility:.2f}")
+        told = f"{op.name} needs its place; {one.operator} has utility {utility:.2f}"
+        plan.stop(one, Why(Reason.MAKE_ROOM, told))
     return stops
 
 
@@ -87,7 +101,7 @@ def _stops_on(
     plan: Plan, host: str, op: Operator, rank: Mapping[str, int]
 ) -> tuple[InstanceSample, ...]:
     """Instances on the host to stop, best utility first and newest first, until ``op`` fits."""
-    room, stops = plan.rooms[host], list[InstanceSample]()
+    room, stops = plan.free[host], list[InstanceSample]()
     givers = [one for one in reversed(plan.on_host(host)) if one.operator in rank]
     for one in sorted(givers, key=lambda one: rank[one.operator]):
         if plan.may_stop(one, [stop.instance for stop in stops]):
@@ -98,22 +112,23 @@ def _stops_on(
     return ()
 
 
-def downscaling_procedure(plan: Plan, host: HostSample, spare: Spare, rules: Rules) -> None:
+def downscaling_procedure(plan: Plan, host: HostSample, spare: Spare, rules: Downscaling) -> None:
     """Fig. 5: simulate a plan, then release, migrate and shut down; else lease another BTU."""
-    ends = f"the BTU of {host.host} ends in {host.paid_until_s - plan.now_s:.0f} s"
+    ends = btu_ends(plan, host)
     if plan.is_given_work(host.host):
-        plan.prolong(host, f"{ends}, and it has just been given an instance")
+        told = f"{ends}, and it has just been given an instance"
+        plan.prolong(host, Why(Reason.HOST_NEEDED, told))
         return
     tried = plan.copy()  # phase 1: simulate
     obstacle = empty_host(tried, host.host, ends, spare, rules)
     if obstacle:
-        plan.prolong(host, f"{ends}; {obstacle}")
+        plan.prolong(host, Why(Reason.HOST_NEEDED, f"{ends}; {obstacle}"))
         return
     plan.adopt(tried)  # phases 2 and 3: the same steps in earnest
-    plan.release(host, f"{ends}; its instances can stop or move")
+    plan.release(host, ends + "; its instances can stop or move")
 
 
-def empty_host(plan: Plan, host: str, ends: str, spare: Spare, rules: Rules) -> str:
+def empty_host(plan: Plan, host: str, ends: Why, spare: Spare, rules: Downscaling) -> str:
     """Stop and move everything on the host; "", or the sentence that says why it cannot be done.
 
     Of an operator with a positive utility at most ``limit_share`` of its instances (rounded
@@ -131,23 +146,25 @@ def empty_host(plan: Plan, host: str, ends: str, spare: Spare, rules: Rules) -> 
         name = one.operator
         if left.get(name, 0) > 0 and plan.may_stop(one):
             left[name] -= 1
-            plan.stop(one, f"{ends}; {name} has utility {utilities[name]:.2f}")
+            plan.stop(one, ends + f"; {name} has utility {utilities[name]:.2f}")
     for one in reversed(plan.on_host(host)):  # phase 3: migrate the others
         target = _new_home(plan, plan.operator(one.operator), host, spare, rules)
         if target is None:
             return f"no other host has room for {one.instance}, which is needed"
-        plan.migrate(one, target, f"{ends}; {one.operator} is needed and fits on {target}")
+        plan.migrate(one, target, ends + f"; {one.operator} is needed and fits on {target}")
     return ""
 
 
-def _new_home(plan: Plan, op: Operator, leaving: str, spare: Spare, rules: Rules) -> str | None:
+def _new_home(
+    plan: Plan, op: Operator, leaving: str, spare: Spare, rules: Downscaling
+) -> str | None:
     """Where an instance moves: Fig. 4 without the host that is given back and without leasing."""
-    choice = plan.rooms.best(op, rules.cache_factor, only_up=True, leaving=leaving)
+    choice = plan.free.best(op, rules.cache_factor, only_up=True, leaving=leaving)
     if choice is not None:
         return choice.host
     if not rules.reclaim:
         return None
-    others = [room.host for room in plan.rooms.values() if room.up and room.host != leaving]
+    others = [room.host for room in plan.free.values() if room.up and room.host != leaving]
     stops = _reclaim(plan, op, spare, others)
     return stops[0].host if stops else None
 

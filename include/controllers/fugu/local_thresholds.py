@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from include.controllers.fugu.base import Fugu, Grace, in_words
+from include.controllers.fugu.base import Fugu, Grace, idle
 from include.controllers.fugu.cluster import Placed
 from include.controllers.plan import Plan
+from include.model.decision import Reason, Why
 from include.model.observation import Observation
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class LocalMemory:
     """The last measurement, violations in a row per host (below 0: of the lower threshold).
 
     ``waiting`` are hosts whose operators move as soon as a new host is up.
@@ -32,11 +33,11 @@ class FuguLocal(Fugu):
     The measurements of a grace period do not count.
     """
 
-    def initial_memory(self) -> Memory:
+    def initial_memory(self) -> LocalMemory:
         """Nothing measured."""
-        return Memory()
+        return LocalMemory()
 
-    def judge(self, memory: Memory, seen: Observation, plan: Plan) -> tuple[Any, str]:
+    def judge(self, memory: LocalMemory, seen: Observation, plan: Plan) -> tuple[Any, Why]:
         """Bring overloaded hosts down to the target, then empty underloaded ones."""
         graces = self.in_grace(seen, memory.graces)
         cluster = self.cluster(seen, plan, graces)
@@ -45,14 +46,20 @@ class FuguLocal(Fugu):
             for host, load in cluster.loads.items()
             if host not in graces
         }
-        waiting = f"nothing to do: {in_words(cluster)}"
+        waiting = idle(cluster)
         loads = dict(cluster.loads)
         over = {
-            host: f"{host} uses {loads[host]:.2f}, {n} times above {self.upper:.2f}"
+            host: Why(
+                Reason.UTILISATION_HIGH,
+                f"{host} uses {loads[host]:.2f}, {n} times above {self.upper:.2f}",
+            )
             for host, n in streaks.items()
             if n >= self.successive
         } | {
-            host: f"{host} uses {loads[host]:.2f} and was to give operators to a new host"
+            host: Why(
+                Reason.NEW_HOST,
+                f"{host} uses {loads[host]:.2f} and was to give operators to a new host",
+            )
             for host in memory.waiting
             if host in streaks
         }
@@ -61,9 +68,9 @@ class FuguLocal(Fugu):
         for host in sorted(under, key=lambda host: loads[host]):
             if not plan.is_given_work(host):
                 times = -streaks[host]
-                why = f"{host} uses {loads[host]:.2f}, {times} times below {self.lower:.2f}"
-                cluster.scale_in(host, why)
+                told = f"{host} uses {loads[host]:.2f}, {times} times below {self.lower:.2f}"
+                cluster.scale_in(host, Why(Reason.UTILISATION_LOW, told))
         graces = self.with_touched(graces, cluster)
         streaks = {host: n for host, n in streaks.items() if n and host not in graces}
         waits = tuple(host for host, result in placed.items() if result is Placed.WAITS)
-        return Memory(memory.measurement, streaks, graces, waits), waiting
+        return LocalMemory(memory.measurement, streaks, graces, waits), waiting

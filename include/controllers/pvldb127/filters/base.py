@@ -58,7 +58,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Filtered:
+class Estimate:
     """Z' of every operator: ``total`` (operators, metrics) over its instances, eq. 15.
 
     A filter that still bootstraps an operator is not ``usable`` (operators,) for it.
@@ -80,6 +80,6 @@ class Filter(Protocol):
         """What it remembers before the first measurement: a frozen dataclass of plain values."""
         ...
 
-    def step(self, memory: Any, measured: Measured) -> tuple[Any, Filtered]:
+    def step(self, memory: Any, measured: Measured) -> tuple[Any, Estimate]:
         """Take one measurement in. The same input always gives the same output."""
         ...

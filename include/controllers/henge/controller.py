@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from include.controllers.base import Setting
-from include.controllers.by_hand import TOPOLOGY, by_hand, problems_by_hand
-from include.controllers.henge_jobs import (
+from include.controllers.first_fit import release_empty_hosts
+from include.controllers.henge.jobs import (
     Job,
     capacities,
     congested_hosts,
@@ -18,12 +18,12 @@ from include.controllers.henge_jobs import (
     utility_of,
     worst_first,
 )
-from include.controllers.henge_machine import Move, Round, next_move
-from include.controllers.henge_memory import HengeMemory, Trial
-from include.controllers.henge_spread import Spread
+from include.controllers.henge.memory import HengeMemory, Trial
+from include.controllers.henge.spread import Spread
+from include.controllers.henge.state_machine import Move, Round, next_move
+from include.controllers.manual import TOPOLOGY, manual_instances, manual_problems
 from include.controllers.plan import Plan
-from include.controllers.threshold import release_empty_hosts
-from include.model.decision import Decision
+from include.model.decision import Decision, Reason, Why
 from include.model.observation import Observation
 
 
@@ -81,11 +81,11 @@ class Henge:
                 yield f"{name} must not be negative, got {getattr(self, name)}"
         if self.rounds_to_converge < 1:
             yield f"rounds_to_converge must be at least 1, got {self.rounds_to_converge}"
-        yield from problems_by_hand(self.instances, self.setting.topology)
+        yield from manual_problems(self.instances, self.setting.topology)
 
     def initial_instances(self) -> Mapping[str, int]:
         """The jobs as they were submitted."""
-        return by_hand(self.instances, self.setting.topology)
+        return manual_instances(self.instances, self.setting.topology)
 
     def initial_memory(self) -> HengeMemory:
         """No job is known yet."""
@@ -139,15 +139,15 @@ class _Turn:
             wanted = memory.wanted.get(name, first)
             have = self.plan.count(name)
             if have < wanted and name in self.seen.operators:
-                why = f"{name} has {have} of its {wanted} instances"
+                why = Why(Reason.INSTANCE_LOST, f"{name} has {have} of its {wanted} instances")
                 self.spread.start(name, wanted - have, why)
 
-    def run(self, memory: HengeMemory) -> tuple[HengeMemory, str]:
+    def run(self, memory: HengeMemory) -> tuple[HengeMemory, Why]:
         """Listen, wait while things settle, then let the state machine move."""
         henge, now_s = self.henge, self.seen.now_s
         memory, silence = self._listened(memory)
         if silence:
-            return memory, silence
+            return memory, Why(Reason.NO_MEASUREMENT, silence)
         if self._starting():
             memory = memory.waiting(now_s + henge.quiesce_s)
         known = [job for job in self.jobs if job.name in memory.recent]
@@ -156,11 +156,12 @@ class _Turn:
         share = total / self.max_utility
         worth = f"utility {total:.2f} of {self.max_utility:g}"
         if now_s < memory.act_from_s:
-            return memory, f"{worth}; nothing before {memory.act_from_s:.0f} s"
+            told = f"{worth}; nothing before {memory.act_from_s:.0f} s"
+            return memory, Why(Reason.SETTLING, told)
         if memory.converged:
             memory = self._watched(memory, share)
             if memory.converged:
-                return memory, f"converged: {worth}"
+                return memory, Why(Reason.CONVERGED, f"converged: {worth}")
         return self._move(memory, share, worth)
 
     def _watched(self, memory: HengeMemory, share: float) -> HengeMemory:
@@ -213,7 +214,7 @@ class _Turn:
             for one in self.seen.instances.values()
         )
 
-    def _move(self, memory: HengeMemory, share: float, worth: str) -> tuple[HengeMemory, str]:
+    def _move(self, memory: HengeMemory, share: float, worth: str) -> tuple[HengeMemory, Why]:
         """One round in the Not Converged state."""
         henge = self.henge
         memory, fell, note = self._judged(memory, share)
@@ -239,15 +240,17 @@ class _Turn:
             )
         )
         if move is Move.REDUCE:
-            why = f"{worth} on {loaded} congested of {hosts} hosts"
-            return self._reduce(memory, reducible, why)
+            told = f"{worth} on {loaded} congested of {hosts} hosts"
+            return self._reduce(memory, reducible, told)
         if move is Move.RECONFIGURE and (done := self._reconfigure(memory, candidates)):
             return done
         if move is Move.STAY:
             rounds = memory.stable_rounds + 1
-            return replace(memory, stable_rounds=rounds), f"{worth} for {rounds} rounds"
+            why = Why(Reason.SLO_MET, f"{worth} for {rounds} rounds")
+            return replace(memory, stable_rounds=rounds), why
         if move is Move.CONVERGE:
-            return memory.settled(share), f"{worth} for {memory.stable_rounds} rounds: converged"
+            told = f"{worth} for {memory.stable_rounds} rounds: converged"
+            return memory.settled(share), Why(Reason.CONVERGED, told)
         return self._revert(memory, share, worth)
 
     def _judged(self, memory: HengeMemory, share: float) -> tuple[HengeMemory, bool, str]:
@@ -281,18 +284,19 @@ class _Turn:
 
     def _reconfigure(
         self, memory: HengeMemory, candidates: list[tuple[Job, dict[str, float]]]
-    ) -> tuple[HengeMemory, str] | None:
+    ) -> tuple[HengeMemory, Why] | None:
         """Section 4.3.1: instances for the first job that there is room for."""
         henge, now_s = self.henge, self.seen.now_s
         for job, congested in candidates:
             utility = memory.utilities[job.name]
-            needs = f"{job.name} misses its SLO: utility {utility:.2f} of {job.max_utility:g}"
+            told = f"{job.name} misses its SLO: utility {utility:.2f} of {job.max_utility:g}"
+            needs = Why(Reason.SLO_VIOLATED, told)
             started: dict[str, int] = {}
             for name, capacity in congested.items():
                 extra = extra_instances(
                     capacity, henge.congestion_threshold, henge.instances_per_unit
                 )
-                why = f"{needs}; capacity {capacity:.2f} of {name} asks for {extra} more"
+                why = needs + f"; capacity {capacity:.2f} of {name} asks for {extra} more"
                 started[name] = self.spread.start(name, extra, why)
             if any(started.values()):
                 before = memory.baseline
@@ -319,25 +323,29 @@ class _Turn:
         return found
 
     def _reduce(
-        self, memory: HengeMemory, reducible: dict[str, dict[str, float]], why: str
-    ) -> tuple[HengeMemory, str]:
+        self, memory: HengeMemory, reducible: dict[str, dict[str, float]], told: str
+    ) -> tuple[HengeMemory, Why]:
         """Section 4.3.2: four of five instances of what is not congested go."""
         touched = {}
         for job, operators in reducible.items():
             for name, capacity in operators.items():
                 # Rounded down as the original rounds, but never the last one.
                 keep = int(self.plan.count(name) * (1 - self.henge.reduction) + 1e-9)
-                because = f"{why}: {job} meets its SLO, capacity of {name} is {capacity:.2f}"
-                touched[name] = -self.spread.stop(name, keep, because)
+                spare = f"{told}: {job} meets its SLO, capacity of {name} is {capacity:.2f}"
+                touched[name] = -self.spread.stop(name, keep, Why(Reason.SLO_MET, spare))
         memory = self._wanting(memory, touched).after_reduction(reducible)
-        return memory.waiting(self.seen.now_s + self.henge.quiesce_s), f"{why}: reduction"
+        return memory.waiting(self.seen.now_s + self.henge.quiesce_s), Why(
+            Reason.SLO_MET, f"{told}: reduction"
+        )
 
-    def _revert(self, memory: HengeMemory, share: float, worth: str) -> tuple[HengeMemory, str]:
+    def _revert(self, memory: HengeMemory, share: float, worth: str) -> tuple[HengeMemory, Why]:
         """Section 4.3.3: the configuration with the highest utility, and Converged."""
         best = memory.best
         if best is None or best.instances == self._instances():
-            return memory.settled(share), f"{worth}: nothing would improve it, converged"
-        why = f"{worth}; back to the configuration with {best.share * self.max_utility:.2f}"
+            told = f"{worth}: nothing would improve it, converged"
+            return memory.settled(share), Why(Reason.CONVERGED, told)
+        told = f"{worth}; back to the configuration with {best.share * self.max_utility:.2f}"
+        why = Why(Reason.BEST_CONFIGURATION, told)
         touched = {}
         for name, count in best.instances.items():
             if name in self.seen.operators and self.plan.count(name) > count:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from include.controllers import CONTROLLERS
-from include.controllers.by_hand import by_hand, problems_by_hand
+from include.controllers.manual import manual_instances, manual_problems
 from tests.builders import a_setting
 from tests.henge_world import a_cluster
 
@@ -13,11 +13,11 @@ CLUSTER = a_cluster({"A": 10, "B": 20}, instances=3)
 
 
 def test_as_submitted_is_what_the_topology_says() -> None:
-    assert by_hand("topology", CLUSTER) == dict.fromkeys(CLUSTER.operator_names, 3)
+    assert manual_instances("topology", CLUSTER) == dict.fromkeys(CLUSTER.operator_names, 3)
 
 
 def test_a_name_stands_for_the_operators_of_every_tenant() -> None:
-    assert by_hand("first=7", CLUSTER) == {
+    assert manual_instances("first=7", CLUSTER) == {
         "A.first": 7,
         "A.second": 3,
         "B.first": 7,
@@ -34,17 +34,17 @@ def test_a_name_stands_for_the_operators_of_every_tenant() -> None:
     ],
 )
 def test_what_cannot_be_meant_is_said(text: str, problem: str) -> None:
-    (found,) = problems_by_hand(text, CLUSTER)
+    (found,) = manual_problems(text, CLUSTER)
     assert problem in found
     for name in ("henge", "manual"):
-        (told,) = CONTROLLERS[name](setting=a_setting(CLUSTER), instances=text).problems()
+        (told,) = CONTROLLERS[name].build(setting=a_setting(CLUSTER), instances=text).problems()
         assert told == found
 
 
 def test_default_storm_never_adapts_and_manual_is_told_how_many() -> None:
     setting = a_setting(CLUSTER)
-    submitted = CONTROLLERS["default-storm"](setting=setting).initial_instances()
-    assert submitted == by_hand("topology", CLUSTER)
-    manual = CONTROLLERS["manual"](setting=setting, instances="first=5 second=2")
+    submitted = CONTROLLERS["default-storm"].build(setting=setting).initial_instances()
+    assert submitted == manual_instances("topology", CLUSTER)
+    manual = CONTROLLERS["manual"].build(setting=setting, instances="first=5 second=2")
     assert set(manual.initial_instances().values()) == {5, 2}
-    assert CONTROLLERS["henge"](setting=setting).initial_instances() == submitted
+    assert CONTROLLERS["henge"].build(setting=setting).initial_instances() == submitted

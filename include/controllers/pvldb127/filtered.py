@@ -11,11 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from include.controllers.base import Setting
-from include.controllers.filters.memory import EkfMemory, FilterMemory, History, NothingKept
+from include.controllers.first_fit import release_empty_hosts, start_first_fit
 from include.controllers.plan import Plan
-from include.controllers.rules import Rule, Utilisation, Verdict, Waiting
-from include.controllers.threshold import release_empty_hosts, start_first_fit
-from include.model.decision import Decision
+from include.controllers.pvldb127.filters.memory import (
+    EkfMemory,
+    FilterMemory,
+    History,
+    NothingKept,
+)
+from include.controllers.pvldb127.rules import Rule, Utilisation, Verdict, Waiting
+from include.model.decision import Decision, Reason, Why
 from include.model.observation import InstanceSample, Observation
 
 FEWEST_TO_FIT = 20
@@ -23,7 +28,7 @@ FEWEST_TO_FIT = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class FilteredMemory:
     """When the controller last looked, and what its filter remembers."""
 
     seen_s: float
@@ -96,21 +101,22 @@ class Filtered:
             if op.name in self.setting.topology.operator_names
         }
 
-    def initial_memory(self) -> Memory:
+    def initial_memory(self) -> FilteredMemory:
         """Nothing seen."""
-        return Memory(-self.interval_s, FILTERS[self.filter][0]())
+        return FilteredMemory(-self.interval_s, FILTERS[self.filter][0]())
 
-    def decide(self, memory: Memory, seen: Observation) -> tuple[Memory, Decision]:
+    def decide(self, memory: FilteredMemory, seen: Observation) -> tuple[FilteredMemory, Decision]:
         """Filter every operator, then scale those whose estimate leaves its thresholds."""
         kept, verdicts = self._verdicts(memory, seen, RULES[self.rule](self))
-        said = next((f"; {name}: {one.because}" for name, one in verdicts.items()), "")
-        nothing = (
+        said = next((f"; {name}: {one.why}" for name, one in verdicts.items()), "")
+        idle = Why(
+            Reason.NOTHING_TO_DO if verdicts else Reason.NO_MEASUREMENT,
             f"nothing to do: of {len(seen.operators)} operators {len(verdicts)} have an estimate, "
-            f"and none is to be scaled{said}"
+            f"and none is to be scaled{said}",
         )
-        after = Memory(seen.now_s, kept)
+        after = FilteredMemory(seen.now_s, kept)
         if not any(one.change for one in verdicts.values()) and self._at_rest(seen):
-            return after, Decision((), nothing)
+            return after, Decision((), idle.sentence, idle.reason)
         plan = Plan(self.setting, seen)
         release_empty_hosts(plan)
         busy = {one.operator for one in seen.instances.values() if one.stopping}
@@ -118,11 +124,12 @@ class Filtered:
             if name not in seen.operators:
                 continue
             if plan.count(name) == 0:
-                start_first_fit(plan, name, f"{name} has no instance left")
+                lost = Why(Reason.INSTANCE_LOST, f"{name} has no instance left")
+                start_first_fit(plan, name, lost)
             elif name in verdicts and not (self.waits_for_handover and name in busy):
                 self._scale(plan, name, verdicts[name])
         plan.keep_leases(0)
-        return after, plan.decision(nothing)
+        return after, plan.decision(idle)
 
     def _at_rest(self, seen: Observation) -> bool:
         """Whether no host is empty, no lease ends and no operator has lost its last instance."""
@@ -134,9 +141,9 @@ class Filtered:
         )
 
     def _verdicts(
-        self, memory: Memory, seen: Observation, rule: Rule
+        self, memory: FilteredMemory, seen: Observation, rule: Rule
     ) -> tuple[FilterMemory, dict[str, Verdict]]:
-        from include.controllers.filters.measure import measure
+        from include.controllers.pvldb127.filters.measure import measure
 
         measured = measure(seen, rule, seen.now_s - memory.seen_s)
         if measured is None:
@@ -154,13 +161,13 @@ class Filtered:
         }
 
     def _scale(self, plan: Plan, name: str, verdict: Verdict) -> None:
-        because = f"{name}: {verdict.because}"
+        why = Why(verdict.why.reason, f"{name}: {verdict.why}")
         for _ in range(verdict.change):
-            start_first_fit(plan, name, because)
+            start_first_fit(plan, name, why)
         for _ in range(-verdict.change):
             last = last_ready(plan, name)
             if last is not None:
-                plan.stop(last, because, frees=False)
+                plan.stop(last, why, frees=False)
 
 
 def last_ready(plan: Plan, operator: str) -> InstanceSample | None:
@@ -168,24 +175,24 @@ def last_ready(plan: Plan, operator: str) -> InstanceSample | None:
 
     Instances on hosts that the monitor could not read are left alone.
     """
-    ready = [one for one in plan.serving(operator) if one.ready and one.host in plan.rooms]
+    ready = [one for one in plan.serving(operator) if one.ready and one.host in plan.free]
     return ready[-1] if ready and plan.may_stop(ready[-1]) else None
 
 
 def _pure(options: Filtered) -> Any:
-    from include.controllers.filters.pure import Pure
+    from include.controllers.pvldb127.filters.pure import Pure
 
     return Pure()
 
 
 def _weierstrass(options: Filtered) -> Any:
-    from include.controllers.filters.weierstrass import Weierstrass
+    from include.controllers.pvldb127.filters.weierstrass import Weierstrass
 
     return Weierstrass(options.variance_s2, options.window_s)
 
 
 def _ekf(options: Filtered) -> Any:
-    from include.controllers.filters.ekf import Ekf
+    from include.controllers.pvldb127.filters.ekf import Ekf
 
     a = (options.cpu_per_rate, options.memory_per_rate)
     b = (options.cpu_per_rate_change, options.memory_per_rate_change)

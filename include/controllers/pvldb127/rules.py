@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from include.model.decision import Reason, Why
 from include.model.observation import InstanceSample, OperatorSample
 
 METRICS = ("CPU", "memory")
@@ -14,10 +15,10 @@ METRICS = ("CPU", "memory")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Instances more or, below 0, fewer, and the sentence that says why."""
+    """Instances more or, below 0, fewer, and why."""
 
     change: int
-    because: str
+    why: Why
 
 
 class Rule(Protocol):
@@ -90,13 +91,16 @@ class Utilisation:
         seen = f"{METRICS[highest]} {averages[highest]:.2f} on average"
         if averages[highest] > self.scale_up_above:
             change = max(1, needed - instances) if counts else 1
-            why = f"{seen} of {instances} is above {self.scale_up_above:g}"
+            told, reason = f" is above {self.scale_up_above:g}", Reason.UTILISATION_HIGH
         elif averages[highest] < self.scale_down_below:
             change = min(0, needed - instances) if counts else -1
-            why = f"{seen} of {instances}, nothing is above {self.scale_down_below:g}"
+            told = f", nothing is above {self.scale_down_below:g}"
+            reason = Reason.UTILISATION_LOW
         else:
-            change, why = 0, f"{seen} of {instances}"
-        return Verdict(max(change, 1 - instances), f"{why}; {needed} needed" if counts else why)
+            change, told, reason = 0, "", Reason.NOTHING_TO_DO
+        more = f"; {needed} needed" if counts else ""
+        why = Why(reason, f"{seen} of {instances}{told}{more}")
+        return Verdict(max(change, 1 - instances), why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +133,9 @@ class Waiting:
         waiting = total[0]
         if waiting > self.scale_up_above_items:
             more = 2 if waiting > self.scale_up_twice_above_items else 1
-            why = f"{waiting:.0f} > {self.scale_up_above_items:g} items wait"
-            return Verdict(more, why)
+            told = f"{waiting:.0f} > {self.scale_up_above_items:g} items wait"
+            return Verdict(more, Why(Reason.QUEUE_LONG, told))
         if waiting < self.scale_down_below_items:
-            why = f"{waiting:.0f} < {self.scale_down_below_items:g} items wait"
-            return Verdict(-min(1, instances - 1), why)
-        return Verdict(0, f"{waiting:.0f} items wait")
+            told = f"{waiting:.0f} < {self.scale_down_below_items:g} items wait"
+            return Verdict(-min(1, instances - 1), Why(Reason.QUEUE_SHORT, told))
+        return Verdict(0, Why(Reason.NOTHING_TO_DO, f"{waiting:.0f} items wait"))

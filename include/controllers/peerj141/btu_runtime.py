@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from include.controllers.btu import Btu
-from include.controllers.btu_procedures import Spare
+from include.controllers.peerj141.btu import Btu
+from include.controllers.peerj141.procedures import Spare, btu_ends, most_suitable
+from include.controllers.peerj141.reclaim import AllOperators, record_highs
+from include.controllers.peerj141.upscaling import UpTrigger
 from include.controllers.plan import Plan
-from include.controllers.reclaim import AllOperators, record_highs
-from include.controllers.upscaling import UpTrigger
+from include.model.decision import Reason, Why
 from include.model.observation import HostSample, OperatorSample
 from include.model.topology import Operator
 
@@ -28,8 +29,8 @@ class BtuRuntime(Btu):
         """A queue above ``twice_above_items`` suffices, late or not."""
         trigger = super().trigger(sample, op)
         if not trigger.upscaling and sample.waiting_items > self.twice_above_items:
-            why = f"{op.name} has {sample.waiting_items} > {self.twice_above_items} items waiting"
-            return UpTrigger(True, why)
+            told = f"{op.name} has {sample.waiting_items} > {self.twice_above_items} items waiting"
+            return UpTrigger(True, Why(Reason.QUEUE_LONG, told))
         return trigger
 
     def all_operators(self, instances: NDArray[np.int64], scalings: int) -> AllOperators:
@@ -41,18 +42,17 @@ class BtuRuntime(Btu):
         """Only utilities above all before them, in the order of the operators."""
         return record_highs(utilities)
 
-    def start_one(self, plan: Plan, op: Operator, because: str, spare: Spare) -> None:
+    def start_one(self, plan: Plan, op: Operator, why: Why, spare: Spare) -> None:
         """Without room, one instance of the best operator is stopped and a host leased as well."""
-        choice = plan.rooms.best(op, self.cache_factor)
+        choice = plan.free.best(op, self.cache_factor)
         if choice is not None:
-            why = f"{because}; {choice.host} is the most suitable host ({choice.suitability:.4f})"
-            plan.start(op.name, choice.host, why)
+            plan.start(op.name, choice.host, why + most_suitable(choice))
             return
         if not plan.fits_an_empty_host(op):
             return
         _stop_one_of_the_best(plan, op, spare(plan))
-        handle = plan.lease(f"{because}; no host has room")
-        plan.start(op.name, handle, f"{because}; on the new host")
+        handle = plan.lease(Why(Reason.NO_CAPACITY, f"{why}; no host has room"))
+        plan.start(op.name, handle, why + "; on the new host")
 
     def retire_one(self, plan: Plan, host: HostSample, spare: Spare) -> None:
         """Every counted operator is cut on the host, as long as an instance of it stays.
@@ -61,32 +61,36 @@ class BtuRuntime(Btu):
         operator is stopped for it, and the host is prolonged all the same; what was cut and
         moved by then stays so.
         """
-        ends = f"the BTU of {host.host} ends in {host.paid_until_s - plan.now_s:.0f} s"
+        ends = btu_ends(plan, host)
         if plan.is_given_work(host.host):
-            plan.prolong(host, f"{ends}, and it has just been given an instance")
+            told = f"{ends}, and it has just been given an instance"
+            plan.prolong(host, Why(Reason.HOST_NEEDED, told))
             return
         utilities = spare(plan)
         for one in reversed(plan.on_host(host.host)):
             if one.operator in utilities and plan.may_stop(one):
-                plan.stop(one, f"{ends}; {one.operator} has utility {utilities[one.operator]:.2f}")
+                utility = utilities[one.operator]
+                plan.stop(one, ends + f"; {one.operator} has utility {utility:.2f}")
         for one in plan.on_host(host.host):
             op = plan.operator(one.operator)
-            choice = plan.rooms.best(op, self.cache_factor, only_up=True, leaving=host.host)
+            choice = plan.free.best(op, self.cache_factor, only_up=True, leaving=host.host)
             if choice is None:
                 if self.reclaim_for_migrations:
                     _stop_one_of_the_best(plan, op, spare(plan))
-                plan.prolong(host, f"{ends}; no other host has room for {one.instance}")
+                told = f"{ends}; no other host has room for {one.instance}"
+                plan.prolong(host, Why(Reason.HOST_NEEDED, told))
                 return
-            plan.migrate(one, choice.host, f"{ends}; {one.operator} fits on {choice.host}")
-        plan.release(host, f"{ends}; its instances were stopped or moved")
+            plan.migrate(one, choice.host, ends + f"; {one.operator} fits on {choice.host}")
+        plan.release(host, ends + "; its instances were stopped or moved")
 
 
 def _stop_one_of_the_best(plan: Plan, op: Operator, utilities: Mapping[str, float]) -> None:
     """Stop the newest instance of the operator with the best utility on a host in use."""
     for name, utility in utilities.items():
         candidates = [
-            one for one in plan.serving(name) if one.host in plan.rooms and plan.may_stop(one)
+            one for one in plan.serving(name) if one.host in plan.free and plan.may_stop(one)
         ]
         if candidates:
-            plan.stop(candidates[-1], f"{op.name} finds no room; {name} has utility {utility:.2f}")
+            told = f"{op.name} finds no room; {name} has utility {utility:.2f}"
+            plan.stop(candidates[-1], Why(Reason.MAKE_ROOM, told))
             return

@@ -7,8 +7,8 @@ from operator import attrgetter
 
 import numpy as np
 
-from include.controllers.filters.base import Measured
-from include.controllers.rules import Rule
+from include.controllers.pvldb127.filters.base import Measured
+from include.controllers.pvldb127.rules import Rule
 from include.model.observation import Observation
 
 _name = attrgetter("instance")

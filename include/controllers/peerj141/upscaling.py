@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from include.model.decision import Reason, Why
 from include.model.observation import OperatorSample
 
 OBSERVATIONS = 5
@@ -21,7 +22,7 @@ class UpTrigger:
     """The answer of Algorithm 1 and the numbers that led to it."""
 
     upscaling: bool
-    because: str
+    why: Why
 
 
 def up_trigger(
@@ -33,15 +34,19 @@ def up_trigger(
     """Algorithm 1, upTrigger(o, N). Without a recorded duration nothing is late."""
     duration_ms = sample.duration_ms  # o_d
     if duration_ms is None:
-        return UpTrigger(False, f"{sample.operator} has recorded no duration yet")
+        told = f"{sample.operator} has recorded no duration yet"
+        return UpTrigger(False, Why(Reason.NO_MEASUREMENT, told))
     predicted_ms = predicted_duration_ms(sample.durations_ms[-observations:])
     if duration_ms > slo_ms:  # lines 2-4
-        late = f"{sample.operator} is late: {duration_ms:.0f} ms > {slo_ms:.0f} ms"
+        told = f"{sample.operator} is late: {duration_ms:.0f} ms > {slo_ms:.0f} ms"
+        late = Why(Reason.SLO_VIOLATED, told)
     elif predicted_ms > slo_ms:  # lines 10-12
-        late = f"{sample.operator} will be late: {predicted_ms:.0f} ms > {slo_ms:.0f} ms predicted"
+        told = f"{sample.operator} will be late: {predicted_ms:.0f} ms > {slo_ms:.0f} ms predicted"
+        late = Why(Reason.SLO_AT_RISK, told)
     else:  # lines 13-15
-        return UpTrigger(False, f"{sample.operator} is in time: {duration_ms:.0f} ms")
-    waiting = f"{late}, {sample.waiting_items} items wait"
+        told = f"{sample.operator} is in time: {duration_ms:.0f} ms"
+        return UpTrigger(False, Why(Reason.SLO_MET, told))
+    waiting = late + f", {sample.waiting_items} items wait"
     return UpTrigger(sample.waiting_items > scaling_threshold_items, waiting)  # lines 16-19
 
 

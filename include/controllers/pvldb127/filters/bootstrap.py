@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from include.controllers.filters.base import F64
-from include.controllers.filters.memory import Regression
+from include.controllers.pvldb127.filters.base import F64
+from include.controllers.pvldb127.filters.memory import Regression
 
 
 def triangular(n: NDArray[np.int64]) -> F64:

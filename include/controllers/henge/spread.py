@@ -6,6 +6,7 @@ import heapq
 
 from include.controllers.base import Setting
 from include.controllers.plan import Plan
+from include.model.decision import Reason, Why
 from include.model.observation import Observation
 from include.model.topology import Operator
 
@@ -22,13 +23,13 @@ class Spread:
         self._plan = plan
         self._cpu_shared = setting.flavor.cpu_shared
         self._may_lease = may_lease
-        self._count = {host: len(seen.on_host(host)) for host in plan.rooms}
+        self._count = {host: len(seen.on_host(host)) for host in plan.free}
         # The order of the lease breaks ties, not the spelling of a name.
-        self._order = {host: turn for turn, host in enumerate(plan.rooms)}
+        self._order = {host: turn for turn, host in enumerate(plan.free)}
         self._heap = [(count, self._order[host], host) for host, count in self._count.items()]
         heapq.heapify(self._heap)
 
-    def start(self, operator: str, number: int, because: str) -> int:
+    def start(self, operator: str, number: int, why: Why) -> int:
         """Start up to ``number`` instances; returns how many found a place."""
         op = self._plan.operator(operator)
         full: list[tuple[int, int, str]] = []
@@ -37,14 +38,14 @@ class Spread:
             host = self._next_host(op, full)
             if host is None:
                 break
-            self._plan.start(operator, host, f"{because}; {host} has {self._count[host]} instances")
+            self._plan.start(operator, host, why + f"; {host} has {self._count[host]} instances")
             self._change(host, 1)
             started += 1
         for entry in full:
             heapq.heappush(self._heap, entry)
         return started
 
-    def stop(self, operator: str, keep: int, because: str) -> int:
+    def stop(self, operator: str, keep: int, why: Why) -> int:
         """Stop instances until ``keep``, at least one, stay; returns how many were stopped.
 
         Those that do not work yet go first, so a ready one stays if there is any.
@@ -56,7 +57,7 @@ class Spread:
         )
         gone = order[: max(0, len(serving) - max(1, keep))]
         for one in gone:
-            self._plan.stop(one, because)
+            self._plan.stop(one, why)
             if one.host in self._count:
                 self._change(one.host, -1)
         return len(gone)
@@ -71,13 +72,14 @@ class Spread:
                 return host
             full.append(entry)
         if self._may_lease and self._plan.fits_an_empty_host(op):
-            host = self._plan.lease(f"no host has room for {op.name}")
+            why = Why(Reason.NO_CAPACITY, f"no host has room for {op.name}")
+            host = self._plan.lease(why)
             self._count[host], self._order[host] = 0, len(self._order)
             return host
         return None
 
     def _has_room(self, host: str, op: Operator) -> bool:
-        left = self._plan.rooms[host].left
+        left = self._plan.free[host].left
         return left.memory_mb >= op.memory_mb if self._cpu_shared else left.fits(op)
 
     def _change(self, host: str, by: int) -> None:

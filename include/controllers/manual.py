@@ -11,7 +11,7 @@ TOPOLOGY = "topology"
 """Leave all as the topology says."""
 
 
-def by_hand(text: str, topology: Topology) -> dict[str, int]:
+def manual_instances(text: str, topology: Topology) -> dict[str, int]:
     """Instances of every operator: of those named in ``text`` that many, else as submitted.
 
     A name stands for the operators of that name of every tenant.
@@ -25,7 +25,7 @@ def by_hand(text: str, topology: Topology) -> dict[str, int]:
     }
 
 
-def problems_by_hand(text: str, topology: Topology) -> Iterator[str]:
+def manual_problems(text: str, topology: Topology) -> Iterator[str]:
     """Everything wrong with the text, each with what to do."""
     known = {_plain(name) for name in topology.operator_names}
     for pair in () if text == TOPOLOGY else text.split():

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from include.controllers.filters.base import F64, Filtered, Measured
-from include.controllers.filters.memory import History
+from include.controllers.pvldb127.filters.base import F64, Estimate, Measured
+from include.controllers.pvldb127.filters.memory import History
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Weierstrass:
         """No past."""
         return History()
 
-    def step(self, memory: History, measured: Measured) -> tuple[History, Filtered]:
+    def step(self, memory: History, measured: Measured) -> tuple[History, Estimate]:
         """Take in the averages; what has left the window is forgotten."""
         count = measured.count()
         averages = measured.total(measured.z) / count[:, None]
@@ -42,7 +42,7 @@ class Weierstrass:
             kept[name] = past[gone * width :]
             smooth[i] = transform(rows[gone:, 0] - measured.t_s, rows[gone:, 1:], self.variance_s2)
         usable = np.ones(len(measured.operators), dtype=bool)
-        return History(kept), Filtered(smooth * count[:, None], usable)
+        return History(kept), Estimate(smooth * count[:, None], usable)
 
 
 def transform(x_s: F64, values: F64, variance_s2: float) -> F64:

@@ -1,0 +1,1 @@
+"""Henge: intent-driven multi-tenant stream processing (Kalim et al.)."""

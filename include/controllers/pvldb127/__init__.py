@@ -1,0 +1,1 @@
+"""Threshold rules behind filters: Borkowski et al., PVLDB 12(7)."""

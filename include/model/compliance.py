@@ -1,0 +1,10 @@
+"""The levels of compliance: PeerJ CS 141, "Metrics"."""
+
+from __future__ import annotations
+
+LEVELS: tuple[tuple[str, float], ...] = (
+    ("real_time", 1.0),
+    ("near_real_time", 2.0),
+    ("relaxed", 5.0),
+)
+"""An item meets a level when its duration is at most this multiple of o_slo; strictest first."""
