@@ -22,7 +22,7 @@ from include.model.decision import (
 from include.model.errors import StoreError
 from include.testbeds import TESTBEDS
 from include.testbeds.base import Scene
-from tests.builders import SMALL, a_topology, an_operator
+from include.testing.builders import SMALL, a_topology, an_operator
 
 EMBEDDED = ("simulated", "flow")
 

@@ -13,7 +13,7 @@ from include.model.topology import Edge, Source, Topology
 from include.testbeds.base import Scene
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.testbed import SimulatedTestbed
-from tests.builders import SMALL, a_topology, an_operator
+from include.testing.builders import SMALL, a_topology, an_operator
 from tests.kernel.worlds import a_network, column, poisson_us, waiting_items
 
 IMAGES, QUERIES = 1, 0  # in flow order the guest comes first

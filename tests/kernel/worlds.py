@@ -12,7 +12,7 @@ from include.testbeds.simulated import kernel
 from include.testbeds.simulated.build import build_network
 from include.testbeds.simulated.calibration import Calibration
 from include.testbeds.simulated.network import Network
-from tests.builders import a_topology, an_operator
+from include.testing.builders import a_topology, an_operator
 
 HONEST = Calibration(latency_ms=0, sample_every_items=1, stalls_per_hour=0)
 

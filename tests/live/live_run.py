@@ -25,7 +25,7 @@ from include.testbeds.docker.replay import Replay
 from include.testbeds.docker.services import Services
 from include.testbeds.docker.shared import Shared
 from include.testbeds.docker.testbed import DockerTestbed
-from tests.builders import a_topology, an_operator
+from include.testing.builders import a_topology, an_operator
 from tests.live.world import crowding, wait_until
 
 FLAVOR = HostFlavor(name="one-core", vcpus=1, memory_mb=1024, usable_memory_share=0.9)

@@ -6,7 +6,7 @@ import pytest
 
 from include.controllers.upscaling import in_seeded_order, predicted_duration_ms, up_trigger
 from include.model.observation import OperatorSample
-from tests.builders import a_sample
+from include.testing.builders import a_sample
 
 SLO_MS = 1000.0
 RISING = (600.0, 700.0, 800.0, 900.0, 1000.0)  # mean 800, predicted 1100

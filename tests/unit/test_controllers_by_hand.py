@@ -6,7 +6,7 @@ import pytest
 
 from include.controllers import CONTROLLERS
 from include.controllers.by_hand import by_hand, problems_by_hand
-from tests.builders import a_setting
+from include.testing.builders import a_setting
 from tests.henge_world import a_cluster
 
 CLUSTER = a_cluster({"A": 10, "B": 20}, instances=3)

@@ -17,8 +17,8 @@ from include.testbeds.docker.calibration import load_calibration
 from include.testbeds.docker.fleet import Fleet, Host, Instance
 from include.testbeds.docker.journal import COLUMNS, Journal
 from include.testbeds.docker.processes import Detached
+from include.testing.builders import a_topology, an_operator
 from include.topologies import load_topology
-from tests.builders import a_topology, an_operator
 
 
 def test_every_problem_of_a_topology_is_named():

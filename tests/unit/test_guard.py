@@ -16,7 +16,7 @@ from include.model.decision import (
     StopInstance,
 )
 from include.model.observation import HostSample, InstanceSample, Observation
-from tests.builders import SMALL, a_setting, a_topology
+from include.testing.builders import SMALL, a_setting, a_topology
 
 
 def a_host(name, **changes):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from include.controllers.placement import CACHE_FACTOR, Choice, Room, Rooms, suitability
 from include.model.host import Capacity
 from include.model.topology import Operator
-from tests.builders import an_operator
+from include.testing.builders import an_operator
 
 HOST = Capacity(4.0, 8000.0)
 OPERATORS = [
