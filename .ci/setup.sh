@@ -44,6 +44,8 @@ if ! [ -x .venv/bin/python ] || ! cat requirements.txt requirements-dev.txt | cm
     # uv takes a quarter of pip's time; pip is there for a machine that only pip is configured for.
     .venv/bin/uv pip install --quiet --python .venv/bin/python --compile-bytecode "${pinned[@]}" ||
         "${pip[@]}" install "${pinned[@]}"
+    # The command `tidebench`, and include.testing for controllers that live elsewhere.
+    "${pip[@]}" install --no-deps --no-build-isolation --editable .
     cat requirements.txt requirements-dev.txt >"$stamp"
 fi
 

@@ -1,4 +1,7 @@
-"""The command line: `python -m include.cli run SPEC.yaml`, and the same code as the DAGs."""
+"""The command line: `tidebench run SPEC.yaml`, and the same code as the DAGs.
+
+`python -m include.cli` is the same without installing the package.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,6 @@ if TYPE_CHECKING:
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
 
 app = typer.Typer(
-    help="Experiments on elastic stream processing, without Airflow.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -34,6 +36,26 @@ Database = Annotated[
     str, typer.Option(envvar="TIDEBENCH_DATABASE", help="Results database; SQLite by default.")
 ]
 DEFAULT_ROOT = Path(__file__).resolve().parent.parent / "var"
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            typer.echo(f"tidebench {version('tidebench')}")
+        except PackageNotFoundError:
+            typer.echo("tidebench, not installed as a package: make setup does that")
+        raise typer.Exit
+
+
+@app.callback()
+def tidebench(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Say which.")
+    ] = False,
+) -> None:
+    """Experiments on elastic stream processing, without Airflow."""
 
 
 @app.command()

@@ -15,7 +15,14 @@ from include.model.host import HostFlavor
 from include.model.observation import InstanceSample, OperatorSample, TenantSample
 from include.model.tenant import Intent, Tenant
 from include.model.topology import Topology
-from tests.builders import a_host, a_setting, a_topology, an_instance, an_observation, an_operator
+from include.testing.builders import (
+    a_host,
+    a_setting,
+    a_topology,
+    an_instance,
+    an_observation,
+    an_operator,
+)
 
 SHARED = HostFlavor(name="shared", vcpus=4, memory_mb=64_000, cpu_shared=True)
 

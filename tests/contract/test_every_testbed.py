@@ -20,7 +20,7 @@ from include.model.decision import (
 from include.model.errors import StoreError
 from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
-from tests.builders import SMALL, a_topology, an_operator, decision
+from include.testing.builders import SMALL, a_topology, an_operator, decision
 
 EMBEDDED = ("simulated", "flow")
 

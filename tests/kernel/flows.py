@@ -12,7 +12,7 @@ from include.model.host import HostFlavor
 from include.model.topology import Topology
 from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
-from tests.builders import a_topology, an_operator, decision
+from include.testing.builders import a_topology, an_operator, decision
 
 SHARED = HostFlavor(name="shared", vcpus=4, memory_mb=64_000, cpu_shared=True)
 """Four cores, room for 64 instances of ``an_operator()``."""

@@ -13,7 +13,7 @@ from include.model.topology import Edge, Source, Topology
 from include.testbeds.base import TestbedConfig
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.testbed import SimulatedTestbed
-from tests.builders import SMALL, a_topology, an_operator, decision
+from include.testing.builders import SMALL, a_topology, an_operator, decision
 from tests.kernel.worlds import a_network, column, poisson_us, waiting_items
 
 IMAGES, QUERIES = 1, 0  # in flow order the chained operator comes first

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.builders import a_topology, an_operator
+from include.testing.builders import a_topology, an_operator
 from tests.kernel.flows import SHARED, a_config, started
 
 

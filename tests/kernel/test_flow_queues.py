@@ -20,7 +20,8 @@ from include.model.decision import LeaseHost, MigrateInstance, StartInstance, St
 from include.model.topology import Edge, Source
 from include.testbeds import TESTBEDS
 from include.testbeds.flow.arrays import ARRIVED, COMPLETED
-from tests.builders import PAPER, SMALL, a_topology, an_operator, decision, manufacturing
+from include.testing.builders import SMALL, a_topology, an_operator, decision
+from tests.builders import PAPER, manufacturing
 from tests.kernel.flows import SHARED, a_chain, a_config, rows_of, started
 
 SERVICE_MS = {

@@ -19,7 +19,7 @@ from include.model.decision import (
 from include.testbeds import TESTBEDS
 from include.testbeds.flow import sharing
 from include.testbeds.virtual.cloud import us
-from tests.builders import decision
+from include.testing.builders import decision
 from tests.kernel.flows import SHARED, a_chain, a_config, rows_of, started
 
 TWO_CORES = replace(SHARED, vcpus=2)

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from include.testbeds.simulated import kernel
-from tests.builders import a_topology, an_operator, manufacturing
+from include.testing.builders import a_topology, an_operator
+from tests.builders import manufacturing
 from tests.kernel.worlds import a_network, column, poisson_us, waiting_items
 
 SERVICE_MS = {"O1": 1246, "O2": 75, "O3": 111, "O4": 111, "O5": 111, "O6": 26, "O7": 9, "O8": 6}

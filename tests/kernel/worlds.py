@@ -12,7 +12,7 @@ from include.testbeds.simulated import kernel
 from include.testbeds.simulated.build import build_network
 from include.testbeds.simulated.network import QueueingNetwork
 from include.testbeds.virtual.calibration import VirtualCalibration
-from tests.builders import a_topology, an_operator
+from include.testing.builders import a_topology, an_operator
 
 HONEST = VirtualCalibration(latency_ms=0, sample_every_items=1, stalls_per_hour=0)
 

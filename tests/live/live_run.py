@@ -25,7 +25,7 @@ from include.testbeds.live.replay import Replay
 from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import SharedState
 from include.testbeds.live.testbed import LiveTestbed
-from tests.builders import a_topology, an_operator, decision
+from include.testing.builders import a_topology, an_operator, decision
 from tests.live.world import crowding, wait_until
 
 FLAVOR = HostFlavor(name="one-core", vcpus=1, memory_mb=1024, usable_memory_share=0.9)

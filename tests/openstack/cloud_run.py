@@ -10,7 +10,7 @@ from typing import Any
 from include.arrivals.base import Levels
 from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
-from tests.builders import a_topology, an_operator
+from include.testing.builders import a_topology, an_operator
 from tests.live.live_run import BACK, FRONT, MONITOR_S, LiveRun
 from tests.openstack.plane import FLAVOR
 

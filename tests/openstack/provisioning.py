@@ -6,7 +6,7 @@ import sys
 
 from include.model.decision import LeaseHost, StartInstance
 from include.testbeds import TESTBEDS
-from tests.builders import decision
+from include.testing.builders import decision
 from tests.live.live_run import BACK, FRONT
 from tests.openstack.cloud_run import config_of
 from tests.openstack.plane import FLAVOR

@@ -133,6 +133,6 @@ def test_a_machine_that_loses_its_power_is_lost_and_its_server_given_back(cloud)
 
 
 def _lease():
-    from tests.builders import decision
+    from include.testing.builders import decision
 
     return decision(LeaseHost(FLAVOR.name, "more"))

@@ -12,7 +12,8 @@ from include.controllers.peerj141.objective import objective
 from include.controllers.placement import FreeCapacities, FreeCapacity
 from include.model.host import Capacity
 from include.model.topology import Operator
-from tests.builders import PAPER, an_operator, manufacturing
+from include.testing.builders import an_operator
+from tests.builders import PAPER, manufacturing
 
 HOST = PAPER.capacity
 SEEDS = range(40)

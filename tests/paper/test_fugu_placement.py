@@ -12,8 +12,16 @@ from include.controllers.fugu.subset_sum import largest_subset
 from include.controllers.plan import Plan
 from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost
 from include.model.host import HostFlavor
-from tests.builders import a_host, a_sample, a_setting, a_topology, an_instance, an_observation, why
-from tests.builders import an_operator as operator
+from include.testing.builders import (
+    a_host,
+    a_sample,
+    a_setting,
+    a_topology,
+    an_instance,
+    an_observation,
+    why,
+)
+from include.testing.builders import an_operator as operator
 
 SHARED = HostFlavor(name="small", vcpus=4, memory_mb=4000, cpu_shared=True)
 NAMES = ("A", "B", "C", "D", "E", "F")

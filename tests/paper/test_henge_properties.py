@@ -13,7 +13,7 @@ from include.controllers.henge.controller import Henge
 from include.controllers.henge.memory import HengeMemory
 from include.model.decision import Reason, StartInstance, StopInstance
 from include.model.host import HostFlavor
-from tests.builders import (
+from include.testing.builders import (
     a_host,
     a_sample,
     a_setting,

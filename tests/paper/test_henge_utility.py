@@ -10,7 +10,7 @@ from include.controllers.henge.jobs import capacity_of, congested_hosts, extra_i
 from include.model.observation import OperatorSample, TenantSample
 from include.model.tenant import Intent
 from include.model.utility import juice_share, latency_share, utility
-from tests.builders import a_host, a_sample, an_instance, an_observation
+from include.testing.builders import a_host, a_sample, an_instance, an_observation
 
 
 def a_tenant(

@@ -11,7 +11,7 @@ from include.controllers.peerj141.upscaling import (
 )
 from include.model.decision import Reason, Why
 from include.model.observation import OperatorSample
-from tests.builders import a_sample
+from include.testing.builders import a_sample
 
 SLO_MS = 1000.0
 RISING = (600.0, 700.0, 800.0, 900.0, 1000.0)  # mean 800, predicted 1100

@@ -6,7 +6,7 @@ import pytest
 
 from include.controllers.placement import FreeCapacities, FreeCapacity, suitability
 from include.model.host import Capacity
-from tests.builders import an_operator
+from include.testing.builders import an_operator
 
 HOST = Capacity(4.0, 8000.0)  # h_cpu, h_memory
 OPERATOR = an_operator(cpu_cores=1.0, memory_mb=1000.0)

@@ -15,7 +15,14 @@ from include.model.decision import (
     StopInstance,
 )
 from include.model.observation import Observation
-from tests.builders import a_host, a_sample, a_setting, an_instance, an_observation, instances
+from include.testing.builders import (
+    a_host,
+    a_sample,
+    a_setting,
+    an_instance,
+    an_observation,
+    instances,
+)
 
 SETS = [  # name, upper, second upper, lower
     ("threshold", 250, 1250, 1),

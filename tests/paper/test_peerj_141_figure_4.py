@@ -9,7 +9,7 @@ from include.controllers.peerj141.procedures import simulate_reclaim
 from include.controllers.plan import Plan
 from include.model.decision import Decision, LeaseHost, StartInstance, StopInstance
 from include.model.observation import Observation
-from tests.builders import (
+from include.testing.builders import (
     SMALL,
     a_host,
     a_sample,

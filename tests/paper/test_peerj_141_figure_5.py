@@ -16,7 +16,7 @@ from include.model.decision import (
     StopInstance,
 )
 from include.model.observation import HostSample, Observation, OperatorSample
-from tests.builders import (
+from include.testing.builders import (
     a_host,
     a_sample,
     a_setting,

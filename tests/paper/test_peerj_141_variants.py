@@ -17,7 +17,7 @@ from include.model.decision import (
     StopInstance,
 )
 from include.model.observation import Observation
-from tests.builders import (
+from include.testing.builders import (
     a_host,
     a_sample,
     a_setting,

@@ -12,7 +12,7 @@ from include.controllers.pvldb127.rules import Utilisation
 from include.model.decision import Decision, LeaseHost, ReleaseHost, StartInstance, StopInstance
 from include.model.host import HostFlavor
 from include.model.observation import Observation
-from tests.builders import (
+from include.testing.builders import (
     a_host,
     a_sample,
     a_setting,

@@ -6,7 +6,8 @@ from collections import Counter
 
 from include.controllers.deployment import first_deployment
 from include.model.decision import LeaseHost, StartInstance
-from tests.builders import PAPER, a_setting, a_topology, an_operator, manufacturing
+from include.testing.builders import a_setting, a_topology, an_operator
+from tests.builders import PAPER, manufacturing
 
 
 def test_one_instance_of_each_operator_of_the_paper_needs_two_hosts() -> None:

@@ -6,7 +6,7 @@ from include.controllers.fixed import Fixed
 from include.controllers.plan import NoMemory
 from include.model.decision import Action, LeaseHost, ProlongLease, StartInstance
 from include.model.observation import Observation
-from tests.builders import (
+from include.testing.builders import (
     a_host,
     a_sample,
     a_setting,

@@ -11,7 +11,7 @@ from include.controllers import CONTROLLERS
 from include.controllers.fugu.sarsa import IN, NONE, OUT, best_action
 from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost
 from include.model.host import HostFlavor
-from tests.builders import (
+from include.testing.builders import (
     a_host,
     a_sample,
     a_setting,
@@ -20,9 +20,9 @@ from tests.builders import (
     an_observation,
     an_operator,
 )
+from include.testing.clusters import SETTING, observations
+from include.testing.replay import Replay
 from tests.contract.test_every_controller import any_cluster
-from tests.random_clusters import SETTING, observations
-from tests.replay import Replay
 
 SHARED = HostFlavor(name="small", vcpus=4, memory_mb=4000, cpu_shared=True)
 NAMES = tuple("ABCDEFGHI")

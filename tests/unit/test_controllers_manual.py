@@ -6,7 +6,7 @@ import pytest
 
 from include.controllers import CONTROLLERS
 from include.controllers.manual import manual_instances, manual_problems
-from tests.builders import a_setting
+from include.testing.builders import a_setting
 from tests.henge_world import a_cluster
 
 CLUSTER = a_cluster({"A": 10, "B": 20}, instances=3)

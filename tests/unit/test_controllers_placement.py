@@ -14,7 +14,7 @@ from include.controllers.placement import (
 )
 from include.model.host import Capacity
 from include.model.topology import Operator
-from tests.builders import an_operator
+from include.testing.builders import an_operator
 
 HOST = Capacity(4.0, 8000.0)
 OPERATORS = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from include.controllers.plan import Plan
 from include.model.decision import LeaseHost, MigrateInstance, StartInstance, StopInstance
 from include.model.host import Capacity
-from tests.builders import (
+from include.testing.builders import (
     a_host,
     a_sample,
     a_setting,

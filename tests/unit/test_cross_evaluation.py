@@ -20,8 +20,7 @@ from include.controllers.peerj141.threshold import Threshold
 from include.controllers.placement import FreeCapacities
 from include.controllers.pvldb127.filtered import FILTERS, Filtered
 from include.model.decision import LeaseHost, StartInstance, StopInstance
-from include.topologies import load_topology
-from tests.builders import (
+from include.testing.builders import (
     SMALL,
     a_host,
     a_sample,
@@ -30,6 +29,7 @@ from tests.builders import (
     instances,
     late,
 )
+from include.topologies import load_topology
 
 CELLS = a_setting(load_topology("cell_images"))
 FULL = a_setting(max_hosts=2)

@@ -23,7 +23,7 @@ from include.testbeds.flow.calibration import (
     load_calibration,
 )
 from include.testbeds.flow.tenants import gamma_p95
-from tests.builders import an_operator
+from include.testing.builders import an_operator
 from tests.kernel.flows import a_chain, a_config, started
 
 MEETS = Intent(latency_ms=250, max_utility=10)

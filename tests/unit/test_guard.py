@@ -14,7 +14,7 @@ from include.model.decision import (
     StopInstance,
 )
 from include.model.observation import HostSample, InstanceSample, Observation
-from tests.builders import SMALL, a_setting, a_topology, decision
+from include.testing.builders import SMALL, a_setting, a_topology, decision
 
 
 def a_host(name, **changes):

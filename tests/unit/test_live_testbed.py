@@ -17,8 +17,8 @@ from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance, live_
 from include.testbeds.live.hosts.local import leases
 from include.testbeds.live.journal import COLUMNS, Journal
 from include.testbeds.live.processes import DetachedProcess
+from include.testing.builders import a_topology, an_operator
 from include.topologies import load_topology
-from tests.builders import a_topology, an_operator
 
 
 def test_every_problem_of_a_topology_is_named():

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from include.model.observation import HostSample, Observation, OperatorSample
-from tests.builders import (
+from include.testing.builders import (
     a_host,
     a_sample,
     a_setting,

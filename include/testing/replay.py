@@ -18,8 +18,8 @@ from include.model.decision import (
 )
 from include.model.host import Capacity
 from include.model.observation import HostSample, InstanceSample, Observation
-from tests.builders import a_host, an_instance
-from tests.random_clusters import SETTING, TOPOLOGY
+from include.testing.builders import a_host, an_instance
+from include.testing.clusters import SETTING, TOPOLOGY
 
 ROUNDING = 1e-6
 
@@ -43,18 +43,19 @@ class Replay:
         return left
 
     def run(self, decision: Decision) -> None:
+        """Carry out every action in order; AssertionError or KeyError at the first that fails."""
         handlers: dict[type, Callable[[Any], object]] = {
-            StartInstance: lambda action: self.start(action.operator, action.host),
-            StopInstance: lambda action: self.stop(action.instance),
-            MigrateInstance: self.migrate,
-            LeaseHost: self.lease,
-            ProlongLease: lambda action: self.decide_on(action.host),
-            ReleaseHost: self.release,
+            StartInstance: lambda action: self._start(action.operator, action.host),
+            StopInstance: lambda action: self._stop(action.instance),
+            MigrateInstance: self._migrate,
+            LeaseHost: self._lease,
+            ProlongLease: lambda action: self._decide_on(action.host),
+            ReleaseHost: self._release,
         }
         for action in decision.actions:
             handlers[type(action)](action)
 
-    def start(self, operator: str, host: str) -> None:
+    def _start(self, operator: str, host: str) -> None:
         assert operator in self.seen.operators, f"{operator} was not read"
         op = TOPOLOGY.operator[operator]
         left = self.free[host].less(op)  # KeyError: not a host that takes instances
@@ -62,7 +63,7 @@ class Replay:
         self.free[host] = left
         self.count[operator] += 1
 
-    def stop(self, instance: str) -> InstanceSample:
+    def _stop(self, instance: str) -> InstanceSample:
         one = self.serving.pop(instance)  # KeyError: unknown, stopping or acted on twice
         assert one.operator in self.seen.operators, f"{one.operator} was not read"
         self.count[one.operator] -= 1
@@ -73,27 +74,27 @@ class Replay:
         self.free[one.host] = self.free[one.host].more(TOPOLOGY.operator[one.operator])
         return one
 
-    def migrate(self, action: MigrateInstance) -> None:
+    def _migrate(self, action: MigrateInstance) -> None:
         one = self.serving.pop(action.instance)
         assert one.host != action.host
         assert self.seen.hosts[action.host].up
-        self.start(one.operator, action.host)
+        self._start(one.operator, action.host)
         self.count[one.operator] -= 1
 
-    def lease(self, action: LeaseHost) -> None:
+    def _lease(self, action: LeaseHost) -> None:
         assert action.flavor == SETTING.flavor.name
         assert action.handle not in self.free
         assert action.handle not in self.seen.hosts
         self.free[action.handle] = SETTING.flavor.capacity
 
-    def decide_on(self, host: str) -> None:
+    def _decide_on(self, host: str) -> None:
         assert host in self.seen.hosts
         assert not self.seen.hosts[host].releasing
         assert host not in self.decided, f"two decisions on the lease of {host}"
         self.decided.add(host)
 
-    def release(self, action: ReleaseHost) -> None:
-        self.decide_on(action.host)
+    def _release(self, action: ReleaseHost) -> None:
+        self._decide_on(action.host)
         assert not any(one.host == action.host for one in self.serving.values())
         del self.free[action.host]
         assert self.free, "the last host was released"
