@@ -155,7 +155,8 @@ def _shape(equal: Iterable[str], reading: _Reading) -> dict[str, Any]:
 def _patterns(word: str) -> dict[str, str]:
     """LIKE patterns for a column that begins with the word, and for whole words within one."""
     begins = f"{_literally(word)}%"
-    whole = " ".join(word.translate(str.maketrans(dict.fromkeys(SEPARATORS, " "))).split())
+    blanks = str.maketrans(SEPARATORS, " " * len(SEPARATORS))
+    whole = " ".join(word.translate(blanks).split())
     return {"begins": begins, "whole": f"% {_literally(whole)} %" if whole else begins}
 
 
