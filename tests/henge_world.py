@@ -10,12 +10,20 @@ from typing import Any
 
 from include.controllers.henge.controller import Henge
 from include.controllers.henge.memory import HengeMemory
-from include.model.decision import Decision, LeaseHost, StartInstance, StopInstance
+from include.model.decision import LeaseHost, StartInstance, StopInstance
 from include.model.host import HostFlavor
 from include.model.observation import InstanceSample, OperatorSample, TenantSample
 from include.model.tenant import Intent, Tenant
 from include.model.topology import Topology
-from tests.builders import a_host, a_setting, a_topology, an_instance, an_observation, an_operator
+from tests.builders import (
+    a_host,
+    a_setting,
+    a_topology,
+    an_instance,
+    an_observation,
+    an_operator,
+    decision,
+)
 
 SHARED = HostFlavor(name="shared", vcpus=4, memory_mb=64_000, cpu_shared=True)
 
@@ -56,7 +64,7 @@ class World:
         self.now_s = 0.0
         self._names = (f"i{n}" for n in count(1))
         self.running: dict[str, InstanceSample] = {}
-        self.decision = Decision((), "")
+        self.decision = decision()
         self.changed: Counter[str] = Counter()
         for op in self.topology.operators:
             self._start(op.name, op.instances_at_start)
