@@ -10,7 +10,7 @@ from typing import Any
 
 from include.controllers.henge.controller import Henge
 from include.controllers.henge.memory import HengeMemory
-from include.model.decision import Decision, LeaseHost, StartInstance, StopInstance
+from include.model.decision import LeaseHost, StartInstance, StopInstance
 from include.model.host import HostFlavor
 from include.model.observation import InstanceSample, OperatorSample, TenantSample
 from include.model.tenant import Intent, Tenant
@@ -22,6 +22,7 @@ from include.testing.builders import (
     an_instance,
     an_observation,
     an_operator,
+    decision,
 )
 
 SHARED = HostFlavor(name="shared", vcpus=4, memory_mb=64_000, cpu_shared=True)
@@ -63,7 +64,7 @@ class World:
         self.now_s = 0.0
         self._names = (f"i{n}" for n in count(1))
         self.running: dict[str, InstanceSample] = {}
-        self.decision = Decision((), "")
+        self.decision = decision()
         self.changed: Counter[str] = Counter()
         for op in self.topology.operators:
             self._start(op.name, op.instances_at_start)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from include.controllers.placement import (
@@ -66,6 +66,7 @@ def change(rooms: FreeCapacities, step: str, op: Operator, number: int) -> None:
         del rooms[hosts[number % len(hosts)]]
 
 
+@settings(deadline=None)
 @given(steps)
 def test_the_best_room_is_that_of_the_definition_after_any_changes(
     changes: list[tuple[str, Operator, int]],

@@ -117,12 +117,12 @@ def test_what_is_tried_on_a_copy_does_not_happen() -> None:
     plan = a_plan(hosts=hosts, running=instances({"h1": "O1 O1", "h2": "O2"}))
     before = (plan.decision(why()), dict(plan.free), list(plan.hosts), plan.on_host("h1"))
     trial = plan.copy()
-    trial.stop(trial.serving("O1")[0], "spare")
-    trial.migrate(trial.serving("O2")[0], "h1", "needed")
-    trial.start("O3", "h1", "needed")
-    trial.lease("needed")
-    trial.prolong(trial.hosts[0], "kept")
-    trial.release(trial.hosts[-1], "empty")
+    trial.stop(trial.serving("O1")[0], why("spare"))
+    trial.migrate(trial.serving("O2")[0], "h1", why("needed"))
+    trial.start("O3", "h1", why("needed"))
+    trial.lease(why("needed"))
+    trial.prolong(trial.hosts[0], why("kept"))
+    trial.release(trial.hosts[-1], why("empty"))
     assert (plan.decision(why()), plan.free, plan.hosts, plan.on_host("h1")) == before
     assert [plan.count(name) for name in ("O1", "O2", "O3")] == [2, 1, 0]
     assert not plan.is_given_work("h1")
