@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from include.experiment.spec import RunSpec
-from include.studies.base import Measured, NotKnown
+from include.studies.base import NotKnown, StudyData
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,7 +86,7 @@ class HengeRun:
         return share
 
 
-def read_run(measured: Measured, spec: RunSpec) -> HengeRun:
+def read_run(measured: StudyData, spec: RunSpec) -> HengeRun:
     """Read the measured rows of a complete run."""
     import numpy as np
 
