@@ -67,7 +67,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundRuns:
     """One page of runs, how many there are on all pages, and what the filters offer."""
 
     runs: Sequence[Row] = ()
@@ -80,14 +80,14 @@ class Found:
         return max(1, -(-self.total // PAGE_RUNS))
 
 
-def find_runs(database_url: str, query: Query) -> Found:
+def find_runs(database_url: str, query: Query) -> FoundRuns:
     """Runs with their outcome, 50 a page; nothing where nothing was ever published.
 
     Raises PublishError when the database cannot be read.
     """
     with _Reading(database_url) as reading:
         if not reading.is_there:
-            return Found()
+            return FoundRuns()
         equal = {name: value for name, value in query.equal.items() if name in FILTERS and value}
         words = {f"word_{k}": word for k, word in enumerate(query.text.split()[:8])}
         patterns = {
@@ -103,7 +103,7 @@ def find_runs(database_url: str, query: Query) -> Found:
             "descending": query.descending,
         }
         place = {"limit": PAGE_RUNS, "offset": PAGE_RUNS * (max(query.page, 1) - 1)}
-        return Found(
+        return FoundRuns(
             runs=reading.rows("runs", shape, {**equal, **patterns, **place}),
             total=counted["runs"],
             choices={

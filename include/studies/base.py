@@ -42,7 +42,7 @@ class NotKnown(Exception):
     """A figure that a predicate asks for was neither printed nor measured."""
 
 
-class Outcome(StrEnum):
+class ClaimOutcome(StrEnum):
     """What became of a claim; the value is what ``claims.csv`` says."""
 
     HOLDS = "yes"
@@ -69,7 +69,7 @@ class ClaimCase:
 
 
 @dataclass(frozen=True)
-class Measured:
+class StudyData:
     """The runs that a study is judged by; ``folder`` is that of its experiment."""
 
     folder: Path
@@ -120,7 +120,7 @@ class Study:
     """What its runs are measured as: the name of a folder below the data root."""
     runs: Callable[[Sequence[int] | None], Sequence[RunSpec]]
     """Its runs with some seeds, or with those of its specs."""
-    evaluate: Callable[[Measured], StudyResults]
+    evaluate: Callable[[StudyData], StudyResults]
     """Its results, of what was measured and has passed the checks."""
     render: Callable[..., str] = render_page
     """Its page as HTML, from its results, their origin and the checks that they passed."""
@@ -194,13 +194,13 @@ def known(figures: Mapping[Any, Any], key: Any) -> Any:
     return figures[key]
 
 
-def ask(predicate: Predicate, *of: Any) -> tuple[Outcome, str]:
+def ask(predicate: Predicate, *of: Any) -> tuple[ClaimOutcome, str]:
     """Whether a claim holds, and its numbers; errors but NotKnown are errors and pass through."""
     try:
         holds, numbers = predicate(*of)
     except NotKnown:
-        return Outcome.UNKNOWN, ""
-    return Outcome.HOLDS if holds else Outcome.FAILS, numbers
+        return ClaimOutcome.UNKNOWN, ""
+    return ClaimOutcome.HOLDS if holds else ClaimOutcome.FAILS, numbers
 
 
 def check_claims(
@@ -213,8 +213,8 @@ def check_claims(
 ) -> list[Row]:
     """One row per claim and case that it is asked of.
 
-    ``holds`` is an Outcome; its numbers are in the column ``numbers`` or ``measured``, whichever
-    a study publishes. ``beside`` may add what else is said of a claim in a case.
+    ``holds`` is a ClaimOutcome; its numbers are in the column ``numbers`` or ``measured``, as
+    a study publishes it. ``beside`` may add what else is said of a claim in a case.
     """
     rows = []
     for claim in claims:

@@ -11,7 +11,7 @@ from typing import Any
 from include.measurements.origin import BY_HAND, DagRun
 from include.reports.publish import ALWAYS, Tables, publish, report_files
 from include.studies import printed
-from include.studies.base import Measured, Study, StudyResults
+from include.studies.base import Study, StudyData, StudyResults
 from include.tables.staged import read_staged
 
 
@@ -20,7 +20,7 @@ def evaluate(study: Study, folder: Path) -> StudyResults:
     return study.evaluate(measured_in(study, folder))
 
 
-def measured_in(study: Study, folder: Path) -> Measured:
+def measured_in(study: Study, folder: Path) -> StudyData:
     """The runs of a study that are staged, in the order of the study.
 
     Raises StoreError when the tables were not built.
@@ -28,7 +28,7 @@ def measured_in(study: Study, folder: Path) -> Measured:
     rows = read_staged(folder, "runs")
     staged, seeds = {row["run"] for row in rows}, sorted({row["seed"] for row in rows})
     runs = (replace(run, experiment=folder.name) for run in study.runs(seeds))
-    return Measured(folder, [run for run in runs if run.run_id in staged])
+    return StudyData(folder, [run for run in runs if run.run_id in staged])
 
 
 def publish_experiment(folder: Path, database_url: str, by: DagRun = BY_HAND) -> list[Path]:

@@ -6,7 +6,15 @@ import pytest
 
 from include.model.errors import SpecError
 from include.studies import ALIASES, STUDIES, printed, study_named
-from include.studies.base import ClaimCase, Outcome, StudyResults, as_csv, ask, check_claims, known
+from include.studies.base import (
+    ClaimCase,
+    ClaimOutcome,
+    StudyResults,
+    as_csv,
+    ask,
+    check_claims,
+    known,
+)
 
 CLAIMS = [
     {"id": "C1", "section": "4", "claim": "it is fast", "published": "3 s", "predicate": "fast"},
@@ -46,7 +54,7 @@ def test_a_mistake_in_a_predicate_is_no_missing_figure():
 
 
 def test_outcomes_are_what_csv_files_say():
-    assert [outcome.value for outcome in Outcome] == ["yes", "no", ""]
+    assert [outcome.value for outcome in ClaimOutcome] == ["yes", "no", ""]
 
 
 def test_cases_name_themselves_in_columns():

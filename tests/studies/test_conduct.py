@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from include.experiment.spec import RunSpec
-from include.studies.base import Measured, Study, StudyResults
+from include.studies.base import Study, StudyData, StudyResults
 from include.studies.conduct import conclude, measure
 
 pytestmark = pytest.mark.spark
@@ -22,7 +22,7 @@ def runs(seeds):
     ]  # fmt: skip
 
 
-def judged(measured: Measured) -> StudyResults:
+def judged(measured: StudyData) -> StudyResults:
     instances = {
         run.topology: int(measured.columns(run, "queue", "instances")["instances"].max())
         for run in measured.runs

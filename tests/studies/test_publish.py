@@ -9,7 +9,7 @@ import pytest
 
 from include.experiment.spec import RunSpec
 from include.model.errors import GateFailed, StoreError
-from include.studies.base import ClaimCase, Measured, Study, StudyResults, check_claims, known
+from include.studies.base import ClaimCase, Study, StudyData, StudyResults, check_claims, known
 from include.studies.publish import evaluate, publish_study
 from tests.builders_staged import let_pass, restage, stage, tables_of
 
@@ -37,7 +37,7 @@ def runs(seeds):
     ]  # fmt: skip
 
 
-def judged(measured: Measured) -> StudyResults:
+def judged(measured: StudyData) -> StudyResults:
     asked = {run.run_id for run in measured.runs}
     rows = [row for row in measured.tables["cost"] if row["run"] in asked]
     cost = {row["run"]: row["resource_cost"] for row in rows}
@@ -102,7 +102,7 @@ def test_tables_page_and_database_are_published_together(folder: Path, tmp_path:
 
 
 def test_a_mistake_in_a_predicate_publishes_nothing(folder: Path, tmp_path: Path) -> None:
-    def broken(_: Measured) -> StudyResults:
+    def broken(_: StudyData) -> StudyResults:
         raise ZeroDivisionError("a mistake")
 
     with pytest.raises(ZeroDivisionError):

@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from include.experiment.spec import RunSpec
-from include.studies.base import Measured, known
+from include.studies.base import StudyData, known
 
 OVERLOADED = 0.95
 """A host that uses this share of its CPU or more has no reserve."""
@@ -43,7 +43,7 @@ class FuguRun:
 METRICS = tuple(field.name for field in fields(FuguRun))
 
 
-def read_run(measured: Measured, spec: RunSpec) -> FuguRun:
+def read_run(measured: StudyData, spec: RunSpec) -> FuguRun:
     """Read the measured rows of a complete run."""
     import numpy as np
 

@@ -12,10 +12,10 @@ from typing import Any
 from include.experiment.spec import RunSpec
 from include.studies.base import (
     ClaimCase,
-    Measured,
     Predicate,
     Rows,
     Study,
+    StudyData,
     StudyResults,
     ask,
     check_claims,
@@ -35,7 +35,7 @@ def runs(seeds: Sequence[int] | None = None) -> list[RunSpec]:
     return runs_of("fugu", SPECS, seeds)
 
 
-def evaluate(measured: Measured) -> StudyResults:
+def evaluate(measured: StudyData) -> StudyResults:
     """One row per case (means over seeds) and one row per claim."""
     metrics = metrics_of((run, read_run(measured, run)) for run in measured.runs)
     return StudyResults(tables={"claims": claims_of(metrics), "results": metrics.rows()})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from include.experiment.spec import RunSpec
 from include.model.decision import Reason
-from include.studies.base import Measured, NotKnown
+from include.studies.base import NotKnown, StudyData
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,7 +87,7 @@ class HengeRun:
         return share
 
 
-def read_run(measured: Measured, spec: RunSpec) -> HengeRun:
+def read_run(measured: StudyData, spec: RunSpec) -> HengeRun:
     """Read the measured rows of a complete run."""
     import numpy as np
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from include.experiment.spec import RunSpec
 from include.studies.base import (
     ClaimCase,
-    Measured,
     Rows,
     Study,
+    StudyData,
     StudyResults,
     check_claims,
     read_claims,
@@ -35,7 +35,7 @@ def runs(seeds: Sequence[int] | None = None) -> list[RunSpec]:
     return runs_of("henge", SPECS, seeds)
 
 
-def evaluate(measured: Measured) -> StudyResults:
+def evaluate(measured: StudyData) -> StudyResults:
     """One row per claim."""
     metrics = HengeMetrics([read_run(measured, run) for run in measured.runs])
     return StudyResults(tables={"claims": claims_of(metrics)})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from include.reports.statistics import with_intervals
-from include.studies.base import Measured, Rows, StudyResults
+from include.studies.base import Rows, StudyData, StudyResults
 from include.studies.drift import baselines, drift, moved_runs, run_digests, verdict_of
 from include.studies.peerj141.claims import claims_of
 from include.studies.peerj141.errata import columns, find_errata, implied_items
@@ -64,7 +64,7 @@ class Findings(StudyResults):
         return [row for row in self.claims if row["holds"] == "no"]
 
 
-def find(measured: Measured) -> Findings:
+def find(measured: StudyData) -> Findings:
     """Judge what a reproduction has measured."""
     tables, folder = measured.tables, measured.folder
     published = published_cells()

@@ -123,7 +123,7 @@ def _activities(scaling: Rows, cases: Mapping[str, Sequence[Case]]) -> dict[Case
     }
 
 
-def printed(metric: str, value: float) -> float:
+def as_printed(metric: str, value: float) -> float:
     """A compliance as the paper prints it: a whole percent."""
     return round(value) if is_compliance(metric) else value
 

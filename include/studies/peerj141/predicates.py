@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from include.studies.base import Answer, Predicate
-from include.studies.peerj141.metrics import PeerjMetrics, printed
+from include.studies.peerj141.metrics import PeerjMetrics, as_printed
 
 BTUS = (10.0, 30.0, 60.0)
 LEVELS = ("real_time", "near_real_time", "relaxed")
@@ -23,8 +23,8 @@ _SHORT = {"real_time": "rt", "near_real_time": "nrt", "relaxed": "rel"}
 def _gains(metrics: PeerjMetrics, pattern: str) -> dict[tuple[str, float], float]:
     """Compliance of the BTU-based approach minus that of the threshold, in printed points."""
     return {
-        (level, btu): printed(metric, metrics.cell(pattern, "btu", btu, metric))
-        - printed(metric, metrics.cell(pattern, "threshold", btu, metric))
+        (level, btu): as_printed(metric, metrics.cell(pattern, "btu", btu, metric))
+        - as_printed(metric, metrics.cell(pattern, "threshold", btu, metric))
         for level in LEVELS
         for btu in BTUS
         for metric in [f"{level}_compliance"]
@@ -55,7 +55,7 @@ def _gain(key: tuple[str, float], gains: Mapping[tuple[str, float], float]) -> s
 
 def _over_90(metrics: PeerjMetrics, pattern: str) -> Answer:
     shares = {
-        (level, btu): printed(
+        (level, btu): as_printed(
             "_compliance", metrics.cell(pattern, "btu", btu, f"{level}_compliance")
         )
         for level in LEVELS[1:]
@@ -157,8 +157,8 @@ def _no_hosts_after_80(metrics: PeerjMetrics, pattern: str) -> Answer:
 def _like_stepwise(metrics: PeerjMetrics, pattern: str) -> Answer:
     off = {
         (policy, level, btu): abs(
-            printed(metric, metrics.cell(pattern, policy, btu, metric))
-            - printed(metric, metrics.cell("stepwise", policy, btu, metric))
+            as_printed(metric, metrics.cell(pattern, policy, btu, metric))
+            - as_printed(metric, metrics.cell("stepwise", policy, btu, metric))
         )
         for policy in ("btu", "threshold")
         for level in LEVELS
@@ -196,7 +196,7 @@ def _low_real_time(metrics: PeerjMetrics, pattern: str) -> Answer:
 
 def _meets_requirements(metrics: PeerjMetrics, pattern: str) -> Answer:
     shares = {
-        (level, btu): printed(
+        (level, btu): as_printed(
             "_compliance", metrics.cell(pattern, "btu", btu, f"{level}_compliance")
         )
         for level in LEVELS[1:]

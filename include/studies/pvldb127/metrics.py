@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from include.experiment.spec import RunSpec
-from include.studies.base import Measured, known
+from include.studies.base import StudyData, known
 from include.studies.pvldb127.published import (
     EVENTS,
     FILTERS,
@@ -107,7 +107,7 @@ def metrics_of(runs: Sequence[tuple[RunSpec, PvldbRun]]) -> PvldbMetrics:
     )
 
 
-def read_run(measured: Measured, spec: RunSpec) -> PvldbRun:
+def read_run(measured: StudyData, spec: RunSpec) -> PvldbRun:
     """The figures of a complete run, from its measured rows."""
     tables = {table: measured.columns(spec, table) for table in READ}
     return figures_of(tables, sample_every_items=1)

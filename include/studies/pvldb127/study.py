@@ -11,9 +11,9 @@ from include.experiment.spec import RunSpec
 from include.reports.comparison import PublishedFigure
 from include.studies.base import (
     ClaimCase,
-    Measured,
     Rows,
     Study,
+    StudyData,
     StudyResults,
     check_claims,
     read_claims,
@@ -40,7 +40,7 @@ def runs(seeds: Sequence[int] | None = None) -> list[RunSpec]:
     return runs_of("kalman", ["kalman_evaluation"], seeds)
 
 
-def evaluate(measured: Measured) -> StudyResults:
+def evaluate(measured: StudyData) -> StudyResults:
     """Everything that the paper tabulates or says, of what was measured."""
     return hold_against_paper(metrics_of([(run, read_run(measured, run)) for run in measured.runs]))
 

@@ -7,7 +7,7 @@ import pytest
 
 from include.control.stages import store_of
 from include.experiment.spec import parse_spec
-from include.studies.base import Measured
+from include.studies.base import StudyData
 from include.studies.fugu.metrics import METRICS, FuguMetrics, FuguRun, case_of, read_run
 from include.studies.fugu.predicates import CONFIGURATIONS, DAYS, PREDICATES
 from include.studies.fugu.study import CLAIMS, claims_of, runs
@@ -157,7 +157,7 @@ def test_figures_of_a_run_are_means_over_points_and_percentiles_of_the_mean_quer
             "host": ["host-1"] * 4,
         }
         store.write_rows("scaling_activity", part, activity)
-    found = read_run(Measured(tmp_path / "x", [spec]), spec)
+    found = read_run(StudyData(tmp_path / "x", [spec]), spec)
     assert (found.points, found.hosts) == (4, 2.0)
     assert found.min_utilisation == pytest.approx(0.3)
     assert found.avg_utilisation == pytest.approx(0.55)
