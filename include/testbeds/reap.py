@@ -31,7 +31,7 @@ class HeldResources:
         """Whether nobody has looked after it for so long."""
         return self.silent_s >= after_s
 
-    def told(self, after_s: float) -> str:
+    def described(self, after_s: float) -> str:
         """One line for a person."""
         silent = f"nobody has looked after it for {self.silent_s:.0f} s"
         if self.silent_s == float("inf"):
@@ -79,7 +79,7 @@ def reap(
         if not found:
             say(f"{name}: no run holds anything")
         for one in found:
-            say(f"{name}: {one.told(after_s)}")
+            say(f"{name}: {one.described(after_s)}")
             if not one.dead(after_s):
                 continue
             dead += 1

@@ -21,7 +21,7 @@ from include.testbeds.live.hosts.openstack.calibration import (
     calibration_for,
     load_calibration,
 )
-from include.testbeds.live.hosts.openstack.cloud import passes
+from include.testbeds.live.hosts.openstack.cloud import is_transient
 from include.testbeds.live.hosts.openstack.poller import BackgroundPoller
 from include.testbeds.live.hosts.openstack.tags import LONGEST_TAG, ResourceTags, site
 from include.testbeds.live.hosts.openstack.user_data import encoded, user_data
@@ -71,43 +71,43 @@ def test_the_calibration_that_comes_along_lists_every_default():
 def test_what_may_pass_is_told_from_what_will_not():
     refused = {status: exceptions.HttpException("no", http_status=status) for status in
                (400, 401, 403, 404, 409, 413, 429, 500, 503, 504)}  # fmt: skip
-    assert {status for status, error in refused.items() if passes(error)} == {
+    assert {status for status, error in refused.items() if is_transient(error)} == {
         409, 429, 500, 503, 504,
     }  # fmt: skip
-    assert passes(auth.ConnectTimeout())
-    assert passes(auth.ServiceUnavailable())
-    assert not passes(auth.Unauthorized())
-    assert not passes(ValueError())
+    assert is_transient(auth.ConnectTimeout())
+    assert is_transient(auth.ServiceUnavailable())
+    assert not is_transient(auth.Unauthorized())
+    assert not is_transient(ValueError())
 
 
-def test_a_look_holds_nobody_up_and_one_that_fails_changes_nothing():
-    looks = iter([1, TestbedError("for a while"), 2])
+def test_a_poll_holds_nobody_up_and_one_that_fails_changes_nothing():
+    polls = iter([1, TestbedError("for a while"), 2])
 
-    def look() -> int:
+    def poll() -> int:
         time.sleep(0.05)
-        match next(looks):
+        match next(polls):
             case TestbedError() as error:
                 raise error
             case value:
                 return value
 
-    sight = BackgroundPoller(look, 0, every_s=0.0)
+    poller = BackgroundPoller(poll, 0, every_s=0.0)
     seen, began_s = [], time.monotonic()
     while not seen or seen[-1] != 2:
-        seen.append(sight.latest().value)
+        seen.append(poller.latest().value)
         assert time.monotonic() - began_s < 10
-    sight.close()
+    poller.close()
     assert sorted(set(seen)) == [0, 1, 2]
     assert seen == sorted(seen)
 
 
-def test_a_found_run_says_why_it_is_dead_or_alive():
-    assert "dead, nobody has ever looked after it: host 1" in HeldResources("r", ("host 1",), float(
-        "inf")).told(60)  # fmt: skip
-    assert "alive, nobody has looked after it for 59 s" in HeldResources("r", (), 59.0).told(60)
-    assert "alive, of another installation, and due to end in 30 s" in HeldResources(
-        "r", (), -30.0
-    ).told(0)
+def test_a_run_that_holds_something_says_why_it_is_dead_or_alive():
+    for silent_s, after_s, said in (
+        (float("inf"), 60, "r: dead, nobody has ever looked after it: host 1"),
+        (59.0, 60, "r: alive, nobody has looked after it for 59 s: host 1"),
+        (-30.0, 0, "r: alive, of another installation, and due to end in 30 s: host 1"),
+    ):
+        assert HeldResources("r", ("host 1",), silent_s).described(after_s) == said
 
 
 def test_a_cloud_that_runs_and_environment_name_is_asked_once(monkeypatch, tmp_path):

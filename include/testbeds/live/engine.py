@@ -140,16 +140,16 @@ class Engine:
             except docker.errors.NotFound:
                 return
 
-    def said(self, container: str, lines: int = 50) -> list[dict[str, Any]]:
+    def logged_events(self, container: str, lines: int = 50) -> list[dict[str, Any]]:
         """The last events that an instance has logged, with their times in microseconds."""
         with self._client(PING_S) as client:
             text = client.logs(container, stderr=False, tail=lines)
         events = []
         for line in text.splitlines():
             try:
-                told = json.loads(line)
-                at = datetime.fromisoformat(told["time"])
-                events.append({**told, "at_us": round(at.timestamp() * 1e6)})
+                event = json.loads(line)
+                at = datetime.fromisoformat(event["time"])
+                events.append({**event, "at_us": round(at.timestamp() * 1e6)})
             except (ValueError, KeyError, TypeError):
                 continue  # cut in the middle
         return events

@@ -188,12 +188,12 @@ class Reconciler:
             since_s = (state.now_s() - one.ready_s) / state.clock.scale
             if since_s > FIRST_ITEM_WITHIN_S:
                 return
-        events = self._ask(one, lambda engine: engine.said(container.id)) or []
-        for told in events:
-            at_s = state.second_of(told["at_us"])
-            if told["event"] == "ready" and one.ready_s is None:
+        events = self._ask(one, lambda engine: engine.logged_events(container.id)) or []
+        for event in events:
+            at_s = state.second_of(event["at_us"])
+            if event["event"] == "ready" and one.ready_s is None:
                 one.ready_s = at_s
-            elif told["event"] == "first item":
+            elif event["event"] == "first item":
                 one.first_item_s = at_s
         if one.first_item_s is not None and one.started_s > 0:
             took_s = (one.first_item_s - one.started_s) / state.clock.scale

@@ -1,4 +1,4 @@
-"""A cloud: connections, patience with what passes, and its errors in our words.
+"""A cloud: connections, retries of what is transient, and its errors as ours.
 
 The retries of keystoneauth are not used: they wait as long as a Retry-After says, and here every
 wait has a deadline.
@@ -65,22 +65,22 @@ class CloudClient:
         """For people."""
         return f"cloud {self.name}" if self.name else "the cloud that the environment names"
 
-    def patiently(self, work: Callable[[Connection], T], what: str, within_s: float) -> T:
-        """The outcome of a work; what passes is tried again until ``within_s`` are over.
+    def with_retries(self, work: Callable[[Connection], T], what: str, within_s: float) -> T:
+        """The outcome of a work; what is transient is tried again until ``within_s`` are over.
 
         Raises CapacityExhausted, TestbedNotReady for what still might pass, else TestbedError.
         """
         retrying = Retrying(
-            retry=retry_if_exception(passes),
+            retry=retry_if_exception(is_transient),
             stop=stop_before_delay(within_s),
             wait=_wait_s,
             reraise=True,
         )
-        with self.in_our_words(what):
+        with self.translated_errors(what):
             return retrying(lambda: work(self.connection))
 
     @contextmanager
-    def in_our_words(self, what: str) -> Iterator[None]:
+    def translated_errors(self, what: str) -> Iterator[None]:
         """Turn what the SDK raises into errors of ours."""
         try:
             yield
@@ -88,7 +88,7 @@ class CloudClient:
             said = f"{self.label} cannot {what}: {error}"
             if any(words in str(error).lower() for words in QUOTA_WORDS):
                 raise CapacityExhausted(said) from error
-            if passes(error):
+            if is_transient(error):
                 raise TestbedNotReady(f"{said}; its API may be back later") from error
             raise TestbedError(said) from error
 
@@ -100,7 +100,7 @@ class CloudClient:
         self._of_thread = threading.local()
 
 
-def passes(error: BaseException) -> bool:
+def is_transient(error: BaseException) -> bool:
     """Whether the same request may succeed later: nobody there, too busy, or something in the way.
 
     Conflicts pass: Nova has them while it is still at work on the server in question.

@@ -58,7 +58,7 @@ class OpenStackHosts:
         """Names of cloud, image, flavor and networks, all at once, then the quota."""
         own = len(self.leased())
         found = self._names(flavor)
-        self._patiently(lambda c: names.require_quota(c, found, hosts, own), "read the quota")
+        self._with_retries(lambda c: names.require_quota(c, found, hosts, own), "read the quota")
 
     def origin(self) -> dict[str, Any]:
         """The name of the cloud."""
@@ -68,7 +68,7 @@ class OpenStackHosts:
     def lease(self, flavor: HostFlavor) -> str:
         """Order a server. What a failed order may still bring forth is deleted when it appears."""
         found = self._names(flavor)
-        self._patiently(lambda c: names.require_quota(c, found, 1, 0), "read the quota")
+        self._with_retries(lambda c: names.require_quota(c, found, 1, 0), "read the quota")
         name = f"{self._tags.run}.{uuid.uuid4().hex[:8]}"
         self._ordered[name] = ""
         began_s = time.monotonic()
@@ -80,7 +80,7 @@ class OpenStackHosts:
 
     def leased(self) -> list[str]:
         """Ids of all servers with the tags of the run."""
-        return [one.id for one in self._patiently(self._servers, "list servers")]
+        return [one.id for one in self._with_retries(self._servers, "list servers")]
 
     def endpoint(self, host: str) -> str:
         """Known once its engine has answered."""
@@ -128,7 +128,7 @@ class OpenStackHosts:
 
     def _list_servers(self) -> ServersView:
         """List the servers, remove strays, and ask engines that have not answered yet."""
-        with self._cloud.in_our_words("list servers"):
+        with self._cloud.translated_errors("list servers"):
             listed = {one.id: one for one in self._servers(self._cloud.connection)}
             for one in listed.values():
                 if self._ordered.get(one.name, one.id) != one.id:
@@ -151,7 +151,7 @@ class OpenStackHosts:
 
     def _tag_ports(self, server: str) -> None:
         """So that a port is found that outlives its server, as when Neutron fails on a deletion."""
-        with self._cloud.in_our_words("tag ports"):
+        with self._cloud.translated_errors("tag ports"):
             network = self._cloud.connection.network
             for port in network.ports(device_id=server):
                 network.set_tags(port, self._tags.tags)
@@ -165,11 +165,11 @@ class OpenStackHosts:
     def _names(self, flavor: HostFlavor) -> names.ServerOptions:
         if self._found is None:
             work = partial(names.look_up, settings=self._settings, flavor=flavor)
-            self._found = self._patiently(work, "look up names")
+            self._found = self._with_retries(work, "look up names")
         return self._found
 
-    def _patiently(self, work: Callable[[Connection], T], what: str) -> T:
-        return self._cloud.patiently(work, what, self._settings.order_within_s)
+    def _with_retries(self, work: Callable[[Connection], T], what: str) -> T:
+        return self._cloud.with_retries(work, what, self._settings.order_within_s)
 
     def _request(self, name: str, found: names.ServerOptions) -> dict[str, Any]:
         settings = self._settings

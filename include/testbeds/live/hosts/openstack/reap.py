@@ -34,7 +34,7 @@ def find() -> list[HeldResources]:
         silent_s[known.run] = known.silent_s
     for one in _resources(_clouds()):
         run = _name(one.tags)
-        holds[run].append(one.told)
+        holds[run].append(one.label)
         of_own = one.tags.site == site()
         overdue_s = local.silent_s(run) if of_own else one.overdue_s
         silent_s[run] = min(silent_s.get(run, math.inf), overdue_s)
@@ -54,7 +54,7 @@ def give_back_run(run: str) -> None:
             if _name(one.tags) == run:
                 one.delete()
         except TestbedError as error:
-            problems.append(f"{one.told}: {error}")
+            problems.append(f"{one.label}: {error}")
     if problems:
         raise TestbedError(f"of run {run} this is still there:\n" + "\n".join(problems))
 

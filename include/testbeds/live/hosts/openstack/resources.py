@@ -28,7 +28,7 @@ class TaggedResource:
     delete: Callable[[], None]
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """For a person."""
         return f"{self.kind} {self.id}"
 
@@ -40,7 +40,7 @@ class TaggedResource:
 
 def find(cloud: CloudClient) -> list[TaggedResource]:
     """Servers first: ports, addresses and volumes are only free once these are gone."""
-    return cloud.patiently(lambda c: list(_find(cloud, c)), "list what runs hold", GONE_WITHIN_S)
+    return cloud.with_retries(lambda c: list(_find(cloud, c)), "list what runs hold", GONE_WITHIN_S)
 
 
 def _find(cloud: CloudClient, connection: Connection) -> Iterator[TaggedResource]:
@@ -56,7 +56,7 @@ def _find(cloud: CloudClient, connection: Connection) -> Iterator[TaggedResource
         tags = ResourceTags.read((), volume.metadata)
         work = partial(_delete_volume, volume.id)
         yield TaggedResource(
-            "volume", volume.id, tags, _patient(cloud, work, f"volume {volume.id}")
+            "volume", volume.id, tags, _retried(cloud, work, f"volume {volume.id}")
         )
 
 
@@ -64,14 +64,14 @@ def _network_resource(cloud: CloudClient, kind: str, one: Any, call: str) -> Tag
     def work(connection: Connection) -> None:
         getattr(connection.network, call)(one.id)
 
-    delete = _patient(cloud, work, f"{kind} {one.id}")
+    delete = _retried(cloud, work, f"{kind} {one.id}")
     return TaggedResource(kind, one.id, ResourceTags.read(one.tags or (), {}), delete)
 
 
-def _patient(
+def _retried(
     cloud: CloudClient, work: Callable[[Connection], None], what: str
 ) -> Callable[[], None]:
-    return lambda: cloud.patiently(work, f"delete {what}", GONE_WITHIN_S)
+    return lambda: cloud.with_retries(work, f"delete {what}", GONE_WITHIN_S)
 
 
 def _volumes(connection: Connection) -> Iterator[Any]:

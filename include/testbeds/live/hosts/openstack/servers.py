@@ -58,7 +58,7 @@ def order(cloud: CloudClient, asked: dict[str, Any], within_s: float) -> str:
         lost.append(True)
         return str(connection.compute.create_server(**asked).id)
 
-    return cloud.patiently(attempt, "create a server", within_s)
+    return cloud.with_retries(attempt, "create a server", within_s)
 
 
 def delete(cloud: CloudClient, server: str, within_s: float) -> None:
@@ -69,20 +69,22 @@ def delete(cloud: CloudClient, server: str, within_s: float) -> None:
     """
     end_s, asked_s = time.monotonic() + within_s, 0.0
 
-    def patiently(work: Callable[[Connection], T]) -> T:
-        return cloud.patiently(work, f"delete server {server}", max(1.0, end_s - time.monotonic()))
+    def with_retries(work: Callable[[Connection], T]) -> T:
+        return cloud.with_retries(
+            work, f"delete server {server}", max(1.0, end_s - time.monotonic())
+        )
 
-    while status := patiently(lambda c: _status(c, server)):
+    while status := with_retries(lambda c: _status(c, server)):
         now_s = time.monotonic()
         if now_s > end_s:
             raise TestbedError(
                 f"server {server} of {cloud.label} is not gone within {within_s:g} s: {status}"
             )
         if not asked_s or (status.startswith("ERROR") and now_s - asked_s >= DELETE_AGAIN_S):
-            patiently(lambda c: c.compute.delete_server(server))
+            with_retries(lambda c: c.compute.delete_server(server))
             asked_s = now_s
         time.sleep(ASK_EVERY_S)
-    patiently(lambda c: _delete_ports(c, server))
+    with_retries(lambda c: _delete_ports(c, server))
 
 
 def _status(connection: Connection, server: str) -> str:
