@@ -33,8 +33,8 @@ class Look(BaseTrigger):
 
     The task does not go back to a worker. A rescheduled or resumed one is queued a second time in
     the same try, and fails when the executor reports the end of the first late (apache/airflow
-    issue 71172). ``about`` is what it is about,
-    as JSON; ``told`` is for what has been logged and need not be again.
+    issue 71172). ``about`` is what it is about, as JSON; ``told`` is for what has been logged and
+    need not be again.
     """
 
     def __init__(self, **about: Any) -> None:
