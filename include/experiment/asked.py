@@ -88,7 +88,7 @@ class _Reading:
     @classmethod
     def of(cls, raw: Mapping[str, Any], called: Mapping[str, str]) -> _Reading:
         """Read; what is wrong is told, taken away, and the rest read again."""
-        given, problems, unread = dict(raw), [], set[str]()
+        given, problems, unread = dict(raw), list[Problem](), set[str]()
         while True:
             try:
                 return cls(ExperimentSpec.model_validate(given), problems, unread)
@@ -98,14 +98,17 @@ class _Reading:
                 field, *inside = (str(part) for part in item["loc"])
                 where = [called[field]] if field in called else [field, *inside]
                 problems.append(Problem(field, complaint(item, ".".join(where))))
+            before = dict(given)
             unread |= _take_away([item["loc"] for item in items], given)
+            if given == before:  # what nobody can take away would be told for ever
+                raise SpecError("the spec", [problem.text for problem in problems])
 
 
 def _take_away(places: Iterable[tuple[int | str, ...]], given: dict[str, Any]) -> set[str]:
     """Take away what stands at these places; returns the fields that nothing is left of."""
     of_axes: dict[str, set[int]] = {}
     for field, *inside in ((str(first), *rest) for first, *rest in places):
-        wrong = of_axes.setdefault(field, set())
+        wrong = of_axes.setdefault(str(field), set())
         wrong |= {one for one in inside[:1] if isinstance(one, int)}
     unread = {"without"} if of_axes.keys() & {"topology", "controllers"} else set()
     for field, wrong in of_axes.items():

@@ -28,7 +28,7 @@ WAYS = (BY_TESTBED, "task", "dag_run")
 
 FIRST = None
 """The section that Airflow opens with the form: the one without a name. The others are closed."""
-LINES = {"default": []}
+LINES: dict[str, Any] = {"default": []}
 """A field of lines. It has no type of its own: Airflow draws the field by its default."""
 CHECKED_BY_US = {
     "$schema": "http://json-schema.org/draft-07/schema#",
@@ -140,7 +140,7 @@ def _what_runs() -> dict[str, dict[str, Any]]:
 def _axes() -> dict[str, dict[str, Any]]:
     one = _what_runs()
     section = FIRST
-    whole = {"type": "array", "items": {}, "section": section}
+    whole: dict[str, Any] = {"type": "array", "items": {}, "section": section}
     files = {"trace"}  # a pattern that reads a file needs an option, so it needs a spec file
     return {
         "experiment": one["experiment"],

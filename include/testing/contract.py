@@ -87,9 +87,10 @@ class ControllerContract:
         """A sentence for people and a reason for programs each."""
         for controller in self.every():
             _, decision = controller.decide(controller.initial_memory(), seen)
-            for one in (decision, *decision.steps):
-                assert one.because
-                assert isinstance(one.reason, Reason)
+            assert decision.because
+            assert all(step.because for step in decision.steps)
+            reasons = [decision.reason, *(step.reason for step in decision.steps)]
+            assert all(isinstance(reason, Reason) for reason in reasons)
             assert not decision.steps or decision.reason is decision.steps[0].reason
 
     @any_cluster

@@ -22,7 +22,7 @@ from include.testing.builders import (
 )
 from include.testing.clusters import SETTING, observations
 from include.testing.replay import Replay
-from tests.contract.test_every_controller import any_cluster
+from include.testing.contract import any_cluster
 
 SHARED = HostFlavor(name="small", vcpus=4, memory_mb=4000, cpu_shared=True)
 NAMES = tuple("ABCDEFGHI")

@@ -75,4 +75,4 @@ def test_that_a_table_is_not_empty_is_asked_of_runs_where_it_is_by_run() -> None
         kinds = {type(expectation).__name__ for expectation in suite(RUNS)}
         assert not (is_by_run(table) and "ExpectTableRowCountToBeBetween" in kinds), table
     assert well_formed("cost")
-    assert every_run(RUNS)[0].model_dump()["value_set"] == RUNS
+    assert every_run(RUNS)[0].configuration.kwargs["value_set"] == RUNS
