@@ -21,8 +21,8 @@ from include.testing.builders import (
     an_operator,
 )
 from include.testing.clusters import SETTING, observations
-from include.testing.replay import Replay
 from include.testing.contract import any_cluster
+from include.testing.replay import Replay
 
 SHARED = HostFlavor(name="small", vcpus=4, memory_mb=4000, cpu_shared=True)
 NAMES = tuple("ABCDEFGHI")
