@@ -2,9 +2,9 @@
 
     python infra/compare/checkouts.py ../before . --seeds 1 --minutes 20
 
-Every spec in include/experiment/specs is measured on its virtual testbeds with the code of either
-checkout, each with a PYTHONPATH and a data root of its own, and the Parquet files of every run are
-held against each other. Exit code 0: all identical; 1: not; 2: nothing could be compared.
+Every spec in include/experiment/specs of the first is measured on its virtual testbeds with the
+code of either checkout, each with a PYTHONPATH and a data root of its own, and the Parquet files
+of every run are held against each other. Exit code 0: all identical; 1: not; 2: nothing compared.
 """
 
 from __future__ import annotations
@@ -145,16 +145,16 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     only = set(given.only.split(","))
     sides = {"before": given.before, "after": given.after}
-    specs = {side: chosen(path, given.spec, only) for side, path in sides.items()}
-    both = sorted(specs["before"].keys() & specs["after"].keys())
-    for name in sorted(specs["before"].keys() ^ specs["after"].keys()):
-        print(f"not compared, because only one checkout has it: {name}")
+    # The same files for both: a run's id has the path of its trace, which is beside its spec.
+    specs = chosen(given.before, given.spec, only)
+    for name in sorted(chosen(given.after, given.spec, only).keys() - specs.keys()):
+        print(f"not compared, because the first checkout does not have it: {name}")
     with tempfile.TemporaryDirectory() as temporary:
         work = given.keep or Path(temporary)
         for side, path in sides.items():
             print(f"measuring with {path} ...", flush=True)
             cut = {"seeds": given.seeds, "minutes": given.minutes, "runs": given.runs}
-            measured(path, [specs[side][name] for name in both], work / side, cut)
+            measured(path, specs.values(), work / side, cut)
         rows = table(work / "before", work / "after", given.allow_new_columns.split(","))
     return report(rows)
 

@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).parents[2]
 SPEC = """
 name: two_minutes
 controllers: fixed
-patterns: {name: constant, level: 1}
+patterns: {name: trace, path: trace.csv}
 duration_min: 60
 seeds: [1, 2, 3]
 """
@@ -54,16 +54,19 @@ def test_a_file_that_only_one_has_is_a_difference(tmp_path):
 
 def test_code_that_measures_something_else_is_found_out(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")  # two minutes are done before it has compiled
-    (tmp_path / "two_minutes.yaml").write_text(SPEC)
-    changed = tmp_path / "changed"
-    shutil.copytree(REPOSITORY / "include", changed / "include")
-    cut = ["--only", "none", "--spec", str(tmp_path / "two_minutes.yaml")]
-    cut += ["--seeds", "1", "--minutes", "2", "--keep", str(tmp_path / "kept")]
-    assert checkouts.main([str(REPOSITORY), str(changed), *cut]) == 0
-    assert "two_minutes                          1     12  identical" in capsys.readouterr().out
+    same, changed = tmp_path / "same", tmp_path / "changed"
+    for checkout in (same, changed):
+        shutil.copytree(REPOSITORY / "include", checkout / "include")
+        (checkout / checkouts.SPECS / "two_minutes.yaml").write_text(SPEC)
+        (checkout / checkouts.SPECS / "trace.csv").write_text("time_s,level\n0,1\n")
+    cut = ["--only", "two_minutes", "--seeds", "1", "--minutes", "2"]
+    cut += ["--keep", str(tmp_path / "kept")]
+    assert checkouts.main([str(same), str(changed), *cut]) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if "two_minutes" in line)
+    assert row.split()[1::2] == ["1", "identical"], row
     code = changed / "include" / "testbeds" / "virtual" / "tables.py"
     code.write_text(code.read_text().replace('"wait_ms": wait_ms', '"wait_ms": wait_ms + 1'))
-    assert checkouts.main([str(REPOSITORY), str(changed), *cut]) == 1
+    assert checkouts.main([str(same), str(changed), *cut]) == 1
     assert (
         "processing_duration/part-all.parquet: other values of wait_ms" in capsys.readouterr().out
     )
