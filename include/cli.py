@@ -265,7 +265,7 @@ def calibrate(
     """Fit the simulator to stepwise and random walk 1, and report on the held-out patterns."""
     from concurrent.futures import ProcessPoolExecutor
 
-    from include.measurements.store import write_bytes
+    from include.files import write_bytes
     from include.studies.peerj141 import calibration
     from include.studies.peerj141.search import search
 

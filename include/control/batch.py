@@ -18,7 +18,7 @@ from typing import Any, Literal
 from include.control.stages import look, run_all, store_of
 from include.control.stored import Stored
 from include.experiment.spec import RunSpec
-from include.measurements.store import read_json
+from include.files import read_json
 from include.model.errors import TestbedError, TidebenchError
 
 DIED = (

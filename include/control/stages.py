@@ -18,16 +18,10 @@ from include.control.versions import versions
 from include.controllers import CONTROLLERS
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
+from include.files import read_json, write_bytes, write_json
 from include.measurements.origin import BY_HAND, DagRun, mark_origin
 from include.measurements.rows import TABLES
-from include.measurements.store import (
-    RunStore,
-    read_json,
-    read_snapshot,
-    write_bytes,
-    write_json,
-    write_snapshot,
-)
+from include.measurements.store import RunStore, read_snapshot, write_snapshot
 from include.measurements.variant import conditions_of, variant_of
 from include.model.errors import StoreError
 from include.testbeds import TESTBEDS

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from include.control.versions import code_digest
-from include.measurements.store import RunStore, read_json, write_json
+from include.files import read_json, write_json
+from include.measurements.store import RunStore
 from include.model.errors import StoreError
 
 if TYPE_CHECKING:

@@ -40,6 +40,11 @@ class Controller(Protocol):
     """
 
     @property
+    def setting(self) -> Setting:
+        """What it was told before the run."""
+        ...
+
+    @property
     def interval_s(self) -> float:
         """Seconds between two decisions."""
         ...

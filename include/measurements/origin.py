@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from include.measurements.store import read_json, write_json
+from include.files import read_json, write_json
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,19 +14,17 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
-import json
 import shutil
-import uuid
 import zipfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from include.files import write_bytes
 from include.measurements.rows import TABLES
-from include.model.errors import SetupError, StoreError
+from include.model.errors import StoreError
 from include.testbeds.columns import Coded
 
 if TYPE_CHECKING:
@@ -201,37 +199,6 @@ def _text(names: Sequence[str]) -> pa.Array:
     return pa.StringArray.from_buffers(
         len(names), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))
     )
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a whole file or nothing. Raises SetupError when the folder cannot be written."""
-    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(content)
-        beside.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
-        raise SetupError(
-            f"{path} cannot be written ({error.strerror}); make the folder writable, free some "
-            "space, or choose another one with TIDEBENCH_DATA_ROOT or --root"
-        ) from error
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write readable JSON, keys in order."""
-    write_bytes(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode())
-
-
-def read_json(path: Path) -> Any:
-    """Read JSON. Raises StoreError when it is missing or damaged."""
-    try:
-        return json.loads(path.read_bytes())
-    except FileNotFoundError as error:
-        raise StoreError(f"{path} is missing; run the tasks before this one again") from error
-    except ValueError as error:
-        raise StoreError(f"{path} is damaged ({error}); remove it and run again") from error
 
 
 def write_snapshot(path: Path, arrays: Mapping[str, np.ndarray]) -> str:

@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from include.files import new_folder, swap_in
 from include.model.errors import GateFailed
 from include.quality.blame import ROWS_KEPT, by_run, can_go_on_without
 from include.quality.verdict import Verdict, staged_digests, verdict_path, write_verdict
 from include.tables.catalogue import schema_of
-from include.tables.files import new_folder, swap_in
 from include.tables.quarantine import Check, read_quarantine, sentences
 from include.tables.staged import read_staged, staged_path
 from include.tables.without import leave_out

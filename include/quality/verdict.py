@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from include.files import digest, write_bytes
 from include.model.errors import GateFailed
 from include.tables.catalogue import INPUT_CHECKS, PUBLISHED
-from include.tables.files import digest, write_file
 from include.tables.quarantine import NAME, Check, Quarantine, as_json
 from include.tables.staged import staged_path
 
@@ -58,7 +58,7 @@ def staged_digests(folder: Path) -> dict[str, str]:
 def write_verdict(path: Path, verdict: Verdict) -> None:
     """Write verdict.json whole."""
     text = json.dumps(verdict.to_json(), indent=2, default=str)
-    write_file(path, text.encode() + b"\n")
+    write_bytes(path, text.encode() + b"\n")
 
 
 def passed_verdict(folder: Path) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from include.files import write_bytes
 from include.reports.figures import style, tournament
 from include.reports.tournament import matches
-from include.tables.files import write_file
 from include.tables.staged import read_table
 
 
@@ -16,4 +16,4 @@ def write_image(folder: Path, out: Path) -> None:
     Raises StoreError when nothing was published in ``folder``, the folder of an experiment.
     """
     found = matches(read_table(folder / "published" / "tournament.parquet"))
-    write_file(out, (style.standalone(tournament.draw(found)) + "\n").encode())
+    write_bytes(out, (style.standalone(tournament.draw(found)) + "\n").encode())

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from include.measurements.origin import BY_HAND, DagRun, Origin, origin_of
-from include.measurements.store import RunStore
 
 
 def _now() -> str:
@@ -34,5 +33,7 @@ class Publication:
 
 def origins_of(folder: Path, runs: Iterable[str]) -> list[Origin]:
     """Where the runs of an experiment come from, of those that are stored in its folder."""
+    from include.measurements.store import RunStore
+
     stores = (RunStore(folder, folder.name, run) for run in runs)
     return [found for store in stores if (found := origin_of(store))]

@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from include.files import digest, new_folder, swap_in
 from include.measurements.origin import BY_HAND, DagRun
 from include.model.errors import PublishError
 from include.quality.verdict import passed_verdict
@@ -19,7 +20,6 @@ from include.reports.provenance import git_commit, tool_versions
 from include.reports.publication import Publication, origins_of
 from include.reports.quarantine import quarantine_csv
 from include.tables.catalogue import PUBLISHED, schema_of
-from include.tables.files import digest, new_folder, swap_in
 from include.tables.staged import Row, read_staged, staged_path
 
 Tables = dict[str, list[Row]]

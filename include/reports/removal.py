@@ -6,7 +6,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from include.measurements.store import RunStore, read_json
+from include.files import read_json
+from include.measurements.store import RunStore
 from include.model.errors import StoreError, unknown_name
 from include.reports.database import removed_rows
 from include.reports.results import runs_of

@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 from include.experiment.spec import RunSpec
+from include.files import write_bytes
 from include.measurements.origin import BY_HAND, DagRun, mark_origin
-from include.measurements.store import RunStore, write_bytes
+from include.measurements.store import RunStore
 from include.sweeps.point import PointStatus
 
 STATUS = "sweep_status.csv"

@@ -7,10 +7,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, get_type_hints
 
+from include.files import digest, read_json
 from include.measurements.rows import TABLES
-from include.measurements.store import read_json
 from include.model.errors import StoreError, unknown_name
-from include.tables.files import digest
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from include.files import write_bytes
 from include.model.errors import StoreError
-from include.tables.files import write_file
 
 NAME = "quarantine.json"
 _ROWS_SHOWN = 5
@@ -77,7 +77,7 @@ def _check_of(stored: dict[str, Any]) -> Check:
 def write_quarantine(staged: Path, quarantine: Quarantine) -> None:
     """Write it into a folder of staged tables."""
     content = json.dumps(as_json(quarantine), indent=2, default=str)
-    write_file(staged / NAME, content.encode() + b"\n")
+    write_bytes(staged / NAME, content.encode() + b"\n")
 
 
 def as_json(quarantine: Quarantine) -> dict[str, Any]:

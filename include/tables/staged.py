@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from include.files import write_bytes
 from include.model.errors import StoreError
 from include.tables.catalogue import TableSchema, schema_of
-from include.tables.files import write_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,7 @@ def write_table(path: Path, rows: pa.Table, schema: TableSchema) -> int:
     ordered = ordered.sort_by([(name, "ascending") for name in schema.key])
     sink = pa.BufferOutputStream()
     pq.write_table(ordered, sink, compression="zstd")
-    write_file(path, sink.getvalue().to_pybytes())
+    write_bytes(path, sink.getvalue().to_pybytes())
     return int(ordered.num_rows)
 
 

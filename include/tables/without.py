@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from include.files import new_folder, swap_in
 from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run, schema_of
-from include.tables.files import new_folder, swap_in
 from include.tables.quarantine import Quarantine, read_quarantine, write_quarantine
 from include.tables.queries import run_query
 from include.tables.session import spark_session

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from include.measurements.store import RunStore, write_json
+from include.files import write_json
+from include.measurements.store import RunStore
 from include.testbeds.columns import Coded
 
 EXPERIMENT = "large"

@@ -31,7 +31,7 @@ def test_the_random_clusters_reach_every_kind_of_step() -> None:
     """Guards the contract: an invariant that is never tried proves nothing."""
     reached: dict[str, set[type]] = {name: set() for name in CONTROLLERS}
 
-    @settings(max_examples=200, derandomize=True, deadline=None, database=None)
+    @settings(max_examples=400, derandomize=True, deadline=None, database=None)
     @given(observations())
     def search(seen: Observation) -> None:
         for name, registered in CONTROLLERS.items():

@@ -11,7 +11,7 @@ import pytest
 
 from include.control.stages import store_of
 from include.experiment.spec import RunSpec
-from include.measurements.store import write_json
+from include.files import write_json
 from include.model.errors import GateFailed
 from include.studies import study_named
 from include.studies.base import Study, StudyResults

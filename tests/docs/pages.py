@@ -12,7 +12,10 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGES = (REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md")))
+PAGES = (
+    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted((REPOSITORY / "docs").rglob("*.md")),
+)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ RUN_BY = {
     "make demo": HERE,
     ".venv/bin/python -m include.cli run include/experiment/specs/demo.yaml": HERE,
     ".venv/bin/python -m include.cli report var/demo": HERE,
+    ".venv/bin/python -m include.cli remove var/demo RUN": "tests/unit/test_reports_removal.py",
     "make reproduce": HERE,  # with one seed
     ".venv/bin/python -m include.cli paper henge": HERE,  # that it is there; it takes minutes
     ".venv/bin/python -m include.cli check mine.yaml": HERE,
@@ -39,7 +40,11 @@ RUN_BY = {
     "make live-openstack": "tests/openstack/test_dags.py",
 }
 NOT_RUN = {
+    "make setup": "has been done",
+    "make check": "comes before this",
     "make test": "runs this",
+    "TIDEBENCH_SCHEDULES=reap,nightly_reproducibility make airflow": "make airflow is; "
+    "tests/dags/test_policy.py has what the variable does",
     "make test-openstack": "is a group of tests",
     "apt-get install docker.io debootstrap iproute2 iptables": "changes the machine",
     "docker buildx imagetools inspect python:3.11.13-slim-bookworm": "asks a registry of images",

@@ -123,7 +123,7 @@ def test_what_is_tried_on_a_copy_does_not_happen() -> None:
     trial.lease(why("needed"))
     trial.prolong(trial.hosts[0], why("kept"))
     trial.release(trial.hosts[-1], why("empty"))
-    assert (plan.decision(why()), plan.free, plan.hosts, plan.on_host("h1")) == before
+    assert (plan.decision(why()), dict(plan.free), plan.hosts, plan.on_host("h1")) == before
     assert [plan.count(name) for name in ("O1", "O2", "O3")] == [2, 1, 0]
     assert not plan.is_given_work("h1")
     assert [trial.count(name) for name in ("O1", "O2", "O3")] == [1, 1, 1]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 
-from include.measurements.store import RunStore, write_json
+from include.files import write_json
+from include.measurements.store import RunStore
 from include.model.errors import StoreError
 
 WINDOWS = 3

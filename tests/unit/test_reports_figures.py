@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ORIGIN = {"experiment": "demo", "edition": "0", "git_commit": None, "versions": {}}
-VERDICT: dict[str, Any] = {"passed": True, "checks": []}
+VERDICT: dict[str, Any] = {"passed": True, "checks": [], "quarantined": {}}
 Limits = list[tuple[tuple[float, float], tuple[float, float]]]
 
 

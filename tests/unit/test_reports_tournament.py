@@ -18,7 +18,7 @@ from include.tables.staged import read_staged, staged_path
 from tests.builders_staged import restage, stage
 
 ORIGIN = {"experiment": "cup", "edition": "0", "git_commit": None, "versions": {"python": "3.11"}}
-VERDICT = {"passed": True, "checks": []}
+VERDICT = {"passed": True, "checks": [], "quarantined": {}}
 
 
 def row(controller: str, metric: str, mean: float, **changes: Any) -> dict[str, Any]:
@@ -139,7 +139,8 @@ def test_the_page_of_a_tournament_shows_table_and_figure(tmp_path: Path) -> None
 def test_an_ordinary_experiment_has_no_such_section(tmp_path: Path) -> None:
     tables = cup(tmp_path)
     page = render_page({**tables, "runs": tables["runs"][:1]}, VERDICT, ORIGIN)
-    assert "tournament" not in page
+    assert 'id="tournament"' not in page
+    assert "#tournament" not in page
 
 
 def test_the_image_is_made_from_the_published_table(tmp_path: Path) -> None:

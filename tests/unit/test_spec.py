@@ -240,7 +240,7 @@ def test_the_run_id_tells_two_specs_apart_and_the_hash_two_inputs(tmp_path):
 
 def test_a_form_for_one_run_refuses_a_sweep():
     options = {"scaling_threshold_items": {"sweep": [10, 50]}}
-    with pytest.raises(SpecError, match="asks for 2 runs"):
+    with pytest.raises(SpecError, match="these are 2 runs, and this DAG makes one"):
         run_from_params({"controller": "btu", "controller_options": options})
 
 

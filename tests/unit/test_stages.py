@@ -16,7 +16,7 @@ from include.control import stages
 from include.controllers import CONTROLLERS
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
-from include.measurements.store import read_json
+from include.files import read_json
 from include.model.decision import Reason
 from include.model.errors import SetupError, StoreError
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from include.control.stages import load_run, run_all, store_of
 from include.experiment.run import Run
 from include.experiment.spec import RunSpec, load_spec
-from include.measurements.store import RunStore, write_bytes
+from include.files import write_bytes
+from include.measurements.store import RunStore
 from include.model.errors import TidebenchError
 from include.studies.base import SPECS, measured_rows
 from include.studies.live.calibration import as_yaml

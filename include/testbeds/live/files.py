@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +43,6 @@ def script(name: str, *arguments: str, give_up_s: float = 120) -> str:
         said = (done.stderr or done.stdout).strip()
         raise TestbedError(f"{name} {' '.join(arguments)} failed: {said[-500:]}")
     return done.stdout
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a whole file or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
-    beside.write_text(json.dumps(value, separators=(",", ":")), encoding="utf-8")
-    beside.replace(path)
 
 
 def read_json(path: Path) -> Any:

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from include.files import write_json
 from include.model.topology import Topology
 from include.provider.plan import ProviderPlan, Stream
 from include.testbeds.base import TestbedConfig
-from include.testbeds.live.files import REPOSITORY, read_json, run_folder, write_json
+from include.testbeds.live.files import REPOSITORY, read_json, run_folder
 from include.testbeds.live.processes import DetachedProcess
 
 SELDOM = 50

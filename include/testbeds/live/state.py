@@ -7,12 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from include.files import write_json
 from include.operators.wire import now_us
 from include.testbeds.base import TestbedConfig
 from include.testbeds.live.broker import Broker
 from include.testbeds.live.calibration import LiveCalibration
 from include.testbeds.live.clock import Clock
-from include.testbeds.live.files import HEARTBEAT, ORIGIN, read_json, run_folder, write_json
+from include.testbeds.live.files import HEARTBEAT, ORIGIN, read_json, run_folder
 from include.testbeds.live.fleet import LiveFleet, live_fleet
 from include.testbeds.live.hosts.provider import HostProvider
 from include.testbeds.live.journal import Journal

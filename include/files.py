@@ -1,14 +1,22 @@
-"""Files and folders that are there completely or not at all."""
+"""Files and folders that are there completely or not at all.
+
+Nothing is synced to the disk here: a spec gives everything again, and whoever reads compares
+SHA-256 or measures anew, so a power cut costs time only. What cannot be had again, the journal of
+a live run, syncs itself.
+"""
 
 from __future__ import annotations
 
-import os
+import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
+
+from include.model.errors import SetupError, StoreError
 
 
 def sibling(target: Path, purpose: str) -> Path:
@@ -16,21 +24,35 @@ def sibling(target: Path, purpose: str) -> Path:
     return target.with_name(f".{target.name}.{purpose}-{uuid4().hex[:8]}")
 
 
-def write_file(target: Path, content: bytes) -> None:
-    """Write ``target`` whole: a reader sees the old content or the new, never a part.
-
-    Raises OSError when the folder cannot be written; nothing is left behind then.
-    """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = sibling(target, "draft")
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a whole file or nothing. Raises SetupError when the folder cannot be written."""
+    draft = sibling(path, "draft")
     try:
-        with draft.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(content)
+        draft.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise SetupError(
+            f"{path} cannot be written ({error.strerror}); make the folder writable, free some "
+            "space, or choose another one with TIDEBENCH_DATA_ROOT or --root"
+        ) from error
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write readable JSON, keys in order."""
+    write_bytes(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON. Raises StoreError when it is missing or damaged."""
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise StoreError(f"{path} is missing; run the tasks before this one again") from error
+    except ValueError as error:
+        raise StoreError(f"{path} is damaged ({error}); remove it and run again") from error
 
 
 @contextmanager

@@ -6,21 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from include.tables.files import new_folder, swap_in, write_file
+from include.files import new_folder, swap_in, write_bytes
+from include.model.errors import SetupError
 
 
 def test_a_file_is_replaced_and_nothing_else_stays(tmp_path: Path) -> None:
     target = tmp_path / "deep" / "file.txt"
-    write_file(target, b"old")
-    write_file(target, b"new")
+    write_bytes(target, b"old")
+    write_bytes(target, b"new")
     assert target.read_bytes() == b"new"
     assert [path.name for path in target.parent.iterdir()] == ["file.txt"]
 
 
 def test_a_file_that_cannot_be_replaced_leaves_no_draft(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
-    with pytest.raises(OSError, match="taken"):
-        write_file(tmp_path / "taken", b"content")
+    with pytest.raises(SetupError, match="taken cannot be written"):
+        write_bytes(tmp_path / "taken", b"content")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
