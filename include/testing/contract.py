@@ -192,7 +192,11 @@ class ControllerContract:
                 controller = make(setting=SETTING)
                 assert dataclasses.is_dataclass(controller)
                 fields = dataclasses.fields(controller)
-                options = {one.name: one.type for one in fields if one.name != "setting"}
+                options = {
+                    one.name: getattr(one.type, "__name__", one.type)
+                    for one in fields
+                    if one.name != "setting"
+                }
                 assert set(options.values()) <= {"int", "float", "bool", "str"}, options
                 assert "interval_s" in options
 

@@ -30,6 +30,9 @@ RUN_BY = {
     ".venv/bin/python -m include.cli check mine.yaml": HERE,
     ".venv/bin/python -m include.cli run mine.yaml": HERE,  # two of its 18 runs
     ".venv/bin/python -m include.cli report var/mine": HERE,
+    "python infra/compare/checkouts.py ../before . --seeds 1 --minutes 20 --runs 4": (
+        "tests/unit/test_compare_checkouts.py"
+    ),
     "make airflow": "tests/docs/test_airflow.py",
     "make compose-secrets": "tests/security/test_deployment.py",
     "infra/compose/local.sh up": "tests/docs/test_scripts.py",  # what it says without .venv
