@@ -27,16 +27,16 @@ tournament: setup  ## Run every approach on every workload, publish the table, d
 	@$(ENV) python -m include.cli report "$$TIDEBENCH_DATA_ROOT/tournament"
 	@$(ENV) python -m include.cli figure "$$TIDEBENCH_DATA_ROOT/tournament" --out docs/images/tournament.svg
 
-test: test-fast test-spark test-airflow test-live test-leases  ## Run every test but the longest: of schedulers, and of faults of OpenStack
+test: test-fast test-spark test-airflow  ## Run the tests; installs nothing on the system and needs no root
 
 test-fast: setup  ## Run the tests that need neither Spark nor Airflow
 	@$(ENV) pytest -q -n auto -m "not spark and not airflow and not scheduler and not live and not openstack"
 
 test-spark: setup  ## Run the tests of tables, gates and reports
-	@$(ENV) pytest -q -m "spark and not live"
+	@$(ENV) pytest -q -n 2 --dist loadfile -m "spark and not live"
 
 test-airflow: setup  ## Run the tests of the DAGs, also end to end and killed in the middle
-	@$(ENV) pytest -q -m "airflow and not live and not openstack"
+	@$(ENV) pytest -q -n 2 --dist loadfile -m "airflow and not live and not openstack"
 
 test-scheduler: setup  ## Run every DAG under a real scheduler, and the UI in a browser (long; not in make test)
 	@$(ENV) pytest -q -m scheduler

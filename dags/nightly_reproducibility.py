@@ -1,9 +1,7 @@
 """
 The evaluations of published systems, measured anew, and whether they still come out: when it is
 triggered, and every night if `TIDEBENCH_SCHEDULES` in the environment of Airflow names this DAG.
-
-`studies` says which: PeerJ CS 141 (`peerj141`) by default. Claims, verdict, drift and page of each
-are published below `nightly_<study>/published/` whatever they say. A failure means:
+`studies` says which; the page of each is in `nightly_<study>/published/`. A failure means:
 
 - `check_cells`: runs broke. The log of their `measure_cell` says why; clear it with what follows.
 - `check_tables`: the tables contradict themselves, nothing was published. See `data_docs/`.
@@ -42,9 +40,8 @@ def nightly_reproducibility() -> None:
     choose = studies.ChooseStudies(task_id="choose_studies")
     cells = studies.ResolveStudies(task_id="resolve_matrix", experiments=choose.output).output
     measure = batch.MeasureCell.partial(task_id="measure_cell", **batch.NAMED).expand(cell=cells)
-    complete = batch.CheckCells(
-        task_id="check_cells", cells=cells, measure=[measure.task_id], **batch.COMPLETE
-    )
+    of_cells = {"cells": cells, "measure": [measure.task_id], **batch.COMPLETE}
+    complete = batch.CheckCells(task_id="check_cells", **of_cells)
 
     @task_group(prefix_group_id=False)
     def study(experiment: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,20 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 # Airflow writes its configuration where this says when it is imported; never into ~/airflow.
 os.environ.setdefault("AIRFLOW_HOME", str(REPOSITORY / "var" / "airflow"))
+
+
+def _leave_others_alone(worker: str) -> None:
+    """Give one of several processes that run tests a home and a database of its own."""
+    shared = Path(os.environ["AIRFLOW_HOME"])
+    own = shared.with_name(f"{shared.name}-{worker}")
+    own.mkdir(parents=True, exist_ok=True)
+    if (shared / "airflow.db").is_file():
+        shutil.copyfile(shared / "airflow.db", own / "airflow.db")
+    os.environ["AIRFLOW_HOME"] = str(own)
+
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    _leave_others_alone(os.environ["PYTEST_XDIST_WORKER"])
 
 
 @pytest.fixture

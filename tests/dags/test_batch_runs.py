@@ -180,7 +180,7 @@ def test_every_field_of_a_run_is_in_the_form_of_its_dag_run() -> None:
     run = RunSpec(
         experiment="all", controller="threshold", pattern="constant", btu_min=1.5, seed=7,
         duration_min=12.25, topology="manufacturing_preprint", flavor="docker-3cpu-5gb",
-        calibration="default", controller_options={"scale_up_above_items": 100},
+        calibration="manufacturing_live", controller_options={"scale_up_above_items": 100},
         pattern_options={"level": 6}, faults={"host_losses_per_hour": 0.5},
         price_books=("btu10",), monitor_every_s=5.0, hosts=2, max_hosts=7,
     )  # fmt: skip

@@ -89,7 +89,7 @@ def test_a_set_up_that_fails_says_why_and_not_what_its_clean_up_met(
     mark_code(store_of(run, data_root))
     store_of(run, data_root).run_json.write_text("{}")
     task = ProvisionTestbed(task_id="provision_testbed", run=run.to_json())
-    context: Any = {}
+    context: Any = {"dag_run": SimpleNamespace(dag_id="experiment", run_id="one")}
     with pytest.raises(AirflowFailException, match="with other inputs"):
         task.execute(context)
 

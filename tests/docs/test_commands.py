@@ -79,17 +79,8 @@ def test_the_demo_of_the_command_line(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.spark
-def test_reproduce_with_one_seed(tmp_path: Path) -> None:
-    said = cli(tmp_path, "reproduce", "--seeds", "1")
-    published = tmp_path / "var" / "reproduction" / "published"
-    assert str(published / "report.html") in said
-    for name in ("cells.csv", "verdict.csv", "claims.csv"):
-        assert (published / name).read_text().count("\n") > 1
-
-
 def test_paper_knows_the_three(tmp_path: Path) -> None:
-    """The shortest takes minutes with one seed; tests/unit/test_reports_papers.py publishes one."""
+    """The shortest takes minutes with one seed; tests/studies/test_publish.py publishes one."""
     done = subprocess.run(
         [sys.executable, "-m", "include.cli", "paper", "nobody", "--root", str(tmp_path)],
         cwd=REPOSITORY, capture_output=True, text=True, check=False,
@@ -108,7 +99,7 @@ def test_calibrate_says_what_it_can_do(tmp_path: Path) -> None:
 
 
 def test_comparing_with_reality_says_what_it_can_do(tmp_path: Path) -> None:
-    """It takes a run of the live testbed; tests/unit/test_live_calibration.py has one."""
+    """It takes a run of the live testbed; tests/studies/live/test_calibration.py has one."""
     assert "--calibration" in python(tmp_path, "-m", "include.studies.live", "--help")
 
 

@@ -25,7 +25,7 @@ RUN_BY = {
     ".venv/bin/python -m include.cli run include/experiment/specs/demo.yaml": HERE,
     ".venv/bin/python -m include.cli report var/demo": HERE,
     ".venv/bin/python -m include.cli remove var/demo RUN": "tests/unit/test_reports_removal.py",
-    "make reproduce": HERE,  # with one seed
+    "make reproduce": "tests/studies/test_conduct.py",  # a study of small runs
     ".venv/bin/python -m include.cli paper henge": HERE,  # that it is there; it takes minutes
     ".venv/bin/python -m include.cli check mine.yaml": HERE,
     ".venv/bin/python -m include.cli run mine.yaml": HERE,  # two of its 18 runs

@@ -18,7 +18,7 @@ from tests.builders_staged import RUN, change, restage, stage, tables_of
 from tests.e2e.airflow_services import Airflow, airflow_services
 from tests.e2e.test_page import get, seen
 
-pytestmark = [pytest.mark.airflow, pytest.mark.spark]
+pytestmark = pytest.mark.airflow
 
 EARLY = DagRun("experiment", "manual__early")
 COMPLETE_S = 1767268800.0  # 2026-01-01 12:00

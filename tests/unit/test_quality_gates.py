@@ -70,7 +70,8 @@ def test_missing_runs_rows_and_columns_are_named(tmp_path: Path) -> None:
     assert "compliance.run: Every measured run is in the table." in said
     assert "missing=lost" in said
     assert f"missing={RUN}" in said.split("timeline.run: Every measured run is in the table.")[1]
-    assert "decisions.run/action/accepted/decisions: The columns are those of the schema." in said
+    columns = "run/action/reason/accepted/decisions"
+    assert f"decisions.{columns}: The columns are those of the schema." in said
 
 
 def test_a_table_that_was_not_built_is_named(tmp_path: Path) -> None:
