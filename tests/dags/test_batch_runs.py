@@ -172,7 +172,8 @@ def test_a_cell_that_its_dag_run_did_not_measure_fails_with_what_to_do(
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SPECS.glob("*.yaml")))
 def test_the_form_of_a_dag_run_gives_the_run_of_its_cell(name: str) -> None:
-    for run in load_spec(SPECS / f"{name}.yaml").points():
+    spec = load_spec(SPECS / f"{name}.yaml")
+    for run in spec.model_copy(update={"seeds": spec.seeds[-1:]}).points():
         assert run_from_params(params_from_run(run)) == run
 
 

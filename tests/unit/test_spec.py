@@ -57,9 +57,10 @@ def test_a_scalar_is_an_axis_of_one():
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
 def test_every_spec_that_comes_with_the_project_can_run(path):
-    points = list(load_spec(path).points())
+    spec = load_spec(path)
+    points = list(spec.model_copy(update={"seeds": spec.seeds[:1]}).points())
     assert points
-    for point in points:
+    for point in points:  # seeds differ in nothing that is looked up
         run = resolve(point)
         assert Run.from_json(run.to_json()) == run
 
