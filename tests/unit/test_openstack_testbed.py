@@ -33,7 +33,7 @@ def test_user_data_brings_up_an_engine_that_trusts_the_registry():
     assert text.startswith("#cloud-config\n")
     config = yaml.safe_load(text)
     assert config["packages"] == ["docker.io"]
-    files = {one["path"]: one["content"] for one in config["write_bytess"]}
+    files = {one["path"]: one["content"] for one in config["write_files"]}
     daemon = json.loads(files["/etc/docker/daemon.json"])
     assert daemon["insecure-registries"] == ["10.0.0.1:5000"]
     assert daemon["hosts"] == ["tcp://0.0.0.0:2375", "unix:///var/run/docker.sock"]
