@@ -34,7 +34,7 @@ if [ "${#missing[@]}" -gt 0 ]; then
 fi
 
 stamp=".venv/installed-from.txt"
-if ! [ -x .venv/bin/python ] || ! cat requirements.txt requirements-dev.txt | cmp -s - "$stamp"; then
+if ! [ -x .venv/bin/python ] || ! cat requirements.txt requirements-dev.txt pyproject.toml | cmp -s - "$stamp"; then
     echo "Setting up .venv (about two minutes the first time) ..."
     [ -x .venv/bin/python ] || "$python" -m venv .venv
     pip=(.venv/bin/python -m pip --quiet --disable-pip-version-check)
@@ -46,7 +46,7 @@ if ! [ -x .venv/bin/python ] || ! cat requirements.txt requirements-dev.txt | cm
         "${pip[@]}" install "${pinned[@]}"
     # The command `tidebench`, and include.testing for controllers that live elsewhere.
     "${pip[@]}" install --no-deps --no-build-isolation --editable .
-    cat requirements.txt requirements-dev.txt >"$stamp"
+    cat requirements.txt requirements-dev.txt pyproject.toml >"$stamp"
 fi
 
 source .ci/env.sh

@@ -21,8 +21,8 @@ def remove_runs(
     """Remove runs of the experiment in ``folder`` for good; returns what was done, in sentences.
 
     Its pages and the tables over several runs are those of the last report until the next one;
-    with the last run they go, too. ``even_if_taken`` removes an interrupted run also when a DAG
-    run has had its turn with it; who says so knows that it is over.
+    with the last complete run they go, too. ``even_if_taken`` removes an interrupted run also when
+    a DAG run has had its turn with it; who says so knows that it is over.
 
     Raises StoreError, with every problem at once and before anything is removed: for runs that
     are neither stored nor published, and for those that may be under way. Raises PublishError when
@@ -32,8 +32,9 @@ def remove_runs(
     taken = [] if even_if_taken else [_taken(folder, run) for run in runs]
     if any(taken):
         raise StoreError("\n".join(filter(None, taken)))
-    stored, known = _stored(folder), known_runs(folder, database_url)
-    left = known - set(runs)
+    stored = _stored(folder)
+    complete = {path.parent.name for path in folder.glob("runs/*/manifest.json")}
+    left = complete - set(runs)  # an interrupted one is in no report
     with removed_rows(database_url, folder.name, runs if left else None) as rows:
         for run in stored & set(runs):
             _remove(RunStore(folder, folder.name, run))
@@ -42,9 +43,9 @@ def remove_runs(
     return [
         *(f"removed {_what(run in stored)} of run {run}" for run in runs),
         f"removed {rows} rows of the results database",
-        f"{len(left)} runs of {folder.name} are left; the next report is of these"
+        f"{len(left)} complete runs of {folder.name} are left; the next report is of these"
         if left
-        else f"no run of {folder.name} is left, so its report is removed, too",
+        else f"no complete run of {folder.name} is left, so its report is removed, too",
     ]
 
 

@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import NoReturn
 
@@ -99,6 +100,7 @@ def keep_up(supervisor: Supervisor, client: Client, passwords: Path) -> NoReturn
     """Tell what runs until all of it does, then where to log in; look after it all the time."""
     print("Starting Airflow; this takes a minute or two ...", flush=True)
     begin_s, told_s, missing = time.monotonic(), 0.0, list(PARTS)
+    slow = False
     while missing:
         supervisor.tend()
         there, now_s = running(client, passwords), time.monotonic() - begin_s
@@ -108,9 +110,9 @@ def keep_up(supervisor: Supervisor, client: Client, passwords: Path) -> NoReturn
         if missing and now_s > told_s + TELL_S:
             told_s = now_s
             print(f"{now_s:5.0f} s  waiting for: {', '.join(missing)}", flush=True)
-        if missing and now_s > SLOW_S:
-            say(f"still missing: {', '.join(missing)}; see {passwords.parent / 'logs'}/*.log")
-            break
+        if missing and now_s > SLOW_S and not slow:
+            slow = True
+            say(f"it is slow; see {passwords.parent / 'logs'}/*.log, or end it with Ctrl-C")
         time.sleep(POLL_S)
     print(welcome(client.url, passwords, to_terminal=sys.stdout.isatty()), flush=True)
     while True:
@@ -124,8 +126,8 @@ def running(client: Client, passwords: Path) -> set[str]:
         client.log_in(USER, json.loads(passwords.read_text())[USER])
         there = {"API server", *COMPONENTS} - set(client.unhealthy())
         known = {dag["dag_id"] for dag in client.ask("GET", "/api/v2/dags")["dags"]}
-    except (OSError, Refused):
-        return set()
+    except (OSError, Refused, HTTPException, ValueError, KeyError):
+        return set()  # it is starting: no password file yet, half an answer, another server's
     return there | ({"DAGs"} if known >= set(DAGS) else set())
 
 

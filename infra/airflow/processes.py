@@ -47,8 +47,12 @@ def end_session(session: int, process: subprocess.Popen[bytes] | None = None) ->
 
 
 def kill_session(session: int) -> None:
-    """Kill what is left of a session, also when its leader is gone."""
-    while left := processes_of(session):
+    """Kill what is left of a session, also when its leader is gone.
+
+    What the kernel holds on to for ``STOP_S`` is left to it: others have to be looked after.
+    """
+    end_s = time.monotonic() + STOP_S
+    while (left := processes_of(session)) and time.monotonic() < end_s:
         for one in left:
             with suppress(ProcessLookupError):
                 os.kill(one, signal.SIGKILL)

@@ -98,7 +98,8 @@ def how_it_ended(code: int) -> str:
     """An exit code as `subprocess` gives it, in words."""
     if code >= 0:
         return f"ended with exit code {code}"
-    return f"was killed by {signal.Signals(-code).name} (signal {-code})"
+    known = {one.value: f"{one.name} (signal {one.value})" for one in signal.Signals}
+    return f"was killed by {known.get(-code, f'signal {-code}')}"
 
 
 def in_words(seconds: float) -> str:

@@ -57,7 +57,7 @@ def test_what_is_removed_is_gone_everywhere_and_the_others_stay(folder: Path) ->
     done = CliRunner().invoke(app, ["remove", str(folder), "bad"])
     assert done.exit_code == 0, done.output
     assert "removed the measurements of run bad" in done.output
-    assert "1 runs of demo are left" in done.output
+    assert "1 complete runs of demo are left" in done.output
     assert not any(path.exists() for path in files_of(folder, "bad"))
     assert complete_runs(folder) == ("good",)
     for table in filter(is_by_run, PUBLISHED):
@@ -76,8 +76,17 @@ def test_an_unknown_run_is_told_with_those_that_are_there_and_nothing_is_removed
 
 
 def test_with_the_last_run_goes_the_report(folder: Path) -> None:
-    said = remove_runs(folder, RUNS, url(folder))
-    assert said[-1] == "no run of demo is left, so its report is removed, too"
+    assert_without_report(folder, remove_runs(folder, RUNS, url(folder)))
+
+
+def test_a_run_that_was_only_begun_keeps_no_report(folder: Path) -> None:
+    RunStore(folder, "demo", "bad").manifest.unlink()
+    assert_without_report(folder, remove_runs(folder, ["good"], url(folder)))
+    assert files_of(folder, "bad")[0].is_dir()
+
+
+def assert_without_report(folder: Path, said: list[str]) -> None:
+    assert said[-1] == "no complete run of demo is left, so its report is removed, too"
     assert not any((folder / name).exists() for name in ("published", "staged", "data_docs"))
     with sqlite3.connect(folder.parent / "results.db") as database:
         for table in PUBLISHED:

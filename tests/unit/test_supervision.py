@@ -98,7 +98,11 @@ def test_a_service_that_had_stayed_is_started_again_for_ever(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("code", "words"),
-    [(0, "ended with exit code 0"), (-15, "was killed by SIGTERM (signal 15)")],
+    [
+        (0, "ended with exit code 0"),
+        (-15, "was killed by SIGTERM (signal 15)"),
+        (-40, "was killed by signal 40"),
+    ],
 )
 def test_the_end_is_told_in_words(code: int, words: str) -> None:
     assert how_it_ended(code) == words

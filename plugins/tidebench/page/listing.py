@@ -56,10 +56,11 @@ def refused(root: Path) -> Iterator[Mapping[str, Any]]:
         if checked_s > _changed_s(folder / "published" / "manifest.json"):
             waiting.append((checked_s, folder))
     for _, folder in sorted(waiting, reverse=True)[:MOST_REFUSED]:
-        verdict = json.loads(verdict_path(folder).read_text(encoding="utf-8"))
-        failed = sum(not check["passed"] for check in verdict["checks"])
-        if failed:
-            yield {"experiment": folder.name, "failed": failed}
+        with suppress(OSError, ValueError):
+            verdict = json.loads(verdict_path(folder).read_bytes())
+            failed = sum(not check["passed"] for check in verdict["checks"])
+            if failed:
+                yield {"experiment": folder.name, "failed": failed}
 
 
 def left_out(root: Path) -> Iterator[Mapping[str, Any]]:
