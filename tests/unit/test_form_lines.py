@@ -117,6 +117,15 @@ def test_lines_and_everything_else_that_is_wrong_are_told_at_once() -> None:
         assert said in text
 
 
+@pytest.mark.parametrize("field", ["pattern", "controller"])
+@pytest.mark.parametrize("options", [["name = threshold"], {"name": "two_level"}, {"name": None}])
+def test_options_do_not_say_whose_they_are(field: str, options: Any) -> None:
+    with pytest.raises(SpecError) as raised:
+        run_from_params({f"{field}_options": options})
+    (problem,) = raised.value.problems
+    assert problem == f"{field}_options: remove name; the field {field} says which it is"
+
+
 @pytest.mark.parametrize("form", [experiment_params(), batch_params()])
 def test_no_field_needs_json(form: dict[str, dict[str, Any]]) -> None:
     """As Airflow's form chooses a field: an object, or a list of what is no text, is JSON."""
