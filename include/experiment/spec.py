@@ -180,7 +180,13 @@ class ExperimentSpec(Conditions):
     def runs(self) -> int:
         """How many runs its own axes make, counted before anything is looked up."""
         others = len(self.patterns or [0]) * len(self.btus_min) * len(self.seeds)
-        return others * sum(len(self._controllers_on(topology)) for topology in self.topology)
+        named = Counter(one.name for one in self.controllers)
+        left_out = sum(
+            named[name]
+            for topology in self.topology
+            for name in set(self.without.get(topology, ()))
+        )
+        return others * (len(self.topology) * len(self.controllers) - left_out)
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with the axes as such, each with what to do."""

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from include.cli import app
 from include.experiment.asked import runs_in_file
+from include.experiment.axes import unfolded
 from include.experiment.form import batch_params, experiment_params
 from include.experiment.params import matrix_from_params, run_from_params
 from include.experiment.problems import least_duration_min
@@ -144,6 +145,48 @@ def test_runs_are_counted_before_any_is_made(tmp_path: Path) -> None:
     assert "these are 10000000000 runs (100000 btus_min x 100000 seeds)" in found[0]
     assert "take some values out" in found[0]
     assert "unknown price book" in found[1]
+
+
+def test_choices_are_counted_before_any_sweep_is_unfolded(tmp_path: Path) -> None:
+    """The product has 10**12 choices: whoever makes one after the other comes to no end."""
+    sweep = {"sweep": list(range(10_000))}
+    btuu = {"name": "btuu", "a": sweep, "b": sweep, "c": sweep}
+    path = a_file(tmp_path, **MINE | {"controllers": ["fixed", btuu], "price_books": "btu15"})
+    many, unknown, book = problems_of(runs_in_file, path)
+    assert many.startswith("controllers: the sweeps stand for 1000000000000 choices")
+    assert "at most 10000 runs; take some values out" in many
+    assert "Did you mean 'btu'?" in unknown
+    assert "unknown price book" in book
+
+
+def test_many_sweeps_together_are_counted_too(tmp_path: Path) -> None:
+    swept = [{"name": "btu", one: {"sweep": list(range(4000))}} for one in ("a", "b", "c")]
+    found = problems_of(runs_in_file, a_file(tmp_path, **MINE | {"controllers": swept}))
+    assert "the sweeps stand for 12000 choices" in found[0]
+
+
+class Counted:
+    """A value that counts how often it is compared."""
+
+    compared = 0
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return isinstance(other, Counted) and self.value == other.value
+
+
+def test_values_of_a_sweep_are_not_compared_with_all_others() -> None:
+    with pytest.raises(ValueError, match=r"option a: \[1\] is listed twice in its sweep; list"):
+        unfolded({"name": "btu", "a": {"sweep": [[1], {}, [1]]}})
+    many = [Counted(value) for value in range(2000)]
+    assert len(unfolded({"name": "btu", "a": {"sweep": many}})) == 2000
+    assert Counted.compared < 20_000
 
 
 @pytest.mark.parametrize("form", [experiment_params(), batch_params()])
