@@ -247,12 +247,16 @@ def _conduct(
 
 
 def _numbers(text: str) -> list[int]:
-    from include.experiment.lines import seeds_of
+    from pydantic import TypeAdapter, ValidationError
+
+    from include.experiment.spec import Seeds
+    from include.topologies.load import complaint
 
     try:
-        return [int(seed) for seed in seeds_of(text)]
-    except ValueError:
-        raise SpecError("--seeds", [f"give whole numbers, such as 1,2,3; got {text!r}"]) from None
+        return list(dict.fromkeys(TypeAdapter(Seeds).validate_python(text)))
+    except ValidationError as error:
+        problems = [complaint(one, "seeds") for one in error.errors(include_url=False)]
+        raise SpecError("--seeds", problems) from None
 
 
 @app.command()

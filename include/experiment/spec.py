@@ -129,6 +129,7 @@ Choices = Annotated[
 ]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Seeds = Annotated[list[Seed], BeforeValidator(seeds_of), Field(min_length=1)]
 AXES: Mapping[str, Callable[[Any], list[Any]]] = {
     "controllers": unfolded,
     "patterns": unfolded,
@@ -172,7 +173,7 @@ class ExperimentSpec(Conditions):
     topology: Annotated[list[str], BeforeValidator(as_list), Field(min_length=1)] = [
         "manufacturing"
     ]
-    seeds: Annotated[list[Seed], BeforeValidator(seeds_of), Field(min_length=1)] = [1]
+    seeds: Seeds = [1]
     faults: dict[str, Any] = {}
     without: dict[str, list[str]] = {}
 

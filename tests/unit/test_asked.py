@@ -137,6 +137,27 @@ def test_what_is_no_range_is_refused_in_words(seeds: str, said: str) -> None:
     assert said in problem
 
 
+@pytest.mark.parametrize(
+    ("seeds", "said"),
+    [
+        ("5-1", "seeds: 5-1 goes down; write 1-5"),
+        ("1-20000", "seeds: 1-20000 stands for 20000 seeds, and an experiment has at most 10000"),
+        ("-5", "seeds: input should be greater than or equal to 0, got '-5'"),
+        ("9223372036854775808", "seeds: input should be less than or equal to"),
+        ("1,x", "seeds: input should be a valid integer"),
+        (" ", "seeds: value should have at least 1 item"),
+    ],
+)
+@pytest.mark.parametrize("command", [["reproduce"], ["paper", "henge"]])
+def test_seeds_of_the_command_line_are_checked_in_the_same_words(
+    command: list[str], seeds: str, said: str, tmp_path: Path
+) -> None:
+    done = CliRunner().invoke(app, [*command, f"--seeds={seeds}", "--root", str(tmp_path)])
+    assert isinstance(done.exception, SpecError), done.output
+    assert said in str(done.exception)
+    assert not list(tmp_path.iterdir())
+
+
 def test_runs_are_counted_before_any_is_made(tmp_path: Path) -> None:
     """The product has 10**15 runs: whoever makes one after the other does not come to an end."""
     many = list(range(1, 100_001))
