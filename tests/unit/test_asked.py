@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ import pytest
 from typer.testing import CliRunner
 
 from include.cli import app
+from include.controllers import CONTROLLERS
 from include.experiment.asked import runs_in_file
 from include.experiment.axes import unfolded
 from include.experiment.form import batch_params, experiment_params
 from include.experiment.params import matrix_from_params, run_from_params
 from include.experiment.problems import least_duration_min
-from include.experiment.spec import parse_spec
+from include.experiment.run import resolve
+from include.experiment.spec import RunSpec, parse_spec
 from include.model.errors import SpecError
 
 SAID = {  # what is wrong, in the order of the spec and of both forms, and what is said of it
@@ -36,6 +39,9 @@ SAID = {  # what is wrong, in the order of the spec and of both forms, and what 
     "max_hosts": (0, "max_hosts must be at least 1"),
 }
 WRONG: dict[str, Any] = {field: given for field, (given, _) in SAID.items()}
+A_POINT = RunSpec(
+    experiment="test", controller="btu", pattern="constant", btu_min=10, seed=1, duration_min=20
+)
 MINE = {"name": "mine", "controllers": "btu", "patterns": "constant"}
 
 
@@ -229,3 +235,27 @@ def test_the_shortest_run_has_two_readings_of_the_monitor() -> None:
     assert run_from_params({"duration_min": 0.5}).duration_min == 0.5
     (problem,) = problems_of(run_from_params, {"duration_min": 0.25})
     assert "at least 0.5 (the monitor reads every 15 s), got 0.25" in problem
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("btu_min", 1e308, "btu_min must be at most 527040, a year, got 1e+308"),
+        ("btu_min", float("inf"), "btu_min must be at most 527040, a year, got inf"),
+        ("btu_min", float("-inf"), "btu_min must be a multiple of 0.25"),
+        ("btu_min", float("nan"), "btu_min must be at most 527040, a year, got nan"),
+        ("duration_min", 1e308, "at most 20160, two weeks, got 1e+308"),
+        ("duration_min", float("nan"), "at most 20160, two weeks, got nan"),
+        ("monitor_every_s", 1e-320, "monitor_every_s must be a number of at least 0.001"),
+        ("monitor_every_s", float("inf"), "monitor_every_s must be a number of at least 0.001"),
+        ("monitor_every_s", float("nan"), "monitor_every_s must be a number of at least 0.001"),
+    ],
+)
+def test_numbers_that_nobody_can_count_are_one_problem_beside_others(
+    field: str, value: float, message: str
+) -> None:
+    for controller in CONTROLLERS:
+        point = replace(A_POINT, controller=controller, price_books=("btu15",), **{field: value})
+        found = problems_of(resolve, point)
+        assert len(found) == 2, found
+        assert sum(message in problem for problem in found) == 1, found
