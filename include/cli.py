@@ -91,12 +91,16 @@ def report(
         str, typer.Option(envvar="TIDEBENCH_SPARK_MASTER", help="Spark master.")
     ] = "local[*]",
 ) -> None:
-    """Build the tables of an experiment with Spark, validate and publish them."""
+    """Build the tables of an experiment with Spark, validate and publish them.
+
+    Ends with exit code 1, after publishing the others, when runs were left out.
+    """
     from include.quality.gates import check_tables
     from include.reports.console import summary
     from include.studies import printed
     from include.studies.publish import publish_experiment
     from include.tables.build import build_tables
+    from include.tables.quarantine import require_none_left_out
 
     folder = folder.resolve()
     typer.echo("building tables ...")
@@ -106,6 +110,7 @@ def report(
     typer.echo("publishing ...")
     publish_experiment(folder, database or f"sqlite:///{folder.parent / 'results.db'}")
     typer.echo(summary(folder, printed))
+    require_none_left_out(folder)
 
 
 @app.command()
@@ -195,13 +200,14 @@ def reproduce(
         bool, typer.Option(help="Hold the next reproductions against this one.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option(help="Fail when the mean error of a controller is above its limit.")
+        bool, typer.Option(help="Fail when an error is above its limit, or runs were left out.")
     ] = False,
     database: Database = "",
 ) -> None:
     """Repeat the evaluation of PeerJ CS 141 and hold it against the published figures."""
     from include.studies import study_named
     from include.studies.nights import keep_as_baseline
+    from include.tables.quarantine import require_none_left_out
 
     study, chosen = study_named("peerj141"), _numbers(seeds)
     results = _conduct(study, root, processes, chosen, database)
@@ -210,6 +216,7 @@ def reproduce(
         typer.echo(f"Baseline: {keep_as_baseline(results, study.runs(chosen), folder)}")
     if strict:
         study.require_reproduced(results)
+        require_none_left_out(root.resolve() / study.experiment)
 
 
 @app.command()
@@ -220,11 +227,16 @@ def paper(
     seeds: Annotated[str, typer.Option(help="Separated by commas; else those of its specs.")] = "",
     database: Database = "",
 ) -> None:
-    """Repeat the evaluation of a paper and hold its claims against what is measured."""
+    """Repeat the evaluation of a paper and hold its claims against what is measured.
+
+    Ends with exit code 1, after publishing the others, when runs were left out.
+    """
     from include.studies import study_named
+    from include.tables.quarantine import require_none_left_out
 
     study = study_named(name)
     _conduct(study, root, processes, _numbers(seeds) if seeds else None, database)
+    require_none_left_out(root.resolve() / study.experiment)
 
 
 def _conduct(
@@ -247,12 +259,16 @@ def _conduct(
 
 
 def _numbers(text: str) -> list[int]:
-    from include.experiment.lines import seeds_of
+    from pydantic import TypeAdapter, ValidationError
+
+    from include.experiment.spec import Seeds
+    from include.topologies.load import complaint
 
     try:
-        return [int(seed) for seed in seeds_of(text)]
-    except ValueError:
-        raise SpecError("--seeds", [f"give whole numbers, such as 1,2,3; got {text!r}"]) from None
+        return list(dict.fromkeys(TypeAdapter(Seeds).validate_python(text)))
+    except ValidationError as error:
+        problems = [complaint(one, "seeds") for one in error.errors(include_url=False)]
+        raise SpecError("--seeds", problems) from None
 
 
 @app.command()

@@ -156,9 +156,10 @@ def _kinds(
     spec: ExperimentSpec, unread: Collection[str], in_full: bool
 ) -> Iterator[tuple[RunSpec, list[Problem]]]:
     """Runs with what is wrong with them: all that differ in more than the seed, or else some."""
-    one_seed = spec.model_copy(update={"seeds": spec.seeds[:1]})
+    few = {axis: (getattr(spec, axis) or [])[:LOOKED_AT] or None for axis in AXES}
+    one_seed = spec.model_copy(update=({} if in_full else few) | {"seeds": spec.seeds[:1]})
     combine = product if in_full else _side_by_side
-    for topology in spec.topology:
+    for topology in one_seed.topology:
         told, skipped, readable = list[Problem](), unread, one_seed
         try:
             next(one_seed.points_on(topology), None)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterator
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
+
+from include.experiment.lines import MOST_RUNS
 
 SWEEP = "sweep"
 
@@ -12,7 +17,7 @@ def unfolded(choices: Any) -> list[Any]:
     """One choice or several, each with plain options: the product over the options with a sweep.
 
     The first option named is the slowest. Raises ValueError, saying what to write, for all sweeps
-    that are not lists of values.
+    that are not lists of values, or stand for more choices than there may be runs.
     """
     plain, problems = _tried(choices)
     if problems:
@@ -21,7 +26,7 @@ def unfolded(choices: Any) -> list[Any]:
 
 
 def those_that_unfold(choices: Any) -> list[Any]:
-    """As above, without the choices whose sweep is not a list of values."""
+    """As above, without the choices whose sweep is not a list of values, and some of too many."""
     return _tried(choices)[0]
 
 
@@ -31,21 +36,46 @@ def as_list(value: Any) -> list[Any]:
 
 
 def _tried(choices: Any) -> tuple[list[Any], list[str]]:
-    plain: list[Any] = []
+    """The choices, counted before they are made; of too many the first of each sweep."""
+    axes: list[_Axes] = []
     problems = []
     for choice in as_list(choices):
         try:
-            plain += _plain(choice)
+            axes.append(_Axes.of(choice))
         except ValueError as error:
             problems.append(str(error))
-    return plain, problems
+    many = sum(one.size for one in axes if one.size > 1)
+    if many <= MOST_RUNS:
+        return [choice for one in axes for choice in one.unfolded()], problems
+    problems.append(
+        f"the sweeps stand for {many} choices, and an experiment has at most {MOST_RUNS} runs; "
+        "take some values out"
+    )
+    firsts = [next(one.unfolded()) for one in axes]
+    return list({repr(one): one for one in firsts}.values()), problems
 
 
-def _plain(choice: Any) -> list[Any]:
-    if not isinstance(choice, dict):
-        return [choice]
-    axes = [_values(name, value) for name, value in choice.items()]
-    return [dict(zip(choice, values, strict=True)) for values in product(*axes)]
+class _Axes(NamedTuple):
+    """A choice, and the values of each of its options where it has any."""
+
+    choice: Any
+    values: list[list[Any]]
+
+    @classmethod
+    def of(cls, choice: Any) -> _Axes:
+        named = choice.items() if isinstance(choice, dict) else ()
+        return cls(choice, [_values(name, value) for name, value in named])
+
+    @property
+    def size(self) -> int:
+        return math.prod(map(len, self.values))
+
+    def unfolded(self) -> Iterator[Any]:
+        if not isinstance(self.choice, dict):
+            yield self.choice
+            return
+        for values in product(*self.values):
+            yield dict(zip(self.choice, values, strict=True))
 
 
 def _values(name: str, value: Any) -> list[Any]:
@@ -56,6 +86,9 @@ def _values(name: str, value: Any) -> list[Any]:
         raise ValueError(
             f"option {name}: write {{sweep: [...]}} with at least one value, got {value!r}"
         )
-    if any(values.index(one) < i for i, one in enumerate(values)):
-        raise ValueError(f"option {name}: a value is listed twice in its sweep, {values!r}")
+    seen = Counter(one if isinstance(one, Hashable) else repr(one) for one in values)
+    if twice := [str(one) for one, times in seen.items() if times > 1]:
+        raise ValueError(
+            f"option {name}: {', '.join(twice)} is listed twice in its sweep; list it once"
+        )
     return values

@@ -28,6 +28,8 @@ OF_A_RUN = (
 """Params of the form of one run that are called and mean what the field of the run does."""
 OPTIONS = ("pattern_options", "controller_options", "faults")
 """Params that are lines of options."""
+CHOSEN_IN = {"pattern_options": "pattern", "controller_options": "controller"}
+"""The param that says whose options these are."""
 OF_ONE = {
     "name": "experiment",
     "controllers": "controller",
@@ -154,6 +156,9 @@ def _read(
         if name in known:
             told: list[str] = []
             values[name] = options_of(name, values[name], told)
+            if name in CHOSEN_IN and "name" in values[name]:
+                del values[name]["name"]
+                told.append(f"{name}: remove name; the field {CHOSEN_IN[name]} says which it is")
             problems += [Problem(name, one) for one in told]
     if isinstance(values["topology"], list):
         values["topology"] = entries_of(values["topology"])

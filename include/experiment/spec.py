@@ -129,6 +129,7 @@ Choices = Annotated[
 ]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Seeds = Annotated[list[Seed], BeforeValidator(seeds_of), Field(min_length=1)]
 AXES: Mapping[str, Callable[[Any], list[Any]]] = {
     "controllers": unfolded,
     "patterns": unfolded,
@@ -172,7 +173,7 @@ class ExperimentSpec(Conditions):
     topology: Annotated[list[str], BeforeValidator(as_list), Field(min_length=1)] = [
         "manufacturing"
     ]
-    seeds: Annotated[list[Seed], BeforeValidator(seeds_of), Field(min_length=1)] = [1]
+    seeds: Seeds = [1]
     faults: dict[str, Any] = {}
     without: dict[str, list[str]] = {}
 
@@ -180,7 +181,13 @@ class ExperimentSpec(Conditions):
     def runs(self) -> int:
         """How many runs its own axes make, counted before anything is looked up."""
         others = len(self.patterns or [0]) * len(self.btus_min) * len(self.seeds)
-        return others * sum(len(self._controllers_on(topology)) for topology in self.topology)
+        named = Counter(one.name for one in self.controllers)
+        left_out = sum(
+            named[name]
+            for topology in self.topology
+            for name in set(self.without.get(topology, ()))
+        )
+        return others * (len(self.topology) * len(self.controllers) - left_out)
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with the axes as such, each with what to do."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from include.files import write_bytes
-from include.model.errors import StoreError
+from include.model.errors import GateFailed, StoreError
 
 NAME = "quarantine.json"
 _ROWS_SHOWN = 5
@@ -90,3 +90,13 @@ def sentences(quarantine: Quarantine) -> Iterator[str]:
     for run in sorted(quarantine):
         listed = "\n".join(str(check) for check in quarantine[run])
         yield f"left out: run {run} because\n{listed}"
+
+
+def require_none_left_out(folder: Path) -> None:
+    """Raises GateFailed, naming them, where runs of a published experiment were left out."""
+    if quarantine := read_quarantine(folder):
+        runs = f"{len(quarantine)} run{'s' if len(quarantine) > 1 else ''}"
+        raise GateFailed(
+            f"published without {runs} that did not pass: {', '.join(sorted(quarantine))}. "
+            f"{folder / 'staged' / NAME} says why; measure again what should be there"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ import pytest
 from typer.testing import CliRunner
 
 from include.cli import app
+from include.controllers import CONTROLLERS
 from include.experiment.asked import runs_in_file
+from include.experiment.axes import unfolded
 from include.experiment.form import batch_params, experiment_params
 from include.experiment.params import matrix_from_params, run_from_params
 from include.experiment.problems import least_duration_min
-from include.experiment.spec import parse_spec
+from include.experiment.run import resolve
+from include.experiment.spec import RunSpec, parse_spec
 from include.model.errors import SpecError
 
 SAID = {  # what is wrong, in the order of the spec and of both forms, and what is said of it
@@ -35,6 +39,9 @@ SAID = {  # what is wrong, in the order of the spec and of both forms, and what 
     "max_hosts": (0, "max_hosts must be at least 1"),
 }
 WRONG: dict[str, Any] = {field: given for field, (given, _) in SAID.items()}
+A_POINT = RunSpec(
+    experiment="test", controller="btu", pattern="constant", btu_min=10, seed=1, duration_min=20
+)
 MINE = {"name": "mine", "controllers": "btu", "patterns": "constant"}
 
 
@@ -136,6 +143,27 @@ def test_what_is_no_range_is_refused_in_words(seeds: str, said: str) -> None:
     assert said in problem
 
 
+@pytest.mark.parametrize(
+    ("seeds", "said"),
+    [
+        ("5-1", "seeds: 5-1 goes down; write 1-5"),
+        ("1-20000", "seeds: 1-20000 stands for 20000 seeds, and an experiment has at most 10000"),
+        ("-5", "seeds: input should be greater than or equal to 0, got '-5'"),
+        ("9223372036854775808", "seeds: input should be less than or equal to"),
+        ("1,x", "seeds: input should be a valid integer"),
+        (" ", "seeds: value should have at least 1 item"),
+    ],
+)
+@pytest.mark.parametrize("command", [["reproduce"], ["paper", "henge"]])
+def test_seeds_of_the_command_line_are_checked_in_the_same_words(
+    command: list[str], seeds: str, said: str, tmp_path: Path
+) -> None:
+    done = CliRunner().invoke(app, [*command, f"--seeds={seeds}", "--root", str(tmp_path)])
+    assert isinstance(done.exception, SpecError), done.output
+    assert said in str(done.exception)
+    assert not list(tmp_path.iterdir())
+
+
 def test_runs_are_counted_before_any_is_made(tmp_path: Path) -> None:
     """The product has 10**15 runs: whoever makes one after the other does not come to an end."""
     many = list(range(1, 100_001))
@@ -144,6 +172,48 @@ def test_runs_are_counted_before_any_is_made(tmp_path: Path) -> None:
     assert "these are 10000000000 runs (100000 btus_min x 100000 seeds)" in found[0]
     assert "take some values out" in found[0]
     assert "unknown price book" in found[1]
+
+
+def test_choices_are_counted_before_any_sweep_is_unfolded(tmp_path: Path) -> None:
+    """The product has 10**12 choices: whoever makes one after the other comes to no end."""
+    sweep = {"sweep": list(range(10_000))}
+    btuu = {"name": "btuu", "a": sweep, "b": sweep, "c": sweep}
+    path = a_file(tmp_path, **MINE | {"controllers": ["fixed", btuu], "price_books": "btu15"})
+    many, unknown, book = problems_of(runs_in_file, path)
+    assert many.startswith("controllers: the sweeps stand for 1000000000000 choices")
+    assert "at most 10000 runs; take some values out" in many
+    assert "Did you mean 'btu'?" in unknown
+    assert "unknown price book" in book
+
+
+def test_many_sweeps_together_are_counted_too(tmp_path: Path) -> None:
+    swept = [{"name": "btu", one: {"sweep": list(range(4000))}} for one in ("a", "b", "c")]
+    found = problems_of(runs_in_file, a_file(tmp_path, **MINE | {"controllers": swept}))
+    assert "the sweeps stand for 12000 choices" in found[0]
+
+
+class Counted:
+    """A value that counts how often it is compared."""
+
+    compared = 0
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return isinstance(other, Counted) and self.value == other.value
+
+
+def test_values_of_a_sweep_are_not_compared_with_all_others() -> None:
+    with pytest.raises(ValueError, match=r"option a: \[1\] is listed twice in its sweep; list"):
+        unfolded({"name": "btu", "a": {"sweep": [[1], {}, [1]]}})
+    many = [Counted(value) for value in range(2000)]
+    assert len(unfolded({"name": "btu", "a": {"sweep": many}})) == 2000
+    assert Counted.compared < 20_000
 
 
 @pytest.mark.parametrize("form", [experiment_params(), batch_params()])
@@ -165,3 +235,27 @@ def test_the_shortest_run_has_two_readings_of_the_monitor() -> None:
     assert run_from_params({"duration_min": 0.5}).duration_min == 0.5
     (problem,) = problems_of(run_from_params, {"duration_min": 0.25})
     assert "at least 0.5 (the monitor reads every 15 s), got 0.25" in problem
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("btu_min", 1e308, "btu_min must be at most 527040, a year, got 1e+308"),
+        ("btu_min", float("inf"), "btu_min must be at most 527040, a year, got inf"),
+        ("btu_min", float("-inf"), "btu_min must be a multiple of 0.25"),
+        ("btu_min", float("nan"), "btu_min must be at most 527040, a year, got nan"),
+        ("duration_min", 1e308, "at most 20160, two weeks, got 1e+308"),
+        ("duration_min", float("nan"), "at most 20160, two weeks, got nan"),
+        ("monitor_every_s", 1e-320, "monitor_every_s must be a number of at least 0.001"),
+        ("monitor_every_s", float("inf"), "monitor_every_s must be a number of at least 0.001"),
+        ("monitor_every_s", float("nan"), "monitor_every_s must be a number of at least 0.001"),
+    ],
+)
+def test_numbers_that_nobody_can_count_are_one_problem_beside_others(
+    field: str, value: float, message: str
+) -> None:
+    for controller in CONTROLLERS:
+        point = replace(A_POINT, controller=controller, price_books=("btu15",), **{field: value})
+        found = problems_of(resolve, point)
+        assert len(found) == 2, found
+        assert sum(message in problem for problem in found) == 1, found

@@ -49,6 +49,23 @@ def test_every_line_that_is_wrong_is_told() -> None:
     assert "must be lines" in problems[-1]
 
 
+@pytest.mark.parametrize("value", ["2026-13-45", "0x_", "[" * 5000])
+def test_what_yaml_cannot_read_is_a_problem_beside_all_others(value: str) -> None:
+    problems: list[str] = []
+    lines = [f"level = {value}", "hold_s", "ok = 1"]
+    assert options_of("pattern_options", lines, problems) == {"ok": 1}
+    assert problems[0] == f"pattern_options: {value!r} is not a value of level"
+    assert "write `name = value`, got 'hold_s'" in problems[1]
+
+
+def test_json_in_too_many_brackets_is_a_problem_beside_all_others() -> None:
+    with pytest.raises(SpecError) as raised:
+        run_from_params({"faults": '{"a": ' + "[" * 100_000, "testbed": "nowhere"})
+    said = "\n".join(raised.value.problems)
+    assert "faults is JSON in too many brackets" in said
+    assert "unknown testbed" in said
+
+
 @given(st.lists(st.integers(0, 10**6), min_size=1), st.sampled_from([", ", "\n", " ", ";"]))
 def test_numbers_may_stand_in_lines_or_with_commas(numbers: list[int], between: str) -> None:
     typed = between.join(map(str, numbers))
@@ -98,6 +115,15 @@ def test_lines_and_everything_else_that_is_wrong_are_told_at_once() -> None:
         "'observations'",
     ):
         assert said in text
+
+
+@pytest.mark.parametrize("field", ["pattern", "controller"])
+@pytest.mark.parametrize("options", [["name = threshold"], {"name": "two_level"}, {"name": None}])
+def test_options_do_not_say_whose_they_are(field: str, options: Any) -> None:
+    with pytest.raises(SpecError) as raised:
+        run_from_params({f"{field}_options": options})
+    (problem,) = raised.value.problems
+    assert problem == f"{field}_options: remove name; the field {field} says which it is"
 
 
 @pytest.mark.parametrize("form", [experiment_params(), batch_params()])

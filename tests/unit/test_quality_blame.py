@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from include.model.errors import GateFailed
 from include.quality.blame import ROWS_KEPT, by_run, can_go_on_without
 from include.quality.expectations import every_run, well_formed
 from include.quality.suites import SUITES
 from include.tables.catalogue import is_by_run
-from include.tables.quarantine import Check
+from include.tables.quarantine import Check, require_none_left_out, write_quarantine
 
 RUNS = ["bad", "good"]
 
@@ -76,3 +78,14 @@ def test_that_a_table_is_not_empty_is_asked_of_runs_where_it_is_by_run() -> None
         assert not (is_by_run(table) and "ExpectTableRowCountToBeBetween" in kinds), table
     assert well_formed("cost")
     assert every_run(RUNS)[0].configuration.kwargs["value_set"] == RUNS
+
+
+def test_whoever_asks_for_every_run_hears_which_were_left_out(tmp_path: Path) -> None:
+    require_none_left_out(tmp_path)  # nothing was built, nothing is left out
+    (tmp_path / "staged").mkdir()
+    write_quarantine(tmp_path / "staged", {})
+    require_none_left_out(tmp_path)
+    wrong = a_check("cost", {"run": "bad"})
+    write_quarantine(tmp_path / "staged", {"worse": (wrong,), "bad": (wrong,)})
+    with pytest.raises(GateFailed, match="published without 2 runs that did not pass: bad, worse"):
+        require_none_left_out(tmp_path)

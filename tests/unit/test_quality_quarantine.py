@@ -19,6 +19,7 @@ from include.cli import app
 from include.control.stages import run_all
 from include.experiment import problems
 from include.experiment.spec import RunSpec
+from include.model.errors import GateFailed
 from include.quality.gates import check_tables
 from include.reports.console import summary
 from include.reports.publish import publish
@@ -107,6 +108,18 @@ def test_the_nine_are_published_as_if_the_tenth_had_never_been(ten: Path, tmp_pa
     for table in PUBLISHED:
         file = f"staged/{table}.parquet"
         assert (alone / file).read_bytes() == (ten / file).read_bytes(), table
+
+
+def test_the_command_line_publishes_the_nine_and_fails_for_the_tenth(
+    ten: Path, tmp_path: Path
+) -> None:
+    again = shutil.copytree(ten, tmp_path / "ten")
+    shutil.rmtree(again / "published")
+    done = CliRunner().invoke(app, ["report", str(again), "--master", "local[1]"])
+    assert done.exit_code == 1
+    assert isinstance(done.exception, GateFailed), done.output
+    assert f"published without 1 run that did not pass: {BAD.run_id}." in str(done.exception)
+    assert (again / "published" / "report.html").is_file()
 
 
 def test_a_check_repeated_says_the_same(ten: Path) -> None:
