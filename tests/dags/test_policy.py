@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from infra.airflow import local
+
 pytestmark = [
     pytest.mark.airflow,
     pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
@@ -57,6 +59,10 @@ def tasks(dags: dict[str, Any]) -> dict[str, Any]:
 def test_every_dag_file_gives_a_dag(parsed: dict[str, Any]) -> None:
     assert parsed["import_errors"] == {}
     assert sorted({dag["file"] for dag in parsed["dags"].values()}) == [str(f) for f in DAG_FILES]
+
+
+def test_up_waits_for_every_dag(dags: dict[str, Any]) -> None:
+    assert set(local.DAGS) == set(dags)
 
 
 def test_parsing_imports_nothing_heavy(parsed: dict[str, Any]) -> None:
