@@ -105,3 +105,13 @@ def test_what_is_tried_on_the_command_line_neither_waits_nor_is_waited_for(
     assert passes("first", 1, user="dag_test")
     assert passes("second", 1)
     assert passes("third", 1, user="dag_test")
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[1]", '{"report": 3}', "\x00\x00"])
+def test_a_file_that_a_power_cut_has_damaged_is_nobodys_turn(
+    damage: str, under_way: set[str], data_root: Path
+) -> None:
+    assert passes("first", 1)
+    (data_root / "shared" / "turns.json").write_text(damage)
+    assert passes("second", 2)
+    assert not passes("third", 3), "the file is whole again"
