@@ -62,6 +62,9 @@ def task_facts(task: Any) -> dict[str, Any]:
         "name_of_copy": keywords.get(
             "map_index_template", getattr(task, "map_index_template", None)
         ),
+        "measured": [
+            name for name in ("runs", "run_ids", "cells") if getattr(task, name, ()) != ()
+        ],
         "at_once": keywords.get("max_active_tis_per_dagrun"),
         "sensor": {
             "timeout": keywords.get("timeout", getattr(task, "timeout", None)),

@@ -139,6 +139,21 @@ def test_nothing_is_published_unchecked(dags: dict[str, Any]) -> None:
         assert "build_tables" in tasks["check_tables"]["upstream"], dag_id
 
 
+def test_who_measures_fails_when_its_own_runs_are_left_out(dags: dict[str, Any]) -> None:
+    measured = {
+        dag_id: dag["tasks"]["publish_report"]["measured"]
+        for dag_id, dag in dags.items()
+        if "publish_report" in dag["tasks"]
+    }
+    assert measured == {
+        "experiment": ["runs"],
+        "experiment_batch": ["cells"],
+        "nightly_reproducibility": ["cells"],
+        "sweep": ["run_ids"],
+        "remove_runs": [],  # it measures nothing
+    }
+
+
 def test_copies_of_a_task_are_told_apart_by_name(tasks: dict[str, Any]) -> None:
     mapped = {task_id: task["name_of_copy"] for task_id, task in tasks.items() if task["mapped"]}
     assert mapped
