@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 PREFIX = "nightly_"
 NAMED = {"map_index_template": "{{ task.experiment }}"}
 """For tasks that are mapped over studies: each copy is named after its own."""
+IN_TURN = {"task_id": "wait_for_turn", "timeout": 6 * 3600, **NAMED}
+"""For waiting until each is free: for half of what a night may take, in s."""
 PARAMS = {
     "studies": {
         "default": [STUDIES[0]],

@@ -40,9 +40,10 @@ class WaitForTurn(Wait):
         experiment: str,
         runs: Sequence[str] = (),
         run_ids: Sequence[str] = (),
+        timeout: float = 86400,
         **kwargs: Any,
     ) -> None:
-        super().__init__(timeout=86400, **kwargs)
+        super().__init__(timeout=timeout, **kwargs)
         self.experiment = experiment
         self.runs = runs
         self.run_ids = run_ids

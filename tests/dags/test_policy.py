@@ -109,6 +109,19 @@ def test_what_waits_ends_in_the_triggerer_and_gives_up(tasks: dict[str, Any]) ->
         assert 0 < sensor["timeout"] < 7 * 86400, task_id
 
 
+def test_who_changes_an_experiment_has_its_turn_first(dags: dict[str, Any]) -> None:
+    """Also before a night forgets what the last one measured, and before runs are removed."""
+    changes = {
+        f"{dag_id}.{name}": task["upstream"]
+        for dag_id, dag in dags.items()
+        for name, task in dag["tasks"].items()
+        if name in {"provision_testbed", "measure_cell", "measure_points", "remove_runs"}
+        or (dag_id, name) == ("nightly_reproducibility", "resolve_matrix")
+    }
+    assert len(changes) == 6
+    assert [name for name, upstream in changes.items() if "wait_for_turn" not in upstream] == []
+
+
 def test_windows_begin_one_after_another(dags: dict[str, Any]) -> None:
     assert dags["experiment"]["tasks"]["control_window"]["at_once"] == 1
 
