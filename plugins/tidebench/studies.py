@@ -30,7 +30,7 @@ PARAMS = {
     "studies": {
         "default": [STUDIES[0]],
         "type": "array",
-        "items": {"type": "string", "enum": list(STUDIES)},
+        "items": {"type": "string"},
         "examples": list(STUDIES),
         "title": "Studies",
         "description": "Which evaluations are measured anew and judged.",

@@ -88,6 +88,24 @@ def test_every_parameter_explains_itself_in_the_form(dags: dict[str, Any]) -> No
             assert param["description"] or param["schema"].get("description_md"), (dag_id, name)
 
 
+def test_the_form_neither_clamps_nor_answers_with_a_regular_expression(
+    dags: dict[str, Any],
+) -> None:
+    """It would change what was typed without a word; tasks say what is wrong instead."""
+    limits = {
+        "exclusiveMaximum", "exclusiveMinimum", "maximum", "maxItems", "maxLength",
+        "minimum", "minItems", "minLength", "multipleOf", "pattern",
+    }  # fmt: skip
+    limited = {
+        (dag_id, name): sorted(
+            limits & {*param["schema"]} | {*param["schema"].get("items", ())} - {"type"}
+        )
+        for dag_id, dag in dags.items()
+        for name, param in dag["params"].items()
+    }
+    assert {where: by for where, by in limited.items() if by} == {}
+
+
 def test_task_names_begin_with_a_verb(tasks: dict[str, Any]) -> None:
     firsts = {task_id: task_id.split(".")[-1].split("_")[0] for task_id in tasks}
     assert {task_id for task_id, first in firsts.items() if first not in VERBS} == set()
