@@ -49,7 +49,7 @@ def nightly_reproducibility() -> None:
         of = {"experiment": experiment, **studies.NAMED}
         build = spark.BuildTables(task_id="build_tables", cells=cells, **of, **batch.COMPLETE)
         check = tasks.CheckTables(task_id="check_tables", **of)
-        publish = studies.PublishStudy(task_id="publish_report", cells=cells, **of)
+        publish = tasks.PublishReport(task_id="publish_report", cells=cells, **of)
         judge = studies.CheckVerdict(task_id="check_verdict", **of)
         measure >> build >> check >> publish >> judge << confirm
 

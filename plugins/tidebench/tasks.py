@@ -165,6 +165,7 @@ class CheckTables(Review):
 class PublishReport(Review):
     """Publish tables and page as files, and upsert the tables into the results database.
 
+    What is a study, or a night of one, has its claims and its page in place of the report.
     Fails afterwards when a run that this DAG run has measured was left out: all others are
     published, and who triggered it does not look for theirs in vain. Those are ``runs``, each as
     JSON, ``run_ids``, where only their ids are known, and what ``cells`` have of the experiment.
@@ -213,14 +214,10 @@ class PublishReport(Review):
 
     def work(self, experiment: str, root: Path) -> list[str]:
         """Return the paths of what was published."""
+        from include.studies.publish import publish_experiment
+
         url = results_database_url(self.conn_id, root)
-        self.publish(root / experiment, url, self.by)
+        publish_experiment(root / experiment, url, self.by)
         published = root / experiment / "published"
         self.say("report is published below %s", published)
         return [str(path) for path in sorted(published.iterdir()) if path.is_file()]
-
-    def publish(self, folder: Path, database_url: str, by: DagRun) -> None:
-        """Publish what is staged in the folder of an experiment."""
-        from include.studies.publish import publish_experiment
-
-        publish_experiment(folder, database_url, by)
