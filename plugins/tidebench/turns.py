@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from airflow.sdk import Context
+
+log = logging.getLogger(__name__)
 
 
 class Holder(NamedTuple):
@@ -96,11 +99,22 @@ def take(
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        content = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-        taken = {what: Holder(*whose) for what, whose in content.items()}
+        taken = _standing(file)
         over = {other for other in set(taken.values()) - {mine} if is_over(other)}
         taken = {what: whose for what, whose in taken.items() if whose not in over}
         holders = {taken[what] for what in wanted if what in taken} - {mine}
         if not holders:
             write_json(file, taken | dict.fromkeys(wanted, mine))
     return holders
+
+
+def _standing(file: Path) -> dict[str, Holder]:
+    """Who has what. A file that cannot be read, as a power cut leaves one, is nobody's turn."""
+    if not file.is_file():
+        return {}
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        return {what: Holder(*whose) for what, whose in content.items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        log.warning("tidebench: %s is damaged (%s), so nobody has a turn", file, error)
+        return {}
