@@ -65,6 +65,7 @@ def task_facts(task: Any) -> dict[str, Any]:
         "measured": [
             name for name in ("runs", "run_ids", "cells") if getattr(task, name, ()) != ()
         ],
+        "places": getattr(task, "places", None),
         "at_once": keywords.get("max_active_tis_per_dagrun"),
         "sensor": {
             "timeout": keywords.get("timeout", getattr(task, "timeout", None)),

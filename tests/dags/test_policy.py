@@ -140,6 +140,13 @@ def test_who_changes_an_experiment_has_its_turn_first(dags: dict[str, Any]) -> N
     assert [name for name, upstream in changes.items() if "wait_for_turn" not in upstream] == []
 
 
+def test_more_may_wait_than_measure(dags: dict[str, Any]) -> None:
+    """Else those that wait for a matrix keep its own DAG runs queued."""
+    wait = dags["experiment"]["tasks"]["wait_for_turn"]
+    assert 0 < wait["places"] < dags["experiment"]["max_active_runs"]
+    assert wait["sensor"]["timeout"] < dags["experiment"]["timeout_s"]
+
+
 def test_windows_begin_one_after_another(dags: dict[str, Any]) -> None:
     assert dags["experiment"]["tasks"]["control_window"]["at_once"] == 1
 
