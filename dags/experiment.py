@@ -21,12 +21,15 @@ from tidebench.stage import DEFAULTS
 
 EXPERIMENT = "{{ ti.xcom_pull(task_ids='resolve_spec', key='experiment') }}"
 
+AT_ONCE = {"places": 3, "timeout": 6 * 86400}
+"""In real time each keeps a slot of the executor busy; the others wait before they provision."""
+
 
 @dag(
     schedule=None,
     is_paused_upon_creation=False,
-    max_active_runs=3,  # in real time each keeps a slot of the executor busy
-    dagrun_timeout=timedelta(days=2),
+    max_active_runs=16,  # those that wait, too: a matrix triggers what others wait for
+    dagrun_timeout=timedelta(days=8),
     default_args=DEFAULTS,
     params={name: Param(**keywords) for name, keywords in experiment_params().items()},
     tags=["experiment"],
@@ -35,7 +38,7 @@ EXPERIMENT = "{{ ti.xcom_pull(task_ids='resolve_spec', key='experiment') }}"
 def experiment() -> None:
     resolve = tasks.ResolveSpec(task_id="resolve_spec")
     run = resolve.output["run"]
-    turn = turns.WaitForTurn(task_id="wait_for_turn", experiment=EXPERIMENT, runs=[run])
+    turn = turns.WaitForTurn(task_id="wait_for_turn", experiment=EXPERIMENT, runs=[run], **AT_ONCE)
     provision = tasks.ProvisionTestbed(task_id="provision_testbed", run=run).as_setup()
     deploy = tasks.DeployImages(task_id="deploy_images", run=run)
     replay = tasks.ReplayArrivals(task_id="replay_arrivals", run=run)

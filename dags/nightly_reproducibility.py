@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import Param, dag, task_group
 
-from tidebench import batch, spark, studies, tasks
+from tidebench import batch, spark, studies, tasks, turns
 from tidebench.stage import DEFAULTS, schedule_of
 
 
@@ -38,22 +38,22 @@ from tidebench.stage import DEFAULTS, schedule_of
 )
 def nightly_reproducibility() -> None:
     choose = studies.ChooseStudies(task_id="choose_studies")
-    cells = studies.ResolveStudies(task_id="resolve_matrix", experiments=choose.output).output
+    turn = turns.WaitForTurn.partial(**studies.IN_TURN).expand(experiment=choose.output)
+    resolve = studies.ResolveStudies(task_id="resolve_matrix", experiments=choose.output)
+    cells, last = resolve.output, ["measure_cell"]
     measure = batch.MeasureCell.partial(task_id="measure_cell", **batch.NAMED).expand(cell=cells)
-    of_cells = {"cells": cells, "measure": [measure.task_id], **batch.COMPLETE}
-    complete = batch.CheckCells(task_id="check_cells", **of_cells)
+    confirm = batch.CheckCells(task_id="check_cells", cells=cells, measure=last, **batch.COMPLETE)
 
     @task_group(prefix_group_id=False)
     def study(experiment: str) -> None:
         of = {"experiment": experiment, **studies.NAMED}
         build = spark.BuildTables(task_id="build_tables", cells=cells, **of, **batch.COMPLETE)
         check = tasks.CheckTables(task_id="check_tables", **of)
-        publish = studies.PublishStudy(task_id="publish_report", **of)
+        publish = tasks.PublishReport(task_id="publish_report", cells=cells, **of)
         judge = studies.CheckVerdict(task_id="check_verdict", **of)
-        measure >> build >> check >> publish >> judge
-        complete >> judge
+        measure >> build >> check >> publish >> judge << confirm
 
-    measure >> complete
+    turn >> resolve >> measure >> confirm
     study.expand(experiment=choose.output)
 
 

@@ -33,9 +33,8 @@ PARAMS = {
     "after_min": Param(
         10,
         type="number",
-        minimum=1,
         title="Dead after [min]",
-        description="A run that nobody has looked after for so long is dead.",
+        description="A run that nobody has looked after for so long is dead; at least 1.",
     ),
 }
 

@@ -23,14 +23,12 @@ EXPERIMENT = "{{ params.experiment }}"
 PARAMS = {
     "experiment": Param(
         type="string",
-        pattern="^[a-z0-9][a-z0-9_-]{0,63}$",
         title="Experiment",
         description="Whose runs to remove.",
     ),
     "runs": Param(
         type="array",
         items={"type": "string"},
-        minItems=1,
         title="Runs",
         description="One per line, named as on the page Experiments.",
     ),

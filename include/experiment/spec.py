@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -33,6 +34,7 @@ from include.model.errors import Problem, SpecError, unknown_name
 from include.topologies.files import spelled
 from include.topologies.load import read_yaml, run_defaults, validation_problems
 
+NAMED = "[a-z0-9][a-z0-9_-]{0,63}"
 NAME = "use up to 64 small letters, digits, - and _, with a letter or digit first"
 Combine = Callable[..., Iterable[tuple[Any, ...]]]
 
@@ -141,6 +143,12 @@ AXES: Mapping[str, Callable[[Any], list[Any]]] = {
 """What makes the values of an axis of what is written, before they are looked at one by one."""
 
 
+def require_name(experiment: str) -> None:
+    """Raise SpecError for what no experiment is called, before it is taken for a folder."""
+    if re.fullmatch(NAMED, experiment) is None:
+        raise SpecError("experiment", [f"{NAME}, got {experiment!r}"])
+
+
 class Conditions(BaseModel):
     """What a run takes from its spec, else from its topology's file, else from here."""
 
@@ -167,7 +175,7 @@ class ExperimentSpec(Conditions):
     topology's file names none. ``without`` names, by topology, controllers that cannot act on it.
     """
 
-    name: Annotated[str, spelled("[a-z0-9][a-z0-9_-]{0,63}", NAME)]
+    name: Annotated[str, spelled(NAMED, NAME)]
     controllers: Choices
     patterns: Choices | None = None  # type: ignore[assignment]
     topology: Annotated[list[str], BeforeValidator(as_list), Field(min_length=1)] = [

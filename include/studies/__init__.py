@@ -22,6 +22,8 @@ STUDIES = (
     "pvldb127",
     "henge",
 )
+NIGHT = "nightly_"
+"""What the experiment of a study's night begins with; the name of the study follows."""
 ALIASES: Mapping[str, str] = {"kalman": "pvldb127"}
 """What a study is called on the command line, too."""
 
@@ -35,6 +37,18 @@ def study_named(name: str) -> Study:
         raise SpecError("study", [unknown_name("study", name, (*STUDIES, *ALIASES))])
     found: Study = import_module(f"{__name__}.{ALIASES.get(name, name)}.study").STUDY
     return found
+
+
+def study_of(experiment: str) -> Study | None:
+    """The study whose runs or whose night an experiment is, by its name."""
+    return next(
+        (
+            study
+            for study in map(study_named, STUDIES)
+            if experiment in (study.experiment, f"{NIGHT}{study.name}")
+        ),
+        None,
+    )
 
 
 def printed(run: Mapping[str, Any], metric: str, btu_min: float) -> PublishedFigure | None:

@@ -19,6 +19,7 @@ from typing import Any
 from include.experiment.spec import RunSpec
 from include.files import read_json, write_json
 from include.model.errors import GateFailed, StoreError
+from include.studies import NIGHT
 from include.studies.base import Rows, Study, StudyResults
 from include.studies.drift import (
     Baseline,
@@ -36,7 +37,7 @@ CELLS_NAMED = 20
 
 def runs_of_night(study: Study) -> list[RunSpec]:
     """The runs of a study, as an experiment of their own: another one may run beside."""
-    return [replace(run, experiment=f"nightly_{study.name}") for run in study.runs(None)]
+    return [replace(run, experiment=f"{NIGHT}{study.name}") for run in study.runs(None)]
 
 
 def begin_night(folder: Path, night: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from include.measurements.origin import BY_HAND, DagRun
 from include.reports.publish import ALWAYS, Tables, publish, report_files
-from include.studies import printed
+from include.studies import printed, study_of
 from include.studies.base import Study, StudyData, StudyResults
 from include.tables.staged import read_staged
 
@@ -31,9 +31,18 @@ def measured_in(study: Study, folder: Path) -> StudyData:
     return StudyData(folder, [run for run in runs if run.run_id in staged])
 
 
-def publish_experiment(folder: Path, database_url: str, by: DagRun = BY_HAND) -> list[Path]:
-    """Publish the report of any experiment, with what the studies' sources print beside it."""
-    return publish(folder, folder.name, database_url, by, partial(report_files, reference=printed))
+def publish_experiment(folder: Path, database_url: str, by: DagRun = BY_HAND) -> None:
+    """Publish what any experiment is published as: a study of its own, or the report of its runs.
+
+    The report has what the studies' sources print beside what was measured. An experiment that is
+    only called like a study, with none of its runs, is not one.
+    """
+    study = study_of(folder.name)
+    if study is not None and measured_in(study, folder).runs:
+        publish_study(study, folder, database_url, by)
+    else:
+        files = partial(report_files, reference=printed)
+        publish(folder, folder.name, database_url, by, files)
 
 
 def publish_study(

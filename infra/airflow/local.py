@@ -29,7 +29,9 @@ from infra.airflow.supervision import CannotStay, Service, Supervisor
 
 USER = "admin"
 POLL_S, TELL_S, SLOW_S = 1.0, 10.0, 600.0
-DAGS = ("experiment", "experiment_batch", "sweep", "nightly_reproducibility", "reap")
+DAGS = (
+    "experiment", "experiment_batch", "sweep", "nightly_reproducibility", "reap", "remove_runs",
+)  # fmt: skip
 PARTS = {
     "API server": "the API server answers",
     "scheduler": "the scheduler runs",

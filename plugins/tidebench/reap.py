@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from tidebench.stage import Step, without_vain_retries
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+LEAST_MIN = 1
+"""After how long a run may pass for dead."""
 
 
 class CheckLeases(Step):
@@ -23,8 +26,13 @@ class CheckLeases(Step):
         from include.testbeds.reap import reap
         from tidebench.connections import use_cloud
 
+        if (after_min := context["params"]["after_min"]) < LEAST_MIN:
+            raise AirflowFailException(
+                f"after_min must be at least {LEAST_MIN}, got {after_min:g}: a run that lives is "
+                "looked after every few seconds, and must not pass for dead between two looks"
+            )
         use_cloud()
-        after_s = 60 * context["params"]["after_min"]
+        after_s = 60 * after_min
         with without_vain_retries():
             return reap(remove=remove, after_s=after_s, say=lambda line: self.say("%s", line))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow.sdk.exceptions import AirflowFailException
+
 from tidebench.connections import RESULTS, results_database_url
 from tidebench.stage import Step, data_root, without_vain_retries
 
@@ -24,11 +26,15 @@ class ResolveRuns(Step):
 
     def execute(self, context: Context) -> list[str]:
         """Return their ids, each once."""
+        from include.experiment.spec import require_name
         from include.reports.removal import require_known
 
         runs = list(dict.fromkeys(context["params"]["runs"]))
         root = data_root()
         with without_vain_retries():
+            require_name(self.experiment)
+            if not runs:
+                raise AirflowFailException("no run is named; write one per line")
             url = results_database_url(self.conn_id, root)
             require_known(root / self.experiment, runs, url)
         return runs

@@ -8,27 +8,25 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
-from include.studies import STUDIES
+from include.studies import NIGHT, STUDIES, study_named
 from tidebench.stage import Review, data_root, without_vain_retries
-from tidebench.tasks import PublishReport
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from airflow.sdk import Context
 
-    from include.measurements.origin import DagRun
-    from include.studies.base import Study
     from tidebench.batch import Cell
 
-PREFIX = "nightly_"
 NAMED = {"map_index_template": "{{ task.experiment }}"}
 """For tasks that are mapped over studies: each copy is named after its own."""
+IN_TURN = {"task_id": "wait_for_turn", "timeout": 6 * 3600, **NAMED}
+"""For waiting until each is free: for half of what a night may take, in s."""
 PARAMS = {
     "studies": {
         "default": [STUDIES[0]],
         "type": "array",
-        "items": {"type": "string", "enum": list(STUDIES)},
+        "items": {"type": "string"},
         "examples": list(STUDIES),
         "title": "Studies",
         "description": "Which evaluations are measured anew and judged.",
@@ -49,23 +47,16 @@ PARAMS = {
 """Per param of the DAG, the keyword arguments of an Airflow ``Param``."""
 
 
-def study_of(experiment: str) -> Study:
-    """The study whose night an experiment is."""
-    from include.studies import study_named
-
-    return study_named(experiment.removeprefix(PREFIX))
-
-
 class ChooseStudies(BaseOperator):
     """Which studies are measured tonight, as the names of their experiments, for mapping."""
 
     def execute(self, context: Context) -> list[str]:
         """Return one experiment per study, each once. Fails for good when there is none."""
         with without_vain_retries():
-            chosen = [study_of(name).name for name in context["params"]["studies"]]
+            chosen = [study_named(name).name for name in context["params"]["studies"]]
         if not chosen:
             raise AirflowFailException(f"no study is chosen; there are {', '.join(STUDIES)}")
-        return [f"{PREFIX}{name}" for name in dict.fromkeys(chosen)]
+        return [f"{NIGHT}{name}" for name in dict.fromkeys(chosen)]
 
 
 class ResolveStudies(BaseOperator):
@@ -87,21 +78,12 @@ class ResolveStudies(BaseOperator):
 
         cells: dict[str, list[str]] = {}
         for experiment in self.experiments:
+            study = experiment.removeprefix(NIGHT)
             begin_night(data_root() / experiment, context["run_id"])
-            for run in runs_of_night(study_of(experiment)):
-                name = f"{experiment.removeprefix(PREFIX)}: {run.topology}, {run.pattern}, "
+            for run in runs_of_night(study_named(study)):
+                name = f"{study}: {run.topology}, {run.pattern}, "
                 cells.setdefault(name + run.controller, []).append(run.to_json())
         return [{"name": name, "runs": runs_of_cell} for name, runs_of_cell in cells.items()]
-
-
-class PublishStudy(PublishReport):
-    """Publish the tables, claims and page of a study, whatever they say."""
-
-    def publish(self, folder: Path, database_url: str, by: DagRun) -> None:
-        """Publish the results in place of the report that every experiment has."""
-        from include.studies.publish import publish_study
-
-        publish_study(study_of(folder.name), folder, database_url, by)
 
 
 class CheckVerdict(Review):
@@ -123,7 +105,7 @@ class CheckVerdict(Review):
         from include.studies.nights import drift_sentences, keep_night, require_no_drift
         from include.studies.publish import evaluate
 
-        study, folder = study_of(experiment), root / experiment
+        study, folder = study_named(experiment.removeprefix(NIGHT)), root / experiment
         results = evaluate(study, folder)
         keep_night(study, results, folder, self.night)
         for line in (*drift_sentences(study, results, folder), *study.summary(results).split("\n")):

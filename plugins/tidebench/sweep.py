@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class ResolvePoints(Step):
     """Check every point of the spec file before anything is measured.
 
-    Returns the name of their experiment: the tasks after the sweep need it.
+    Returns the name of their experiment: the tasks after the sweep need it. The XCom ``run_ids``
+    has the id of each.
     """
 
     template_fields: Sequence[str] = ("spec",)
@@ -35,6 +36,7 @@ class ResolvePoints(Step):
         with without_vain_retries():
             points = runs_in_file(_found(self.spec))
         self.log.info("tidebench: %d points to measure", len(points))
+        context["ti"].xcom_push(key="run_ids", value=[point.run_id for point in points])
         return points[0].experiment
 
 

@@ -165,24 +165,28 @@ class CheckTables(Review):
 class PublishReport(Review):
     """Publish tables and page as files, and upsert the tables into the results database.
 
-    Fails afterwards when a run that this DAG run has measured, one of ``runs`` or ``cells``, was
-    left out: all others are published, and who triggered it does not look for theirs in vain.
+    What is a study, or a night of one, has its claims and its page in place of the report.
+    Fails afterwards when a run that this DAG run has measured was left out: all others are
+    published, and who triggered it does not look for theirs in vain. Those are ``runs``, each as
+    JSON, ``run_ids``, where only their ids are known, and what ``cells`` have of the experiment.
     """
 
     operator_extra_links = (ReportLink(), RunsLink())
-    template_fields: Sequence[str] = ("experiment", "runs", "cells")
+    template_fields: Sequence[str] = ("experiment", "runs", "run_ids", "cells")
     by: DagRun
 
     def __init__(
         self,
         *,
         runs: Sequence[str] = (),
+        run_ids: Sequence[str] = (),
         cells: Sequence[Mapping[str, Any]] = (),
         conn_id: str = RESULTS,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.runs = runs
+        self.run_ids = run_ids
         self.cells = cells
         self.conn_id = conn_id
 
@@ -197,7 +201,8 @@ class PublishReport(Review):
         from include.tables.quarantine import read_quarantine, sentences
 
         texts = [*self.runs, *(text for cell in self.cells for text in cell["runs"])]
-        own = {run_of(text).run_id for text in texts}
+        runs = map(run_of, texts)
+        own = {*self.run_ids, *(run.run_id for run in runs if run.experiment == self.experiment)}
         left_out = read_quarantine(data_root() / self.experiment)
         failed = {run: checks for run, checks in left_out.items() if run in own}
         if failed:
@@ -209,14 +214,10 @@ class PublishReport(Review):
 
     def work(self, experiment: str, root: Path) -> list[str]:
         """Return the paths of what was published."""
+        from include.studies.publish import publish_experiment
+
         url = results_database_url(self.conn_id, root)
-        self.publish(root / experiment, url, self.by)
+        publish_experiment(root / experiment, url, self.by)
         published = root / experiment / "published"
         self.say("report is published below %s", published)
         return [str(path) for path in sorted(published.iterdir()) if path.is_file()]
-
-    def publish(self, folder: Path, database_url: str, by: DagRun) -> None:
-        """Publish what is staged in the folder of an experiment."""
-        from include.studies.publish import publish_experiment
-
-        publish_experiment(folder, database_url, by)

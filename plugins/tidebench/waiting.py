@@ -51,15 +51,31 @@ class Look(BaseTrigger):
         """Look once. Raises AirflowFailException for what never comes."""
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Look every few seconds. A task that fails here says why once more in its next try."""
+        """Look every few seconds. A task that fails here says why once more in its next try.
+
+        A look that fails for another reason says nothing about what is waited for: a trigger that
+        it ended would cost the task a try. The deadline of the task ends what stays broken.
+        """
         try:
-            while not await sync_to_async(self.passes)():
+            while not await sync_to_async(self._passes_now)():
                 await asyncio.sleep(LOOK_EVERY_S)
         except AirflowFailException as error:
             self.log.error("tidebench: %s", error)
             yield TaskFailedEvent()
         else:
             yield TaskSuccessEvent()
+
+    def _passes_now(self) -> bool:
+        """Whether a look succeeds and passes; each reason why one fails is logged once."""
+        try:
+            return self.passes()
+        except AirflowFailException:
+            raise
+        except Exception as error:
+            if repr(error) not in self.told:
+                self.told.add(repr(error))
+                self.log.warning("tidebench: cannot look now (%r); looking again", error)
+            return False
 
 
 class Wait(BaseSensorOperator):

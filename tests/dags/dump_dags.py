@@ -62,6 +62,10 @@ def task_facts(task: Any) -> dict[str, Any]:
         "name_of_copy": keywords.get(
             "map_index_template", getattr(task, "map_index_template", None)
         ),
+        "measured": [
+            name for name in ("runs", "run_ids", "cells") if getattr(task, name, ()) != ()
+        ],
+        "places": getattr(task, "places", None),
         "at_once": keywords.get("max_active_tis_per_dagrun"),
         "sensor": {
             "timeout": keywords.get("timeout", getattr(task, "timeout", None)),

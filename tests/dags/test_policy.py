@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from infra.airflow import local
+
 pytestmark = [
     pytest.mark.airflow,
     pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
@@ -59,6 +61,10 @@ def test_every_dag_file_gives_a_dag(parsed: dict[str, Any]) -> None:
     assert sorted({dag["file"] for dag in parsed["dags"].values()}) == [str(f) for f in DAG_FILES]
 
 
+def test_up_waits_for_every_dag(dags: dict[str, Any]) -> None:
+    assert set(local.DAGS) == set(dags)
+
+
 def test_parsing_imports_nothing_heavy(parsed: dict[str, Any]) -> None:
     print(f"{len(DAG_FILES)} DAG files parsed in {parsed['parse_s']:.2f} s")
     assert parsed["heavy"] == []
@@ -82,6 +88,24 @@ def test_every_parameter_explains_itself_in_the_form(dags: dict[str, Any]) -> No
             assert param["description"] or param["schema"].get("description_md"), (dag_id, name)
 
 
+def test_the_form_neither_clamps_nor_answers_with_a_regular_expression(
+    dags: dict[str, Any],
+) -> None:
+    """It would change what was typed without a word; tasks say what is wrong instead."""
+    limits = {
+        "exclusiveMaximum", "exclusiveMinimum", "maximum", "maxItems", "maxLength",
+        "minimum", "minItems", "minLength", "multipleOf", "pattern",
+    }  # fmt: skip
+    limited = {
+        (dag_id, name): sorted(
+            limits & {*param["schema"]} | {*param["schema"].get("items", ())} - {"type"}
+        )
+        for dag_id, dag in dags.items()
+        for name, param in dag["params"].items()
+    }
+    assert {where: by for where, by in limited.items() if by} == {}
+
+
 def test_task_names_begin_with_a_verb(tasks: dict[str, Any]) -> None:
     firsts = {task_id: task_id.split(".")[-1].split("_")[0] for task_id in tasks}
     assert {task_id for task_id, first in firsts.items() if first not in VERBS} == set()
@@ -101,6 +125,26 @@ def test_what_waits_ends_in_the_triggerer_and_gives_up(tasks: dict[str, Any]) ->
     for task_id, sensor in sensors.items():
         assert sensor["in_triggerer"], task_id
         assert 0 < sensor["timeout"] < 7 * 86400, task_id
+
+
+def test_who_changes_an_experiment_has_its_turn_first(dags: dict[str, Any]) -> None:
+    """Also before a night forgets what the last one measured, and before runs are removed."""
+    changes = {
+        f"{dag_id}.{name}": task["upstream"]
+        for dag_id, dag in dags.items()
+        for name, task in dag["tasks"].items()
+        if name in {"provision_testbed", "measure_cell", "measure_points", "remove_runs"}
+        or (dag_id, name) == ("nightly_reproducibility", "resolve_matrix")
+    }
+    assert len(changes) == 6
+    assert [name for name, upstream in changes.items() if "wait_for_turn" not in upstream] == []
+
+
+def test_more_may_wait_than_measure(dags: dict[str, Any]) -> None:
+    """Else those that wait for a matrix keep its own DAG runs queued."""
+    wait = dags["experiment"]["tasks"]["wait_for_turn"]
+    assert 0 < wait["places"] < dags["experiment"]["max_active_runs"]
+    assert wait["sensor"]["timeout"] < dags["experiment"]["timeout_s"]
 
 
 def test_windows_begin_one_after_another(dags: dict[str, Any]) -> None:
@@ -131,6 +175,21 @@ def test_nothing_is_published_unchecked(dags: dict[str, Any]) -> None:
         tasks = dag["tasks"]
         assert {"build_tables", "check_tables"} <= set(tasks["publish_report"]["upstream"]), dag_id
         assert "build_tables" in tasks["check_tables"]["upstream"], dag_id
+
+
+def test_who_measures_fails_when_its_own_runs_are_left_out(dags: dict[str, Any]) -> None:
+    measured = {
+        dag_id: dag["tasks"]["publish_report"]["measured"]
+        for dag_id, dag in dags.items()
+        if "publish_report" in dag["tasks"]
+    }
+    assert measured == {
+        "experiment": ["runs"],
+        "experiment_batch": ["cells"],
+        "nightly_reproducibility": ["cells"],
+        "sweep": ["run_ids"],
+        "remove_runs": [],  # it measures nothing
+    }
 
 
 def test_copies_of_a_task_are_told_apart_by_name(tasks: dict[str, Any]) -> None:

@@ -51,3 +51,15 @@ def test_what_dead_runs_hold_is_given_back_when_the_run_of_the_dag_says_so(dead:
     assert dead.is_dir()
     assert ReleaseDead(task_id="release_dead").execute(context(remove=True)) == 1
     assert not dead.exists()
+
+
+@pytest.mark.parametrize("after_min", [0, -5, 0.5])
+def test_nobody_is_dead_after_less_than_a_minute(dead: Path, after_min: float) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from tidebench.reap import CheckLeases, ReleaseDead
+
+    for task in (CheckLeases(task_id="check_leases"), ReleaseDead(task_id="release_dead")):
+        with pytest.raises(AirflowFailException, match="after_min must be at least 1, got"):
+            task.execute(context(after_min=after_min, remove=True))
+    assert dead.is_dir()

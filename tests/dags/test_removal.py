@@ -36,11 +36,11 @@ def url(folder: Path) -> str:
     return f"sqlite:///{folder.parent / 'results.db'}"
 
 
-def resolve(*runs: str) -> list[str]:
+def resolve(*runs: str, experiment: str = "demo") -> list[str]:
     from tidebench.removal import ResolveRuns
 
-    context: Any = {"params": {"experiment": "demo", "runs": list(runs)}}
-    return ResolveRuns(task_id="resolve_runs", experiment="demo").execute(context)
+    context: Any = {"params": {"experiment": experiment, "runs": list(runs)}}
+    return ResolveRuns(task_id="resolve_runs", experiment=experiment).execute(context)
 
 
 def remove(*runs: str) -> None:
@@ -56,6 +56,21 @@ def test_a_name_that_is_not_there_is_told_before_anything_is_waited_for(folder: 
     with pytest.raises(AirflowFailException, match=r"unknown run 'othr'. Did you mean 'other'"):
         resolve(RUN, "othr")
     assert resolve(RUN, "other", RUN) == [RUN, "other"]
+
+
+@pytest.mark.parametrize("name", ["../demo", "demo/../demo", ".", "", "/demo", "Demo", "demo\n"])
+def test_what_no_experiment_is_called_is_refused_in_words(folder: Path, name: str) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match="use up to 64 small letters, digits, - and _"):
+        resolve(RUN, experiment=name)
+
+
+def test_without_a_name_of_a_run_nothing_is_asked_for(folder: Path) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match="no run is named"):
+        resolve()
 
 
 def test_runs_are_removed_and_a_repetition_finds_nothing_to_do(folder: Path) -> None:

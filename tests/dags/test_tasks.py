@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 from include.control.stages import deploy, provision, replay_arrivals, store_of
 from include.control.stored import mark_code
+from include.experiment.asked import runs_in_file
 from include.experiment.form import experiment_params
 from include.experiment.params import run_from_params
 from include.experiment.spec import RunSpec
@@ -183,9 +185,15 @@ def test_a_teardown_tells_a_run_that_was_ended_by_hand_from_others(
         task.execute(context)
 
 
-@pytest.mark.parametrize("as_cells", [False, True])
+def named_as(given: str, run: RunSpec) -> dict[str, Any]:
+    """What a DAG tells `publish_report` of a run that it has measured."""
+    cells = [{"name": "a", "runs": [run.to_json()]}]
+    return {given: {"runs": [run.to_json()], "run_ids": [run.run_id], "cells": cells}[given]}
+
+
+@pytest.mark.parametrize("given", ["runs", "run_ids", "cells"])
 def test_a_dag_run_whose_run_was_left_out_publishes_the_others_and_then_fails(
-    as_cells: bool, data_root: Path, monkeypatch: pytest.MonkeyPatch
+    given: str, data_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
@@ -202,13 +210,14 @@ def test_a_dag_run_whose_run_was_left_out_publishes_the_others_and_then_fails(
     let_pass(folder, own.run_id)
 
     def publish(run: RunSpec) -> None:
-        text = run.to_json()
-        whose: Any = {"cells": [{"name": "a", "runs": [text]}]} if as_cells else {"runs": [text]}
+        whose = named_as(given, run)
         task = PublishReport(task_id="publish_report", experiment="mine", **whose)
         context: Any = {"dag_run": SimpleNamespace(dag_id="experiment", run_id="r")}
         task.execute(context)
 
     publish(other)
+    if given == "cells":  # a night publishes one experiment after the other
+        publish(replace(own, experiment="yours"))
     (folder / "published" / "report.html").unlink()
     with pytest.raises(AirflowFailException, match=f"left out: run {own.run_id} because"):
         publish(own)
@@ -231,3 +240,16 @@ def test_links_lead_to_the_page_as_its_experiment_is_called(
         "Report": "https://lab.example/air/tidebench/files/mine/published/report.html",
         "Runs": "https://lab.example/air/tidebench/?experiment=mine",
     }
+
+
+def test_a_sweep_hands_down_which_runs_are_its_own(tmp_path: Path) -> None:
+    from tidebench.sweep import ResolvePoints
+
+    spec, xcoms = tmp_path / "spec.yaml", dict[str, Any]()
+    spec.write_text("{name: mine, controllers: btu, patterns: constant, seeds: [1, 2]}")
+    ti = SimpleNamespace(xcom_push=lambda key, value: xcoms.update({key: value}))
+    context: Any = {"ti": ti}
+    task = ResolvePoints(task_id="resolve_points", spec=str(spec))
+    assert task.execute(context) == "mine"
+    assert xcoms == {"run_ids": [run.run_id for run in runs_in_file(spec)]}
+    assert len(xcoms["run_ids"]) == 2

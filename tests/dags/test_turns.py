@@ -42,6 +42,7 @@ def passes(
     report: bool = True,
     user: str = "someone",
     removes: bool = False,
+    places: int = 0,
 ) -> bool:
     """Whether the DAG run that measures the run of this seed has its turn."""
     from airflow.sdk.exceptions import TaskDeferred
@@ -50,7 +51,7 @@ def passes(
 
     run = run_from_params({"experiment": experiment, "seed": seed})
     whose = {"run_ids": [run.run_id]} if removes else {"runs": [run.to_json()]}
-    task = WaitForTurn(task_id="wait_for_turn", experiment=experiment, **whose)
+    task = WaitForTurn(task_id="wait_for_turn", experiment=experiment, places=places, **whose)
     context: Any = {
         "ti": SimpleNamespace(dag_id="experiment", run_id=dag_run),
         "params": {"report": report},
@@ -105,3 +106,28 @@ def test_what_is_tried_on_the_command_line_neither_waits_nor_is_waited_for(
     assert passes("first", 1, user="dag_test")
     assert passes("second", 1)
     assert passes("third", 1, user="dag_test")
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[1]", '{"report": 3}', "\x00\x00"])
+def test_a_file_that_a_power_cut_has_damaged_is_nobodys_turn(
+    damage: str, under_way: set[str], data_root: Path
+) -> None:
+    assert passes("first", 1)
+    (data_root / "shared" / "turns.json").write_text(damage)
+    assert passes("second", 2)
+    assert not passes("third", 3), "the file is whole again"
+
+
+def test_so_many_measure_at_a_time_whatever_their_experiments(under_way: set[str]) -> None:
+    assert passes("first", 1, experiment="mine", places=2)
+    assert passes("second", 1, experiment="yours", places=2)
+    assert passes("second", 1, experiment="yours", places=2), "a retry has its place already"
+    assert not passes("third", 1, experiment="theirs", places=2)
+    under_way.remove("first")
+    assert passes("third", 1, experiment="theirs", places=2)
+
+
+def test_who_waits_for_a_report_takes_no_place_from_those_who_bring_it(under_way: set[str]) -> None:
+    assert passes("first", 1), "a matrix"
+    assert not passes("second", 2, places=1), "its report is taken"
+    assert passes("third", 3, report=False, places=1), "a cell of the matrix"

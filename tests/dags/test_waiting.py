@@ -12,6 +12,7 @@ import pytest
 
 from include.control.stages import run_all
 from include.experiment.spec import RunSpec
+from include.model.errors import StoreError
 
 pytestmark = [
     pytest.mark.airflow,
@@ -140,6 +141,29 @@ def test_a_cell_whose_dag_run_failed_fails_in_the_triggerer(states: dict[str, st
     trigger = in_triggerer(wait_for_run().trigger)
     event = asyncio.run(event_after(trigger, 1, lambda: states.update({dag_run_of(RUN): "failed"})))
     assert isinstance(event, TaskFailedEvent)
+
+
+@pytest.mark.parametrize("error", [OSError("no route"), RuntimeError("locked"), StoreError("torn")])
+def test_a_look_that_fails_is_no_end_of_the_wait(
+    error: Exception, states: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.triggers.base import TaskSuccessEvent
+
+    from tidebench import turns
+
+    hold_the_turn(states)
+    trigger = in_triggerer(wait_for_turn("second").trigger)
+    failing = [error, error]
+
+    def count(dag_id: str, run_id: str, *wanted: str) -> int:
+        if failing:
+            raise failing.pop()
+        return int(states.get(run_id) in wanted)
+
+    monkeypatch.setattr(turns, "count_dag_runs", count)
+    event = asyncio.run(event_after(trigger, 3, lambda: states.update(first="success")))
+    assert isinstance(event, TaskSuccessEvent)
+    assert trigger.told >= {repr(error)}
 
 
 def test_a_wait_that_takes_too_long_fails_for_good(states: dict[str, str]) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from include.experiment.spec import RunSpec
 from include.model.errors import GateFailed, StoreError
+from include.studies import STUDIES, study_named, study_of
 from include.studies.base import ClaimCase, Study, StudyData, StudyResults, check_claims, known
-from include.studies.publish import evaluate, publish_study
+from include.studies.publish import evaluate, publish_experiment, publish_study
 from tests.builders_staged import let_pass, restage, stage, tables_of
 
 CLAIMS = [
@@ -110,3 +111,29 @@ def test_a_mistake_in_a_predicate_publishes_nothing(folder: Path, tmp_path: Path
             replace(STUDY, evaluate=broken), let_pass(folder), f"sqlite:///{tmp_path / 'r.db'}"
         )
     assert not (folder / "published").exists()
+
+
+def test_what_is_left_of_a_study_is_published_as_the_study(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known_as = {folder.name: STUDY}
+    monkeypatch.setattr("include.studies.publish.study_of", known_as.get)
+    publish_experiment(let_pass(folder), f"sqlite:///{tmp_path / 'results.db'}")
+    assert (folder / "published" / "claims.csv").is_file()
+    assert "A tiny study" in (folder / "published" / "report.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["demo", "nightly_demo", "henge"])
+def test_what_has_no_run_of_a_study_has_the_report_of_any(name: str, tmp_path: Path) -> None:
+    folder = let_pass(stage(tmp_path / name))
+    publish_experiment(folder, f"sqlite:///{tmp_path / 'results.db'}")
+    assert (folder / "published" / "report.html").is_file()
+    assert not (folder / "published" / "claims.csv").exists()
+
+
+def test_every_study_is_known_by_its_experiment_and_by_its_nights() -> None:
+    for name in STUDIES:
+        study = study_named(name)
+        assert study_of(study.experiment) is study
+        assert study_of(f"nightly_{name}") is study
+    assert study_of("demo") is None
