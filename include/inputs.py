@@ -34,3 +34,14 @@ def input_file(name: str | Path, kind: str) -> Path:
     if not is_there:
         raise SpecError(kind, [f"there is no file {path}; check the path"])
     return path
+
+
+def input_text(name: str | Path, kind: str) -> str:
+    """What is in such a file. Raises SpecError also when it cannot be read as text."""
+    path = input_file(name, kind)
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise SpecError(path.name, ["this is no text; save the file as UTF-8"]) from None
+    except OSError as error:
+        raise SpecError(path.name, [f"cannot be read: {error.strerror}"]) from error

@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from include.plain_yaml import read_yaml
+
 MOST_RUNS = 10_000
 """How many runs one experiment may have, so how many seeds a range may stand for."""
 _RANGE = re.compile(r"([0-9]{1,18})(?:-|\.\.)([0-9]{1,18})")
@@ -38,8 +40,8 @@ def options_of(field: str, given: Any, problems: list[str]) -> dict[str, Any]:
             problems.append(f"{field}: {match[1]} is given twice; keep one line of it")
         else:
             try:
-                options[match[1]] = yaml.safe_load(match[2])
-            except (yaml.YAMLError, ValueError, RecursionError):
+                options[match[1]] = read_yaml(match[2])
+            except yaml.YAMLError:
                 problems.append(f"{field}: {match[2]!r} is not a value of {match[1]}")
     return options
 

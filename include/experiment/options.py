@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
@@ -15,9 +15,13 @@ from include.model.errors import unknown_name
 def option_types(factory: Callable[..., Any], hidden: Collection[str] = ()) -> dict[str, Any]:
     """The options a registered dataclass takes, with their types."""
     cls = factory.func if isinstance(factory, partial) else factory
+    return {name: kind for name, kind in _types(cls).items() if name not in hidden}
+
+
+@cache
+def _types(cls: Any) -> Mapping[str, Any]:
     hints = get_type_hints(cls)
-    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
-    return {f.name: hints[f.name] for f in fields if f.name not in hidden and f.init}
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}
 
 
 def missing_options(factory: Callable[..., Any], options: Collection[str]) -> list[str]:

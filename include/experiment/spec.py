@@ -29,10 +29,11 @@ from pydantic import (
 
 from include.experiment.axes import as_list, unfolded
 from include.experiment.lines import numbers_of, seeds_of
-from include.inputs import input_file
+from include.inputs import input_text
 from include.model.errors import Problem, SpecError, unknown_name
+from include.plain_yaml import read_yaml
 from include.topologies.files import spelled
-from include.topologies.load import read_yaml, run_defaults, validation_problems
+from include.topologies.load import run_defaults, validation_problems
 
 NAMED = "[a-z0-9][a-z0-9_-]{0,63}"
 NAME = "use up to 64 small letters, digits, - and _, with a letter or digit first"
@@ -291,13 +292,10 @@ def load_spec(path: Path) -> ExperimentSpec:
 
 def read_spec(path: Path) -> Any:
     """What is in a YAML file, as plain values. Raises SpecError when it cannot be read."""
-    input_file(path, "spec")
     try:
-        return read_yaml(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, ValueError) as error:
+        return read_yaml(input_text(path, "spec"))
+    except yaml.YAMLError as error:
         raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
-    except OSError as error:
-        raise SpecError(path.name, [f"cannot be read: {error.strerror}"]) from error
 
 
 def located(spec: ExperimentSpec, path: Path) -> ExperimentSpec:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from include.inputs import input_file
+from include.inputs import input_text
 from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
-from include.topologies.load import read_yaml, validation_problems
+from include.plain_yaml import read_yaml
+from include.topologies.load import validation_problems
 
 C = TypeVar("C", bound=BaseModel)
 
@@ -26,7 +28,7 @@ class CalibrationFiles(Generic[C]):
 
     def names(self) -> tuple[str, ...]:
         """Names of the calibrations that come with the project."""
-        return tuple(sorted({path.stem for each in self.folders for path in each.glob("*.yaml")}))
+        return _names(self.folders)
 
     def fitting(self, topology_name: str) -> str:
         """The calibration whose name the topology's begins with, else ``default``."""
@@ -37,7 +39,7 @@ class CalibrationFiles(Generic[C]):
         """A calibration by name, or from a YAML file. Raises SpecError with every problem."""
         path = self._path(name_or_path)
         try:
-            return self.model.model_validate(read_yaml(path.read_text(encoding="utf-8")) or {})
+            return _parsed(self.model, input_text(path, "calibration"))
         except yaml.YAMLError as error:
             raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
         except ValidationError as error:
@@ -46,12 +48,23 @@ class CalibrationFiles(Generic[C]):
     def _path(self, name_or_path: str) -> Path:
         path = Path(name_or_path)
         if path.suffix in (".yaml", ".yml"):
-            return input_file(path, "calibration")
+            return path
         if name_or_path not in self.names():
             problem = unknown_name("calibration", name_or_path, self.names())
             raise SpecError("calibration", [f"{problem} Or give the path of a .yaml file."])
         places = (folder / f"{name_or_path}.yaml" for folder in self.folders)
         return next(place for place in places if place.is_file())
+
+
+@cache
+def _names(folders: tuple[Path, ...]) -> tuple[str, ...]:
+    return tuple(sorted({path.stem for each in folders for path in each.glob("*.yaml")}))
+
+
+@lru_cache(maxsize=64)
+def _parsed(model: type[C], text: str) -> C:
+    """Frozen models; every cell of a matrix asks for the same few."""
+    return model.model_validate(read_yaml(text) or {})
 
 
 def service_times(given_ms: dict[str, float], topology: Topology) -> dict[str, float]:

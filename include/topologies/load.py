@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
-from include.inputs import input_file
+from include.inputs import input_text
 from include.model.errors import SpecError, unknown_name
 from include.model.topology import Operator, Source, Topology
+from include.plain_yaml import read_yaml
 from include.topologies.files import RunWith, TenantFile, TenantsFile, TopologyFile
 from include.topologies.tenants import shared
 
 HERE = Path(__file__).parent
-# The same language, read ten times as fast where libyaml is there.
-LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 SHARES_PER_CORE = 1024
-
-
-def read_yaml(text: str) -> Any:
-    """Plain values from YAML text. Raises yaml.YAMLError when it is none."""
-    return yaml.load(text, Loader=LOADER)  # a safe loader either way
 
 
 def _based_on(raw: Any, seen: tuple[str, ...] = ()) -> Any:
@@ -59,6 +53,7 @@ def _based_on(raw: Any, seen: tuple[str, ...] = ()) -> Any:
     return merged
 
 
+@cache
 def topology_names() -> tuple[str, ...]:
     """Names of the topologies that come with the project."""
     return tuple(sorted(path.stem for path in HERE.glob("*.yaml")))
@@ -77,7 +72,7 @@ def load_topology(name_or_path: str) -> Topology:
             raise SpecError(
                 "topology", [f"{unknown_name('topology', name_or_path, topology_names())} {hint}"]
             )
-    text = input_file(path, "topology").read_text(encoding="utf-8")
+    text = input_text(path, "topology")
     return parse_topology(text, source=path.name, folder=path.parent)
 
 
@@ -87,7 +82,7 @@ def run_defaults(name_or_path: str) -> Mapping[str, Any]:
     if path.suffix not in (".yaml", ".yml"):
         path = HERE / f"{name_or_path}.yaml"
     try:
-        raw = _based_on(read_yaml(input_file(path, "topology").read_text(encoding="utf-8")))
+        raw = _based_on(read_yaml(input_text(path, "topology")))
         parsed = RunWith.model_validate(raw.get("run_with", {}))
     except (OSError, SpecError, ValidationError, yaml.YAMLError, AttributeError):
         return {}  # loading the topology says what is wrong

@@ -57,7 +57,8 @@ class ControlWindow(Stage):
             )
         in_process = context["dag_run"].triggering_user_name == "dag_test"
         wait_s = IN_PROCESS_S * (index - turn - 1) if in_process else OUT_OF_TURN_S
-        self.say("it is the turn of window %d; looking again in %g s", turn, wait_s)
+        if wait_s:
+            self.say("it is the turn of window %d; looking again in %g s", turn, wait_s)
         again = datetime.now(UTC) + timedelta(seconds=wait_s)
         raise AirflowRescheduleException(again)  # type: ignore[no-untyped-call]
 

@@ -68,7 +68,7 @@ LONG = {
     "duration_min": 60,
     "seeds": list(range(12)),
 }
-DEADLINE_S = 180.0
+DEADLINE_S = 900.0
 
 
 def wait_until(holds: Callable[[], bool], why: Callable[[], str]) -> None:

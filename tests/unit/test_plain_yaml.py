@@ -1,0 +1,59 @@
+"""YAML of somebody else: plain values, or an error that can be shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from include.experiment.asked import runs_in_file
+from include.model.errors import SpecError
+from include.plain_yaml import MOST_NESTED, read_yaml
+from include.testbeds import TESTBEDS
+from include.topologies import load_topology
+
+
+def test_a_date_is_the_text_that_stands_there() -> None:
+    given = "day: 2026-01-31\nat: 2026-01-31T10:00:00Z\nnone: 2026-13-45\n"
+    assert read_yaml(given) == {
+        "day": "2026-01-31",
+        "at": "2026-01-31T10:00:00Z",
+        "none": "2026-13-45",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("!!binary aGVsbG8=", id="bytes"),
+        pytest.param("!!set {a, b}", id="a set"),
+        pytest.param("!!python/object:os.system {}", id="an object of Python"),
+        pytest.param("!!int many", id="a number that is none"),
+        pytest.param("9" * 5000, id="a number of 5,000 digits"),
+        pytest.param("[" * 30_000, id="30,000 open brackets"),
+        pytest.param("- " * 30_000 + "1", id="30,000 lists in lists"),
+        pytest.param("a: [1", id="a bracket that stays open"),
+    ],
+)
+def test_what_cannot_be_read_is_an_error_of_yaml(text: str) -> None:
+    with pytest.raises(yaml.YAMLError):
+        read_yaml(text)
+
+
+def test_a_long_text_may_be_as_deep_as_a_short_one() -> None:
+    deep = "[" * MOST_NESTED + "]" * MOST_NESTED
+    assert read_yaml(deep + "\n# " + "x" * 20_000) == json.loads(deep)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"name: [", b"!!binary aGVsbG8="])
+def test_files_that_are_no_text_or_no_yaml_are_named(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_bytes(content)
+    with pytest.raises(SpecError, match=r"mine\.yaml"):
+        load_topology(str(file))
+    with pytest.raises(SpecError, match=r"mine\.yaml"):
+        TESTBEDS["simulated"].parameters().load_calibration(str(file))
+    with pytest.raises(SpecError, match=r"mine\.yaml"):
+        runs_in_file(file)
