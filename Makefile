@@ -58,7 +58,9 @@ live-faults: setup live-images  ## Lose nothing of ITEMS=100000 while everything
 	@$(ENV) python -m tests.live.fault_run $(or $(ITEMS),100000) $(or $(RATE),250)
 
 live-calibrate: setup live-images  ## Record what operators take on real containers; the simulator beside it
-	@$(ENV) python -m include.studies.live --root "$$TIDEBENCH_DATA_ROOT"
+	@$(ENV) python -m include.studies.live --root "$$TIDEBENCH_DATA_ROOT" \
+	    --out "$$TIDEBENCH_DATA_ROOT/manufacturing_live.yaml"
+	@$(ENV) python -m include.cli paper live --root "$$TIDEBENCH_DATA_ROOT"
 
 live-down:  ## Give back everything that live runs hold, and stop hosts and services
 	@$(ENV) infra/live/live.sh down

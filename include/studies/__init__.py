@@ -1,4 +1,4 @@
-"""Evaluations of published systems, each a folder here: its runs, its claims, what was measured.
+"""Evaluations, each a folder here: its runs, its claims, what was measured.
 
 The platform knows none of them. To add one: write its folder, with a ``STUDY`` in ``study.py``,
 and the line.
@@ -21,6 +21,7 @@ STUDIES = (
     "fugu",
     "pvldb127",
     "henge",
+    "live",
 )
 NIGHT = "nightly_"
 """What the experiment of a study's night begins with; the name of the study follows."""

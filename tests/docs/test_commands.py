@@ -98,9 +98,9 @@ def test_calibrate_says_what_it_can_do(tmp_path: Path) -> None:
     assert "--out" in cli(tmp_path, "calibrate", "--help")
 
 
-def test_comparing_with_reality_says_what_it_can_do(tmp_path: Path) -> None:
-    """It takes a run of the live testbed; tests/studies/live/test_calibration.py has one."""
-    assert "--calibration" in python(tmp_path, "-m", "include.studies.live", "--help")
+def test_calibrating_with_reality_says_what_it_can_do(tmp_path: Path) -> None:
+    """It takes runs of the live testbed; tests/studies/live has what becomes of them."""
+    assert "--out" in python(tmp_path, "-m", "include.studies.live", "--help")
 
 
 @pytest.mark.airflow

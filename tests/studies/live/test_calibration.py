@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from include.control import stages
-from include.experiment.spec import RunSpec
-from include.measurements.store import RunStore
 from include.studies.live.calibration import Start, Times, as_yaml, boots, services, starts
-from include.studies.live.comparison import RunFigures, SideBySide, seen, side_by_side, verdicts
 from include.testbeds.virtual.calibration import load_calibration
 
 
@@ -83,35 +79,3 @@ def test_without_a_start_the_defaults_stay(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(as_yaml(recorded("O1", 200), [], [], sample_every_items=5))
     assert load_calibration(str(path)).instance_start_s == (5, 10)
-
-
-@pytest.fixture(scope="module")
-def looked_at(tmp_path_factory):
-    """A run of two minutes and what the comparison sees of it."""
-    root = tmp_path_factory.mktemp("compared")
-    spec = RunSpec(
-        experiment="compared", controller="btu", pattern="stepwise", btu_min=1, seed=1,
-        duration_min=2,
-    )  # fmt: skip
-    stages.run_all(spec, root)
-    store: RunStore = stages.store_of(spec, root)
-    return seen(stages.load_run(spec, root), store)
-
-
-def test_a_run_beside_itself_differs_in_nothing(looked_at):
-    lines = list(side_by_side(looked_at, [looked_at, looked_at]))
-    assert all(line.mean == pytest.approx(line.live) for line in lines)
-    assert len(looked_at.instances) == len(looked_at.hosts) == 2
-    assert looked_at.instances[0] >= 9
-    assert looked_at.compliance_percent["real_time"] < looked_at.compliance_percent["relaxed"]
-    assert sum("NOT" in one for one in verdicts(lines)) == 0
-
-
-def test_what_is_too_far_off_is_said():
-    live = RunFigures({"real_time": 80.0}, {}, [10.0, 10.0], [2.0, 2.0], {"upscaling": 3})
-    far = RunFigures({"real_time": 90.0}, {}, [10.0, 14.0], [2.0, 2.0], {"upscaling": 5})
-    assert list(verdicts(list(side_by_side(live, [far])))) == [
-        "compliance real_time, %: 10.0 points off, NOT within 5",
-        "total instances: 20.0 % off, NOT within 15 %",
-    ]
-    assert "+10.0" in str(SideBySide("compliance", 80.0, (90.0,)))

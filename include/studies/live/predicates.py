@@ -1,0 +1,37 @@
+"""The predicates behind claims.yaml: each asks LiveMetrics and says yes or no, and the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from include.studies.base import Answer, Predicate
+from include.studies.live.metrics import LiveMetrics
+
+COMPLIANCE_POINTS, INSTANCES_PERCENT = 5.0, 15.0
+"""How far the simulator may be off: points of compliance, percent of all instances."""
+
+
+def compliance_is_near(level: str, metrics: LiveMetrics) -> Answer:
+    """The mean of the simulations is within so many points."""
+    row = metrics.compliance(level)
+    off = abs(row["mean"] - row["live"])
+    said = f"{row['live']:.1f} % live, {row['mean']:.1f} % simulated: {off:.1f} points off"
+    return off <= COMPLIANCE_POINTS, said
+
+
+def instances_are_near(metrics: LiveMetrics) -> Answer:
+    """The mean of the simulations is within so many percent."""
+    row = metrics.instances()
+    off = 100 * abs(row["mean"] / row["live"] - 1)
+    said = f"{row['live']:.1f} live, {row['mean']:.1f} simulated: {off:.1f} % off"
+    return off <= INSTANCES_PERCENT, said
+
+
+PREDICATES: Mapping[str, Predicate] = {
+    "real_time_is_near": partial(compliance_is_near, "real_time"),
+    "near_real_time_is_near": partial(compliance_is_near, "near_real_time"),
+    "relaxed_is_near": partial(compliance_is_near, "relaxed"),
+    "instances_are_near": instances_are_near,
+}
+"""Predicates by the name that claims.yaml uses."""

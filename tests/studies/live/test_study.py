@@ -1,0 +1,77 @@
+"""The run on real containers beside its simulations: what is compared, and what fails."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from include.control.stages import run_all, store_of
+from include.experiment.run import resolve
+from include.experiment.spec import RunSpec
+from include.studies.base import ClaimOutcome, StudyData, ask
+from include.studies.live.metrics import LiveMetrics, RunFigures, figures_of
+from include.studies.live.predicates import PREDICATES
+from include.studies.live.study import STUDY, evaluate
+
+NEAR = RunFigures(
+    {"real_time": 80.0, "near_real_time": 85.0, "relaxed": 90.0},
+    {"O1": 40.0},
+    [10.0, 10.0],
+    [2.0, 2.0],
+    {"upscaling": 3},
+)
+
+
+def off_by(points: float = 0.0, instances: float = 0.0) -> LiveMetrics:
+    compliance = {level: share + points for level, share in NEAR.compliance_percent.items()}
+    far = replace(NEAR, compliance_percent=compliance, instances=[10.0, 10.0 + 2 * instances])
+    return LiveMetrics([NEAR], [far, far])
+
+
+@pytest.mark.parametrize("name", PREDICATES)
+def test_every_claim_holds_of_a_run_beside_itself(name: str) -> None:
+    assert ask(PREDICATES[name], off_by())[0] is ClaimOutcome.HOLDS
+
+
+@pytest.mark.parametrize("name", PREDICATES)
+def test_every_claim_fails_of_a_simulation_that_is_too_far_off(name: str) -> None:
+    assert ask(PREDICATES[name], off_by(points=5.1, instances=1.6))[0] is ClaimOutcome.FAILS
+
+
+@pytest.mark.parametrize("name", PREDICATES)
+def test_no_claim_is_known_without_the_run_on_real_containers(name: str) -> None:
+    alone = LiveMetrics([], [NEAR])
+    assert ask(PREDICATES[name], alone)[0] is ClaimOutcome.UNKNOWN
+    assert alone.rows() == []
+
+
+def test_every_figure_stands_beside_its_simulations() -> None:
+    rows = {row["what"]: row for row in off_by(instances=1.0).rows()}
+    assert rows["instances in minute 2"] == {
+        "what": "instances in minute 2", "live": 10.0, "mean": 12.0, "low": 12.0, "high": 12.0,
+    }  # fmt: skip
+    assert rows["upscaling"]["live"] == 3.0
+    assert rows["real_time compliance of O1 (percent)"]["mean"] == 40.0
+
+
+def test_the_live_run_comes_first_and_is_simulated_with_every_seed() -> None:
+    live, *simulated = STUDY.runs([3, 4])
+    assert (live.testbed, live.seed) == ("docker", 3)
+    assert [(one.testbed, one.seed) for one in simulated] == [("simulated", 3), ("simulated", 4)]
+    assert all(replace(one, testbed=live.testbed, seed=live.seed) == live for one in simulated)
+
+
+def test_figures_are_those_of_the_measured_rows(tmp_path_factory: pytest.TempPathFactory) -> None:
+    root = tmp_path_factory.mktemp("compared")
+    spec = RunSpec(
+        experiment="compared", controller="btu", pattern="stepwise", btu_min=1, seed=1,
+        duration_min=2,
+    )  # fmt: skip
+    run_all(spec, root)
+    figures = figures_of(resolve(spec), store_of(spec, root))
+    assert len(figures.instances) == len(figures.hosts) == 2
+    assert figures.instances[0] >= 9
+    assert figures.compliance_percent["real_time"] < figures.compliance_percent["relaxed"]
+    alone = evaluate(StudyData(root / "compared", [spec]))
+    assert {row["holds"] for row in alone.claims} == {""}
