@@ -7,29 +7,15 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from include.model.errors import PublishError
 from include.reports.publication import Publication
-from include.tables.catalogue import PUBLISHED, SQL_ROOT, is_by_run, schema_of
+from include.tables.catalogue import PUBLISHED, is_by_run, schema_of
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, Engine, Table
     from sqlalchemy.engine import URL
 
 _WAIT_S = 10
-_TYPES = {
-    "string": "TEXT",
-    "double": "DOUBLE PRECISION",
-    "bigint": "BIGINT",
-    "boolean": "BOOLEAN",
-}
-_SQL = Environment(
-    loader=FileSystemLoader(SQL_ROOT / "publish"),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
 
 
 @contextmanager
@@ -72,10 +58,9 @@ def removed_rows(database_url: str, experiment: str, runs: Sequence[str] | None)
 
 
 def _remove(connection: Connection, table: str, of: Mapping[str, str]) -> int:
-    from sqlalchemy import text
+    from sqlalchemy import delete
 
-    shape = {"table": schema_of(table), "of_run": "run" in of}
-    return connection.execute(text(_SQL.get_template("remove.sql.j2").render(shape)), of).rowcount
+    return connection.execute(delete(_published(table)).filter_by(**of)).rowcount
 
 
 @contextmanager
@@ -127,12 +112,73 @@ def _send(
     _require_these_columns(connection, tables)
     runs = [*(row["run"] for row in tables["runs"]), *publication.left_out]
     mark = {"experiment": publication.experiment, "edition": publication.edition}
-    for table, rows in tables.items():
-        _execute(connection, "create", table)
-        if rows:
-            _execute(connection, "upsert", table, [{**row, **mark} for row in rows])
-        _execute(connection, "forget", table, [{"run": run, **mark} for run in runs])
+    for name, rows in tables.items():
+        table = _published(name)
+        _upsert(connection, table, [{**row, **mark} for row in rows])
+        _forget(connection, table, publication, runs)
     _note(connection, publication)
+
+
+def _published(name: str) -> Table:
+    """A published table over all experiments, whose rows know their edition."""
+    schema = schema_of(name)
+    types = {column.name: column.type for column in schema.columns}
+    types = {"experiment": "string", **types, "edition": "string"}
+    return _table(name, types, ("experiment", *schema.key))
+
+
+def _publications() -> Table:
+    """Who published which edition, and when: one row per edition, the last publication of it."""
+    names = ("experiment", "edition", "published_at", "dag_id", "dag_run")
+    types = {**dict.fromkeys(names, "string"), "checks": "bigint"}
+    return _table("publications", types, ("experiment", "edition"))
+
+
+def _origins() -> Table:
+    """Which DAG run measured a run, and when it was complete: one row per published run."""
+    names = ("experiment", "run", "measured_at", "dag_id", "dag_run")
+    return _table("origins", dict.fromkeys(names, "string"), ("experiment", "run"))
+
+
+def _table(name: str, types: Mapping[str, str], key: Sequence[str]) -> Table:
+    from sqlalchemy import BigInteger, Boolean, Column, Double, MetaData, Table, Text
+
+    known = {"string": Text, "double": Double, "bigint": BigInteger, "boolean": Boolean}
+    columns: list[Column[Any]] = [
+        Column(one, known[type_], primary_key=one in key) for one, type_ in types.items()
+    ]
+    return Table(name, MetaData(), *columns)
+
+
+def _upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Make the table where there is none; a row that is there is replaced."""
+    from sqlalchemy.dialects import postgresql, sqlite
+
+    table.create(connection, checkfirst=True)
+    if not rows:
+        return
+    dialect = {"postgresql": postgresql, "sqlite": sqlite}[connection.dialect.name]
+    statement = dialect.insert(table)
+    others = [column.name for column in table.columns if not column.primary_key]
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=list(table.primary_key),
+            set_={name: statement.excluded[name] for name in others},
+        ),
+        rows,
+    )
+
+
+def _forget(connection: Connection, table: Table, of: Publication, runs: Sequence[str]) -> None:
+    """Delete what an earlier edition published and this one does not have any more.
+
+    Rows of a run that this edition does not hold stay, unless the table is about the experiment
+    as a whole.
+    """
+    from sqlalchemy import delete
+
+    older = delete(table).filter_by(experiment=of.experiment).where(table.c.edition != of.edition)
+    connection.execute(older.where(table.c.run.in_(runs)) if "run" in table.c else older)
 
 
 def _require_these_columns(connection: Connection, tables: Iterable[str]) -> None:
@@ -157,28 +203,15 @@ def _require_these_columns(connection: Connection, tables: Iterable[str]) -> Non
         )
 
 
-def _execute(
-    connection: Connection, statement: str, table: str, rows: list[dict[str, Any]] | None = None
-) -> None:
-    from sqlalchemy import text
-
-    shape = {"table": schema_of(table), "types": _TYPES}
-    connection.execute(text(_SQL.get_template(f"{statement}.sql.j2").render(shape)), rows)
-
-
 def _note(connection: Connection, publication: Publication) -> None:
-    from sqlalchemy import text
-
-    row = asdict(publication)
-    row |= row.pop("by")
-    del row["left_out"]  # the page of checks has them, with what they failed
-    origins = [{"experiment": row["experiment"], **one} for one in row.pop("origins")]
-    for one in origins:
-        one |= one.pop("by")
-    statements = [("publications", None), ("note", row), ("origins", None)]
-    statements += [("note_origin", one) for one in origins]
-    for statement, values in statements:
-        connection.execute(text(_SQL.get_template(f"{statement}.sql").render()), values)
+    """Publishing again moves the time of an edition, and changes no origin measured before."""
+    of = publication
+    about = {"edition": of.edition, "published_at": of.published_at, "checks": of.checks}
+    _upsert(connection, _publications(), [{"experiment": of.experiment, **about, **asdict(of.by)}])
+    whose = [
+        {"run": one.run, "measured_at": one.measured_at, **asdict(one.by)} for one in of.origins
+    ]
+    _upsert(connection, _origins(), [{"experiment": of.experiment, **one} for one in whose])
 
 
 def _cannot(url: URL, error: Exception) -> PublishError:
