@@ -41,7 +41,7 @@ class FreeCapacity:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class HostChoice:
     """The host that Algorithm 2 ranks first, and its suitability."""
 
     host: str
@@ -169,7 +169,7 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         *,
         only_up: bool = False,
         leaving: str | None = None,
-    ) -> Choice | None:
+    ) -> HostChoice | None:
         """The lowest suitability that is not negative; the host leased first wins a tie.
 
         With ``only_up`` hosts that boot do not count, and ``leaving`` never does. None when the
@@ -190,7 +190,7 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
             better = values[cached] * cache_factor
             at = int(better.argmin())
             lowest, place = min((lowest, place), (float(better[at]), cached[at]))
-        return Choice(self._hosts[place], lowest) if lowest < np.inf else None
+        return HostChoice(self._hosts[place], lowest) if lowest < np.inf else None
 
     def first(self, op: Operator) -> str | None:
         """First fit: the host leased first that has room, or None."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunRow:
     """One row per run: the point of the spec that was run.
 
     ``variant`` and ``conditions`` say what was not left at its default (variant.py);
@@ -205,7 +205,7 @@ class Event:
 
 
 TABLES: dict[str, type] = {
-    "run": Run,
+    "run": RunRow,
     "operator": OperatorRow,
     "price": Price,
     "processing_duration": ProcessingDuration,

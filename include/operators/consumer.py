@@ -16,7 +16,7 @@ from include.operators.codes import code_of
 from include.operators.health import Health, serve
 from include.operators.ledger import Ledger
 from include.operators.logs import Log
-from include.operators.session import Session, SessionLost
+from include.operators.session import BrokerSession, SessionLost
 from include.operators.settings import Settings
 from include.operators.state import State
 
@@ -61,7 +61,7 @@ class Consumer:
             began_s = time.monotonic()
             try:
                 self._redis.ping()
-                session = Session(
+                session = BrokerSession(
                     self._settings, self._process, self._ledger, self.health, self._log
                 )
                 session.run(lambda: self._stop)

@@ -34,7 +34,7 @@ class SessionLost(Exception):
     """The connection ended although nobody asked; connecting again will help."""
 
 
-class Session:
+class BrokerSession:
     """Lives from :meth:`run` until the connection ends."""
 
     def __init__(

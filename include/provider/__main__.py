@@ -42,7 +42,7 @@ def main(path: Path) -> int:
         socket_connect_timeout=REDIS_TIMEOUT_S,
     )
     positions = [Position(one, _confirmed(shared, plan.run, one.source)) for one in plan.streams]
-    notes = Notes(shared, plan.run, positions, log)
+    notes = PositionNotes(shared, plan.run, positions, log)
     log("started", items={one.stream.source: one.confirmed for one in positions})
     connected_s = time.monotonic()
     while path.is_file() and time.monotonic() - connected_s < GIVE_UP_S:
@@ -65,7 +65,7 @@ def main(path: Path) -> int:
     return 1
 
 
-class Notes:
+class PositionNotes:
     """Writes down how far it has come; while Redis is away, the next note makes up for it."""
 
     def __init__(self, shared: Any, run: str, positions: Sequence[Position], log: Log) -> None:

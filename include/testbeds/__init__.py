@@ -23,7 +23,7 @@ def simulated_parameters() -> Parameters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registration:
+class TestbedRegistration:
     """How a testbed is built, which parameters it has, and how long a run on it takes.
 
     ``real_time``: two hours of arrivals take two hours, so a run is worth a DAG run of its own
@@ -102,13 +102,13 @@ def openstack_reaper() -> Reaper:
     return reap
 
 
-TESTBEDS: Mapping[str, Registration] = {
-    "simulated": Registration(build=simulated, real_time=False),
-    "flow": Registration(build=flow, parameters=flow_parameters, real_time=False),
-    "docker": Registration(
+TESTBEDS: Mapping[str, TestbedRegistration] = {
+    "simulated": TestbedRegistration(build=simulated, real_time=False),
+    "flow": TestbedRegistration(build=flow, parameters=flow_parameters, real_time=False),
+    "docker": TestbedRegistration(
         build=docker, parameters=docker_parameters, real_time=True, reaper=docker_reaper
     ),
-    "openstack": Registration(
+    "openstack": TestbedRegistration(
         build=openstack,
         parameters=openstack_parameters,
         real_time=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -39,11 +39,12 @@ class CalibrationFiles(Generic[C]):
         """A calibration by name, or from a YAML file. Raises SpecError with every problem."""
         path = self._path(name_or_path)
         try:
-            return _parsed(self.model, input_text(path, "calibration"))
+            parsed: C = _parsed(self.model, input_text(path, "calibration"))
         except yaml.YAMLError as error:
             raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
         except ValidationError as error:
             raise SpecError(path.name, validation_problems(error)) from error
+        return parsed
 
     def _path(self, name_or_path: str) -> Path:
         path = Path(name_or_path)
@@ -62,7 +63,7 @@ def _names(folders: tuple[Path, ...]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def _parsed(model: type[C], text: str) -> C:
+def _parsed(model: type[BaseModel], text: str) -> Any:
     """Frozen models; every cell of a matrix asks for the same few."""
     return model.model_validate(read_yaml(text) or {})
 

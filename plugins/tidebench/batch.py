@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseBranchOperator, BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
-from tidebench.stage import Step, dag_run_of_task, data_root, run_of, without_vain_retries
+from tidebench.stage import (
+    TidebenchOperator,
+    dag_run_of_task,
+    data_root,
+    run_of,
+    without_vain_retries,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +74,7 @@ class ChooseWay(BaseBranchOperator):
         return self.tasks[self.way]
 
 
-class MeasureCell(Step):
+class MeasureCell(TidebenchOperator):
     """Measure the runs of one cell to their end, all windows of each in this task.
 
     Complete runs are reused, interrupted ones go on from their last window, and one that fails
@@ -118,7 +124,7 @@ class MeasureCell(Step):
         )
 
 
-class CheckCells(Step):
+class CheckCells(TidebenchOperator):
     """Fail, naming the cells that were not measured, once all have ended.
 
     ``measure`` are the ids of the tasks that were mapped over ``cells``, of which one ran. What

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from tidebench.stage import Step, without_vain_retries
+from tidebench.stage import TidebenchOperator, without_vain_retries
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -15,7 +15,7 @@ LEAST_MIN = 1
 """After how long a run may pass for dead."""
 
 
-class CheckLeases(Step):
+class CheckLeases(TidebenchOperator):
     """List everything that runs hold on testbeds that lease."""
 
     def execute(self, context: Context) -> int:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowFailException
 
 from tidebench.connections import RESULTS, results_database_url
-from tidebench.stage import Step, data_root, without_vain_retries
+from tidebench.stage import TidebenchOperator, data_root, without_vain_retries
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class ResolveRuns(Step):
+class ResolveRuns(TidebenchOperator):
     """Which runs to remove: the param ``runs``, or an error that names what is there."""
 
     template_fields: Sequence[str] = ("experiment",)
@@ -40,7 +40,7 @@ class ResolveRuns(Step):
         return runs
 
 
-class RemoveRuns(Step):
+class RemoveRuns(TidebenchOperator):
     """Remove runs, once no DAG run is at work on them: ``wait_for_turn`` is before this."""
 
     template_fields: Sequence[str] = ("experiment", "run_ids")

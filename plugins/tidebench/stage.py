@@ -81,7 +81,7 @@ def without_vain_retries() -> Iterator[None]:
         raise AirflowFailException(str(error)) from None
 
 
-class Step(BaseOperator):
+class TidebenchOperator(BaseOperator):
     """What can tell how it gets on."""
 
     def say(self, message: str, *values: object) -> None:
@@ -89,7 +89,7 @@ class Step(BaseOperator):
         self.log.info("tidebench: " + message, *values)
 
 
-class Stage(Step):
+class Stage(TidebenchOperator):
     """One step of a run. Subclasses say what it does in ``work``.
 
     ``run`` is the JSON text of the run. The value of ``work`` becomes the task's XCom.
@@ -125,7 +125,7 @@ class Stage(Step):
         """Do this step for ``run`` below the data root. Safe to repeat."""
 
 
-class Review(Step):
+class Review(TidebenchOperator):
     """One step of the results of an experiment. Subclasses say what it does in ``work``.
 
     ``experiment`` is its name. The value of ``work`` becomes the task's XCom.

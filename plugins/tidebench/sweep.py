@@ -10,13 +10,19 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 
 from tidebench.connections import spark_runs_here
 from tidebench.spark import let_spark_find_this_python
-from tidebench.stage import REPOSITORY, Step, dag_run_of_task, data_root, without_vain_retries
+from tidebench.stage import (
+    REPOSITORY,
+    TidebenchOperator,
+    dag_run_of_task,
+    data_root,
+    without_vain_retries,
+)
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class ResolvePoints(Step):
+class ResolvePoints(TidebenchOperator):
     """Check every point of the spec file before anything is measured.
 
     Returns the name of their experiment: the tasks after the sweep need it. The XCom ``run_ids``

@@ -22,7 +22,7 @@ from include.experiment.params import (
 )
 from include.experiment.spec import RunSpec, load_spec
 from include.model.errors import SpecError
-from include.testbeds import TESTBEDS, Registration
+from include.testbeds import TESTBEDS, TestbedRegistration
 
 pytestmark = [
     pytest.mark.airflow,
@@ -45,7 +45,7 @@ def root(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def slow(monkeypatch: pytest.MonkeyPatch) -> RunSpec:
     """A run on the simulator, registered once more as if it ran in real time."""
     build = TESTBEDS["simulated"].build
-    slow = {"slow": Registration(build=build, real_time=True)}
+    slow = {"slow": TestbedRegistration(build=build, real_time=True)}
     monkeypatch.setattr(params, "TESTBEDS", {**TESTBEDS, **slow})
     monkeypatch.setattr(problems, "TESTBEDS", params.TESTBEDS)
     return replace(RUN, testbed="slow")

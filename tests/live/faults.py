@@ -22,7 +22,7 @@ from include.testbeds.live.files import read_json, run_folder
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance, live_fleet
 from include.testbeds.live.hosts.local import leases
 from include.testbeds.live.journal import Journal
-from include.testbeds.live.replay import Replay
+from include.testbeds.live.replay import ReplayProcess
 from tests.live.world import HOSTS, SERVICES, script, wait_until
 
 GIVE_UP_S = 150
@@ -68,7 +68,7 @@ class Victim:
             and all(host.up and not host.releasing for host in fleet.leased())
             and all(one.first_item_s is not None and not one.stopping for one in instances)
             and sorted(one.operator for one in instances) == ["back", "front"]
-            and Replay(self.run).alive
+            and ReplayProcess(self.run).alive
         )
 
 
@@ -132,7 +132,7 @@ def restart(service: str) -> None:
 
 
 def kill_the_provider(victim: Victim) -> None:
-    process = Replay(victim.run).process
+    process = ReplayProcess(victim.run).process
     assert process is not None
     os.kill(process.pid, signal.SIGKILL)
 

@@ -21,7 +21,7 @@ from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
 from include.testbeds.live.engine import API_VERSION, INSTANCE_LABEL, RUN_LABEL
 from include.testbeds.live.hosts.local import leases
-from include.testbeds.live.replay import Replay
+from include.testbeds.live.replay import ReplayProcess
 from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import SharedState
 from include.testbeds.live.testbed import LiveTestbed
@@ -98,7 +98,7 @@ class LiveRun:
     def assert_nothing_lost(self) -> None:
         """Stop the sources; then both operators have processed every item that was ever sent."""
         shared = SharedState(Services.find(), self.run).redis
-        provider = Replay(self.run).process
+        provider = ReplayProcess(self.run).process
         assert provider is not None
         os.kill(provider.pid, signal.SIGTERM)
         wait_until(lambda: not provider.alive, "the data provider ends")

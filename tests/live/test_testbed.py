@@ -14,7 +14,7 @@ from include.testbeds.live.broker import vhosts
 from include.testbeds.live.files import run_folder
 from include.testbeds.live.hosts.local import leases
 from include.testbeds.live.hosts.local.reap import find
-from include.testbeds.live.replay import Replay
+from include.testbeds.live.replay import ReplayProcess
 from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import SharedState, users
 from tests.live.live_run import FLAVOR, FRONT, live_run
@@ -66,7 +66,7 @@ def test_windows_hand_a_run_to_each_other_and_leave_nothing():
         durations = len(again["processing_duration"]["time_s"])
         assert durations == sum(len(r["processing_duration"]["time_s"]) for r in (rows, theirs))
 
-        provider = Replay(live.run).process
+        provider = ReplayProcess(live.run).process
         repeated.give_back()
         repeated.give_back()
         services = Services.find()

@@ -11,7 +11,7 @@ from include.testbeds.live.broker import vhosts
 from include.testbeds.live.files import HEARTBEAT, run_folder
 from include.testbeds.live.hosts.local import leases
 from include.testbeds.live.hosts.local.reap import find
-from include.testbeds.live.replay import Replay
+from include.testbeds.live.replay import ReplayProcess
 from include.testbeds.live.services import Services
 from include.testbeds.reap import DEAD_AFTER_S, reap
 from tests.live.live_run import live_run
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.live
 def test_the_reaper_lists_dead_runs_and_removes_them_when_told(images):
     with live_run(rate=20) as live:
         live.deploy()
-        provider = Replay(live.run).process
+        provider = ReplayProcess(live.run).process
         said: list[str] = []
         reap(remove=False, testbeds=["docker"], say=said.append)
         assert f"docker: {live.run}: alive" in "\n".join(said)

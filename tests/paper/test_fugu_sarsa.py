@@ -14,8 +14,8 @@ from include.controllers.fugu.sarsa import (
     NONE,
     OUT,
     Learning,
-    Step,
     Table,
+    Transition,
     best_action,
     decided,
     initial_row,
@@ -63,7 +63,7 @@ def test_the_update_of_the_example_with_its_rounding():
 def test_the_update_of_the_example_exactly():
     """0.8 * 0.85 + 0.2 * (1 + 1/6 - 1/2 + 0.1 * 0.5) with Q(0.9, no action) = 0.5."""
     before = initial_table(PAPER)
-    took_no_action = decided(before, Step(PAPER.state(0.7), NONE, PAPER.error(0.7)))
+    took_no_action = decided(before, Transition(PAPER.state(0.7), NONE, PAPER.error(0.7)))
     after = learn(took_no_action, 0.9, PAPER)
     assert row(after, 0.7)[NONE] == pytest.approx(0.8 * 0.85 + 0.2 * (2 / 3 + 0.05))
     assert round(row(after, 0.7)[NONE], 2) == 0.82
@@ -82,7 +82,9 @@ def test_the_update_of_the_example_exactly():
 def test_the_next_learning_steps_make_scale_out_the_best():
     table, steps = initial_table(PAPER), 0
     while best_action(row(table, 0.7)) == NONE and steps < 10:
-        table = learn(decided(table, Step(PAPER.state(0.7), NONE, PAPER.error(0.7))), 0.9, PAPER)
+        table = learn(
+            decided(table, Transition(PAPER.state(0.7), NONE, PAPER.error(0.7))), 0.9, PAPER
+        )
         steps += 1
     assert best_action(row(table, 0.7)) == OUT
     assert 1 < steps < 10
@@ -95,12 +97,12 @@ def test_alpha_halves_after_dur_visits():
 
 def test_nothing_is_learned_without_impact():
     none = replace(PAPER, imp=0.0)
-    table = learn(decided(initial_table(none), Step(14, NONE, 0.2)), 0.9, none)
+    table = learn(decided(initial_table(none), Transition(14, NONE, 0.2)), 0.9, none)
     assert table.rewards == initial_table(none).rewards
 
 
 def test_a_refused_decision_earns_the_penalty():
-    scaled_in = Step(PAPER.state(0.25), IN, PAPER.error(0.25), refused=True)
+    scaled_in = Transition(PAPER.state(0.25), IN, PAPER.error(0.25), refused=True)
     before = initial_table(PAPER)
     after = learn(decided(before, scaled_in), 0.25, PAPER)
     q = row(before, 0.25)[IN]
@@ -152,7 +154,7 @@ def test_whatever_is_learned_a_higher_utilisation_never_asks_for_fewer_hosts(ste
     learning = replace(PAPER, imp=1.0)
     table = initial_table(learning)
     for state, action, reached, refused in steps:
-        step = Step(state, action, learning.error(state * learning.step), refused)
+        step = Transition(state, action, learning.error(state * learning.step), refused)
         table = learn(decided(table, step), reached, learning)
         assert is_monotone(table.rewards)
 

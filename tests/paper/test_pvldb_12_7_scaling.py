@@ -63,26 +63,26 @@ def kinds(decision: Decision) -> list[type]:
     [((1.61, 0.2), 1), ((0.2, 1.61), 1), ((1.6, 0.2), 0), ((0.89, 0.91), 0), ((0.89, 0.89), -1)],
 )
 def test_up_if_any_metric_is_above_down_if_all_are_below(total, change) -> None:
-    assert RULE.judge(total, 2, counts=False).change == change
+    assert RULE.judge(total, 2, counts=False).count == change
 
 
 def test_a_counting_filter_says_how_many() -> None:
     """13.2 cores of load want 17 instances at 80 %, 1.7 want 3."""
-    assert RULE.judge((13.2,), 8, counts=True).change == 9
-    assert RULE.judge((1.7,), 8, counts=True).change == -5
-    assert RULE.judge((0.0,), 8, counts=True).change == -7
+    assert RULE.judge((13.2,), 8, counts=True).count == 9
+    assert RULE.judge((1.7,), 8, counts=True).count == -5
+    assert RULE.judge((0.0,), 8, counts=True).count == -7
 
 
 def test_a_filter_without_a_count_takes_one_step() -> None:
-    assert RULE.judge((13.2,), 8, counts=False).change == 1
-    assert RULE.judge((0.0,), 8, counts=False).change == -1
-    assert RULE.judge((0.0,), 1, counts=False).change == 0
+    assert RULE.judge((13.2,), 8, counts=False).count == 1
+    assert RULE.judge((0.0,), 8, counts=False).count == -1
+    assert RULE.judge((0.0,), 1, counts=False).count == 0
 
 
 def test_what_is_enough_already_is_not_scaled_down() -> None:
     """On the way down 0.44 of 2 still needs two at 40 %."""
     careful = Utilisation(scale_down_below=0.45, aim_between=0.03)
-    assert careful.judge((0.88,), 2, counts=True).change == 0
+    assert careful.judge((0.88,), 2, counts=True).count == 0
 
 
 def test_pure_leases_a_machine_for_one_more_instance() -> None:

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from include.controllers.placement import (
     CACHE_FACTOR,
-    Choice,
     FreeCapacities,
     FreeCapacity,
+    HostChoice,
     suitability,
 )
 from include.model.host import Capacity
@@ -36,7 +36,7 @@ steps = st.lists(
 
 def as_defined(
     rooms: FreeCapacities, op: Operator, *, only_up: bool = False, leaving: str | None = None
-) -> Choice | None:
+) -> HostChoice | None:
     """Algorithm 2 room by room."""
     values = {
         room.host: float(suitability(room.total, room.left, op, op.name in room.images))
@@ -47,7 +47,7 @@ def as_defined(
     if not fitting:
         return None
     host = min(fitting, key=fitting.__getitem__)
-    return Choice(host, fitting[host])
+    return HostChoice(host, fitting[host])
 
 
 def change(rooms: FreeCapacities, step: str, op: Operator, number: int) -> None:

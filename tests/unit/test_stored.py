@@ -12,7 +12,7 @@ from include.control.batch import run_batch
 from include.control.stored import Stored
 from include.experiment.spec import RunSpec
 from include.model.errors import StoreError
-from include.testbeds import TESTBEDS, Registration
+from include.testbeds import TESTBEDS, TestbedRegistration
 from include.testbeds.simulated.testbed import SimulatedTestbed
 
 SPEC = RunSpec(
@@ -92,7 +92,7 @@ def test_windows_of_other_code_are_never_gone_on_from(root, change_code):
 
 @pytest.fixture
 def in_real_time(monkeypatch):
-    slow = Registration(build=TESTBEDS["simulated"].build, real_time=True)
+    slow = TestbedRegistration(build=TESTBEDS["simulated"].build, real_time=True)
     monkeypatch.setattr(stages, "TESTBEDS", {"simulated": slow})
 
 

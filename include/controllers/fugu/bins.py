@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class BinItem:
     """A running instance that may move, and the share of its host's CPU that it uses."""
 
     instance: InstanceSample
@@ -53,7 +53,7 @@ class Bins:
         self._cores = np.append(self._cores, cores)
         self._memory_mb = np.append(self._memory_mb, memory_mb)
 
-    def first_fit(self, item: Item, near: Collection[int] = ()) -> int | None:
+    def first_fit(self, item: BinItem, near: Collection[int] = ()) -> int | None:
         """The position of the first host with room, of those at ``near`` if any has; or None."""
         if not self.hosts or self._load.max() < item.load:
             return None
@@ -64,7 +64,7 @@ class Bins:
         first = int(fits.argmax())
         return first if fits[first] else None
 
-    def put(self, item: Item, position: int) -> None:
+    def put(self, item: BinItem, position: int) -> None:
         """Take the item's load and what it reserves off the host at ``position``."""
         self._load[position] -= item.load
         self._cores[position] -= item.operator.cpu_cores
@@ -90,7 +90,7 @@ class Bins:
         """Back to how it was at the mark."""
         self._load, self._cores, self._memory_mb = mark
 
-    def _fits(self, item: Item, where: int | slice) -> Any:
+    def _fits(self, item: BinItem, where: int | slice) -> Any:
         """Whether it fits one host, or an array of that for a slice of them."""
         fits = (self._load[where] >= item.load) & (
             self._memory_mb[where] >= item.operator.memory_mb
@@ -100,13 +100,13 @@ class Bins:
         return fits & (self._cores[where] >= item.operator.cpu_cores)
 
 
-def fits_empty(item: Item, empty: Capacity, limit: float, cpu_shared: bool) -> bool:
+def fits_empty(item: BinItem, empty: Capacity, limit: float, cpu_shared: bool) -> bool:
     """Whether the item fits a host that takes loads up to ``limit`` and holds nothing."""
     reserved = cpu_shared or empty.cpu_cores + ROUNDING >= item.operator.cpu_cores
     return reserved and item.load <= limit and item.operator.memory_mb <= empty.memory_mb
 
 
-def decreasing(items: Iterable[Item]) -> list[Item]:
+def decreasing(items: Iterable[BinItem]) -> list[BinItem]:
     """The heaviest first; equal ones in order of their start."""
     return sorted(
         items,

@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cached_property
 
 from include.controllers.base import Setting
-from include.controllers.fugu.bins import Bins, Item, decreasing, fits_empty
+from include.controllers.fugu.bins import BinItem, Bins, decreasing, fits_empty
 from include.controllers.fugu.subset_sum import largest_subset
 from include.controllers.plan import Plan
 from include.model.decision import Reason, Why
@@ -69,7 +69,7 @@ class Cluster:
         """Whether it boots, or has just come up and was not measured yet."""
         return host.host not in self.loads and self.plan.is_empty(host.host)
 
-    def movable(self, host: str) -> list[Item]:
+    def movable(self, host: str) -> list[BinItem]:
         """Running instances of a measured host whose own load was measured.
 
         Their loads add up to the host's load at most: where instances use less than a core per
@@ -82,9 +82,9 @@ class Cluster:
         ]
         total = sum(load for _, load in items)
         scale = min(1.0, self.loads[host] / total) if total else 1.0
-        return [Item(one, self.plan.operator(one.operator), load * scale) for one, load in items]
+        return [BinItem(one, self.plan.operator(one.operator), load * scale) for one, load in items]
 
-    def marked(self, host: str, target: float) -> list[Item]:
+    def marked(self, host: str, target: float) -> list[BinItem]:
         """The operators that leave a host so that its load gets down to ``target``.
 
         It keeps the subset with the largest load that fits below the target. Operators that not
@@ -138,7 +138,7 @@ class Cluster:
         self.touched.pop(host, None)
         return True
 
-    def _fit_all(self, items: list[Item], host: str) -> list[tuple[Item, int]] | None:
+    def _fit_all(self, items: list[BinItem], host: str) -> list[tuple[BinItem, int]] | None:
         """Where each item goes when the host takes nothing itself; None unless all fit."""
         mark, moves = self._up.mark(), []
         self._up.close(self._position[host])
@@ -154,7 +154,7 @@ class Cluster:
             return None
         return moves
 
-    def _place(self, item: Item, why: Why) -> Placed:
+    def _place(self, item: BinItem, why: Why) -> Placed:
         position = self._up.first_fit(item, self._near(item))
         if position is not None:
             self._up.put(item, position)
@@ -171,7 +171,7 @@ class Cluster:
         self._booting.put(item, coming)
         return Placed.WAITS
 
-    def _move(self, item: Item, position: int, why: Why) -> None:
+    def _move(self, item: BinItem, position: int, why: Why) -> None:
         origin, host = item.instance.host, self._up.hosts[position]
         after = self.limit - self._up.free_load(position)
         moves = f"{item.instance.instance} ({item.load:.2f}) moves to {host}"
@@ -182,7 +182,7 @@ class Cluster:
         where[position] += 1
         where[self._position[origin]] -= 1
 
-    def _near(self, item: Item) -> set[int]:
+    def _near(self, item: BinItem) -> set[int]:
         """Positions of the hosts that hold neighbours of the item's operator."""
         names = self._neighbours.get(item.operator.name, ())
         return {place for name in names for place, n in self._where(name).items() if n > 0}

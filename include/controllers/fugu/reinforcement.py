@@ -14,8 +14,8 @@ from include.controllers.fugu.sarsa import (
     NONE,
     OUT,
     Learning,
-    Step,
     Table,
+    Transition,
     best_action,
     decided,
     initial_table,
@@ -116,7 +116,7 @@ class FuguSarsa(Fugu):
         learned = learn(table or initial_table(learning), load, learning)
         state = learning.state(load)
         action = best_action(learned.rewards[state])
-        return decided(learned, Step(state, action, learning.error(load)))
+        return decided(learned, Transition(state, action, learning.error(load)))
 
     def _scale_out(
         self, cluster: Cluster, tables: dict[str, Table], hosts: list[str]
@@ -153,7 +153,7 @@ def _refused(table: Table) -> Table:
     step = table.last
     if step is None:
         return table
-    return decided(table, Step(step.state, step.action, step.error, refused=True))
+    return decided(table, Transition(step.state, step.action, step.error, refused=True))
 
 
 def _because(cluster: Cluster, table: Table, host: str) -> Why:

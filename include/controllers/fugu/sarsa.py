@@ -55,7 +55,7 @@ class Learning:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Transition:
     """A decision to learn from: in which state it was taken, and how far off the target."""
 
     state: int
@@ -70,7 +70,7 @@ class Table:
 
     rewards: tuple[Row, ...]
     visits: tuple[tuple[int, int, int], ...]
-    last: Step | None = None
+    last: Transition | None = None
 
 
 @cache
@@ -190,6 +190,6 @@ def _with_entry(row: tuple[N, N, N], action: int, value: N) -> tuple[N, N, N]:
     return scale_in, none, out
 
 
-def decided(table: Table, step: Step | None) -> Table:
+def decided(table: Table, step: Transition | None) -> Table:
     """The table with the decision to learn from next."""
     return replace(table, last=step)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from include.controllers.peerj141.reclaim import best_first
-from include.controllers.placement import Choice
+from include.controllers.placement import HostChoice
 from include.controllers.plan import Plan
 from include.model.decision import Reason, Why
 from include.model.observation import HostSample, InstanceSample
@@ -55,7 +55,7 @@ def upscaling_procedure(
     plan.start(op.name, handle, why + "; on the new host")
 
 
-def most_suitable(choice: Choice) -> str:
+def most_suitable(choice: HostChoice) -> str:
     """What is said of the host that Algorithm 2 ranks first."""
     return f"; {choice.host} is the most suitable host ({choice.suitability:.4f})"
 

@@ -19,7 +19,7 @@ from include.controllers.pvldb127.filters.memory import (
     History,
     NothingKept,
 )
-from include.controllers.pvldb127.rules import Rule, Utilisation, Verdict, Waiting
+from include.controllers.pvldb127.rules import InstanceChange, Rule, Utilisation, Waiting
 from include.model.decision import Decision, Reason, Why
 from include.model.observation import InstanceSample, Observation
 
@@ -107,15 +107,15 @@ class Filtered:
 
     def decide(self, memory: FilteredMemory, seen: Observation) -> tuple[FilteredMemory, Decision]:
         """Filter every operator, then scale those whose estimate leaves its thresholds."""
-        kept, verdicts = self._verdicts(memory, seen, RULES[self.rule](self))
-        said = next((f"; {name}: {one.why}" for name, one in verdicts.items()), "")
+        kept, changes = self._verdicts(memory, seen, RULES[self.rule](self))
+        said = next((f"; {name}: {one.why}" for name, one in changes.items()), "")
         idle = Why(
-            Reason.NOTHING_TO_DO if verdicts else Reason.NO_MEASUREMENT,
-            f"nothing to do: of {len(seen.operators)} operators {len(verdicts)} have an estimate, "
+            Reason.NOTHING_TO_DO if changes else Reason.NO_MEASUREMENT,
+            f"nothing to do: of {len(seen.operators)} operators {len(changes)} have an estimate, "
             f"and none is to be scaled{said}",
         )
         after = FilteredMemory(seen.now_s, kept)
-        if not any(one.change for one in verdicts.values()) and self._at_rest(seen):
+        if not any(one.count for one in changes.values()) and self._at_rest(seen):
             return after, Decision((), idle.sentence, idle.reason)
         plan = Plan(self.setting, seen)
         release_empty_hosts(plan)
@@ -126,8 +126,8 @@ class Filtered:
             if plan.count(name) == 0:
                 lost = Why(Reason.INSTANCE_LOST, f"{name} has no instance left")
                 start_first_fit(plan, name, lost)
-            elif name in verdicts and not (self.waits_for_handover and name in busy):
-                self._scale(plan, name, verdicts[name])
+            elif name in changes and not (self.waits_for_handover and name in busy):
+                self._scale(plan, name, changes[name])
         plan.keep_leases(0)
         return after, plan.decision(idle)
 
@@ -142,7 +142,7 @@ class Filtered:
 
     def _verdicts(
         self, memory: FilteredMemory, seen: Observation, rule: Rule
-    ) -> tuple[FilterMemory, dict[str, Verdict]]:
+    ) -> tuple[FilterMemory, dict[str, InstanceChange]]:
         from include.controllers.pvldb127.filters.measure import measure
 
         measured = measure(seen, rule, seen.now_s - memory.seen_s)
@@ -160,11 +160,11 @@ class Filtered:
             if usable
         }
 
-    def _scale(self, plan: Plan, name: str, verdict: Verdict) -> None:
-        why = Why(verdict.why.reason, f"{name}: {verdict.why}")
-        for _ in range(verdict.change):
+    def _scale(self, plan: Plan, name: str, change: InstanceChange) -> None:
+        why = Why(change.why.reason, f"{name}: {change.why}")
+        for _ in range(change.count):
             start_first_fit(plan, name, why)
-        for _ in range(-verdict.change):
+        for _ in range(-change.count):
             last = last_ready(plan, name)
             if last is not None:
                 plan.stop(last, why, frees=False)

@@ -14,10 +14,10 @@ METRICS = ("CPU", "memory")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class InstanceChange:
     """Instances more or, below 0, fewer, and why."""
 
-    change: int
+    count: int
     why: Why
 
 
@@ -34,7 +34,7 @@ class Rule(Protocol):
         """The metrics of every ready instance; None where the monitor could not read it."""
         ...
 
-    def judge(self, total: Sequence[float], instances: int, *, counts: bool) -> Verdict:
+    def judge(self, total: Sequence[float], instances: int, *, counts: bool) -> InstanceChange:
         """``total`` of each metric over the ``instances``, those that start included.
 
         With ``counts`` the totals are estimates that tell how many instances are needed.
@@ -83,7 +83,7 @@ class Utilisation:
             for one in ready
         ]
 
-    def judge(self, total: Sequence[float], instances: int, *, counts: bool) -> Verdict:
+    def judge(self, total: Sequence[float], instances: int, *, counts: bool) -> InstanceChange:
         """One more or fewer, or as many as the highest total needs."""
         averages = [value / instances for value in total]
         needed = math.ceil(max(total) / self.aim_at - 1e-9)
@@ -100,7 +100,7 @@ class Utilisation:
             change, told, reason = 0, "", Reason.NOTHING_TO_DO
         more = f"; {needed} needed" if counts else ""
         why = Why(reason, f"{seen} of {instances}{told}{more}")
-        return Verdict(max(change, 1 - instances), why)
+        return InstanceChange(max(change, 1 - instances), why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +128,14 @@ class Waiting:
         """The instance's part of what waits for the operator."""
         return [(sample.waiting_items / len(ready),)] * len(ready)
 
-    def judge(self, total: Sequence[float], instances: int, *, counts: bool) -> Verdict:
+    def judge(self, total: Sequence[float], instances: int, *, counts: bool) -> InstanceChange:
         """One or two more, or one fewer."""
         waiting = total[0]
         if waiting > self.scale_up_above_items:
             more = 2 if waiting > self.scale_up_twice_above_items else 1
             told = f"{waiting:.0f} > {self.scale_up_above_items:g} items wait"
-            return Verdict(more, Why(Reason.QUEUE_LONG, told))
+            return InstanceChange(more, Why(Reason.QUEUE_LONG, told))
         if waiting < self.scale_down_below_items:
             told = f"{waiting:.0f} < {self.scale_down_below_items:g} items wait"
-            return Verdict(-min(1, instances - 1), Why(Reason.QUEUE_SHORT, told))
-        return Verdict(0, Why(Reason.NOTHING_TO_DO, f"{waiting:.0f} items wait"))
+            return InstanceChange(-min(1, instances - 1), Why(Reason.QUEUE_SHORT, told))
+        return InstanceChange(0, Why(Reason.NOTHING_TO_DO, f"{waiting:.0f} items wait"))

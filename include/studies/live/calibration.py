@@ -40,7 +40,7 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ServiceTime:
     """What one operator needs for an item."""
 
     samples: int
@@ -48,18 +48,18 @@ class Service:
     cv: float
 
 
-def services(durations: Rows) -> dict[str, Service]:
+def services(durations: Rows) -> dict[str, ServiceTime]:
     """By operator, from rows of ``processing_duration``: duration without the wait."""
     found: dict[str, list[float]] = {}
     for row in durations:
         found.setdefault(row["operator"], []).append(row["duration_ms"] - row["wait_ms"])
     return {
-        name: Service(len(values), fmean(values), pstdev(values) / fmean(values))
+        name: ServiceTime(len(values), fmean(values), pstdev(values) / fmean(values))
         for name, values in sorted(found.items())
     }
 
 
-def overall_cv(by_operator: Mapping[str, Service]) -> float:
+def overall_cv(by_operator: Mapping[str, ServiceTime]) -> float:
     """One coefficient of variation for all, weighted by the time that each is busy."""
     busy = {name: one.mean_ms * one.samples for name, one in by_operator.items()}
     return sum(one.cv * busy[name] for name, one in by_operator.items()) / sum(busy.values())

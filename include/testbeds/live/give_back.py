@@ -13,7 +13,7 @@ from include.model.errors import SetupError, TestbedError
 from include.testbeds.live.broker import Broker
 from include.testbeds.live.files import run_folder
 from include.testbeds.live.hosts.provider import HostProvider
-from include.testbeds.live.replay import Replay
+from include.testbeds.live.replay import ReplayProcess
 from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import SharedState
 
@@ -28,7 +28,7 @@ def give_back(run: str, hosts: HostProvider) -> None:
     could not be given back, and then keeps the folder so that the next attempt finds it.
     """
     problems: list[str] = []
-    _try(Replay(run).end, "data provider", problems)
+    _try(ReplayProcess(run).end, "data provider", problems)
     leased: list[str] = []
     _try(lambda: leased.extend(hosts.leased()), "hosts", problems)
     with ThreadPoolExecutor(AT_ONCE) as pool:

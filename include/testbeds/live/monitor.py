@@ -11,7 +11,7 @@ from include.operators.wire import Sample, now_us
 from include.testbeds.live.broker import TROUBLE
 from include.testbeds.live.hosts.provider import Usage
 from include.testbeds.live.reading import LAST_DURATIONS, LiveReading
-from include.testbeds.live.replay import Replay, plan_of, rate_errors, targets_of
+from include.testbeds.live.replay import ReplayProcess, plan_of, rate_errors, targets_of
 from include.testbeds.live.shared_state import ItemCounts
 from include.testbeds.live.state import RunState
 
@@ -143,7 +143,7 @@ class LiveMonitor:
     def _look_after_provider(self, time_s: float) -> None:
         """Start it again if it died before its work was done."""
         state = self._state
-        replay = Replay(state.run)
+        replay = ReplayProcess(state.run)
         if time_s >= state.config.duration_s or replay.alive:
             return
         plan = plan_of(state.run, state.config, state.clock.started_us, state.clock.scale)

@@ -56,7 +56,7 @@ def _one_in(topology: Topology, source: str) -> int:
     return max(2, round(next(ratios, SELDOM)))
 
 
-class Replay:
+class ReplayProcess:
     """The provider's process, known by a file: whoever comes next finds it."""
 
     def __init__(self, run: str) -> None:

@@ -21,7 +21,7 @@ from include.testbeds.live.hosts.local.hosts import LocalHosts
 from include.testbeds.live.hosts.provider import HostProvider
 from include.testbeds.live.monitor import LiveMonitor
 from include.testbeds.live.reconciler import Reconciler
-from include.testbeds.live.replay import Replay, plan_of
+from include.testbeds.live.replay import ReplayProcess, plan_of
 from include.testbeds.live.samples import host_sample, instance_sample, operator_samples
 from include.testbeds.live.state import RunState
 from include.testbeds.snapshots import packed, unpacked
@@ -108,7 +108,7 @@ class LiveTestbed:
         state.begin(LEAD_S)
         state.save()
         plan = plan_of(state.run, state.config, state.clock.started_us, state.clock.scale)
-        Replay(state.run).start(plan)
+        ReplayProcess(state.run).start(plan)
         return outcomes
 
     def _wait_until_up(self, refused: list[Outcome]) -> None:

@@ -14,7 +14,7 @@ from include.testbeds.live.files import HEARTBEAT, ORIGIN, live_state, read_json
 from include.testbeds.live.give_back import give_back
 from include.testbeds.live.hosts.local import leases
 from include.testbeds.live.hosts.local.hosts import LocalHosts
-from include.testbeds.live.replay import Replay
+from include.testbeds.live.replay import ReplayProcess
 from include.testbeds.live.services import Services
 from include.testbeds.reap import HeldResources
 
@@ -29,7 +29,7 @@ def find(testbed: str = "docker") -> list[HeldResources]:
         holds[one.run].append(f"host {one.id}")
     for folder in (live_state() / "runs").glob("*"):
         holds[folder.name].append("folder")
-        if Replay(folder.name).alive:
+        if ReplayProcess(folder.name).alive:
             holds[folder.name].append("data provider")
     for name, what in _on_services():
         holds[name].append(what)
