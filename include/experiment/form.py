@@ -11,12 +11,12 @@ from include.controllers import CONTROLLERS
 from include.experiment.options_help import options_help
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.problems import MOST_MINUTES, least_duration_min
-from include.experiment.spec import ExperimentSpec
+from include.experiment.spec import default_of
 from include.testbeds import TESTBEDS
 from include.testbeds.flavors import FLAVORS
 from include.topologies.load import topology_names
 
-EVERY_S = ExperimentSpec.model_fields["monitor_every_s"].default
+EVERY_S = default_of("monitor_every_s")
 SHORTEST_MIN = least_duration_min(EVERY_S)
 SPECS = Path(__file__).with_name("specs")
 UNDER_TOPOLOGY = ("monitor_every_s", "hosts", "max_hosts")
@@ -113,7 +113,7 @@ def _what_runs() -> dict[str, dict[str, Any]]:
         "controller": _choice("btu", CONTROLLERS, "Controller", section)
         | {"description": "The provisioning policy; its options are under fine tuning."},
         "btu_min": {
-            "default": 10,
+            "default": default_of("btus_min")[0],
             "type": "number",
             "title": "BTU (minutes)",
             "description": "Billing time unit; a run is cut into windows of this length.",
@@ -127,7 +127,7 @@ def _what_runs() -> dict[str, dict[str, Any]]:
             "section": section,
         },
         "duration_min": {
-            "default": 120,
+            "default": default_of("duration_min"),
             "type": "number",
             "title": "Duration (minutes)",
             "description": f"How long items arrive: at least {SHORTEST_MIN:g} where the monitor "
@@ -157,7 +157,7 @@ def _axes() -> dict[str, dict[str, Any]]:
             ["random_walk_1"], [name for name in PATTERNS if name not in files], "Patterns", section
         ),
         "btus_min": {
-            "default": [10],
+            "default": default_of("btus_min"),
             **whole,
             "title": "BTUs (minutes)",
             "description": "One per line or with commas, for example 10, 30, 60.",
@@ -176,15 +176,15 @@ def _axes() -> dict[str, dict[str, Any]]:
 def _where_it_runs() -> dict[str, dict[str, Any]]:
     section = "Where it runs and what it costs"
     return {
-        "testbed": _choice("simulated", TESTBEDS, "Testbed", section)
+        "testbed": _choice(default_of("testbed"), TESTBEDS, "Testbed", section)
         | {
             "description": "simulated is per item and flow in rates, both in seconds; others "
             "take as long as the run says."
         },
-        "flavor": _choice("docker-4cpu-7gb", FLAVORS, "Host flavor", section)
+        "flavor": _choice(default_of("flavor"), FLAVORS, "Host flavor", section)
         | {"description": "The kind of host that is leased: its cores and memory."},
         "price_books": {
-            **_choices(["btu10", "btu30", "btu60"], PRICE_BOOKS, "Price books", section),
+            **_choices(default_of("price_books"), PRICE_BOOKS, "Price books", section),
             "description": "The same leases are priced by every book.",
         },
     }
@@ -238,20 +238,22 @@ def _under_topology(section: str | None) -> dict[str, dict[str, Any]]:
             **number,
             "type": ["number", "null"],
             "title": "Monitor every (seconds)",
-            "description": "How often the monitor reads; empty: what the topology says, else 15.",
+            "description": "How often the monitor reads; empty: what the topology says, "
+            f"else {EVERY_S:g}.",
         },
         "hosts": {
             **number,
             "type": ["integer", "null"],
             "title": "Hosts",
             "description": "Leased before the first item; 0: as many as the first instances need; "
-            "empty: what the topology says, else 0.",
+            f"empty: what the topology says, else {default_of('hosts')}.",
         },
         "max_hosts": {
             **number,
             "type": ["integer", "null"],
             "title": "Most hosts",
-            "description": "How many there are to lease; empty: what the topology says, else 1000.",
+            "description": "How many there are to lease; empty: what the topology says, else "
+            f"{default_of('max_hosts')}.",
         },
     }
 

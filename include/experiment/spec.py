@@ -40,6 +40,66 @@ NAME = "use up to 64 small letters, digits, - and _, with a letter or digit firs
 Combine = Callable[..., Iterable[tuple[Any, ...]]]
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A name and its options: `btu`, or `{name: threshold, scale_up_above_items: 100}`."""
+
+    name: str
+    options: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """As it could be written, on one line."""
+        options = "".join(f", {name}: {value}" for name, value in sorted(self.options.items()))
+        return f"{{name: {self.name}{options}}}" if options else self.name
+
+
+def _as_choice(value: Any) -> Any:
+    if isinstance(value, Choice):
+        return value
+    if isinstance(value, str):
+        return {"name": value, "options": {}}
+    if isinstance(value, dict) and isinstance(value.get("name"), str):
+        return {"name": value["name"], "options": {k: v for k, v in value.items() if k != "name"}}
+    raise ValueError("give a name, or a mapping with name and options")
+
+
+Choices = Annotated[
+    list[Annotated[Choice, BeforeValidator(_as_choice)]],
+    BeforeValidator(unfolded),
+    Field(min_length=1),
+]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Seeds = Annotated[list[Seed], BeforeValidator(seeds_of), Field(min_length=1)]
+
+
+class Conditions(BaseModel):
+    """What a run takes from its spec, else from its topology's file, else from here."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    patterns: Choices
+    btus_min: Annotated[list[Finite], BeforeValidator(numbers_of), Field(min_length=1)] = [10]
+    duration_min: Finite = 120
+    testbed: str = "simulated"
+    flavor: str = "docker-4cpu-7gb"
+    calibration: str = ""
+    price_books: Annotated[list[str], BeforeValidator(as_list), Field(min_length=1)] = [
+        "btu10",
+        "btu30",
+        "btu60",
+    ]
+    monitor_every_s: Finite = 15
+    hosts: int = 0
+    max_hosts: int = 1000
+
+
+def default_of(field_: str) -> Any:
+    """What a run has where neither its spec nor its topology's file says otherwise."""
+    return Conditions.model_fields[field_].get_default()
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunSpec:
     """One point of an experiment: names and numbers, nothing looked up yet."""
@@ -51,18 +111,18 @@ class RunSpec:
     seed: int
     duration_min: float
     topology: str = "manufacturing"
-    testbed: str = "simulated"
-    flavor: str = "docker-4cpu-7gb"
-    calibration: str = ""
+    testbed: str = default_of("testbed")
+    flavor: str = default_of("flavor")
+    calibration: str = default_of("calibration")
     """Name or path; empty means the one named like the topology, else ``default``."""
     controller_options: Mapping[str, Any] = field(default_factory=dict)
     pattern_options: Mapping[str, Any] = field(default_factory=dict)
     faults: Mapping[str, Any] = field(default_factory=dict)
-    price_books: tuple[str, ...] = ("btu10", "btu30", "btu60")
-    monitor_every_s: float = 15.0
-    hosts: int = 0
+    price_books: tuple[str, ...] = tuple(default_of("price_books"))
+    monitor_every_s: float = default_of("monitor_every_s")
+    hosts: int = default_of("hosts")
     """Leased before the first item; 0 means as many as the first instances need."""
-    max_hosts: int = 1000
+    max_hosts: int = default_of("max_hosts")
 
     def __post_init__(self) -> None:
         """Ten minutes are ten minutes, written as 10 or 10.0: ids and hashes must not differ."""
@@ -101,38 +161,6 @@ class RunSpec:
         return TypeAdapter(cls).validate_json(text)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A name and its options: `btu`, or `{name: threshold, scale_up_above_items: 100}`."""
-
-    name: str
-    options: dict[str, Any]
-
-    @property
-    def text(self) -> str:
-        """As it could be written, on one line."""
-        options = "".join(f", {name}: {value}" for name, value in sorted(self.options.items()))
-        return f"{{name: {self.name}{options}}}" if options else self.name
-
-
-def _as_choice(value: Any) -> Any:
-    if isinstance(value, Choice):
-        return value
-    if isinstance(value, str):
-        return {"name": value, "options": {}}
-    if isinstance(value, dict) and isinstance(value.get("name"), str):
-        return {"name": value["name"], "options": {k: v for k, v in value.items() if k != "name"}}
-    raise ValueError("give a name, or a mapping with name and options")
-
-
-Choices = Annotated[
-    list[Annotated[Choice, BeforeValidator(_as_choice)]],
-    BeforeValidator(unfolded),
-    Field(min_length=1),
-]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
-Seeds = Annotated[list[Seed], BeforeValidator(seeds_of), Field(min_length=1)]
 AXES: Mapping[str, Callable[[Any], list[Any]]] = {
     "controllers": unfolded,
     "patterns": unfolded,
@@ -148,27 +176,6 @@ def require_name(experiment: str) -> None:
     """Raise SpecError for what no experiment is called, before it is taken for a folder."""
     if re.fullmatch(NAMED, experiment) is None:
         raise SpecError("experiment", [f"{NAME}, got {experiment!r}"])
-
-
-class Conditions(BaseModel):
-    """What a run takes from its spec, else from its topology's file, else from here."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    patterns: Choices
-    btus_min: Annotated[list[Finite], BeforeValidator(numbers_of), Field(min_length=1)] = [10]
-    duration_min: Finite = 120
-    testbed: str = "simulated"
-    flavor: str = "docker-4cpu-7gb"
-    calibration: str = ""
-    price_books: Annotated[list[str], BeforeValidator(as_list), Field(min_length=1)] = [
-        "btu10",
-        "btu30",
-        "btu60",
-    ]
-    monitor_every_s: Finite = 15
-    hosts: int = 0
-    max_hosts: int = 1000
 
 
 class ExperimentSpec(Conditions):
