@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.docs.pages import REPOSITORY
+from tests.docs.pages import REPOSITORY, codes
 from tests.docs.test_pages import of_adding, write
 
 MINUTES = 20
@@ -74,9 +74,15 @@ def test_sweep(mine: Path) -> None:
 def test_the_demo_of_the_command_line(tmp_path: Path) -> None:
     """Its report is that of any experiment, such as the one above."""
     spec = REPOSITORY / "include" / "experiment" / "specs" / "demo.yaml"
-    assert f"python -m include.cli report {tmp_path / 'var' / 'demo'}" in cli(
-        tmp_path, "run", str(spec)
-    )
+    demo = tmp_path / "var" / "demo"
+    assert f"python -m include.cli report {demo}" in cli(tmp_path, "run", str(spec))
+    (shown,) = (code.text for code in codes() if code.text.startswith("var/demo/measurements:"))
+    left = [*demo.glob("measurements/*"), *demo.glob("runs/*/*"), *demo.glob("runs/*")]
+    assert {path.name for path in left} == {
+        Path(word).name
+        for word in shown.replace(":", "").split()
+        if word != "var/demo/measurements"
+    }
 
 
 def test_paper_knows_the_three(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ RUN_BY = {
     "make demo": HERE,
     ".venv/bin/python -m include.cli run include/experiment/specs/demo.yaml": HERE,
     ".venv/bin/python -m include.cli report var/demo": HERE,
+    "ls var/demo/runs/*/ var/demo/measurements": HERE,
     ".venv/bin/python -m include.cli remove var/demo RUN": "tests/unit/test_reports_removal.py",
     "make reproduce": "tests/studies/test_conduct.py",  # a study of small runs
     ".venv/bin/python -m include.cli paper henge": HERE,  # that it is there; it takes minutes
