@@ -113,3 +113,12 @@ def test_workloads_of_a_tournament_share_what_was_got_for_the_cost(
     one, other = drawn["tournament"]
     assert one[1] == other[1]
     assert one[0] != other[0], "what a host costs is not the same on both"
+
+
+def test_no_two_controllers_look_alike_in_a_tournament() -> None:
+    from include.controllers import CONTROLLERS
+    from include.reports.figures.tournament import UNREGISTERED, looks
+
+    assert set(looks()) == set(CONTROLLERS)
+    assert len({*looks().values(), UNREGISTERED}) == len(CONTROLLERS) + 1
+    assert looks()["btu"][0] == looks()["btu-runtime"][0] != looks()["threshold"][0]

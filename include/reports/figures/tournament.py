@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
+from include.controllers import CONTROLLERS
 from include.reports.figures import style
 from include.reports.tournament import METRICS, Match, Standing
 
@@ -12,27 +14,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = 2
-_BLUE, _TEAL, _ORANGE, _GREY = "#2f7fc1", "#157f78", "#d97a1f", "#8a97a6"
-_PURPLE, _RED = "#9a63b5", "#d9604a"
-LOOKS: Mapping[str, tuple[str, str]] = {
-    "btu": (_BLUE, "o"),
-    "btu-runtime": (_BLUE, "s"),
-    "btu-preprint": (_BLUE, "^"),
-    "threshold": (_ORANGE, "D"),
-    "threshold-peerj": (_ORANGE, "s"),
-    "threshold-preprint": (_ORANGE, "^"),
-    "fixed": (_GREY, "^"),
-    "default-storm": (_GREY, "v"),
-    "manual": (_GREY, "D"),
-    "fugu-local": (_PURPLE, "o"),
-    "fugu-global": (_PURPLE, "s"),
-    "fugu-sarsa": (_PURPLE, "D"),
-    "kalman-pure": (_TEAL, "o"),
-    "kalman-weierstrass": (_TEAL, "s"),
-    "kalman-ekf": (_TEAL, "D"),
-    "henge": (_RED, "P"),
-}
-"""Colour of the family and marker of the controller; one of your own gets a star."""
+COLOURS = (
+    "#2f7fc1", "#d97a1f", "#8a97a6", "#9a63b5", "#157f78", "#d9604a", "#7a5c3e", "#3f8f3a",
+    "#c2498f", "#b8a11a",
+)  # fmt: skip
+MARKERS = "os^DvPXp"
+UNREGISTERED = ("#101112", "*")
+
+
+@cache
+def looks() -> Mapping[str, tuple[str, str]]:
+    """The colour and marker of every controller: those whose names begin alike share a colour."""
+    found: dict[str, tuple[str, str]] = {}
+    families: dict[str, int] = {}
+    for name in CONTROLLERS:
+        family = name.partition("-")[0]
+        colour = COLOURS[families.setdefault(family, len(families)) % len(COLOURS)]
+        alike = sum(look[0] == colour for look in found.values())
+        found[name] = (colour, MARKERS[alike % len(MARKERS)])
+    return found
 
 
 def draw(found: Sequence[Match]) -> str:
@@ -73,7 +73,7 @@ def _point(axis: Axes, one: Standing, quality: str) -> None:
     cost, got = one.cells.get("resource_cost"), one.cells.get(quality)
     if cost is None or got is None or cost.mean <= 0:
         return
-    colour, marker = LOOKS.get(one.name.split(" ")[0], (_GREY, "*"))
+    colour, marker = looks().get(one.name.split(" ")[0], UNREGISTERED)
     axis.errorbar(
         cost.mean, got.mean, xerr=_inside(cost.half, cost.mean), yerr=got.half, color=colour,
         linestyle="", linewidth=0.9, zorder=2,
