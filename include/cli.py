@@ -171,6 +171,35 @@ def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file
 
 
 @app.command()
+def bound(
+    spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file.")],
+    within_s: Annotated[
+        float, typer.Option(min=1, help="Seconds that the solver may take for one floor.")
+    ] = 60,
+) -> None:
+    """Say what the hosts of an experiment must cost at least, for whoever knows all arrivals.
+
+    The floor gets all work done by the end; the cover never falls behind.
+    """
+    from include.bounds.report import bounds_of
+    from include.experiment.asked import runs_in_file
+
+    typer.echo(f"{'load':<44} {'price book':<11} {'floor':>15} {'cover':>15}")
+    for row in bounds_of(runs_in_file(spec), within_s):
+        load = f"{row.topology} {row.pattern} seed {row.seed}, {row.duration_min:g} min"
+        floor = _between(row.floor, row.floor_found)
+        cover = _between(row.cover, row.cover_found)
+        typer.echo(f"{load:<44} {row.price_book:<11} {floor:>15} {cover:>15}")
+
+
+def _between(low: float, high: float | None) -> str:
+    """A figure, or the interval that it is in."""
+    if high is None:
+        return f"{low:g} or more"
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+@app.command()
 def reap(
     remove: Annotated[bool, typer.Option(help="Give back instead of listing.")] = False,
     after_s: Annotated[

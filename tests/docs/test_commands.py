@@ -85,6 +85,11 @@ def test_the_demo_of_the_command_line(tmp_path: Path) -> None:
     }
 
 
+def test_bound_says_what_the_page_shows(tmp_path: Path) -> None:
+    said = cli(tmp_path, "bound", str(REPOSITORY / "include/experiment/specs/demo.yaml"))
+    assert said in [code.text for code in codes()]
+
+
 def test_paper_knows_the_three(tmp_path: Path) -> None:
     """The shortest takes minutes with one seed; tests/studies/test_publish.py publishes one."""
     done = subprocess.run(

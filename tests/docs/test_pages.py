@@ -25,6 +25,7 @@ RUN_BY = {
     ".venv/bin/python -m include.cli run include/experiment/specs/demo.yaml": HERE,
     ".venv/bin/python -m include.cli report var/demo": HERE,
     "ls var/demo/runs/*/ var/demo/measurements": HERE,
+    ".venv/bin/python -m include.cli bound include/experiment/specs/demo.yaml": HERE,
     ".venv/bin/python -m include.cli remove var/demo RUN": "tests/unit/test_reports_removal.py",
     "make reproduce": "tests/studies/test_conduct.py",  # a study of small runs
     ".venv/bin/python -m include.cli paper henge": HERE,  # that it is there; it takes minutes
@@ -76,7 +77,7 @@ def test_every_command_line_parses() -> None:
     for _, _, _, *arguments in lines:
         name, *given = arguments
         command = getattr(group, "commands")[name]  # noqa: B009 (a click group, says typer)
-        complete = {"calibrate": ["--out", "FILE"], "run": ["SPEC.yaml"]}
+        complete = {"calibrate": ["--out", "FILE"], "run": ["SPEC.yaml"], "bound": ["SPEC.yaml"]}
         command.make_context(name, given or complete.get(name, []))
 
 

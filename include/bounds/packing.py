@@ -1,0 +1,64 @@
+"""How few hosts hold so many instances of each operator."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from include.bounds.demand import Series
+
+EXACT_WITHIN_S = 5.0
+"""How long the solver may look for one packing."""
+Counts = NDArray[np.int64]
+
+
+def fewest_hosts(counts: Counts, offered: Series, needs: Series) -> tuple[int, int]:
+    """At least, and at most, as many hosts; equal where the packing is known to be the best.
+
+    ``counts`` are instances by operator, ``offered`` what a host has of every resource (shape
+    (resources,)), ``needs`` what an instance takes (resources, operators).
+    """
+    low = max(math.ceil(one - 1e-9) for one in (needs @ counts) / offered)
+    high = _first_fit_decreasing(counts, offered, needs)
+    return (low, high) if low == high else _exact(counts, offered, needs, low, high)
+
+
+def _first_fit_decreasing(counts: Counts, offered: Series, needs: Series) -> int:
+    largest = np.argsort(-(needs / offered[:, None]).max(axis=0), kind="stable")
+    left: list[Series] = []
+    for op in largest:
+        for _ in range(counts[op]):
+            room = next((one for one in left if (one >= needs[:, op] - 1e-9).all()), None)
+            if room is None:
+                room = offered.copy()
+                left.append(room)
+            room -= needs[:, op]
+    return len(left)
+
+
+def _exact(counts: Counts, offered: Series, needs: Series, low: int, high: int) -> tuple[int, int]:
+    """Bin packing as a mixed-integer program: host b holds x[b, op] instances if it is used."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import block_diag, csr_array, hstack, kron
+
+    kinds = len(counts)
+    fits = hstack([block_diag([needs] * high), -kron(csr_array(np.eye(high)), offered[:, None])])
+    placed = hstack([csr_array(np.tile(np.eye(kinds), high)), csr_array((kinds, high))])
+    alike = csr_array(np.eye(high - 1, high, 1) - np.eye(high - 1, high))
+    in_order = hstack([csr_array((high - 1, kinds * high)), alike])  # those in use come first
+    found = milp(
+        np.concatenate([np.zeros(kinds * high), np.ones(high)]),
+        constraints=[
+            LinearConstraint(fits.tocsr(), ub=0),
+            LinearConstraint(placed.tocsr(), lb=counts, ub=counts),
+            LinearConstraint(in_order.tocsr(), ub=0),
+        ],
+        integrality=np.ones((kinds + 1) * high),
+        bounds=Bounds(0, np.concatenate([np.tile(counts, high), np.ones(high)])),
+        options={"time_limit": EXACT_WITHIN_S},
+    )
+    if found.mip_dual_bound is not None:
+        low = max(low, math.ceil(found.mip_dual_bound - 1e-6))
+    return low, high if found.x is None else min(high, round(found.fun))

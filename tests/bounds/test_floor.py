@@ -1,0 +1,102 @@
+"""The floor: brute force on a small one, and no run that was measured costs less."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from include.bounds.cover import BUSY_AT_MOST, cover_of_demand
+from include.bounds.demand import Demand
+from include.bounds.floor import floor_of, floor_of_demand
+from include.control.stages import run_all, store_of
+from include.experiment.run import resolve
+from include.experiment.spec import RunSpec
+from include.model.host import HostFlavor, PriceBook
+from include.model.topology import Operator
+
+HOST = HostFlavor(name="small", vcpus=2, memory_mb=200)
+BOOK = PriceBook(name="two_steps", btu_s=120, price_per_btu=3.0, penalty_per_item=0.0)
+
+
+def demand(items: list[float], service_s: float) -> Demand:
+    """One operator, two instances of which fill a host."""
+    op = Operator(name="A", label="A", slo_ms=1, cpu_cores=1, memory_mb=100, storage_mb=0)
+    outside = np.array([items])
+    return Demand([op], np.array([[service_s]]), outside, np.zeros((1, 1)), outside / 60, 60.0)
+
+
+def by_force(items: list[float], service_s: float) -> float:
+    """Every way to begin up to three BTUs in every step, with instances that take no time."""
+    steps, best = len(items), float("inf")
+    for begun in product(range(4), repeat=steps):
+        hosts = [sum(begun[max(0, t - 1) : t + 1]) for t in range(steps)]
+        left, well = 0.0, min(hosts) >= 1
+        for count, arriving in zip(hosts, items, strict=True):
+            left = max(0.0, left + arriving - count * 2 * 60 / service_s)
+        if well and left <= 1e-9:
+            best = min(best, sum(begun) * BOOK.price_per_btu)
+    return best
+
+
+@pytest.mark.parametrize(
+    "items", [[60, 60, 60, 60], [500, 0, 0, 0], [0, 0, 0, 350], [130, 300, 20, 10], [0, 0, 0, 0]]
+)
+def test_floors_are_those_of_brute_force(items: list[float]) -> None:
+    floor = floor_of_demand(demand(items, 1.0), HOST, BOOK, boot_s=0.0, within_s=30)
+    assert floor.low == floor.high == by_force(items, 1.0)
+
+
+def test_a_host_gives_nothing_while_it_boots() -> None:
+    """The last minute has work for two hosts, so the second comes a minute before it."""
+    items = [0.0, 0.0, 0.0, 240.0]
+    at_once = floor_of_demand(demand(items, 1.0), HOST, BOOK, 0.0, 30)
+    slowly = floor_of_demand(demand(items, 1.0), HOST, BOOK, 60.0, 30)
+    assert (at_once.low, slowly.low) == (9.0, 9.0)
+    late = [*items[:3], 480.0]
+    assert floor_of_demand(demand(late, 1.0), HOST, BOOK, 60.0, 30).low == 15.0
+
+
+def test_an_operator_gets_what_those_before_it_have_done() -> None:
+    """Half of what A does goes to B, which cannot begin before A has."""
+    one = demand([240.0, 0.0], 1.0)
+    second = Operator(name="B", label="B", slo_ms=1, cpu_cores=1, memory_mb=100, storage_mb=0)
+    both = Demand(
+        [*one.operators, second],
+        np.diag([1.0, 1.0]),
+        np.array([[240.0, 0.0], [0.0, 0.0]]),
+        np.array([[0.0, 0.0], [0.5, 0.0]]),
+        np.array([[4.0, 0.0], [2.0, 0.0]]),
+        60.0,
+    )
+    assert both.arriving[1].sum() == 120
+    floor = floor_of_demand(both, HOST, BOOK, 0.0, 30)
+    assert floor.low == floor.high == 2 * BOOK.price_per_btu
+
+
+def test_where_cpu_is_shared_work_needs_it_and_reservations_do_not() -> None:
+    shared = HostFlavor(name="shared", vcpus=2, memory_mb=10_000, cpu_shared=True)
+    busy = demand([60 * 5.0, 60 * 5.0], 1.0)  # five cores, on hosts of two
+    assert floor_of_demand(busy, shared, BOOK, 0.0, 30).low == 3 * BOOK.price_per_btu
+    assert cover_of_demand(busy, shared, BUSY_AT_MOST).low == (3, 3)
+
+
+@pytest.mark.parametrize("controller", ["btu", "threshold", "fixed"])
+def test_no_measured_run_costs_less(controller: str, tmp_path: Path) -> None:
+    spec = RunSpec(
+        experiment="bounds", controller=controller, pattern="random_walk_1", btu_min=10, seed=5,
+        duration_min=30,
+    )  # fmt: skip
+    run_all(spec, tmp_path)
+    run, store = resolve(spec), store_of(spec, tmp_path)
+    leases = [
+        row
+        for part in sorted(store.part("lease", 0).parent.glob("part-*.parquet"))
+        for row in pq.ParquetFile(part).read().to_pylist()
+    ]
+    for book in run.price_books:
+        cost = sum(book.resource_cost(row["ended_s"] - row["ordered_s"]) for row in leases)
+        assert floor_of(run, book).low <= cost
