@@ -33,6 +33,11 @@ NOW_S = 3600.0
 RUNTIME, PAPER = BtuRuntime(setting=a_setting()), Btu(setting=a_setting())
 
 
+def serving(instance: str, serves_s: float = 60.0) -> StopInstance:
+    """Stopped as the original stops: it works on until the next tick."""
+    return StopInstance(instance, serves_s=serves_s)
+
+
 def actions(controller: Btu, seen: Observation) -> tuple[object, ...]:
     return controller.decide(BtuMemory(), seen)[1].actions
 
@@ -51,7 +56,7 @@ def test_the_runtime_reclaims_an_instance_and_leases_a_host_all_the_same() -> No
         StartInstance("O1", "h1"),
     )
     assert actions(RUNTIME, full_host_with_idle_o2()) == (
-        StopInstance("i4"),
+        serving("i4"),
         LeaseHost("small", "new-1"),
         StartInstance("O1", "new-1"),
     )
@@ -65,7 +70,7 @@ def test_the_runtime_reclaims_although_it_frees_too_little() -> None:
         running=instances({"h1": "O1 O2 O2"}),
     )
     assert not any(isinstance(a, StopInstance) for a in actions(Btu(setting=setting), seen))
-    assert StopInstance("i3") in actions(BtuRuntime(setting=setting), seen)
+    assert serving("i3") in actions(BtuRuntime(setting=setting), seen)
 
 
 def test_the_runtime_counts_only_record_highs() -> None:
@@ -77,8 +82,8 @@ def test_the_runtime_counts_only_record_highs() -> None:
     )
     assert actions(PAPER, seen) == (StopInstance("i4"), StopInstance("i3"), ReleaseHost("h2"))
     assert actions(RUNTIME, seen) == (
-        StopInstance("i3"),
-        MigrateInstance("i4", "h1"),
+        serving("i3"),
+        MigrateInstance("i4", "h1", serves_s=60.0),
         ReleaseHost("h2"),
     )
 
@@ -109,9 +114,9 @@ def test_the_runtime_has_no_20_percent_limit_but_leaves_one_instance() -> None:
         running=instances({"h2": "O1 O1 O1"}),
     )
     assert actions(RUNTIME, seen) == (
-        StopInstance("i3"),
-        StopInstance("i2"),
-        MigrateInstance("i1", "h1"),
+        serving("i3"),
+        serving("i2"),
+        MigrateInstance("i1", "h1", serves_s=60.0),
         ReleaseHost("h2"),
     )
 
@@ -125,8 +130,8 @@ def test_the_runtime_cuts_and_moves_before_it_finds_out_that_the_host_must_stay(
     )
     assert actions(PAPER, seen) == (ProlongLease("h2"),)
     assert actions(RUNTIME, seen) == (
-        StopInstance("i4"),
-        MigrateInstance("i5", "h1"),
+        serving("i4"),
+        MigrateInstance("i5", "h1", serves_s=60.0),
         ProlongLease("h2"),
     )
 
@@ -137,7 +142,7 @@ def test_the_runtime_makes_room_for_a_move_and_keeps_the_host_all_the_same() -> 
         hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
         running=instances({"h1": "O1 O1 O1 O2", "h2": "O2"}),
     )
-    assert actions(RUNTIME, seen) == (StopInstance("i3"), ProlongLease("h2"))
+    assert actions(RUNTIME, seen) == (serving("i3"), ProlongLease("h2"))
     assert actions(Btu(setting=a_setting(), reclaim_for_migrations=True), seen) == (
         StopInstance("i3"),
         MigrateInstance("i5", "h1"),
@@ -145,6 +150,17 @@ def test_the_runtime_makes_room_for_a_move_and_keeps_the_host_all_the_same() -> 
     )
     careful = BtuRuntime(setting=a_setting(), reclaim_for_migrations=False)
     assert actions(careful, seen) == (ProlongLease("h2"),)
+
+
+def test_a_host_given_back_serves_no_longer_than_it_is_paid_for() -> None:
+    seen = an_observation(
+        operators=[idle("O1")],
+        hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 40)],
+        running=instances({"h1": "O1", "h2": "O1"}),
+    )
+    assert actions(RUNTIME, seen) == (serving("i2", 40.0), ReleaseHost("h2"))
+    graceful = BtuRuntime(setting=a_setting(), serves_on=False)
+    assert actions(graceful, seen) == (StopInstance("i2"), ReleaseHost("h2"))
 
 
 def test_the_runtime_moves_nothing_to_a_host_that_still_boots() -> None:
