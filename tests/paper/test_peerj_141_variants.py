@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -56,7 +58,7 @@ def test_the_runtime_reclaims_an_instance_and_leases_a_host_all_the_same() -> No
         StartInstance("O1", "h1"),
     )
     assert actions(RUNTIME, full_host_with_idle_o2()) == (
-        serving("i4"),
+        serving("i2"),
         LeaseHost("small", "new-1"),
         StartInstance("O1", "new-1"),
     )
@@ -70,7 +72,7 @@ def test_the_runtime_reclaims_although_it_frees_too_little() -> None:
         running=instances({"h1": "O1 O2 O2"}),
     )
     assert not any(isinstance(a, StopInstance) for a in actions(Btu(setting=setting), seen))
-    assert serving("i3") in actions(BtuRuntime(setting=setting), seen)
+    assert serving("i2") in actions(BtuRuntime(setting=setting), seen)
 
 
 def test_the_runtime_counts_only_record_highs() -> None:
@@ -142,7 +144,7 @@ def test_the_runtime_makes_room_for_a_move_and_keeps_the_host_all_the_same() -> 
         hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
         running=instances({"h1": "O1 O1 O1 O2", "h2": "O2"}),
     )
-    assert actions(RUNTIME, seen) == (serving("i3"), ProlongLease("h2"))
+    assert actions(RUNTIME, seen) == (serving("i1"), ProlongLease("h2"))
     assert actions(Btu(setting=a_setting(), reclaim_for_migrations=True), seen) == (
         StopInstance("i3"),
         MigrateInstance("i5", "h1"),
@@ -172,7 +174,7 @@ def test_the_runtime_moves_nothing_to_a_host_that_still_boots() -> None:
     assert actions(RUNTIME, seen) == (ProlongLease("h2"),)
 
 
-def test_the_runtime_looks_at_hosts_before_operators() -> None:
+def test_hosts_may_be_looked_at_before_operators() -> None:
     seen = an_observation(
         operators=[late("O1"), a_sample("O2")],
         hosts=[
@@ -181,8 +183,43 @@ def test_the_runtime_looks_at_hosts_before_operators() -> None:
         ],
         running=instances({"h1": "O1 O2"}),
     )
-    assert actions(RUNTIME, seen) == (ReleaseHost("h2"), StartInstance("O1", "h1"))
-    assert actions(PAPER, seen) == (StartInstance("O1", "h2"), ProlongLease("h2"))
+    hosts_first = BtuRuntime(setting=a_setting(), upscale_first=False)
+    assert actions(hosts_first, seen) == (ReleaseHost("h2"), StartInstance("O1", "h1"))
+    for controller in (PAPER, RUNTIME):
+        assert actions(controller, seen) == (StartInstance("O1", "h2"), ProlongLease("h2"))
+
+
+@pytest.mark.parametrize(("ordered_s", "kept"), [(NOW_S - 179, True), (NOW_S - 180, False)])
+def test_the_runtime_keeps_the_first_host_that_ends_after_an_order(
+    ordered_s: float, kept: bool
+) -> None:
+    setting = a_setting(btu_s=3600.0)
+    seen = an_observation(
+        operators=[a_sample("O1")],
+        hosts=[
+            a_host("h1", ordered_s=ordered_s),
+            a_host("h2", paid_until_s=NOW_S + 150),
+            a_host("h3", paid_until_s=NOW_S + 170),
+        ],
+        running=instances({"h1": "O1"}),
+    )
+    released = (ReleaseHost("h2"), ReleaseHost("h3"))
+    expected = (ProlongLease("h2"),) if kept else released
+    assert actions(BtuRuntime(setting=setting), seen) == expected
+    assert actions(Btu(setting=setting), seen) == (() if kept else released)
+
+
+def test_the_runtime_counts_the_longest_queue_with_what_instances_hold() -> None:
+    def starts(waiting_items: int, longest: int, **options: bool) -> int:
+        sample = replace(late("O1", waiting_items), longest_queue_items=longest)
+        seen = an_observation(
+            operators=[sample], hosts=[a_host("h1")], running=instances({"h1": "O1"})
+        )
+        return len(actions(BtuRuntime(setting=a_setting(), **options), seen))
+
+    assert [starts(40, items) for items in (50, 51, 250, 251)] == [0, 1, 1, 2]
+    assert starts(400, 50) == 0
+    assert starts(400, 50, of_broker=False) == 2
 
 
 def test_the_preprint_shrinks_a_late_operator_that_the_final_version_spares() -> None:

@@ -20,13 +20,19 @@ from include.model.topology import Operator
 
 @dataclass(frozen=True, kw_only=True)
 class BtuRuntime(Btu):
-    """Acts first and looks afterwards; each method says how it differs from the paper."""
+    """Acts first and looks afterwards; each method says how it differs from the paper.
 
-    upscale_first: bool = False
+    Read in visp-streaming/runtime: ``ReasonerBTU``, ``ReasonerUtility``, ``Monitor``. With
+    ``serves_on`` a stopped or moved instance works until the next tick: it would end when a file
+    below "~" exists (``Receiver`` of visp-streaming/processingNodes), which Java does not expand,
+    and is killed by ``ProcessingNodeManagement``. ``of_broker`` counts queues as ``Monitor``: the
+    longest one, with what instances hold of it.
+    """
+
     reclaim_for_migrations: bool = True
+    keeps_guarded: bool = True
     serves_on: bool = True
-    of_broker: bool = False
-    oldest: bool = False
+    of_broker: bool = True
 
     def decide(self, memory: BtuMemory, seen: Observation) -> tuple[BtuMemory, Decision]:
         """As the paper's, on the queues that ``Monitor`` reads."""
@@ -108,7 +114,10 @@ class BtuRuntime(Btu):
     def _stop_one_of_the_best(
         self, plan: Plan, op: Operator, utilities: Mapping[str, float]
     ) -> None:
-        """Stop the newest instance of the operator with the best utility on a host in use."""
+        """Stop an instance of the operator with the best utility on a host in use.
+
+        The oldest: ``ProcessingNodeManagement.scaleDown`` takes the first that it finds.
+        """
         for name, utility in utilities.items():
             candidates = [
                 one for one in plan.serving(name) if one.host in plan.free and plan.may_stop(one)
@@ -116,7 +125,7 @@ class BtuRuntime(Btu):
             if candidates:
                 told = f"{op.name} finds no room; {name} has utility {utility:.2f}"
                 plan.stop(
-                    candidates[0 if self.oldest else -1],
+                    candidates[0],
                     Why(Reason.MAKE_ROOM, told),
                     serves_s=self.interval_s if self.serves_on else 0.0,
                 )
