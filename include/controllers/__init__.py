@@ -24,11 +24,24 @@ CONTROLLERS: Mapping[str, Registration] = {
     ),
     "threshold": Registration(Threshold, pays_by_btu=False),
     "threshold-peerj": Registration(
-        partial(Threshold, scale_up_above_items=50, scale_up_twice_above_items=250),
+        partial(
+            Threshold,
+            reading="paper",
+            scale_up_above_items=50,
+            scale_up_twice_above_items=250,
+            scale_down_below_items=1,
+        ),
         pays_by_btu=False,
     ),
     "threshold-preprint": Registration(
-        partial(Threshold, interval_s=20.0, scale_up_twice_above_items=1000), pays_by_btu=False
+        partial(
+            Threshold,
+            reading="paper",
+            interval_s=20.0,
+            scale_up_twice_above_items=1000,
+            scale_down_below_items=1,
+        ),
+        pays_by_btu=False,
     ),
     "fixed": Registration(Fixed, pays_by_btu=False, needs_peak=True),
     "fugu-local": Registration(FuguLocal),

@@ -25,6 +25,7 @@ from include.model.decision import (
     StopInstance,
     Why,
 )
+from include.model.host import Capacity
 from include.model.observation import HostSample, InstanceSample, Observation
 from include.model.topology import Operator
 
@@ -124,6 +125,14 @@ class Plan:
         """An operator of the topology."""
         return self._setting.topology.operator[name]
 
+    def free_without_stopping(self, host: str) -> Capacity:
+        """What is left on a host if those that are stopping took no room."""
+        left = self.free[host].left
+        for one in self._seen.instances.values():
+            if one.host == host and (one.stopping or one.instance in self._gone):
+                left = left.more(self.operator(one.operator))
+        return left
+
     def fits_an_empty_host(self, op: Operator) -> bool:
         """Whether leasing a host would help the operator, and there is one to lease."""
         return len(self.free) < self._setting.max_hosts and self._setting.flavor.capacity.fits(op)
@@ -191,20 +200,24 @@ class Plan:
         self.started.add(operator)
         self.scalings[self._place[operator]] += 1
 
-    def stop(self, instance: InstanceSample, why: Why, *, frees: bool = True) -> None:
+    def stop(
+        self, instance: InstanceSample, why: Why, *, frees: bool = True, serves_s: float = 0.0
+    ) -> None:
         """Stop an instance. Its place can be given away at once (the host shares its CPU until
-        the old one has drained), or with ``frees`` false only when the monitor sees it empty.
+        the old one has ended), or with ``frees`` false only when the monitor sees it empty.
         """
-        self._add(StopInstance(instance.instance), why)
+        self._add(StopInstance(instance.instance, serves_s), why)
         self._forget(instance)
         self.scalings[self._place[instance.operator]] += 1
         if frees and instance.host in self.free:
             op = self.operator(instance.operator)
             self.free[instance.host] = self.free[instance.host].without_one(op)
 
-    def migrate(self, instance: InstanceSample, host: str, why: Why) -> None:
+    def migrate(
+        self, instance: InstanceSample, host: str, why: Why, *, serves_s: float = 0.0
+    ) -> None:
         """Move an instance. Its old place stays taken: only stopped ones leave theirs at once."""
-        self._add(MigrateInstance(instance.instance, host), why)
+        self._add(MigrateInstance(instance.instance, host, serves_s), why)
         self._forget(instance)
         self._settle(instance.operator, host)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -16,17 +16,24 @@ class StartInstance:
 
 @dataclass(frozen=True, slots=True)
 class StopInstance:
-    """Stop one instance gracefully: it takes no new items and finishes the one it has."""
+    """Stop one instance gracefully: it takes no new items and finishes the one it has.
+
+    With ``serves_s`` it goes on as before for that long and is then killed: the item it is at
+    goes back to its queue. Until then it counts as stopping and holds its place. Only testbeds
+    that follow every item do so; the others stop it gracefully at once.
+    """
 
     instance: str
+    serves_s: float = field(default=0.0, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class MigrateInstance:
-    """Start a copy on ``host`` and stop this instance."""
+    """Start a copy on ``host`` and stop this instance, as StopInstance does."""
 
     instance: str
     host: str
+    serves_s: float = field(default=0.0, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

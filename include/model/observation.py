@@ -22,6 +22,9 @@ class OperatorSample:
     """The last recorded processing durations, oldest first; empty when none was recorded."""
     arrived_items: int
     completed_items: int
+    longest_queue_items: int | None = None
+    """Items of its longest incoming queue, as a broker counts them: those that wait and those
+    that an instance has and has not finished. Absent where nobody counts them by queue."""
     capacity: float | None = None
     """Henge, eq. 3: the highest share of time that one of its instances spent on items."""
 
@@ -50,7 +53,8 @@ class HostSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceSample:
-    """A running copy of an operator. A stopping one takes no new items but holds its place."""
+    """A running copy of an operator. A stopping one holds its place, and takes no new items
+    unless it was told to serve on."""
 
     instance: str
     operator: str

@@ -43,11 +43,11 @@ class Actuator(Protocol[H, I]):
         """Start an instance."""
         ...
 
-    def stop(self, one: I) -> None:
-        """Stop an instance gracefully."""
+    def stop(self, one: I, serves_s: float) -> None:
+        """Stop an instance gracefully, or, where that can be, kill it after ``serves_s``."""
         ...
 
-    def migrate(self, one: I, host: H) -> I:
+    def migrate(self, one: I, host: H, serves_s: float) -> I:
         """Start a copy of an instance on a host and stop it; returns the copy."""
         ...
 
@@ -89,10 +89,10 @@ def _subject(step: Reasoned, handles: dict[str, str], actuator: Actuator[H, I]) 
         case MigrateInstance():
             host = fleet.host(handles.get(action.host, action.host))
             one = fleet.instance(action.instance)
-            return actuator.migrate(one, host).name if one and host else ""
+            return actuator.migrate(one, host, action.serves_s).name if one and host else ""
         case StopInstance():
             if one := fleet.instance(action.instance):
-                actuator.stop(one)
+                actuator.stop(one, action.serves_s)
             return one.name if one else ""
         case ProlongLease() | ReleaseHost():
             if host := fleet.host(action.host):

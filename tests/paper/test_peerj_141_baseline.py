@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from include.controllers import CONTROLLERS
-from include.controllers.peerj141.threshold import Threshold
+from include.controllers.peerj141.threshold import READINGS, Threshold
 from include.model.decision import (
     Decision,
     LeaseHost,
@@ -25,14 +27,14 @@ from include.testing.builders import (
 )
 
 SETS = [  # name, upper, second upper, lower
-    ("threshold", 250, 1250, 1),
+    ("threshold", 250, 1250, 20),
     ("threshold-peerj", 50, 250, 1),
     ("threshold-preprint", 250, 1000, 1),
 ]
 
 
-def decide(seen: Observation, name: str = "threshold") -> Decision:
-    controller = CONTROLLERS[name].build(setting=a_setting())
+def decide(seen: Observation, name: str = "threshold", **options: str) -> Decision:
+    controller = CONTROLLERS[name].build(setting=a_setting(), **options)
     return controller.decide(controller.initial_memory(), seen)[1]
 
 
@@ -77,7 +79,7 @@ def test_processing_durations_play_no_part() -> None:
 def test_the_first_host_with_room_takes_the_instance() -> None:
     hosts = [a_host("h1"), a_host("h2", ordered_s=2.0), a_host("h10", ordered_s=2.0)]
     running = instances({"h1": "O1 O2 O2 O2", "h2": "O2 O2", "h10": "O2"})
-    operators = [a_sample("O1", 251), a_sample("O2")]
+    operators = [a_sample("O1", 251), a_sample("O2", 100)]
     seen = an_observation(operators=operators, hosts=reversed(hosts), running=running)
     assert decide(seen).actions == (StartInstance("O1", "h2"),)
 
@@ -104,11 +106,11 @@ def test_the_last_instance_of_an_operator_stays() -> None:
 
 def test_one_instance_per_tick_is_stopped_where_the_fewest_others_run() -> None:
     seen = an_observation(
-        operators=[a_sample("O1", 0), a_sample("O2")],
+        operators=[a_sample("O1", 0), a_sample("O2", 10)],
         hosts=[a_host("h1"), a_host("h2"), a_host("h3")],
         running=instances({"h1": "O1 O2", "h2": "O1", "h3": "O1 O2 O2"}),
     )
-    assert decide(seen).actions == (StopInstance("i3"),)
+    assert decide(seen, "threshold-peerj").actions == (StopInstance("i3"),)
 
 
 def test_the_host_leased_last_empties_first_when_hosts_are_used_alike() -> None:
@@ -117,21 +119,69 @@ def test_the_host_leased_last_empties_first_when_hosts_are_used_alike() -> None:
         hosts=[a_host("h1"), a_host("h2")],
         running=instances({"h1": "O1", "h2": "O1"}),
     )
-    assert decide(seen).actions == (StopInstance("i2"),)
+    assert decide(seen, "threshold-peerj").actions == (StopInstance("i2"),)
 
 
-@pytest.mark.parametrize("at_once", [True, False])
-def test_a_place_is_given_away_at_once_or_when_its_instance_has_ended(at_once: bool) -> None:
+def test_the_runtime_stops_the_newest_instance() -> None:
+    running = [
+        an_instance("i1", "O1", "h2", started_s=60.0),
+        an_instance("i2", "O1", "h1", started_s=120.0),
+        an_instance("i3", "O1", "h2", started_s=30.0),
+    ]
+    seen = an_observation(
+        operators=[a_sample("O1", 0)], hosts=[a_host("h1"), a_host("h2")], running=running
+    )
+    assert decide(seen).actions == (StopInstance("i2", serves_s=60.0),)
+
+
+@pytest.mark.parametrize(
+    ("on_h2", "victim"),
+    [("O1 O2", "i1"), ("O1 O2 O2", "i1"), ("O1", "i4"), ("O1 O2 stopping", "i1")],
+)
+def test_as_the_runtime_reads_the_first_stops_unless_another_host_has_more_free(
+    on_h2: str, victim: str
+) -> None:
+    running = instances({"h1": "O1 O2 O2", "h2": on_h2.removesuffix(" stopping")})
+    if "stopping" in on_h2:  # i1 is on the emptier host once what stops is left out
+        running[1:3] = [replace(one, stopping=True) for one in running[1:3]]
+    else:
+        running[2] = replace(running[2], stopping=on_h2 == "O1 O2")  # both hosts are alike
+    seen = an_observation(
+        operators=[a_sample("O1", 0), a_sample("O2", 100)],
+        hosts=[a_host("h1"), a_host("h2")],
+        running=running,
+    )
+    chosen = decide(seen, reading="runtime-as-written").actions
+    assert chosen == (StopInstance(victim, serves_s=60.0),)
+
+
+@pytest.mark.parametrize(("reading", "stops"), [("runtime", 0), ("paper", 1)])
+def test_the_runtime_compares_the_longest_queue_with_what_instances_hold(
+    reading: str, stops: int
+) -> None:
+    held = replace(a_sample("O1", waiting_items=15), longest_queue_items=20)
+    seen = an_observation(
+        operators=[held], hosts=[a_host("h1")], running=instances({"h1": "O1 O1"})
+    )
+    assert len(decide(seen, reading=reading).actions) == stops
+    many = replace(a_sample("O1", waiting_items=600), longest_queue_items=250)
+    seen = an_observation(operators=[many], hosts=[a_host("h1")], running=instances({"h1": "O1"}))
+    assert len(decide(seen, reading=reading).actions) == stops
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_place_is_given_away_at_once_or_when_its_instance_has_ended(reading: str) -> None:
     seen = an_observation(
         operators=[a_sample("O1", 0), a_sample("O2", 251)],
         hosts=[a_host("h1")],
         running=instances({"h1": "O1 O1 O2 O2"}),
     )
-    controller = Threshold(setting=a_setting(), reuse_places_at_once=at_once)
     leased = (LeaseHost("small", "new-1"), StartInstance("O2", "new-1"))
-    started = (StartInstance("O2", "h1"),) if at_once else leased
-    actions = controller.decide(controller.initial_memory(), seen)[1].actions
-    assert actions == (StopInstance("i1"), *started)
+    actions = decide(seen, reading=reading).actions
+    if reading == "paper":
+        assert actions == (StopInstance("i1"), StartInstance("O2", "h1"))
+    else:
+        assert actions[1:] == leased
 
 
 def test_a_host_is_released_as_soon_as_its_last_instance_has_ended() -> None:
@@ -174,5 +224,6 @@ def test_thresholds_that_contradict_each_other_are_named() -> None:
         scale_up_above_items=100,
         scale_up_twice_above_items=99,
         scale_down_below_items=101,
+        reading="text",
     )
-    assert len(list(contradiction.problems())) == 3
+    assert len(list(contradiction.problems())) == 4

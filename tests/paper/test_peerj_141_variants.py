@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,11 @@ NOW_S = 3600.0
 RUNTIME, PAPER = BtuRuntime(setting=a_setting()), Btu(setting=a_setting())
 
 
+def serving(instance: str, serves_s: float = 60.0) -> StopInstance:
+    """Stopped as the original stops: it works on until the next tick."""
+    return StopInstance(instance, serves_s=serves_s)
+
+
 def actions(controller: Btu, seen: Observation) -> tuple[object, ...]:
     return controller.decide(BtuMemory(), seen)[1].actions
 
@@ -51,7 +58,7 @@ def test_the_runtime_reclaims_an_instance_and_leases_a_host_all_the_same() -> No
         StartInstance("O1", "h1"),
     )
     assert actions(RUNTIME, full_host_with_idle_o2()) == (
-        StopInstance("i4"),
+        serving("i2"),
         LeaseHost("small", "new-1"),
         StartInstance("O1", "new-1"),
     )
@@ -65,7 +72,7 @@ def test_the_runtime_reclaims_although_it_frees_too_little() -> None:
         running=instances({"h1": "O1 O2 O2"}),
     )
     assert not any(isinstance(a, StopInstance) for a in actions(Btu(setting=setting), seen))
-    assert StopInstance("i3") in actions(BtuRuntime(setting=setting), seen)
+    assert serving("i2") in actions(BtuRuntime(setting=setting), seen)
 
 
 def test_the_runtime_counts_only_record_highs() -> None:
@@ -77,8 +84,8 @@ def test_the_runtime_counts_only_record_highs() -> None:
     )
     assert actions(PAPER, seen) == (StopInstance("i4"), StopInstance("i3"), ReleaseHost("h2"))
     assert actions(RUNTIME, seen) == (
-        StopInstance("i3"),
-        MigrateInstance("i4", "h1"),
+        serving("i3"),
+        MigrateInstance("i4", "h1", serves_s=60.0),
         ReleaseHost("h2"),
     )
 
@@ -109,9 +116,9 @@ def test_the_runtime_has_no_20_percent_limit_but_leaves_one_instance() -> None:
         running=instances({"h2": "O1 O1 O1"}),
     )
     assert actions(RUNTIME, seen) == (
-        StopInstance("i3"),
-        StopInstance("i2"),
-        MigrateInstance("i1", "h1"),
+        serving("i3"),
+        serving("i2"),
+        MigrateInstance("i1", "h1", serves_s=60.0),
         ReleaseHost("h2"),
     )
 
@@ -125,8 +132,8 @@ def test_the_runtime_cuts_and_moves_before_it_finds_out_that_the_host_must_stay(
     )
     assert actions(PAPER, seen) == (ProlongLease("h2"),)
     assert actions(RUNTIME, seen) == (
-        StopInstance("i4"),
-        MigrateInstance("i5", "h1"),
+        serving("i4"),
+        MigrateInstance("i5", "h1", serves_s=60.0),
         ProlongLease("h2"),
     )
 
@@ -137,7 +144,7 @@ def test_the_runtime_makes_room_for_a_move_and_keeps_the_host_all_the_same() -> 
         hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
         running=instances({"h1": "O1 O1 O1 O2", "h2": "O2"}),
     )
-    assert actions(RUNTIME, seen) == (StopInstance("i3"), ProlongLease("h2"))
+    assert actions(RUNTIME, seen) == (serving("i1"), ProlongLease("h2"))
     assert actions(Btu(setting=a_setting(), reclaim_for_migrations=True), seen) == (
         StopInstance("i3"),
         MigrateInstance("i5", "h1"),
@@ -145,6 +152,17 @@ def test_the_runtime_makes_room_for_a_move_and_keeps_the_host_all_the_same() -> 
     )
     careful = BtuRuntime(setting=a_setting(), reclaim_for_migrations=False)
     assert actions(careful, seen) == (ProlongLease("h2"),)
+
+
+def test_a_host_given_back_serves_no_longer_than_it_is_paid_for() -> None:
+    seen = an_observation(
+        operators=[idle("O1")],
+        hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 40)],
+        running=instances({"h1": "O1", "h2": "O1"}),
+    )
+    assert actions(RUNTIME, seen) == (serving("i2", 40.0), ReleaseHost("h2"))
+    graceful = BtuRuntime(setting=a_setting(), serves_on=False)
+    assert actions(graceful, seen) == (StopInstance("i2"), ReleaseHost("h2"))
 
 
 def test_the_runtime_moves_nothing_to_a_host_that_still_boots() -> None:
@@ -156,7 +174,7 @@ def test_the_runtime_moves_nothing_to_a_host_that_still_boots() -> None:
     assert actions(RUNTIME, seen) == (ProlongLease("h2"),)
 
 
-def test_the_runtime_looks_at_hosts_before_operators() -> None:
+def test_hosts_may_be_looked_at_before_operators() -> None:
     seen = an_observation(
         operators=[late("O1"), a_sample("O2")],
         hosts=[
@@ -165,8 +183,43 @@ def test_the_runtime_looks_at_hosts_before_operators() -> None:
         ],
         running=instances({"h1": "O1 O2"}),
     )
-    assert actions(RUNTIME, seen) == (ReleaseHost("h2"), StartInstance("O1", "h1"))
-    assert actions(PAPER, seen) == (StartInstance("O1", "h2"), ProlongLease("h2"))
+    hosts_first = BtuRuntime(setting=a_setting(), upscale_first=False)
+    assert actions(hosts_first, seen) == (ReleaseHost("h2"), StartInstance("O1", "h1"))
+    for controller in (PAPER, RUNTIME):
+        assert actions(controller, seen) == (StartInstance("O1", "h2"), ProlongLease("h2"))
+
+
+@pytest.mark.parametrize(("ordered_s", "kept"), [(NOW_S - 179, True), (NOW_S - 180, False)])
+def test_the_runtime_keeps_the_first_host_that_ends_after_an_order(
+    ordered_s: float, kept: bool
+) -> None:
+    setting = a_setting(btu_s=3600.0)
+    seen = an_observation(
+        operators=[a_sample("O1")],
+        hosts=[
+            a_host("h1", ordered_s=ordered_s),
+            a_host("h2", paid_until_s=NOW_S + 150),
+            a_host("h3", paid_until_s=NOW_S + 170),
+        ],
+        running=instances({"h1": "O1"}),
+    )
+    released = (ReleaseHost("h2"), ReleaseHost("h3"))
+    expected = (ProlongLease("h2"),) if kept else released
+    assert actions(BtuRuntime(setting=setting), seen) == expected
+    assert actions(Btu(setting=setting), seen) == (() if kept else released)
+
+
+def test_the_runtime_counts_the_longest_queue_with_what_instances_hold() -> None:
+    def starts(waiting_items: int, longest: int, **options: bool) -> int:
+        sample = replace(late("O1", waiting_items), longest_queue_items=longest)
+        seen = an_observation(
+            operators=[sample], hosts=[a_host("h1")], running=instances({"h1": "O1"})
+        )
+        return len(actions(BtuRuntime(setting=a_setting(), **options), seen))
+
+    assert [starts(40, items) for items in (50, 51, 250, 251)] == [0, 1, 1, 2]
+    assert starts(400, 50) == 0
+    assert starts(400, 50, of_broker=False) == 2
 
 
 def test_the_preprint_shrinks_a_late_operator_that_the_final_version_spares() -> None:

@@ -13,6 +13,7 @@ from include.controllers.base import Setting
 from include.controllers.peerj141.procedures import (
     Downscaling,
     Spare,
+    btu_ends,
     downscaling_procedure,
     upscaling_procedure,
 )
@@ -100,6 +101,7 @@ class Btu:
     scale_down_guard_s: float = 180.0
     release_guard_s: float = 180.0
     upscale_first: bool = True
+    keeps_guarded: bool = False
 
     def problems(self) -> Iterator[str]:
         """Options that make no sense, each with what to do."""
@@ -240,14 +242,20 @@ class Btu:
         """Hosts in the last part of their BTU, the earliest end first, one after the other.
 
         Within ``release_guard_s`` of an order no host is given back: a lease that ends meanwhile
-        is prolonged at its last tick, and one that does not waits for the next.
+        is prolonged at its last tick, and one that does not waits for the next; with
+        ``keeps_guarded`` the first of them is prolonged at once, and the others wait.
         """
         window_s = self._release_window_s
         for host in sorted(plan.hosts, key=lambda host: host.paid_until_s):
             if host.paid_until_s - plan.now_s > window_s or len(plan.free) < 2:
                 return
-            unread = any(one.operator not in seen.operators for one in plan.on_host(host.host))
-            if not unread and not plan.last_order_was_within(self.release_guard_s):
+            if plan.last_order_was_within(self.release_guard_s):
+                if self.keeps_guarded:
+                    why = btu_ends(plan, host) + "; a host was ordered a moment ago"
+                    plan.prolong(host, why)
+                    return
+                continue
+            if all(one.operator in seen.operators for one in plan.on_host(host.host)):
                 self.retire_one(plan, host, spare)
 
     @property

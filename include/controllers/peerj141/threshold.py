@@ -2,36 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from include.controllers.base import Setting
 from include.controllers.first_fit import release_empty_hosts, start_first_fit
 from include.controllers.plan import NoMemory, Plan
 from include.model.decision import Decision, Reason, Why
+from include.model.errors import unknown_name
 from include.model.observation import InstanceSample, Observation, OperatorSample
+
+Victim = Callable[[Plan, Sequence[InstanceSample]], InstanceSample]
+
+
+def newest(plan: Plan, candidates: Sequence[InstanceSample]) -> InstanceSample:
+    """The instance that started last: what ``ReasonerBasic`` does when it runs.
+
+    It reads "the first, unless the host of another has more memory and more CPU free", but looks
+    hosts up in a map whose keys are never equal: ``DockerHost`` compares its list of images by
+    identity (Hibernate's ``PersistentBag``), and every query makes a new one. What it finds is
+    always null, and then each instance takes the place of the one before.
+    """
+    return candidates[-1]
+
+
+def first_or_freer(plan: Plan, candidates: Sequence[InstanceSample]) -> InstanceSample:
+    """The first, unless another's host has more CPU and more memory free: ``ReasonerBasic``
+    as it reads. Stopping instances take no room there (``ReasonerUtility``)."""
+    chosen = candidates[0]
+    for one in candidates[1:]:
+        most, room = plan.free_without_stopping(chosen.host), plan.free_without_stopping(one.host)
+        if room.memory_mb > most.memory_mb and room.cpu_cores > most.cpu_cores:
+            chosen = one
+    return chosen
+
+
+def least_colocated(plan: Plan, candidates: Sequence[InstanceSample]) -> InstanceSample:
+    """The one that shares its host with the fewest, so that hosts empty.
+
+    On a tie the host leased last.
+    """
+    order = plan.order_of_lease
+    return min(candidates, key=lambda one: (len(plan.on_host(one.host)), -order[one.host]))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the baseline compares with its thresholds, and how it stops an instance.
+
+    ``of_broker`` compares the longest incoming queue with what instances hold of it, otherwise
+    all waiting items. ``serves_on`` lets a stopped instance work until the next tick and keep
+    its place so long; otherwise it drains, and its place is given away in the same decision.
+    """
+
+    of_broker: bool
+    victim: Victim
+    serves_on: bool
+
+
+READINGS: Mapping[str, Reading] = {
+    "runtime": Reading(of_broker=True, victim=newest, serves_on=True),
+    "runtime-as-written": Reading(of_broker=True, victim=first_or_freer, serves_on=True),
+    "paper": Reading(of_broker=False, victim=least_colocated, serves_on=False),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Threshold:
-    """Scales on the number of waiting items alone, whatever a BTU costs.
+    """Scales on the number of items in queues alone, whatever a BTU costs.
 
-    The defaults are those that reproduce the published tables: upper thresholds of the
-    original runtime, lower one of the paper. ``reuse_places_at_once`` gives the place of an
-    instance away in the decision that stops it.
+    The defaults are those of the authors' runtime (visp-streaming/runtime): thresholds of
+    ``ReasonerBasic``, counts of ``Monitor.analyzeBasic``, and an instance that serves on after
+    it was stopped, because ``Receiver`` (visp-streaming/processingNodes) looks for a file below
+    "~", which Java does not expand, until ``ProcessingNodeManagement`` removes it at the next
+    tick. ``reading`` "paper" goes by the text.
     """
 
     setting: Setting
     interval_s: float = 60.0
+    reading: str = "runtime"
     scale_up_above_items: int = 250
     scale_up_twice_above_items: int = 1250
-    scale_down_below_items: int = 1
-    reuse_places_at_once: bool = True
+    scale_down_below_items: int = 20
 
     def problems(self) -> Iterator[str]:
         """Options that make no sense, each with what to do."""
         if self.interval_s <= 0:
             yield f"interval_s must be above 0, got {self.interval_s}"
+        if self.reading not in READINGS:
+            yield unknown_name("reading", self.reading, READINGS)
         if self.scale_up_twice_above_items < self.scale_up_above_items:
             yield (
                 f"scale_up_twice_above_items ({self.scale_up_twice_above_items}) must not be "
@@ -66,7 +125,7 @@ class Threshold:
         return memory, plan.decision(Why(Reason.NOTHING_TO_DO, told))
 
     def _scale(self, plan: Plan, sample: OperatorSample) -> None:
-        name, waiting = sample.operator, sample.waiting_items
+        name, waiting = sample.operator, self._items(sample)
         if waiting > self.scale_up_twice_above_items:
             told = f"{name} has {waiting} > {self.scale_up_twice_above_items} items waiting"
             start_first_fit(plan, name, Why(Reason.QUEUE_LONG, told))
@@ -78,25 +137,27 @@ class Threshold:
             told = f"{name} has no instance left"
             start_first_fit(plan, name, Why(Reason.INSTANCE_LOST, told))
         elif waiting < self.scale_down_below_items:
-            victim = least_colocated(plan, name)
-            if victim is not None:
-                floor = self.scale_down_below_items
-                told = f"{name} has {waiting} < {floor} items waiting"
-                why = Why(Reason.QUEUE_SHORT, told)
-                plan.stop(victim, why, frees=self.reuse_places_at_once)
+            told = f"{name} has {waiting} < {self.scale_down_below_items} items waiting"
+            self._stop_one(plan, name, Why(Reason.QUEUE_SHORT, told))
 
+    def _items(self, sample: OperatorSample) -> int:
+        """What is compared; where nobody counts by queue, all waiting items."""
+        longest = sample.longest_queue_items
+        return sample.waiting_items if longest is None or not self._how.of_broker else longest
 
-def least_colocated(plan: Plan, operator: str) -> InstanceSample | None:
-    """The instance to stop: the one that shares its host with the fewest, so that hosts empty.
+    def _stop_one(self, plan: Plan, operator: str, why: Why) -> None:
+        """Stop an instance, unless none may stop."""
+        candidates = [
+            one for one in plan.serving(operator) if one.host in plan.free and plan.may_stop(one)
+        ]
+        if not candidates:
+            return
+        victim = self._how.victim(plan, candidates)
+        if self._how.serves_on:
+            plan.stop(victim, why, frees=False, serves_s=self.interval_s)
+        else:
+            plan.stop(victim, why)
 
-    On a tie the host leased last. None when no instance may stop (docs/deviations.md, THR-VICTIM).
-    """
-    order = plan.order_of_lease
-    candidates = [
-        one for one in plan.serving(operator) if one.host in plan.free and plan.may_stop(one)
-    ]
-    return min(
-        candidates,
-        key=lambda one: (len(plan.on_host(one.host)), -order[one.host]),
-        default=None,
-    )
+    @property
+    def _how(self) -> Reading:
+        return READINGS[self.reading]

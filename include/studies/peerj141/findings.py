@@ -11,7 +11,7 @@ from include.studies.base import Rows, StudyData, StudyResults
 from include.studies.drift import baselines, drift, moved_runs, run_digests, verdict_of
 from include.studies.peerj141.claims import claims_of
 from include.studies.peerj141.errata import columns, find_errata, implied_items
-from include.studies.peerj141.judgement import judge, shortfalls
+from include.studies.peerj141.judgement import judge, share_of_draws, shortfalls
 from include.studies.peerj141.metrics import mean_curves, metrics_of_paper, metrics_of_runs
 from include.studies.peerj141.published import METRICS, CellKey, approach_of, published_cells
 from include.studies.peerj141.specs import BASELINE, BTUS_MIN, controllers, patterns
@@ -59,6 +59,11 @@ class Findings(StudyResults):
         return shortfalls(self.judgement)
 
     @property
+    def share_of_draws(self) -> float | None:
+        """The share of draws of three seeds that would pass; None with fewer than four seeds."""
+        return share_of_draws(self.judgement)
+
+    @property
     def failing(self) -> list[Mapping[str, Any]]:
         """Claims that do not hold for what was measured."""
         return [row for row in self.claims if row["holds"] == "no"]
@@ -70,6 +75,7 @@ def find(measured: StudyData) -> Findings:
     published = published_cells()
     cells = sorted(tables["cells"], key=_reading_order)
     judged = verdict(cells, published)
+    judgement = judge(judged, tables["metrics"])
     digests = run_digests(folder, (row["run"] for row in tables["runs"]))
     shifts = [
         (one, drift(one, cells), moved_runs(one, digests)) for one in baselines(folder, BASELINE)
@@ -85,13 +91,14 @@ def find(measured: StudyData) -> Findings:
             "claims": claims,
             "cells": cells,
             "verdict": judged,
+            "judgement": judgement,
             "comparison": sorted(with_intervals(tables["comparison"]), key=_reading_order),
             "elasticity": _with_run(tables["elasticity"], tables["runs"]),
             "drift": [row for _, rows, _ in shifts for row in rows],
         },
         runs=len(tables["runs"]),
         errors=summary(judged),
-        judgement=judge(judged),
+        judgement=judgement,
         drift_sentences=tuple(verdict_of(one, rows, moved) for one, rows, moved in shifts),
         cell_errata=find_errata(published),
         items=_items(published),

@@ -138,15 +138,24 @@ def _more_instances(metrics: PeerjMetrics, pattern: str) -> Answer:
 
 
 def _instances_grow(metrics: PeerjMetrics, pattern: str) -> Answer:
+    """At the same load: both in the low and in the high phases (8 minutes each) by one or more."""
     case = (pattern, "btu", 60.0)
-    spans = [metrics.instances(case, start, start + 16) for start in (20, 40)]
-    return spans[1] > spans[0], f"minutes 20 to 36 {spans[0]:.1f}, minutes 40 to 56 {spans[1]:.1f}"
+    grown = {
+        name: metrics.instances(case, last, last + 8) - metrics.instances(case, first, first + 8)
+        for name, first, last in (("high", 24, 40), ("low", 32, 48))
+    }
+    numbers = (
+        f"high level {grown['high']:+.1f} from minutes 24-32 to 40-48, "
+        f"low level {grown['low']:+.1f} from minutes 32-40 to 48-56"
+    )
+    return min(grown.values()) >= 1, numbers
 
 
 def _cut_at_60(metrics: PeerjMetrics, pattern: str) -> Answer:
+    """By a tenth or more, though the load is high before and after (minutes 56 to 64)."""
     case = (pattern, "btu", 60.0)
-    before, after = metrics.instances(case, 54, 59), metrics.instances(case, 60, 65)
-    return after < before, f"minutes 54 to 59 {before:.1f}, minutes 60 to 65 {after:.1f}"
+    before, after = metrics.instances(case, 56, 59), metrics.instances(case, 60, 63)
+    return after <= 0.9 * before, f"minutes 56 to 59 {before:.1f}, minutes 60 to 63 {after:.1f}"
 
 
 def _no_hosts_after_80(metrics: PeerjMetrics, pattern: str) -> Answer:
@@ -206,12 +215,6 @@ def _meets_requirements(metrics: PeerjMetrics, pattern: str) -> Answer:
     return holds, _levels(shares, "{:g}") + " %"
 
 
-def _cheaper_than_fixed(metrics: PeerjMetrics, pattern: str) -> Answer:
-    own = metrics.cell(pattern, "threshold", 10.0, "resource_cost")
-    other = metrics.cell(pattern, "fixed", 10.0, "resource_cost")
-    return own < other, f"threshold {own:.1f}, fixed {other:.1f}"
-
-
 def _levels(values: Mapping[tuple[str, float], float], form: str) -> str:
     """Values by level, the BTUs of a level separated by slashes."""
     return ", ".join(
@@ -251,7 +254,6 @@ PREDICATES: Mapping[str, Predicate] = {
         _fewer_scalings_in_second_half,
         _low_real_time,
         _meets_requirements,
-        _cheaper_than_fixed,
     )
 }
 """Predicates by the name that claims.yaml uses."""

@@ -11,6 +11,7 @@ from include.studies.base import Study
 from include.studies.drift import CELL_COLUMNS, DIGITS, DRIFT_COLUMNS
 from include.studies.peerj141.claims import CLAIM_COLUMNS
 from include.studies.peerj141.findings import Findings, find
+from include.studies.peerj141.judgement import JUDGEMENT_COLUMNS
 from include.studies.peerj141.page import render_page
 from include.studies.peerj141.published import printed
 from include.studies.peerj141.specs import BASELINE, EXPERIMENT, runs
@@ -21,6 +22,7 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     "claims": CLAIM_COLUMNS,
     "cells": CELL_COLUMNS,
     "verdict": VERDICT_COLUMNS,
+    "judgement": JUDGEMENT_COLUMNS,
     "comparison": STATISTICS_COLUMNS,
     "elasticity": (
         "pattern", "controller", "btu_min", "seed", "run", "scope",
@@ -51,9 +53,37 @@ def summary(findings: Findings) -> str:
         unit = "points" if row["unit"] == "points" else "%"
         error = f"{row['mean_absolute_error']:.1f} {unit}"
         lines.append(f"{name:<44}{error:>10}  {row['inside']:>3} of {row['cells']:>2}")
-    answers = [row["holds"] for row in findings.claims if row["holds"]]
-    lines += ["", f"Claims: {answers.count('yes')} of {len(answers)} hold."]
+    lines += ["", *verdict_sentences(findings)]
+    lines += ["", claims_sentence(findings)]
     return "\n".join([*lines, *findings.drift_sentences, ""])
+
+
+def claims_sentence(findings: Findings) -> str:
+    """How many claims hold; those that the paper's own tables contradict are counted apart."""
+    apart = [row for row in findings.claims if row["holds_in_paper"] == "no"]
+    answers = [row["holds"] for row in findings.claims if row["holds"] and row not in apart]
+    held = sum(row["holds"] == "yes" for row in apart)
+    return (
+        f"Claims: {answers.count('yes')} of {len(answers)} hold; apart from them {held} of "
+        f"{len(apart)} that the paper's own tables contradict."
+    )
+
+
+def verdict_sentences(findings: Findings) -> list[str]:
+    """The mean error of every judged group with its interval, and the draws that would pass."""
+    told = []
+    for row in findings.judgement:
+        if row["judged"] and row["share_of_draws"] is not None:
+            unit = "points" if row["unit"] == "points" else "%"
+            told.append(
+                f"{row['controller']}, {row['kind']}, {row['patterns']} patterns: "
+                f"{row['mean_absolute_error']:.2f} [{row['interval_low']:.2f}, "
+                f"{row['interval_high']:.2f}] {unit}, allowed {row['limit']:g}; "
+                f"{row['share_of_draws']:.0%} of draws of three seeds keep it"
+            )
+    if findings.share_of_draws is not None:
+        told.append(f"{findings.share_of_draws:.0%} of draws of three seeds pass the verdict.")
+    return told
 
 
 def require_reproduced(findings: Findings) -> None:

@@ -57,7 +57,7 @@ class FlowMonitor(VirtualMonitor):
         sinks = self.queues.take_sinks()
         if missed:
             reading = self.reading
-            self.reading = VirtualReading(reading.waiting, reading.capacity, missed=True)
+            self.reading = VirtualReading(reading.waiting, capacity=reading.capacity, missed=True)
             return
         self._read_queues(now_us, fleet)
         period_s = period_us / 1e6

@@ -101,11 +101,11 @@ class FlowTestbed(VirtualTestbed):
         """Start an instance."""
         return self.cloud.start(operator, host, self.now_us)
 
-    def stop(self, one: VirtualInstance) -> None:
-        """Stop an instance gracefully."""
+    def stop(self, one: VirtualInstance, serves_s: float) -> None:
+        """Stop an instance gracefully: amounts know no single item that could be killed."""
         self.cloud.stop(one, self.now_us)
 
-    def migrate(self, one: VirtualInstance, host: VirtualHost) -> VirtualInstance:
+    def migrate(self, one: VirtualInstance, host: VirtualHost, serves_s: float) -> VirtualInstance:
         """Start a copy of an instance on a host and stop it; returns the copy."""
         return self.cloud.migrate(one, host, self.now_us)
 

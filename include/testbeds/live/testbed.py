@@ -174,12 +174,12 @@ class LiveTestbed:
         """Order an instance."""
         return self._start(operator, host, "upscaling")
 
-    def stop(self, one: LiveInstance) -> None:
-        """Stop an instance gracefully."""
+    def stop(self, one: LiveInstance, serves_s: float) -> None:
+        """Stop an instance gracefully, at once: nobody kills what can finish its item."""
         one.stopped_s = self._state.now_s()
         self._state.log("downscaling", one.operator, one.name, f"host-{one.host}")
 
-    def migrate(self, one: LiveInstance, host: LiveHost) -> LiveInstance:
+    def migrate(self, one: LiveInstance, host: LiveHost, serves_s: float) -> LiveInstance:
         """Order a copy on a host; the instance is told to stop once that is ready."""
         copy = self._start(one.operator, host, "migration")
         one.successor, one.stopped_s = copy.number, self._state.now_s()

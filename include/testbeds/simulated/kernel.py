@@ -328,6 +328,30 @@ def advance(net, until_us, sample_every, resolution_us, transfers):
 
 
 @compiled
+def longest_queues(net, now_us, per_edge, per_operator):
+    """Fill ``per_operator`` (operators,) with the items of the longest of its edges.
+
+    As a broker counts them: those that wait and those in service. ``per_edge`` (edges,) is 0
+    before, and holds the items of every edge after.
+    """
+    items, edges, servers = net.items, net.edges, net.servers
+    operators = net.in_first.size - 1
+    for o in range(operators):
+        for s in range(net.nodes[o, SERVERS]):
+            if servers[o, s, BUSY]:
+                per_edge[servers[o, s, EDGE]] += 1
+    for o in range(operators):
+        longest = 0
+        for e in range(net.in_first[o], net.in_first[o + 1]):
+            i = edges[e, TAIL]
+            while i > edges[e, HEAD] and items[e, i - 1, ARRIVAL] >= now_us:
+                i -= 1
+            per_edge[e] += i - edges[e, HEAD]
+            longest = max(longest, per_edge[e])
+        per_operator[o] = longest
+
+
+@compiled
 def read(net, now_us, period_us, per_operator, per_server, busy_share):
     """Read queues and servers, for the monitor. Returns how many servers there are.
 

@@ -62,6 +62,7 @@ class SimulatedMonitor(VirtualMonitor):
         counted = np.stack([arrived, nodes[:, kernel.COMPLETED]])
         self.keep_queues(now_us, waiting, counted, instances, ready)
         self.reading.waiting = waiting.tolist()
+        self.reading.longest = self.network.longest_queues(now_us).tolist()
         self._read_utilisation(now_us, period_us, fleet, per_server, busy_share)
 
     def _read_utilisation(

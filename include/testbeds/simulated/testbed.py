@@ -15,7 +15,7 @@ from include.testbeds.simulated.network import QueueingNetwork
 from include.testbeds.virtual.calibration import VirtualCalibration, VirtualFaults
 from include.testbeds.virtual.cloud import VirtualCloud, us
 from include.testbeds.virtual.fleet import VirtualHost, VirtualInstance
-from include.testbeds.virtual.testbed import VirtualTestbed
+from include.testbeds.virtual.testbed import NEVER_US, VirtualTestbed
 
 
 @dataclass(slots=True)
@@ -51,11 +51,26 @@ class SimulatedTestbed(VirtualTestbed):
         published: list[int] = sources[:, kernel.NUMBERED].tolist()
         return published
 
+    def next_stop_us(self) -> int:
+        """When the next instance is killed that was told to stop and serves on."""
+        killed_us = (one.killed_us for one in self.fleet.instances.values())
+        return min((t_us for t_us in killed_us if t_us is not None), default=NEVER_US)
+
+    def stopped(self) -> None:
+        """Kill the instances whose time to serve on is over; their items go back."""
+        for one in list(self.fleet.instances.values()):
+            if one.killed_us is not None and one.killed_us <= self.now_us:
+                self.network.crash_server(one.row, one.number, self.now_us)
+                del self.fleet.instances[one.number]
+        self.cloud.end_empty({}, self.now_us)
+        self._share_cpu()
+
     def settle(self) -> None:
         """Take away instances that have drained, and hosts whose last instance has."""
         drain_us = us(self.cloud.calibration.drain_s)
         ended_us: dict[int, int] = {}
-        for one in [one for one in self.fleet.instances.values() if one.stopping]:
+        drains = (i for i in self.fleet.instances.values() if i.stopping and i.killed_us is None)
+        for one in list(drains):
             server = self.network.state.servers[one.row, self.network.slot(one.row, one.number)]
             end_us = max((one.stopped_us or 0) + drain_us, int(server[kernel.DONE_US]))
             if end_us <= self.now_us and not server[kernel.BUSY]:
@@ -100,15 +115,15 @@ class SimulatedTestbed(VirtualTestbed):
         """Start an instance."""
         return self._start(operator, host, "upscaling")
 
-    def stop(self, one: VirtualInstance) -> None:
-        """Stop an instance gracefully."""
-        self._stop(one)
+    def stop(self, one: VirtualInstance, serves_s: float) -> None:
+        """Stop an instance gracefully, or kill it after ``serves_s``."""
+        self._stop(one, serves_s)
         self.cloud.log(self.now_us, "downscaling", one.operator, one.name, f"host-{one.host}")
 
-    def migrate(self, one: VirtualInstance, host: VirtualHost) -> VirtualInstance:
+    def migrate(self, one: VirtualInstance, host: VirtualHost, serves_s: float) -> VirtualInstance:
         """Start a copy of an instance on a host and stop it; returns the copy."""
         copy = self._start(one.operator, host, "migration")
-        self._stop(one)
+        self._stop(one, serves_s)
         return copy
 
     def _start(self, operator: str, host: VirtualHost, activity: str) -> VirtualInstance:
@@ -120,8 +135,11 @@ class SimulatedTestbed(VirtualTestbed):
         self.cloud.log(self.now_us, activity, operator, one.name, host.name)
         return one
 
-    def _stop(self, one: VirtualInstance) -> None:
+    def _stop(self, one: VirtualInstance, serves_s: float) -> None:
         one.stopped_us = self.now_us
+        if serves_s:
+            one.killed_us = self.now_us + us(serves_s)
+            return
         self.network.close_server(one.row, one.number)
         if self.cloud.calibration.pause_on_stop_s and one.ready_us <= self.now_us:
             end_us = self.now_us + us(self.cloud.calibration.pause_on_stop_s)

@@ -35,6 +35,8 @@ class VirtualInstance(FleetInstance):
     ready_us: int
     crashes_us: int | None = None
     stopped_us: int | None = None
+    killed_us: int | None = None
+    """When it is killed, having served on since it was told to stop."""
 
     @property
     def stopping(self) -> bool:

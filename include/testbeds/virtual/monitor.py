@@ -31,6 +31,8 @@ class VirtualReading:
     """The last reading: per operator by row, per instance and host by number."""
 
     waiting: list[int] = field(default_factory=list)
+    longest: list[int] = field(default_factory=list)
+    """Items of every operator's longest queue, with those in work; empty where nobody counts."""
     capacity: list[float | None] = field(default_factory=list)
     instance: dict[int, tuple[float, float | None]] = field(default_factory=dict)
     """Shares of CPU and memory; what is not known is None."""
@@ -83,7 +85,7 @@ class VirtualMonitor:
     def __post_init__(self) -> None:
         """Start with nothing read."""
         size = len(self.names)
-        self.reading = VirtualReading([0] * size, [None] * size)
+        self.reading = VirtualReading([0] * size, capacity=[None] * size)
         self.counted = self.observed = np.zeros((2, size), dtype=np.int64)
         self._durations_ms = [()] * size
 
@@ -128,6 +130,7 @@ class VirtualMonitor:
         arrived, completed = (self.counted - self.observed).tolist()
         self.observed = self.counted
         durations_ms, row = self.durations_ms(), {name: o for o, name in enumerate(self.names)}
+        longest = self.reading.longest
         return {
             name: OperatorSample(
                 operator=name,
@@ -135,6 +138,7 @@ class VirtualMonitor:
                 durations_ms=durations_ms[row[name]],
                 arrived_items=arrived[row[name]],
                 completed_items=completed[row[name]],
+                longest_queue_items=longest[row[name]] if longest else None,
                 capacity=self.reading.capacity[row[name]],
             )
             for name in self.order
@@ -192,6 +196,7 @@ class VirtualMonitor:
         reading = self.reading
         return {
             "waiting": reading.waiting,
+            "longest": reading.longest,
             "capacity": reading.capacity,
             "instance": list(reading.instance.items()),
             "host": list(reading.host.items()),
@@ -205,6 +210,7 @@ class VirtualMonitor:
         """Continue from a snapshot."""
         self.reading = VirtualReading(
             waiting=plain["waiting"],
+            longest=plain["longest"],
             capacity=plain["capacity"],
             instance={number: tuple(shares) for number, shares in plain["instance"]},
             host={number: tuple(shares) for number, shares in plain["host"]},

@@ -25,7 +25,7 @@ from include.testbeds.virtual.fleet import (
 from include.testbeds.virtual.monitor import VirtualMonitor
 from include.testbeds.virtual.tables import ARRIVAL
 
-SNAPSHOT_VERSION = 3
+SNAPSHOT_VERSION = 4
 NEVER_US = 2**63 - 1
 
 
@@ -175,11 +175,11 @@ class VirtualTestbed(ABC):
         """Start an instance."""
 
     @abstractmethod
-    def stop(self, one: VirtualInstance) -> None:
-        """Stop an instance gracefully."""
+    def stop(self, one: VirtualInstance, serves_s: float) -> None:
+        """Stop an instance gracefully, or, where items are followed, kill it after ``serves_s``."""
 
     @abstractmethod
-    def migrate(self, one: VirtualInstance, host: VirtualHost) -> VirtualInstance:
+    def migrate(self, one: VirtualInstance, host: VirtualHost, serves_s: float) -> VirtualInstance:
         """Start a copy of an instance on a host and stop it; returns the copy."""
 
     def prolong(self, host: VirtualHost) -> None:

@@ -76,17 +76,6 @@ def curve(*instances: float, hosts: float = 2):
     ]
 
 
-def test_curves_answer_what_figures_show():
-    case = ("two_level", "btu", 60.0)
-    grown = PeerjMetrics({}, curves={case: curve(4, 6, 3, 5)})
-    assert answers(grown, "instances-grow") == {"two_level": "yes"}
-    assert answers(grown, "cut-back") == {"two_level": "yes"}
-    assert answers(grown, "no-more-hosts") == {"two_level": "yes"}
-    flat = PeerjMetrics({}, curves={case: curve(4, 4, 6, 6)})
-    assert answers(flat, "instances-grow") == {"two_level": "no"}
-    assert answers(flat, "cut-back") == {"two_level": "no"}
-
-
 def test_alignment_is_the_correlation_with_the_load():
     case = ("p", "btu", 60.0)
     assert PeerjMetrics({}, curves={case: curve(1, 1, 3, 3)}).alignment(case) == pytest.approx(1)

@@ -1,0 +1,130 @@
+"""Instances that work on after they were stopped, and queues as a broker counts them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from include.arrivals.base import Levels
+from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost, StartInstance
+from include.model.decision import StopInstance as Stop
+from include.model.topology import Edge, Source, Topology
+from include.testbeds.base import TestbedConfig
+from include.testbeds.simulated.testbed import SimulatedTestbed
+from include.testing.builders import SMALL, a_topology, an_operator, decision
+from tests.kernel.worlds import a_network
+
+CALIBRATION = {"latency_ms": 0, "service_cv": 0, "sample_every_items": 1, "service_ms": {"O1": 900}}
+
+
+def a_world(level: float = 2.0, instances: int = 2) -> SimulatedTestbed:
+    """Two instances of O1, of 0.9 s an item, each with its own host; ``level`` items a second."""
+    testbed = SimulatedTestbed(
+        TestbedConfig(
+            topology=a_topology("O1"),
+            flavor=SMALL,
+            levels_of={"S1": Levels((0.0,), (level,))},
+            duration_s=600.0,
+            seed=1,
+            btu_s=600.0,
+            monitor_every_s=15.0,
+            calibration=CALIBRATION,
+            max_hosts=10,
+            faults={},
+        )
+    )
+    hosts = [LeaseHost(SMALL.name, f"new-{n}") for n in range(instances)]
+    starts = [StartInstance("O1", f"new-{n}") for n in range(instances)]
+    testbed.deploy(decision(*hosts, *starts))
+    return testbed
+
+
+def completed(testbed: SimulatedTestbed, until_s: float) -> int:
+    """Items that were done by then."""
+    testbed.advance_to(until_s)
+    return testbed.observe().operators["O1"].completed_items
+
+
+@pytest.mark.parametrize(("serves_s", "items"), [(60.0, 120), (0.0, 67)])
+def test_a_stopped_instance_serves_on_as_long_as_it_was_told(serves_s: float, items: int) -> None:
+    testbed = a_world()
+    completed(testbed, 60)
+    testbed.apply(decision(Stop("O1-2", serves_s=serves_s)))
+    assert completed(testbed, 120) == pytest.approx(items, abs=1)
+
+
+def test_it_is_killed_then_and_its_item_goes_back_to_the_queue() -> None:
+    testbed = a_world(level=2.5)  # more than both can do, so both are always at work
+    completed(testbed, 60)
+    testbed.apply(decision(Stop("O1-2", serves_s=30.0), ReleaseHost("host-2")))
+    testbed.advance_to(89.9)
+    assert testbed.observe().instances["O1-2"].stopping
+    assert "host-2" in testbed.observe().hosts
+    testbed.advance_to(90.0)
+    seen = testbed.observe()
+    assert "O1-2" not in seen.instances
+    assert "host-2" not in seen.hosts
+    assert testbed.leases()["ended_s"] == [90.0, 90.0]  # the other is leased until now
+    state = testbed.network.state
+    head, tail = state.edges[0]
+    done, numbered = int(state.nodes[0, 3]), int(state.nodes[0, 0])
+    in_work, orphans = 1, int(state.nodes[0, 5])
+    assert orphans == 1
+    assert done + in_work + orphans == numbered
+    assert done + in_work + int(tail - head) == 225
+
+
+def test_a_moved_instance_serves_until_its_copy_is_ready() -> None:
+    testbed = a_world(level=1.0, instances=2)
+    testbed.advance_to(60)
+    stop = decision(MigrateInstance("O1-1", "host-2", serves_s=60.0), Stop("O1-2", serves_s=60.0))
+    testbed.apply(stop)
+    waits = []
+    for turn in range(1, 9):
+        testbed.advance_to(60 + 15 * turn)
+        waits.append(testbed.observe().operators["O1"].waiting_items)
+    assert max(waits) <= 2
+
+
+def test_a_window_may_end_while_an_instance_serves_on() -> None:
+    def left(cut: bool) -> dict[str, np.ndarray]:
+        testbed = a_world()
+        testbed.advance_to(60)
+        testbed.apply(decision(Stop("O1-2", serves_s=60.0)))
+        testbed.advance_to(75)
+        testbed.take_measurements()
+        if cut:
+            stored, testbed = testbed.snapshot(), a_world()
+            testbed.restore(stored)
+        testbed.advance_to(180)
+        testbed.take_measurements()
+        return testbed.snapshot()
+
+    whole, cut = left(cut=False), left(cut=True)
+    assert whole.keys() == cut.keys()
+    assert all(np.array_equal(whole[name], cut[name]) for name in whole)
+
+
+def test_a_broker_counts_the_longest_queue_with_what_is_in_work() -> None:
+    names = ("S1", "S2")
+    topology = Topology(
+        name="two",
+        level_unit="machines",
+        emission_period_s=1.0,
+        operators=(an_operator("O1", service_ms=1000.0),),
+        sources=tuple(Source(name=n, label=n, items_per_level=1, size_bytes=1) for n in names),
+        edges=tuple(Edge(origin=name, target="O1") for name in names),
+    )
+    network = a_network(topology=topology, servers=1, service_cv=0.0)
+    times = [np.array([0, 1, 2, 3]), np.array([10, 11])]
+    network.state = network.state._replace(
+        published_us=np.concatenate(times).astype(np.int64), published_first=np.array([0, 4, 6])
+    )
+    network.advance(500_000)
+    per_operator, _, _ = network.read(500_000, 500_000)
+    assert per_operator[0, 0] == 5  # waiting, of both queues
+    assert network.longest_queues(500_000).tolist() == [4]  # of the first: three, one in work
+    network.advance(4_500_000)
+    assert network.longest_queues(4_500_000).tolist() == [2]
+    network.advance(9_000_000)
+    assert network.longest_queues(9_000_000).tolist() == [0]
