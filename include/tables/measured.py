@@ -88,7 +88,8 @@ def are_few(paths: dict[str, list[str]]) -> bool:
     import pyarrow.parquet as pq
 
     files = [file for parts in paths.values() for part in parts for file in _files(Path(part))]
-    return sum(pq.read_metadata(file).num_rows for file in files) <= MOST_INTERPRETED_ROWS
+    rows: int = sum(pq.read_metadata(file).num_rows for file in files)
+    return rows <= MOST_INTERPRETED_ROWS
 
 
 def register(
