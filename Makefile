@@ -118,6 +118,9 @@ bench: setup  ## Measure the simulator against SimPy, and the page of a thousand
 bench-large: setup  ## Measure Spark on 100 million durations, beside DuckDB and pandas
 	@$(ENV) python -m tests.bench.large
 
+dictionary: setup  ## Write docs/metrics.md, every column with its formula, from the schemas
+	@$(ENV) python -m include.tables.dictionary > docs/metrics.md
+
 lock: setup  ## Resolve requirements*.in again, keeping what is pinned where possible
 	@$(ENV) for name in requirements requirements-dev; do \
 	    uv pip compile --quiet --python-version 3.11 --custom-compile-command "make lock" \

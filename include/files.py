@@ -7,9 +7,11 @@ a live run, syncs itself.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -38,6 +40,15 @@ def write_bytes(path: Path, content: bytes) -> None:
             f"{path} cannot be written ({error.strerror}); make the folder writable, free some "
             "space, or choose another one with TIDEBENCH_DATA_ROOT or --root"
         ) from error
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Comma-separated values with a header, lines ended by a line feed alone."""
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return sink.getvalue()
 
 
 def write_json(path: Path, value: Any) -> None:

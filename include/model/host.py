@@ -64,6 +64,12 @@ class PriceBook:
     price_per_btu: float
     penalty_per_item: float
 
-    def resource_cost(self, leased_s: float) -> float:
-        """Cost of one lease that lasted ``leased_s``; an order costs at least one BTU."""
-        return max(1, math.ceil(leased_s / self.btu_s)) * self.price_per_btu
+    def resource_cost(self, leased_s: float, paid_for_s: float = 0.0) -> float:
+        """Cost of one lease that lasted ``leased_s``; an order costs at least one BTU.
+
+        ``paid_for_s`` is from the order to where the lease was prolonged to, under the book that
+        the run planned with. The rule of sql/tables/cost, and a test holds the two together.
+        """
+        # A lease that ends with its BTU pays for no further one, whatever the last digit says.
+        begun = math.ceil(leased_s / self.btu_s - 1e-9)
+        return max(1, begun, round(paid_for_s / self.btu_s)) * self.price_per_btu

@@ -14,9 +14,11 @@ ROWS_KEPT = 100
 
 
 def by_run(checks: Iterable[Check]) -> Quarantine:
-    """Per run the checks it failed, each with its own rows only."""
+    """Per run the checks it failed, each with its own rows only; warnings are held against none."""
     found: dict[str, list[Check]] = {}
     for check in checks:
+        if not check.refuses:
+            continue
         own: dict[str | None, list[Mapping[str, Any]]] = {}
         for row in check.rows:
             own.setdefault(_run_of(check, row), []).append(row)
@@ -37,7 +39,7 @@ def can_go_on_without(failed: Quarantine, runs: Sequence[str], checks: Iterable[
     nobodys = [
         check
         for check in checks
-        if not check.passed
+        if check.refuses
         and is_by_run(check.table)
         and any(_run_of(check, row) is None for row in check.rows)
     ]

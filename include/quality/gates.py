@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from include.files import new_folder, swap_in
 from include.model.errors import GateFailed
 from include.quality.blame import ROWS_KEPT, by_run, can_go_on_without
+from include.quality.expectations import CHECKED, SEVERITIES, suite_of
 from include.quality.verdict import Verdict, staged_digests, verdict_path, write_verdict
 from include.tables.catalogue import schema_of
 from include.tables.quarantine import Check, read_quarantine, sentences
@@ -27,14 +28,16 @@ if TYPE_CHECKING:
         AbstractDataContext,
     )
 
+_SEVERITY = {theirs: ours for ours, theirs in SEVERITIES.items()}
+
 
 def check_tables(folder: Path, experiment: str) -> dict[str, Any]:
     """Hold every staged table and the counts of the inputs against its suite, run by run.
 
-    A run that fails a check is taken out of the staged tables; those over several runs are built
-    anew without it, and all are checked again. Writes Data Docs and verdict.json to
-    ``folder/data_docs`` and returns the verdict (see include/quality/verdict.py), which names the
-    runs that were left out with the checks they failed.
+    A run that fails a check, other than one that only warns, is taken out of the staged tables;
+    those over several runs are built anew without it, and all are checked again. Writes Data Docs
+    and verdict.json to ``folder/data_docs`` and returns the verdict (include/quality/verdict.py),
+    which names the runs that were left out with the checks they failed.
 
     Raises GateFailed when a failure is no run's or when no run is left, naming table, column,
     expectation and offending rows; the evidence stays, nothing is published. Raises StoreError
@@ -79,10 +82,8 @@ def _data_docs(folder: Path, runs: Sequence[str]) -> tuple[Check, ...]:
 
 
 def _checked(folder: Path, runs: Sequence[str], docs: Path) -> Iterator[Check]:
-    """Every check of every table, in the order of the suites; the Data Docs come last."""
-    from include.quality.suites import SUITES
-
-    for table in SUITES:
+    """Every check of every table, in the order of CHECKED; the Data Docs come last."""
+    for table in CHECKED:
         read_staged(folder, table)  # a missing or torn file is named before anything is checked
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Great Expectations calls deprecated parts of itself
@@ -90,11 +91,11 @@ def _checked(folder: Path, runs: Sequence[str], docs: Path) -> Iterator[Check]:
         source = context.data_sources.add_pandas_filesystem(
             "staged", base_directory=(folder / "staged").absolute()
         )
-        for table, expectations in SUITES.items():
+        for table in CHECKED:
             batch = source.add_parquet_asset(table).add_batch_definition_path(
                 table, path=staged_path(folder, table).name
             )
-            for result in _validated(context, table, batch, expectations(runs)):
+            for result in _validated(context, table, batch, suite_of(table, runs)):
                 yield _check(table, result)
         context.build_data_docs(site_names=["tidebench"])
 
@@ -108,18 +109,15 @@ def _validated(
     validation = context.validation_definitions.add(
         gx.ValidationDefinition(name=table, data=batch, suite=suite)
     )
-    checkpoint = context.checkpoints.add(
-        gx.Checkpoint(
-            name=table,
-            validation_definitions=[validation],
-            result_format={
-                "result_format": "COMPLETE",
-                "unexpected_index_column_names": list(schema_of(table).key),
-            },
-        )
+    # Without a checkpoint, which would run it, hold all parts of it against the store again, and
+    # write it down a second time.
+    results = validation.run(
+        result_format={
+            "result_format": "COMPLETE",
+            "unexpected_index_column_names": list(schema_of(table).key),
+        }
     )
-    for outcome in checkpoint.run().run_results.values():
-        yield from (result.to_json_dict() for result in outcome.results)
+    yield from (result.to_json_dict() for result in results.results)
 
 
 def _context(docs: Path) -> AbstractDataContext:
@@ -155,6 +153,7 @@ def _check(table: str, result: dict[str, Any]) -> Check:
         sentence=str(config.get("notes") or config["type"]),
         passed=passed,
         rows=() if passed else tuple(_offending(result)),
+        severity=_SEVERITY[config["severity"]],
     )
 
 

@@ -29,8 +29,8 @@ class Verdict:
 
     @property
     def failed(self) -> tuple[Check, ...]:
-        """The checks that did not pass."""
-        return tuple(check for check in self.checks if not check.passed)
+        """The checks that keep everything from being published."""
+        return tuple(check for check in self.checks if check.refuses)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as in verdict.json."""

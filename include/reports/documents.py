@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from include.files import csv_text
 from include.tables.catalogue import Column, TableSchema
 
 Rows = Sequence[Mapping[str, Any]]
@@ -28,11 +27,7 @@ def shown(value: Any, column: Column) -> str:
 
 def as_csv(rows: Rows, schema: TableSchema) -> str:
     """Comma-separated values with a header."""
-    sink = io.StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(schema.column_names)
-    writer.writerows(_cells(rows, schema))
-    return sink.getvalue()
+    return csv_text(schema.column_names, _cells(rows, schema))
 
 
 def as_markdown(rows: Rows, schema: TableSchema) -> str:

@@ -88,6 +88,7 @@ def render_page(
         verdict=verdict,
         quarantined=verdict["quarantined"],
         checks=_by_table(verdict),
+        warnings=[check for check in verdict["checks"] if not check["passed"]],
         schema_of=schema_of,
         shown=shown,
         spec_columns=_SPEC_COLUMNS,

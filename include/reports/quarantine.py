@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from include.files import csv_text
 
 COLUMNS = ("run", "table", "columns", "expectation", "sentence", "rows")
 
@@ -16,12 +16,10 @@ def quarantine_csv(quarantined: Mapping[str, Sequence[Mapping[str, Any]]]) -> st
 
     ``quarantined`` is that of verdict.json. Nothing but a header when every run is published.
     """
-    sink = io.StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for run, checks in quarantined.items():
-        for check in checks:
-            where = (run, check["table"], "/".join(check["columns"]))
-            rows = json.dumps(check["rows"], default=str)
-            writer.writerow((*where, check["expectation"], check["sentence"], rows))
-    return sink.getvalue()
+    lines = (
+        (run, check["table"], "/".join(check["columns"]), check["expectation"], check["sentence"],
+         json.dumps(check["rows"], default=str))
+        for run, checks in quarantined.items()
+        for check in checks
+    )  # fmt: skip
+    return csv_text(COLUMNS, lines)

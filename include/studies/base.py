@@ -6,8 +6,6 @@ whether a claim holds; ``publish`` and ``conduct`` take any study from its runs 
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from include.experiment.spec import RunSpec, load_spec
+from include.files import csv_text
 from include.measurements.store import RunStore
 from include.reports.comparison import Reference, nothing_printed
 from include.studies.page import render_page
@@ -148,11 +147,7 @@ class Study:
 
 def as_csv(rows: Rows, columns: Sequence[str], cell: Callable[[str, Any], str] = plain) -> str:
     """Comma-separated values with a header."""
-    sink = io.StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([cell(name, row[name]) for name in columns] for row in rows)
-    return sink.getvalue()
+    return csv_text(columns, ([cell(name, row[name]) for name in columns] for row in rows))
 
 
 def measured_rows(store: RunStore, table: str, names: Sequence[str] = ()) -> pa.Table:

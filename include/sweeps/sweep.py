@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 from include.experiment.spec import RunSpec
-from include.files import write_bytes
+from include.files import csv_text, write_bytes
 from include.measurements.origin import BY_HAND, DagRun, mark_origin
 from include.measurements.store import RunStore
 from include.sweeps.point import PointStatus
@@ -100,8 +98,5 @@ def _summary(rows: Sequence[PointStatus], points: int, took_s: float, status_csv
 
 
 def _as_csv(rows: Sequence[PointStatus]) -> bytes:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [one.name for one in fields(PointStatus)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(row) for row in rows)
-    return text.getvalue().encode()
+    columns = [one.name for one in fields(PointStatus)]
+    return csv_text(columns, [tuple(asdict(row).values()) for row in rows]).encode()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from include.model.errors import StoreError
 from include.tables.catalogue import schema_of
-from include.tables.measured import check_files, complete_runs, register
+from include.tables.measured import are_few, check_files, complete_runs, register
 from include.tables.quarantine import Quarantine, sentences, unreadable, write_quarantine
-from include.tables.queries import SHARED, STEPS, run_query, share
+from include.tables.queries import SHARED, STEPS, read_by, run_query, share
 from include.tables.session import require_java, spark_session
 from include.tables.staged import staged_path, write_table
 
@@ -37,9 +38,11 @@ def build_tables(
     require_java()
     chosen = complete_runs(folder, runs)
     paths, torn = _readable(folder, experiment, chosen)
-    with spark_session(master, many=len(chosen) >= MANY_RUNS) as spark:
-        register(spark, folder, paths)
-        results = _queried(spark)
+    many = len(chosen) >= MANY_RUNS
+    few = not many and are_few(paths)
+    with spark_session(master, many=many, small=few) as spark:
+        register(spark, folder, paths, few=few)
+        results = _queried(spark, at_once=2 if few else 1)
     counts = {
         table: write_table(staged_path(folder, table), rows, schema_of(table))
         for table, rows in results.items()
@@ -67,18 +70,31 @@ def _readable(
     return paths, torn
 
 
-def _queried(spark: SparkSession) -> dict[str, pa.Table]:
-    """Every table once; later queries read the finished rows of earlier ones."""
+def _queried(spark: SparkSession, at_once: int) -> dict[str, pa.Table]:
+    """Every table once, ``at_once`` at a time; later queries read the finished rows of earlier."""
+    done: dict[str, Future[pa.Table | None]] = {}
+    with ThreadPoolExecutor(at_once) as threads:
+        for step in STEPS:
+            needed = [done[earlier] for earlier in read_by(step) if earlier in done]
+            done[step] = threads.submit(_finished, spark, step, needed)
+        rows = {step: future.result() for step, future in done.items()}
+    return {step: table for step, table in rows.items() if table is not None}
+
+
+def _finished(
+    spark: SparkSession, step: str, needed: Sequence[Future[pa.Table | None]]
+) -> pa.Table | None:
+    """The rows of one step, also as a view, once those it reads are there; None for a shared."""
     from pyspark.errors import PySparkException
 
-    results = {}
-    for step in STEPS:
-        try:
-            if step in SHARED:
-                share(spark, step)
-                continue
-            results[step] = run_query(spark, step).toArrow()
-        except PySparkException as error:
-            raise StoreError(f"table {step} could not be built: {error}") from error
-        spark.createDataFrame(results[step]).createOrReplaceTempView(step)
-    return results
+    for earlier in needed:
+        earlier.result()
+    try:
+        if step in SHARED:
+            share(spark, step)
+            return None
+        rows = run_query(spark, step).toArrow()
+    except PySparkException as error:
+        raise StoreError(f"table {step} could not be built: {error}") from error
+    spark.createDataFrame(rows).createOrReplaceTempView(step)
+    return rows

@@ -1,8 +1,8 @@
 """What is published: the tables in reading order, and their columns from schema.yaml.
 
-A table is a folder ``sql/tables/<table>/`` with the query and the schema. The schema is the
-truth about the columns: staged files are cast to it, documents and the results database are
-made from it, and a test compares it with what the query returns.
+A table is a folder ``sql/tables/<table>/`` with the query, the schema and the checks. The schema
+is the truth about the columns: staged files are cast to it, documents and the results database
+are made from it, and a test compares it with what the query returns.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ PUBLISHED: tuple[str, ...] = (
     "outcomes",
     "tournament",
 )
-"""Published tables. To add one: write its folder in sql/tables, its suite in
-include/quality, and the line here."""
+"""Published tables. To add one: write its folder in sql/tables, and the line here."""
 
 INPUT_CHECKS = "input_checks"
 """Staged beside them for the gate, and never published: one row per run and check."""
@@ -43,12 +42,14 @@ INPUT_CHECKS = "input_checks"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column. ``decimals`` rounds documents for readers; Parquet keeps every digit."""
+    """One column. ``formula`` says how it follows from what was measured or from other columns;
+    ``decimals`` rounds documents for readers, Parquet keeps every digit."""
 
     name: str
     type: str
     unit: str
     description: str
+    formula: str = ""
     decimals: int | None = None
 
 
@@ -70,8 +71,8 @@ class TableSchema:
 @cache
 def schema_of(table: str) -> TableSchema:
     """The schema of one table. A column given as a name alone is in sql/tables/columns.yaml."""
-    content = _yaml(SQL_ROOT / "tables" / table / "schema.yaml")
-    shared = _yaml(SQL_ROOT / "tables" / "columns.yaml")
+    content = read_sql_yaml(table, "schema")
+    shared = read_sql_yaml(".", "columns")
     columns = tuple(
         Column(name=entry, **shared[entry]) if isinstance(entry, str) else Column(**entry)
         for entry in content["columns"]
@@ -89,5 +90,7 @@ def is_by_run(table: str) -> bool:
     return "run" in schema_of(table).column_names
 
 
-def _yaml(path: Path) -> Any:
+def read_sql_yaml(folder: str, name: str) -> Any:
+    """The content of ``sql/tables/<folder>/<name>.yaml``."""
+    path = SQL_ROOT / "tables" / folder / f"{name}.yaml"
     return yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -19,6 +19,9 @@ FEW_ROWS = ("run", "operator", "price", "lease")
 """Tables with some rows per run, in a file of their own. Nearly every query reads some of them,
 and would open a thousand files for a thousand runs: they are read once, here."""
 
+MOST_INTERPRETED_ROWS = 500_000
+"""More of them, and compiling the queries pays for itself. A run of two hours has 200,000."""
+
 _AGAIN = "Remove the run (python -m include.cli remove FOLDER RUN) and measure it again."
 
 _SPARK_TYPE = {float: "double", int: "bigint", str: "string", bool: "boolean"}
@@ -55,6 +58,12 @@ def spark_columns(table: str) -> str:
     return ", ".join([*columns, "experiment string", "run string"])
 
 
+def _arrow_columns(table: str) -> list[tuple[str, pa.DataType]]:
+    from include.tables.staged import arrow_type
+
+    return [(n, arrow_type(t)) for n, t in map(str.split, spark_columns(table).split(", "))]
+
+
 def check_files(folder: Path, experiment: str, runs: Sequence[str]) -> dict[str, list[str]]:
     """Folders to read per measured table.
 
@@ -74,13 +83,29 @@ def check_files(folder: Path, experiment: str, runs: Sequence[str]) -> dict[str,
     }
 
 
-def register(spark: SparkSession, folder: Path, paths: dict[str, list[str]]) -> None:
-    """Name each measured table as a view; one without files is an empty view."""
+def are_few(paths: dict[str, list[str]]) -> bool:
+    """Whether all these files together have no more rows than interpreting them is good for."""
+    import pyarrow.parquet as pq
+
+    files = [file for parts in paths.values() for part in parts for file in _files(Path(part))]
+    rows: int = sum(pq.read_metadata(file).num_rows for file in files)
+    return rows <= MOST_INTERPRETED_ROWS
+
+
+def register(
+    spark: SparkSession, folder: Path, paths: dict[str, list[str]], *, few: bool = False
+) -> None:
+    """Name each measured table as a view; one without files is an empty view.
+
+    ``few`` says that all of them have few rows, so that they are read here as well.
+    """
+    import pyarrow as pa
+
     for table, parts in paths.items():
         columns = spark_columns(table)
         if not parts:
-            frame = spark.createDataFrame([], columns)
-        elif table in FEW_ROWS:
+            frame = spark.createDataFrame(pa.schema(_arrow_columns(table)).empty_table())
+        elif few or table in FEW_ROWS:
             frame = spark.createDataFrame(_rows_of(parts))
         else:
             base = str(folder / "measurements" / table)
@@ -95,13 +120,17 @@ def _rows_of(parts: Sequence[str]) -> pa.Table:
 
     tables = []
     for part in map(Path, parts):
-        for file in sorted(part.glob("*.parquet")):
+        for file in _files(part):
             rows = pq.ParquetFile(file).read()
             for folder in (part.parent, part):
                 name, _, value = folder.name.partition("=")
                 rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
             tables.append(rows)
     return pa.concat_tables(tables)
+
+
+def _files(part: Path) -> list[Path]:
+    return sorted(part.glob("*.parquet"))
 
 
 def _part(folder: Path, table: str, experiment: str, run: str) -> Path:
@@ -122,7 +151,7 @@ def _are_readable(part: Path, table: str) -> bool:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    files = sorted(part.glob("*.parquet"))
+    files = _files(part)
     expected = [field.name for field in fields(TABLES[table])]
     for file in files:
         try:

@@ -22,7 +22,10 @@ _ROWS_SHOWN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One expectation of one table. ``rows`` are the offending ones."""
+    """One expectation of one table. ``rows`` are the offending ones.
+
+    A run that does not pass one of ``severity`` fail is left out; warn is a warning to readers.
+    """
 
     table: str
     columns: tuple[str, ...]
@@ -30,6 +33,17 @@ class Check:
     sentence: str
     passed: bool
     rows: tuple[Mapping[str, Any], ...] = ()
+    severity: str = "fail"
+
+    @property
+    def refuses(self) -> bool:
+        """Whether what did not pass it is not published."""
+        return not self.passed and self.severity == "fail"
+
+    @property
+    def warns(self) -> bool:
+        """Whether readers are told that something did not pass it."""
+        return not self.passed and not self.refuses
 
     def __str__(self) -> str:
         where = f"{self.table}.{'/'.join(self.columns)}" if self.columns else self.table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,12 @@ def query_of(table: str) -> str:
     return _SHAPE.get_template(f"tables/{table}/query.sql.j2").render(
         levels=[level for level, _ in LEVELS]
     )
+
+
+def read_by(table: str) -> tuple[str, ...]:
+    """The steps that a query may read: those before it that its text names."""
+    words = set(re.findall(r"\w+", query_of(table)))
+    return tuple(step for step in STEPS[: STEPS.index(table)] if step in words)
 
 
 def run_query(spark: SparkSession, table: str) -> DataFrame:

@@ -30,25 +30,38 @@ _ALWAYS = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 
-_JVM = "spark.driver.extraJavaOptions"
+JVM = "spark.driver.extraJavaOptions"
+ARCHIVE = Path(__file__).parents[2] / "var" / "spark-classes.jsa"
+"""What archive.py makes: the classes of Spark, parsed and verified."""
 _ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 
-LOCAL_DRIVER = {
-    # Set before the JVM starts, so only when this process starts it. The second compiler
-    # would not pay for itself in an application of a few seconds.
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "2g",
-    _JVM: " ".join(
-        [
-            _ONE_COMPILER,
-            "-XX:+UseSerialGC",
-            f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}",
-        ]
-    ),
-}
+
+def local_driver() -> dict[str, str]:
+    """Settings that count before the JVM starts, so only where this machine starts it.
+
+    The second compiler would not pay for itself in an application of a few seconds.
+    """
+    options = [
+        _ONE_COMPILER,
+        "-XX:+UseSerialGC",
+        # Room from the start: nothing is collected to find out that more is needed.
+        "-Xms1g -Xmn600m -XX:MetaspaceSize=256m",
+        f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}",
+    ]
+    if ARCHIVE.is_file():
+        # An archive of another Java or Spark is nothing to tell anybody: Java reads the jars.
+        options.append(f'"-XX:SharedArchiveFile={ARCHIVE}" -Xlog:disable -Xlog:all=error:stderr')
+    return {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        JVM: " ".join(options),
+    }
+
 
 _OWN_VIEWS = {
+    # Java's own lower case. The other library draws up a table of all characters at its first use.
+    "spark.sql.icu.caseMappings.enabled": "false",
     "spark.sql.files.openCostInBytes": "65536",
     # The default, 128 groups, would sort all rows to aggregate percentiles of a dozen runs.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
@@ -60,6 +73,13 @@ _LOCAL_MASTER = {
     # The rows of a few runs cost less than the tasks that would share them out.
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
+}
+
+_SMALL = {
+    # Compiling a query takes longer than interpreting it on the rows of one run.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
 }
 
 
@@ -80,10 +100,13 @@ def require_java() -> None:
 
 
 @contextmanager
-def spark_session(master: str | None, *, many: bool = False) -> Iterator[SparkSession]:
+def spark_session(
+    master: str | None, *, many: bool = False, small: bool = False
+) -> Iterator[SparkSession]:
     """A session with views of its own; ``master`` None means the one spark-submit has chosen.
 
-    ``many`` says that there are enough rows for the second compiler of Java to pay for itself.
+    ``many`` says that there are enough rows for the second compiler of Java to pay for itself,
+    ``small`` that there are too few for compiling queries to do so.
 
     A Spark application that already runs in this process is used and left running, any
     other is stopped at the end. Raises SetupError when Java is missing or too old.
@@ -98,7 +121,7 @@ def spark_session(master: str | None, *, many: bool = False) -> Iterator[SparkSe
     with tempfile.TemporaryDirectory(prefix="tidebench-warehouse-") as warehouse:
         spark = running or _started(master, warehouse, many)
         try:
-            yield _own_views(spark)
+            yield _own_views(spark, small)
         finally:
             if running is None:
                 spark.stop()
@@ -111,9 +134,9 @@ def _started(master: str | None, warehouse: str, many: bool) -> SparkSession:
     settings = {**_ALWAYS, "spark.sql.warehouse.dir": warehouse}
     if master is not None:
         builder = builder.master(master)
-        settings |= LOCAL_DRIVER if _is_local(master) else {}
+        settings |= local_driver() if _is_local(master) else {}
         if many and _is_local(master):
-            settings[_JVM] = settings[_JVM].replace(_ONE_COMPILER, "").strip()
+            settings[JVM] = settings[JVM].replace(_ONE_COMPILER, "").strip()
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
@@ -121,7 +144,7 @@ def _started(master: str | None, warehouse: str, many: bool) -> SparkSession:
     return spark
 
 
-def _own_views(spark: SparkSession) -> SparkSession:
+def _own_views(spark: SparkSession, small: bool) -> SparkSession:
     own = spark.newSession()
     settings = dict(_OWN_VIEWS)
     if _is_local(spark.sparkContext.master):
@@ -129,7 +152,7 @@ def _own_views(spark: SparkSession) -> SparkSession:
     else:
         # The default is 200, a task each: far too many for the rows of a few runs.
         settings["spark.sql.shuffle.partitions"] = str(spark.sparkContext.defaultParallelism)
-    for name, value in settings.items():
+    for name, value in (settings | (_SMALL if small else {})).items():
         own.conf.set(name, value)
     return own
 

@@ -24,7 +24,7 @@ def leave_out(folder: Path, failed: Quarantine) -> None:
     were built without these runs. All files are replaced at once. Raises SetupError without Java.
     """
     staged = folder / "staged"
-    with new_folder(staged) as draft, spark_session("local[*]") as spark:
+    with new_folder(staged) as draft, spark_session("local[*]", small=True) as spark:
         for table in (INPUT_CHECKS, *PUBLISHED):
             if is_by_run(table):
                 rows = _of_others(read_arrow(staged_path(folder, table)), failed)

@@ -53,7 +53,7 @@ class BuildTables(SparkSubmitOperator):
     def execute(self, context: Context) -> None:
         """Submit and wait. A machine without Java fails before Spark starts."""
         from include.control.stored import runs_of_other_code
-        from include.tables.session import LOCAL_DRIVER, require_java
+        from include.tables.session import local_driver, require_java
 
         if not context["params"].get("report", True):
             raise AirflowSkipException("this DAG run asks for no report")
@@ -71,7 +71,7 @@ class BuildTables(SparkSubmitOperator):
         elif others := runs_of_other_code(folder):
             self.log.warning("tidebench: other code has measured %s", ", ".join(others))
         if spark_runs_here(self.conn_id):
-            self.conf = LOCAL_DRIVER
+            self.conf = local_driver()
         let_spark_find_this_python()
         super().execute(context)
         self.log.info("tidebench: tables are built in %s", folder / "staged")

@@ -68,7 +68,7 @@ class MeasurePoints(SparkSubmitOperator):
 
     def execute(self, context: Context) -> None:
         """Submit and wait. A machine without Java fails before Spark starts."""
-        from include.tables.session import LOCAL_DRIVER, require_java
+        from include.tables.session import local_driver, require_java
 
         with without_vain_retries():
             require_java()
@@ -78,7 +78,7 @@ class MeasurePoints(SparkSubmitOperator):
             f"--dag-run={by.dag_run}",
         ]  # fmt: skip
         if spark_runs_here(self.conn_id):
-            self.conf = LOCAL_DRIVER
+            self.conf = local_driver()
         let_spark_find_this_python()
         super().execute(context)
         self.log.info("tidebench: every point is measured")

@@ -15,5 +15,5 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    with spark_session("local[2]") as session:
+    with spark_session("local[2]", small=True) as session:
         yield session

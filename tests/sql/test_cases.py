@@ -37,8 +37,8 @@ USUAL = {"run": {"monitor_every_s": 15.0, "pays_by_btu": True}}
 def test_case(spark: SparkSession, case: Path) -> None:
     table, folder = case.parts[0], HERE / case
     for name in TABLES:
-        _view(spark, name, _rows(folder / f"{name}.yaml"))
-    got = _built(spark, table)
+        view(spark, name, _rows(folder / f"{name}.yaml"))
+    got = built(spark, table)
     expected = _rows(folder / "expect.yaml")
     rows = [row.asDict() for row in got.sort(*schema_of(table).key).collect()]
     columns = expected[0] if expected else {}
@@ -48,8 +48,8 @@ def test_case(spark: SparkSession, case: Path) -> None:
 @pytest.mark.parametrize("table", [*PUBLISHED, INPUT_CHECKS])
 def test_schema_is_what_the_query_returns(spark: SparkSession, table: str) -> None:
     for name in TABLES:
-        _view(spark, name, [])
-    got = [(field.name, field.dataType.simpleString()) for field in _built(spark, table).schema]
+        view(spark, name, [])
+    got = [(field.name, field.dataType.simpleString()) for field in built(spark, table).schema]
     assert got == [(column.name, column.type) for column in schema_of(table).columns]
 
 
@@ -62,7 +62,7 @@ def _rows(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else []
 
 
-def _view(spark: SparkSession, name: str, rows: list[dict[str, Any]]) -> None:
+def view(spark: SparkSession, name: str, rows: list[dict[str, Any]]) -> None:
     empty = {field.name: EMPTY[str(field.type)] for field in fields(TABLES[name])}
     empty |= {"experiment": "e", "run": "r", **USUAL.get(name, {})}
     unknown = {column for row in rows for column in row} - set(empty)
@@ -73,7 +73,7 @@ def _view(spark: SparkSession, name: str, rows: list[dict[str, Any]]) -> None:
     spark.createDataFrame(pa.Table.from_pylist(whole, schema)).createOrReplaceTempView(name)
 
 
-def _built(spark: SparkSession, table: str) -> DataFrame:
+def built(spark: SparkSession, table: str) -> DataFrame:
     """The table, after those before it that it may read."""
     for step in STEPS[: STEPS.index(table)]:
         run_query(spark, step).createOrReplaceTempView(step)

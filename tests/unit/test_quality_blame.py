@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,7 @@ import pytest
 
 from include.model.errors import GateFailed
 from include.quality.blame import ROWS_KEPT, by_run, can_go_on_without
-from include.quality.expectations import every_run, well_formed
-from include.quality.suites import SUITES
+from include.quality.expectations import CHECKED, suite_of
 from include.tables.catalogue import is_by_run
 from include.tables.quarantine import Check, require_none_left_out, write_quarantine
 
@@ -24,7 +24,7 @@ def a_check(table: str, *rows: dict[str, Any], columns: tuple[str, ...] = ("run"
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("table", [table for table in SUITES if is_by_run(table)])
+@pytest.mark.parametrize("table", [table for table in CHECKED if is_by_run(table)])
 def test_in_every_table_by_run_a_row_and_a_lack_of_rows_are_that_runs(table: str) -> None:
     wrong = a_check(table, {"value": -1, "run": "bad"}, columns=("value",))
     missing = a_check(table, {"missing": "bad"})
@@ -33,7 +33,7 @@ def test_in_every_table_by_run_a_row_and_a_lack_of_rows_are_that_runs(table: str
     assert can_go_on_without(by_run([wrong, missing]), RUNS, [wrong, missing, fine])
 
 
-@pytest.mark.parametrize("table", [table for table in SUITES if not is_by_run(table)])
+@pytest.mark.parametrize("table", [table for table in CHECKED if not is_by_run(table)])
 def test_tables_over_several_runs_blame_nobody_and_wait_for_the_rest(table: str) -> None:
     of_means = a_check(table, {"mean": -1}, columns=("mean",))
     assert by_run([of_means]) == {}
@@ -64,6 +64,14 @@ def test_without_a_good_run_the_gate_fails() -> None:
     assert not can_go_on_without(by_run([every]), RUNS, [every])
 
 
+def test_a_warning_is_held_against_no_run_and_fails_no_gate() -> None:
+    warning = replace(a_check("cost", {"run": "bad"}), severity="warn")
+    observed = replace(a_check("cost", {"observed": 1}), severity="warn")
+    assert by_run([warning]) == {}
+    of_run = a_check("cost", {"run": "bad"})
+    assert can_go_on_without(by_run([of_run]), RUNS, [of_run, observed])
+
+
 def test_of_each_run_only_its_own_rows_are_kept_and_not_too_many() -> None:
     rows = [{"run": run, "n": n} for n in range(ROWS_KEPT + 5) for run in RUNS]
     found = by_run([a_check("timeline", *rows)])
@@ -73,11 +81,11 @@ def test_of_each_run_only_its_own_rows_are_kept_and_not_too_many() -> None:
 
 @pytest.mark.spark
 def test_that_a_table_is_not_empty_is_asked_of_runs_where_it_is_by_run() -> None:
-    for table, suite in SUITES.items():
-        kinds = {type(expectation).__name__ for expectation in suite(RUNS)}
+    for table in CHECKED:
+        kinds = {type(expectation).__name__ for expectation in suite_of(table, RUNS)}
         assert not (is_by_run(table) and "ExpectTableRowCountToBeBetween" in kinds), table
-    assert well_formed("cost")
-    assert every_run(RUNS)[0].configuration.kwargs["value_set"] == RUNS
+    every_run = suite_of("cost", RUNS)[4]
+    assert every_run.configuration.kwargs["value_set"] == RUNS
 
 
 def test_whoever_asks_for_every_run_hears_which_were_left_out(tmp_path: Path) -> None:

@@ -4,29 +4,79 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from include.model.errors import GateFailed, StoreError
+from include.model.errors import GateFailed, SetupError, StoreError
+from include.quality.expectations import CHECKED, suite_of
 from include.quality.gates import check_tables
-from include.quality.suites import SUITES
 from include.quality.verdict import passed_verdict, verdict_path
-from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run
+from include.reports.publish import publish
+from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run, read_sql_yaml, schema_of
 from include.tables.staged import read_staged, staged_path
 from tests.builders_staged import RUN, change, restage, stage, tables_of
+from tidebench.page.checks import checks_of
 
 pytestmark = pytest.mark.spark
 
 
-def test_every_published_table_has_a_suite() -> None:
-    assert set(SUITES) == {*PUBLISHED, INPUT_CHECKS}
+@pytest.mark.parametrize("table", CHECKED)
+def test_checks_name_columns_of_their_table(table: str) -> None:
+    suite = suite_of(table, [RUN])
+    names = ("column", "column_A", "column_B")
+    asked = {one.configuration.kwargs.get(name) for one in suite for name in names} - {None}
+    assert asked <= set(schema_of(table).column_names)
+    assert len(suite) > len(schema_of(table).key) + 2, "it is checked for more than its form"
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"witin": ["leases"], "lowest": 0}, "within"),
+        ({"within": ["leases"]}, "lowest"),
+        ({"within": ["leases"], "lowest": 0, "severity": "note"}, "a severity fail or warn"),
+    ],
+)
+def test_a_check_that_is_none_is_named_with_its_file(
+    entry: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("include.quality.expectations.read_sql_yaml", lambda *_: [entry])
+    with pytest.raises(SetupError, match=rf"sql/tables/cost/checks\.yaml: .*{said}"):
+        suite_of("cost", [RUN])
+
+
+def test_a_warning_leaves_no_run_out_and_stands_in_verdict_data_docs_and_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = stage(tmp_path / "demo")
+    entries = {"cost": [{"within": ["paid_btus"], "lowest": 4, "severity": "warn"}]}
+    monkeypatch.setattr(
+        "include.quality.expectations.read_sql_yaml",
+        lambda table, name: entries.get(table) or read_sql_yaml(table, name),
+    )
+    verdict = check_tables(folder, "demo")
+    assert verdict["passed"]
+    assert not verdict["quarantined"]
+    (warned,) = [check for check in verdict["checks"] if not check["passed"]]
+    assert (warned["severity"], warned["sentence"]) == ("warn", "paid_btus is at least 4.")
+    assert {row["paid_btus"] for row in warned["rows"]} == {3}
+    shown = next((folder / "data_docs" / "validations" / "cost").rglob("*.html")).read_text()
+    assert "Failed" in shown
+    publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    page = (folder / "published" / "report.html").read_text()
+    assert "1 with a warning" in page
+    assert "<code>cost.paid_btus</code> paid_btus is at least 4." in page
+    shown_by_airflow: Any = checks_of(tmp_path, "demo")
+    (of_cost,) = [one for one in shown_by_airflow["tables"] if one["name"] == "cost"]
+    assert (of_cost["failed"], of_cost["warned"]) == (0, 1)
 
 
 def test_good_tables_pass_and_leave_data_docs(tmp_path: Path) -> None:
     folder = stage(tmp_path / "demo")
     verdict = check_tables(folder, "demo")
     assert verdict["passed"]
-    assert {check["table"] for check in verdict["checks"]} == set(SUITES)
+    assert {check["table"] for check in verdict["checks"]} == {*PUBLISHED, INPUT_CHECKS}
     assert (folder / "data_docs" / "index.html").is_file()
     assert json.loads(verdict_path(folder).read_text()) == json.loads(json.dumps(verdict))
     assert passed_verdict(folder)["passed"]
@@ -100,7 +150,7 @@ def test_each_run_that_fails_is_left_out_with_what_it_failed_and_the_good_one_pa
     each["twice"]["scaling_total"] *= 2
     each["lacking"]["elasticity"] = []
     each["counted"][INPUT_CHECKS][0]["measured"] = 3.0
-    for table in SUITES:
+    for table in CHECKED:
         rows = [row for run in names for row in each[run][table]]
         if table == "decisions":
             rows += each["unmeasured"][table]
@@ -121,7 +171,7 @@ def test_each_run_that_fails_is_left_out_with_what_it_failed_and_the_good_one_pa
     }
     (negative,) = verdict["quarantined"]["value"]
     assert negative["rows"] == ({"resource_cost": -1.0, "run": "value", "price_book": "btu30"},)
-    for table in filter(is_by_run, SUITES):
+    for table in filter(is_by_run, CHECKED):
         assert {row["run"] for row in read_staged(folder, table)} == {"good"}, table
     assert {row["runs"] for row in read_staged(folder, "means")} == {1}
     assert passed_verdict(folder)["quarantined"].keys() == found.keys()

@@ -207,7 +207,7 @@ def test_a_summary_of_nothing_says_what_to_do(tmp_path: Path) -> None:
 def test_the_summary_imports_nothing_heavy() -> None:
     code = (
         "import sys, include.reports.console, include.reports.publish, include.tables.build, "
-        "include.quality.gates, include.quality.suites\n"
+        "include.quality.gates, include.quality.expectations\n"
         "heavy = {'pyspark', 'great_expectations', 'pandas', 'matplotlib', 'numpy', 'pyarrow'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

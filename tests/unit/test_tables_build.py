@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from include.model.errors import StoreError
+from include.tables import measured
 from include.tables.build import build_tables
 from include.tables.catalogue import INPUT_CHECKS, PUBLISHED
 from include.tables.quarantine import read_quarantine
+from include.tables.queries import STEPS, read_by
 from include.tables.staged import read_staged
 from tests.builders_measurements import MadeUpRun, write_runs
 
@@ -55,6 +57,23 @@ def test_building_again_by_spark_submit_gives_the_same_bytes(folder: Path) -> No
     assert "compliance: " in done.stdout
     assert {path.name: path.read_bytes() for path in (folder / "staged").iterdir()} == before
     assert {path.name for path in folder.iterdir()} == {"measurements", "runs", "staged"}
+
+
+def test_compiled_queries_on_many_rows_give_the_bytes_of_interpreted_ones(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = write_runs(tmp_path, "demo", BTU, THRESHOLD)
+    monkeypatch.setattr(measured, "MOST_INTERPRETED_ROWS", 0)
+    build_tables(other, "demo", master="local[2]")
+    for path in (folder / "staged").iterdir():
+        assert (other / "staged" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_a_query_waits_for_every_step_that_it_names() -> None:
+    assert read_by("series") == ()
+    assert {"metrics"} <= set(read_by("means")) < set(STEPS)
+    for step in STEPS:
+        assert all(STEPS.index(earlier) < STEPS.index(step) for earlier in read_by(step))
 
 
 def test_only_the_named_runs_are_read(folder: Path, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ that both give the same figures.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -73,13 +72,10 @@ def attempt(run: Run) -> CalibrationRun:
 
 
 def resource_cost(leases: Mapping[str, list[Any]], book: PriceBook, run_btu_s: float) -> float:
-    """What the leases cost under a book, by the rule of sql/tables/cost."""
-    cost = 0.0
-    for ordered_s, ended_s, paid_until_s in zip(
-        leases["ordered_s"], leases["ended_s"], leases["paid_until_s"], strict=True
-    ):
-        btus = max(1, math.ceil((ended_s - ordered_s) / book.btu_s - 1e-9))
-        if book.btu_s == run_btu_s:
-            btus = max(btus, round((paid_until_s - ordered_s) / book.btu_s))
-        cost += btus * book.price_per_btu
-    return cost
+    """What the leases cost under a book, in a run that planned with BTUs of ``run_btu_s``."""
+    planned = book.btu_s == run_btu_s
+    times = zip(leases["ordered_s"], leases["ended_s"], leases["paid_until_s"], strict=True)
+    return sum(
+        book.resource_cost(ended_s - ordered_s, (paid_until_s - ordered_s) if planned else 0.0)
+        for ordered_s, ended_s, paid_until_s in times
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
@@ -147,11 +146,8 @@ def scaling_events(activities: Mapping[str, Any]) -> int:
 
 def welch_p(one: tuple[float, float, int], other: tuple[float, float, int]) -> float:
     """Two-sided p of Welch's t-test of two (mean, sigma, runs); 1 or 0 where nothing varies."""
-    from scipy.stats import t
+    from scipy.stats import ttest_ind_from_stats
 
-    (mean_a, sigma_a, n_a), (mean_b, sigma_b, n_b) = one, other
-    a, b = sigma_a**2 / n_a, sigma_b**2 / n_b
-    if a + b == 0:
-        return float(mean_a == mean_b)
-    degrees = (a + b) ** 2 / (a**2 / (n_a - 1) + b**2 / (n_b - 1))
-    return float(2 * t.sf(abs(mean_a - mean_b) / math.sqrt(a + b), degrees))
+    if one[1] == other[1] == 0:
+        return float(one[0] == other[0])
+    return float(ttest_ind_from_stats(*one, *other, equal_var=False).pvalue)

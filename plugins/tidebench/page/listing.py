@@ -59,6 +59,7 @@ def refused(root: Path) -> Iterator[Mapping[str, Any]]:
         with suppress(OSError, ValueError):
             verdict = json.loads(verdict_path(folder).read_bytes())
             failed = sum(not check["passed"] for check in verdict["checks"])
+            failed = 0 if verdict["passed"] else failed
             if failed:
                 yield {"experiment": folder.name, "failed": failed}
 

@@ -1,0 +1,64 @@
+"""The classes that a report loads, archived, so that Java need not parse and verify them again.
+
+``python -m include.tables.archive`` makes the archive (``make setup`` does) from a report on one
+short run. It halves what Spark takes to start. Without it, or with one that another Java or
+Spark has made, everything works as before: Java ignores it and reads the jars.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from include.control.stages import run_all
+from include.experiment.spec import RunSpec
+from include.files import sibling
+from include.model.errors import SetupError
+from include.tables.session import ARCHIVE, JVM, local_driver, require_java
+
+DEADLINE_S = 900
+_SUBMIT = Path(sys.executable).with_name("spark-submit")
+_JOB = Path(__file__).with_name("job.py")
+
+
+def main() -> int:
+    """Make the archive anew. A machine on which that fails can do without."""
+    draft = sibling(ARCHIVE, "draft")
+    ARCHIVE.parent.mkdir(parents=True, exist_ok=True)
+    ARCHIVE.unlink(missing_ok=True)
+    try:
+        require_java()
+        _make(draft)
+        draft.replace(ARCHIVE)
+    except (SetupError, OSError, subprocess.SubprocessError) as error:
+        said = getattr(error, "stderr", None) or error
+        sys.stderr.write(f"no archive was made, so Spark takes longer to start: {said}\n")
+    finally:
+        draft.unlink(missing_ok=True)
+    return 0
+
+
+def _make(target: Path) -> None:
+    """Report on a short run; Java writes down the classes as it ends."""
+    driver = local_driver()
+    driver[JVM] += f' "-XX:ArchiveClassesAtExit={target}"'
+    settings = [part for pair in driver.items() for part in ("--conf", "=".join(pair))]
+    with tempfile.TemporaryDirectory(prefix="tidebench-archive-") as root:
+        spec = RunSpec(
+            experiment="classes", controller="btu", pattern="stepwise", btu_min=10, seed=1,
+            duration_min=10,
+        )  # fmt: skip
+        run_all(spec, Path(root))
+        job = [str(_JOB), "--folder", f"{root}/classes", "--experiment", "classes"]
+        subprocess.run(
+            [str(_SUBMIT), "--master", "local[*]", *settings, *job],
+            capture_output=True, text=True, check=True, timeout=DEADLINE_S,
+        )  # fmt: skip
+    if not target.is_file():
+        raise SetupError("Java wrote none")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
