@@ -7,6 +7,7 @@ Spark has made, everything works as before: Java ignores it and reads the jars.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -61,4 +62,5 @@ def _make(target: Path) -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     sys.exit(main())

@@ -14,6 +14,7 @@ from typer.main import get_command
 from include.cli import app
 from include.experiment.run import resolve
 from include.experiment.spec import load_spec
+from include.quality.expectations import suite_of
 from include.testbeds import TESTBEDS
 from include.topologies import load_topology
 from tests.docs.pages import PAGES, REPOSITORY, Code, blocks, commands, named
@@ -127,9 +128,18 @@ def test_the_yaml_blocks_are_those_that_are_tested() -> None:
         "docs/adding.md: name",  # two: a topology, then a cluster of tenants
         "docs/adding.md: run_with",
         "docs/adding.md: patterns",
+        "docs/adding.md: every_run",
         "docs/openstack.md: image",
     ]
-    assert len(blocks("yaml")) == 6
+    assert len(blocks("yaml")) == 7
+
+
+@pytest.mark.spark
+def test_the_checks_of_a_table_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, entries = yaml_blocks()["docs/adding.md: every_run"]
+    monkeypatch.setattr("include.quality.expectations.read_sql_yaml", lambda *_: entries)
+    severities = [one.severity.value for one in suite_of("runs", ["r"])]
+    assert severities == ["critical"] * (3 + 2 + 4 + 1 + 1) + ["warning"] * 2
 
 
 def of_adding(folder: Path) -> None:
