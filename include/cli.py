@@ -221,7 +221,9 @@ def reproduce(
 
 @app.command()
 def paper(
-    name: Annotated[str, typer.Argument(help="peerj141, fugu, pvldb127 (or kalman) or henge.")],
+    name: Annotated[
+        str, typer.Argument(help="peerj141, preprint, fugu, pvldb127 (or kalman) or henge.")
+    ],
     root: Root = DEFAULT_ROOT,
     processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
     seeds: Annotated[str, typer.Option(help="Separated by commas; else those of its specs.")] = "",
