@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from include.model.errors import SpecError, TidebenchError
+from include.studies import ALIASES, STUDIES
 
 if TYPE_CHECKING:
     from include.studies.base import Study, StudyResults
@@ -250,9 +251,7 @@ def reproduce(
 
 @app.command()
 def paper(
-    name: Annotated[
-        str, typer.Argument(help="peerj141, fugu, pvldb127 (or kalman), henge or live.")
-    ],
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join((*STUDIES, *ALIASES))}.")],
     root: Root = DEFAULT_ROOT,
     processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
     seeds: Annotated[str, typer.Option(help="Separated by commas; else those of its specs.")] = "",

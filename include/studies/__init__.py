@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 STUDIES = (
     "peerj141",
+    "preprint",
     "fugu",
     "pvldb127",
     "henge",

@@ -97,7 +97,7 @@ def test_paper_knows_the_three(tmp_path: Path) -> None:
         cwd=REPOSITORY, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    assert all(name in done.stderr for name in ("fugu", "kalman", "henge"))
+    assert all(name in done.stderr for name in ("preprint", "fugu", "kalman", "henge"))
 
 
 def test_reap_where_nothing_is_leased(tmp_path: Path) -> None:

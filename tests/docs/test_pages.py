@@ -30,6 +30,10 @@ RUN_BY = {
     ".venv/bin/python -m include.cli remove var/demo RUN": "tests/unit/test_reports_removal.py",
     "make reproduce": "tests/studies/test_conduct.py",  # a study of small runs
     ".venv/bin/python -m include.cli paper henge": HERE,  # that it is there; it takes minutes
+    "python -m include.cli paper preprint": "tests/studies/preprint/test_study.py",  # its verdict
+    "python -m include.studies.peerj141.sensitivity --seeds 1,2": (
+        "tests/studies/peerj141/test_sensitivity.py"
+    ),
     ".venv/bin/python -m include.cli check mine.yaml": HERE,
     ".venv/bin/python -m include.cli run mine.yaml": HERE,  # two of its 18 runs
     ".venv/bin/python -m include.cli report var/mine": HERE,

@@ -81,15 +81,30 @@ def _levels_in_order(cells: Cells) -> Iterator[tuple[CellKey, str]]:
 
 
 def _same_items_at_every_level(cells: Cells) -> Iterator[tuple[CellKey, str]]:
-    """The levels of one column are three views of the same items."""
+    """The levels of one column are three views of the same items.
+
+    Where one level contradicts two that agree, it is the one that is wrong; where a level
+    contradicts one other only, nothing says which, and the later one is named.
+    """
     for column in columns(cells):
-        for (level, one), (other, two) in combinations(implied_items(cells, column).items(), 2):
-            if one[0] * (1 - ITEMS_SLACK) > two[1] or two[0] * (1 - ITEMS_SLACK) > one[1]:
-                sentence = (
-                    f"Penalty and compliance speak of {_million(one)} million items at {level}, "
-                    f"but of {_million(two)} million at {other}."
-                )
-                yield (*column, f"{other}_total_cost"), sentence
+        items = implied_items(cells, column)
+        apart = {
+            (one, other)
+            for one, other in combinations(items, 2)
+            if _are_apart(items[one], items[other])
+        }
+        odd = [level for level in items if sum(level in pair for pair in apart) == 2]
+        for level, other in sorted(apart, key=lambda pair: [LEVELS.index(one) for one in pair]):
+            wrong, right = (level, other) if odd == [level] else (other, level)
+            sentence = (
+                f"Penalty and compliance speak of {_million(items[right])} million items at "
+                f"{right}, but of {_million(items[wrong])} million at {wrong}."
+            )
+            yield (*column, f"{wrong}_total_cost"), sentence
+
+
+def _are_apart(one: tuple[float, float], two: tuple[float, float]) -> bool:
+    return one[0] * (1 - ITEMS_SLACK) > two[1] or two[0] * (1 - ITEMS_SLACK) > one[1]
 
 
 def _same_penalty_at_every_btu(cells: Cells) -> Iterator[tuple[CellKey, str]]:

@@ -1,9 +1,9 @@
-"""The evaluation of PeerJ CS 141 as runs: four patterns, three BTUs, three seeds, one spec each.
+"""The evaluation of PeerJ CS 141 as runs: four patterns, three BTUs, twelve seeds.
 
 The BTU-based controllers run once per BTU. The threshold baseline and the fixed provisioning
 never look at the BTU, so they run once and the same leases are priced at three, as in the
-paper. The preprint's runs are specs/preprint.yaml; it has claims of its own, which nobody has
-written down yet.
+paper. No seed of the specs took part in fitting (calibration.py). The preprint is a study of its
+own (include/studies/preprint).
 """
 
 from __future__ import annotations

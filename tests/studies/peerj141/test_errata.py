@@ -40,6 +40,13 @@ def test_a_total_that_speaks_of_other_items_is_named():
     assert "1.66-1.74 million items at near_real_time, but of 3.24-3.58 million" in sentence
 
 
+@pytest.mark.parametrize("wrong", ["real_time", "near_real_time", "relaxed"])
+def test_one_level_that_contradicts_two_is_named_and_they_are_not(wrong):
+    late = {"real_time": 0.6, "near_real_time": 0.2, "relaxed": 0.1}[wrong]
+    column = a_column(**{f"{wrong}_total_cost": 60 + 1_900_000 * late * 0.0001})
+    assert set(find_errata(column)) == {("p", "btu", 30.0, f"{wrong}_total_cost")}
+
+
 def test_a_wider_limit_cannot_comply_less():
     assert ("p", "btu", 30.0, "relaxed_compliance") in find_errata(a_column(relaxed_compliance=79))
 

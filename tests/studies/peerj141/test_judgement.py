@@ -29,8 +29,8 @@ def test_the_mean_absolute_error_decides_and_not_the_mean_error():
 @pytest.mark.parametrize(
     ("pattern", "controller", "kind", "limit"),
     [
-        ("random_walk_1", "btu-runtime", "resource cost", 4.0),
-        ("stepwise", "threshold", "resource cost", 8.0),
+        ("random_walk_1", "btu-runtime", "resource cost", 4.5),
+        ("stepwise", "threshold", "resource cost", 6.0),
         ("stepwise", "threshold", "total cost", 6.0),
         ("two_level", "threshold", "compliance", 1.5),
         ("random_walk_2", "btu-runtime", "total cost", 6.0),

@@ -13,6 +13,7 @@ from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.studies.conduct import measure
 from include.studies.peerj141 import specs as matrix
+from include.studies.peerj141.calibration import FITTING_SEEDS
 from include.studies.peerj141.study import STUDY
 
 BILLED = ["ordered_s", "ended_s", "released", "host"]
@@ -28,11 +29,17 @@ def test_the_matrix_is_that_of_the_evaluation():
         "btu-runtime": [10, 30, 60], "btu": [10, 30, 60], "threshold": [10], "fixed": [10],
     }  # fmt: skip
     assert matrix.patterns() == ("stepwise", "two_level", "random_walk_1", "random_walk_2")
-    assert len(specs) == len({spec.run_id for spec in specs}) == 4 * 3 * (3 + 3 + 1 + 1)
+    assert len(specs) == len({spec.run_id for spec in specs}) == 4 * 12 * (3 + 3 + 1 + 1)
     assert {spec.experiment for spec in specs} == {matrix.EXPERIMENT}
     assert {spec.duration_min for spec in specs} == {120}
     for spec in specs:
         resolve(spec)
+
+
+def test_the_judging_seeds_took_no_part_in_fitting():
+    seeds = {spec.seed for spec in matrix.runs()}
+    assert len(seeds) >= 12
+    assert seeds.isdisjoint(FITTING_SEEDS)
 
 
 def test_seeds_can_be_chosen():

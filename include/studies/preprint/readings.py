@@ -1,0 +1,104 @@
+"""How the preprint may have run: its text, and the authors' runtime with what the text says of it.
+
+Its stated tick of 20 s contradicts its own counts: the readings differ in the tick, in whether
+the runtime or the text decides, and in the formula of Algorithm 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from include.experiment.spec import RunSpec
+
+COUNTED = (
+    "paid_btus_count",
+    "operator_instance_up_count",
+    "operator_instance_down_count",
+    "operator_instance_migration_count",
+)
+"""What a reading is chosen by: no figure that the calibration was fitted to is like them."""
+NEAR_PERCENT = 25.0
+"""How far a count of the chosen reading may be off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What it is called, the approach that it stands for, and how our controller is set."""
+
+    name: str
+    approach: str
+    controller: str
+    options: Mapping[str, object]
+    says: str
+
+    def is_of(self, run: RunSpec) -> bool:
+        """Whether a run was made with this reading."""
+        return run.controller == self.controller and dict(run.controller_options) == self.options
+
+
+READINGS = (
+    Reading("btu-text", "btu_based", "btu-preprint", {}, "as the text says, every 20 s"),
+    Reading(
+        "btu-text-60s", "btu_based", "btu-preprint", {"interval_s": 60.0}, "the text, every 60 s"
+    ),
+    Reading(
+        "btu-runtime-20s",
+        "btu_based",
+        "btu-runtime",
+        {"formula": "preprint", "interval_s": 20.0},
+        "the runtime with the preprint's Algorithm 3, every 20 s",
+    ),
+    Reading(
+        "btu-runtime-60s",
+        "btu_based",
+        "btu-runtime",
+        {"formula": "preprint"},
+        "the runtime with the preprint's Algorithm 3, every 60 s",
+    ),
+    Reading(
+        "btu-runtime-final",
+        "btu_based",
+        "btu-runtime",
+        {"formula": "final"},
+        "the runtime with the final Algorithm 3, every 60 s",
+    ),
+    Reading("threshold-text", "threshold_based", "threshold-preprint", {}, "the text, every 20 s"),
+    Reading(
+        "threshold-text-60s",
+        "threshold_based",
+        "threshold-preprint",
+        {"interval_s": 60.0},
+        "the text, every 60 s",
+    ),
+    Reading(
+        "threshold-runtime-60s",
+        "threshold_based",
+        "threshold",
+        {"scale_up_twice_above_items": 1000},
+        "the runtime with the preprint's upper thresholds, every 60 s",
+    ),
+)
+
+
+def reading_of(run: RunSpec) -> Reading | None:
+    """The reading that a run was made with; None of a run that is none of the study."""
+    return next((one for one in READINGS if one.is_of(run)), None)
+
+
+def count_error_percent(means: Mapping[str, float], printed: Mapping[str, float]) -> float:
+    """How far the counts are off in the mean; a printed 0 is held against a count of 1."""
+    return fmean(
+        100 * abs(means[name] - printed[name]) / max(1.0, printed[name]) for name in COUNTED
+    )
+
+
+def supported(errors: Mapping[str, float], among: Sequence[Reading] = READINGS) -> dict[str, str]:
+    """By approach, the measured reading whose counts are off least."""
+    found: dict[str, str] = {}
+    for one in among:
+        best = found.get(one.approach)
+        if one.name in errors and (best is None or errors[one.name] < errors[best]):
+            found[one.approach] = one.name
+    return found

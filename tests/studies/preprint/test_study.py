@@ -1,0 +1,101 @@
+"""The verdict on the preprint: every printed figure, every reading, claims that can fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from include.studies.preprint.published import APPROACHES, TEXT, printed
+from include.studies.preprint.readings import READINGS, reading_of, supported
+from include.studies.preprint.study import CLAIMS, results_of, runs
+
+OF = {
+    approach: [one.name for one in READINGS if one.approach == approach] for approach in APPROACHES
+}
+
+
+def as_printed(approach, **changes):
+    """Figures of one run as the preprint prints them, with others in the place of some."""
+    values = {m: v for (p, a, m), v in printed().items() if (p, a) == ("stepwise", approach)}
+    values |= {"most_vms_count": 8, "fixed_paid_btus_count": 96} | changes
+    return {metric: [value, value] for metric, value in values.items()}
+
+
+def figures(btu=None, threshold=None):
+    return {
+        ("stepwise", OF["btu_based"][3]): as_printed("btu_based", **(btu or {})),
+        ("stepwise", OF["threshold_based"][2]): as_printed("threshold_based", **(threshold or {})),
+    }
+
+
+def test_every_run_has_a_reading_and_every_reading_runs():
+    found = [reading_of(run) for run in runs([1])]
+    assert {one.name for one in found if one} == {one.name for one in READINGS}
+    assert None not in found
+    assert {run.topology for run in runs([1])} == {"manufacturing_preprint"}
+
+
+def test_every_printed_figure_is_in_the_verdict():
+    both = {("two_level", name): own for (_, name), own in figures().items()}
+    rows = results_of(figures() | both).tables["verdict"]
+    told = {(row["pattern"], row["approach"], row["metric"]) for row in rows}
+    assert told == set(printed())
+    assert len(printed()) == 2 * 16 + len(TEXT)
+
+
+def test_what_is_printed_has_no_error_and_its_saving_is_12_percent():
+    rows = {
+        (row["approach"], row["metric"]): row for row in results_of(figures()).tables["verdict"]
+    }
+    exact = [row["error"] for (approach, _), row in rows.items() if approach != "both"]
+    assert exact == pytest.approx([0.0] * len(exact), abs=0.5)
+    assert rows["both", "paid_btus_saving_percent"]["mean"] == pytest.approx(100 * (1 - 72 / 82))
+    assert rows["btu_based", "paid_btus_count"]["within_25_percent"] == "yes"
+
+
+@pytest.mark.parametrize(("paid", "near"), [(90, "yes"), (91, "no"), (54, "yes"), (53, "no")])
+def test_a_count_is_near_within_a_quarter(paid, near):
+    rows = results_of(figures({"paid_btus_count": paid})).tables["verdict"]
+    (row,) = (
+        one for one in rows if (one["approach"], one["metric"]) == ("btu_based", "paid_btus_count")
+    )
+    assert row["within_25_percent"] == near
+
+
+def test_the_reading_whose_counts_are_off_least_is_supported():
+    first, second = OF["btu_based"][:2]
+    assert supported({first: 30.0, second: 20.0}) == {"btu_based": second}
+    off = {("stepwise", first): as_printed("btu_based", paid_btus_count=144)}
+    rows = {row["reading"]: row for row in results_of(figures() | off).tables["readings"]}
+    assert (rows[first]["count_error_percent"], rows[first]["supported"]) == (25, "no")
+    assert rows[OF["btu_based"][3]]["supported"] == "yes"
+
+
+def test_cells_have_the_columns_that_others_check():
+    cells = results_of(figures()).tables["cells"]
+    assert list(cells[0]) == ["pattern", "controller", "metric", "mean", "sigma", "runs"]
+    units = ("_count", "_percent", "_points", "_s")
+    assert all(row["metric"].endswith(units) for row in cells)
+    assert {row["runs"] for row in cells} == {2}
+
+
+FAILING = {
+    "cheaper": {"btu": {"paid_btus_count": 83}},
+    "cheaper-than-constant": {"threshold": {"paid_btus_count": 97}},
+    "early-releases": {"btu": {"vm_early_downscaling_count": 1}},
+    "fewer-scalings": {"btu": {"operator_instance_up_count": 220}},
+    "high-volume-operators": {"threshold": {"real_time_gain_without_o2_o6_points": 9}},
+    "slower-to-adapt": {"threshold": {"time_to_adapt_mean_s": 17}},
+}
+
+
+def test_every_claim_holds_in_print_and_has_a_case_in_which_it_fails():
+    assert {claim["id"] for claim in CLAIMS} == set(FAILING)
+    rows = results_of(figures()).claims
+    assert {row["id"]: row["holds"] for row in rows} == dict.fromkeys(FAILING, "yes")
+    assert {row["id"]: row["holds_in_print"] for row in rows} == dict.fromkeys(FAILING, "yes")
+
+
+@pytest.mark.parametrize("claim", FAILING)
+def test_a_claim_fails_of_figures_that_contradict_it(claim):
+    rows = results_of(figures(**FAILING[claim])).claims
+    assert {row["id"]: row["holds"] for row in rows}[claim] == "no"
