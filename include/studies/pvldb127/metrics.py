@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from include.studies.pvldb127.published import (
     FILTERS,
     IMAGE_TIME,
     QUERY_TIME,
+    SCENARIOS,
     VIOLATIONS,
     VM_TIME,
     Key,
@@ -48,10 +49,18 @@ class Replications:
 
 @dataclass(frozen=True)
 class PvldbMetrics:
-    """Cells by scenario, filter and metric; ``curves`` are VMs every half second, a mean."""
+    """Cells by scenario, filter and metric; ``curves`` are VMs every half second, a mean.
+
+    ``asked`` are the scenarios that a claim about every scenario is asked of.
+    """
 
     cells: Mapping[Key, Replications]
     curves: Mapping[tuple[str, str], np.ndarray] = field(default_factory=dict)
+    asked: tuple[str, ...] = SCENARIOS
+
+    def only(self, *scenarios: str) -> PvldbMetrics:
+        """The same, with claims asked of some scenarios only."""
+        return replace(self, asked=scenarios)
 
     def cell(self, scenario: str, name: str, metric: str) -> Replications:
         """One cell. Raises NotKnown when it was not measured."""
