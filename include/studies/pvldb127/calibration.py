@@ -69,7 +69,6 @@ PARAMETERS = (
         "transfer_ms", 2000, 8500,
         "two thirds of the images are late whatever the filter, with means far below the limit",
     ),
-    FreeParameter("max_hosts", 14, 32, "32 cores; some run the queue, the cloud itself"),
     FreeParameter(
         "r_sigma", 0.1, 0.3,
         "FakeLoad measurements that the paper does not print; not below the noise of a reading",
@@ -120,11 +119,7 @@ def options(values: Values) -> dict[str, float]:
 def attempt(spec: RunSpec, values: Values) -> dict[str, float]:
     """One run in memory, straight to its five figures (in a worker process)."""
     own = options(values) if spec.controller == "kalman-ekf" else {}
-    spec = replace(
-        spec,
-        max_hosts=round(values["max_hosts"]),
-        controller_options={**spec.controller_options, **own},
-    )
+    spec = replace(spec, controller_options={**spec.controller_options, **own})
     run = resolve(spec)
     session = Session.open(replace(run, calibration={**run.calibration, **changes(values)}))
     session.deploy()
