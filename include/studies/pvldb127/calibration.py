@@ -1,4 +1,6 @@
-"""Fit the simulated machines to Pyramid, Table 3 of PVLDB 12(7); Square and Lab are held out.
+"""Fit the simulated machines to Pyramid, Table 3 of PVLDB 12(7).
+
+No figure of Square's or Lab's table takes part; seen.yaml says what choices have seen besides.
 
 The paper gives the machines, the workload and the scaling rule, but neither how long an image
 takes nor how state moves nor how noisy a measurement is. Those values are searched within bounds

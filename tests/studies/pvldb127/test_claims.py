@@ -124,6 +124,14 @@ def test_what_was_not_measured_of_square_leaves_the_others_known():
     assert ask(PREDICATES["vm_time_order"], replace(found, cells=others))[0] == ""
 
 
+def test_single_runs_say_nothing_about_significance():
+    """They have no deviation, and a test without one would call every difference significant."""
+    found = measured()
+    first = {key: Replications(cell.values[:1]) for key, cell in found.cells.items()}
+    rows = {row["id"]: row["holds"] for row in claims_of(replace(found, cells=first))}
+    assert rows["significant"] == ""
+
+
 def test_cells_name_scenario_controller_and_unit():
     rows = cells(measured())
     assert tuple(rows[0]) == ("scenario", "controller", "metric", "mean", "sigma", "runs")
