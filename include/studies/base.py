@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, cached_property
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -21,6 +22,7 @@ from include.measurements.store import RunStore
 from include.reports.comparison import Reference, nothing_printed
 from include.studies.page import render_page
 from include.studies.page import summary as claims_summary
+from include.studies.tally import APART
 from include.tables.catalogue import PUBLISHED
 from include.tables.staged import Row, read_staged
 
@@ -33,7 +35,7 @@ Answer = tuple[bool, str]
 Predicate = Callable[..., Answer]
 """Asks metrics whether a claim holds. Raises NotKnown where they lack a figure."""
 SPECS = Path(__file__).parents[1] / "experiment" / "specs"
-CLAIM_COLUMNS = ("id", "section", "claim", "published", "holds", "measured")
+CLAIM_COLUMNS = ("id", "section", "claim", "published", "holds", "measured", "apart", "because")
 SIGNIFICANT_DIGITS = 12
 
 
@@ -209,7 +211,8 @@ def check_claims(
     """One row per claim and case that it is asked of.
 
     ``holds`` is a ClaimOutcome; its numbers are in the column ``numbers`` or ``measured``, as
-    a study publishes it. ``beside`` may add what else is said of a claim in a case.
+    a study publishes it. ``apart`` is what sets the claim apart, and ``because`` why (both empty
+    for most). ``beside`` may add what else is said of a claim in a case.
     """
     rows = []
     for claim in claims:
@@ -217,6 +220,30 @@ def check_claims(
         for case in cases(claim):
             holds, numbers = ask(predicate, *case.of)
             row = {**claim, **case.about, **beside(predicate, case), "holds": holds.value}
-            row |= {"numbers": numbers, "measured": numbers}
+            row |= {"numbers": numbers, "measured": numbers, **_apart(claim)}
             rows.append({name: row[name] for name in columns})
+    return rows
+
+
+def _apart(claim: Mapping[str, Any]) -> dict[str, str]:
+    kind = next((key for key in APART if key in claim), "")
+    return {"apart": kind, "because": claim.get(kind, "")}
+
+
+CELL_COLUMNS = ("controller", "metric", "mean", "sigma", "runs")
+
+
+def cells_of(
+    values: Iterable[tuple[str, str, str, Sequence[float]]], workload: str = "scenario"
+) -> list[Row]:
+    """Rows of ``cells.csv``: one per workload, controller and metric, of one value per run.
+
+    ``workload`` names the first column: scenario or pattern. Metrics have their unit in the name;
+    sigma is the sample standard deviation, 0 for a single run.
+    """
+    rows: list[Row] = []
+    for of, controller, metric, found in values:
+        sigma = stdev(found) if len(found) > 1 else 0.0
+        cell = (controller, metric, fmean(found), sigma, len(found))
+        rows.append({workload: of, **dict(zip(CELL_COLUMNS, cell, strict=True))})
     return rows

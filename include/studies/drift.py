@@ -56,7 +56,7 @@ def set_baseline(
     folder: Path, cells: Sequence[Mapping[str, Any]], runs: Mapping[str, Mapping[str, str]]
 ) -> Path:
     """Store these results as what the next ones are held against."""
-    plain = [{name: row[name] for name in CELL_COLUMNS} for row in cells]
+    plain = [{name: _cell(row)[name] for name in CELL_COLUMNS} for row in cells]
     write_json(baseline_path(folder), {"cells": plain, "runs": runs})
     return baseline_path(folder)
 
@@ -113,8 +113,13 @@ def _by_key(cells: Sequence[Mapping[str, Any]]) -> dict[Key, float]:
     return {
         (str(row["pattern"]), str(row["controller"]), float(row["btu_min"]), str(row["metric"])):
         float(row["mean"])
-        for row in cells
+        for row in map(_cell, cells)
     }  # fmt: skip
+
+
+def _cell(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A cell of a study that names its workloads scenarios, or has no BTUs, like the others."""
+    return {"pattern": row.get("scenario"), "btu_min": 0.0, **row}
 
 
 def verdict_of(baseline: Baseline, rows: Sequence[Mapping[str, Any]], moved: Sequence[str]) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from include.studies.tally import in_words, tally
+
 if TYPE_CHECKING:
     from include.studies.base import StudyResults
 
@@ -34,7 +36,7 @@ def render_page(
 ) -> str:
     """One self-contained page; ``origin`` says title and seeds, ``checks`` what was checked.
 
-    ``files`` lie beside it.
+    ``origin`` may have rows of what was seen, too. ``files`` lie beside it.
     """
     templates = environment(_HERE)
     templates.filters["shown"] = shown
@@ -43,7 +45,9 @@ def render_page(
         checks=checks,
         quarantined=checks["quarantined"],
         files=files,
-        held=sum(row["holds"] == "yes" for row in results.claims),
+        counted=tally(results.claims),
+        in_words=in_words(results.claims),
+        seen=origin.get("seen", ()),
         claims=results.claims,
         tables={name: rows for name, rows in results.tables.items() if name != "claims" and rows},
         errata=results.errata,
@@ -52,11 +56,11 @@ def render_page(
 
 def summary(results: StudyResults) -> str:
     """For a terminal: how many claims hold, and each that does not or cannot be said."""
-    held = [row for row in results.claims if row["holds"] == "yes"]
-    lines = [f"{len(held)} of {len(results.claims)} claims hold."]
+    lines = [f"{in_words(results.claims)}."]
     lines += [
         f"  {'not' if row['holds'] == 'no' else 'unknown'}: {row['id']}: {row['claim']}"
         f" ({row.get('measured') or row.get('numbers') or 'not measured'})"
+        + (f" [{row['apart']}: {row['because']}]" if row.get("apart") else "")
         for row in results.claims
         if row["holds"] != "yes"
     ]

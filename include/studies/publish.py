@@ -10,8 +10,9 @@ from typing import Any
 
 from include.measurements.origin import BY_HAND, DagRun
 from include.reports.publish import ALWAYS, Tables, publish, report_files
-from include.studies import printed, study_of
-from include.studies.base import Study, StudyData, StudyResults
+from include.studies import STUDIES, printed, study_of
+from include.studies.base import Study, StudyData, StudyResults, as_csv
+from include.studies.seen import seen_rows
 from include.tables.staged import read_staged
 
 
@@ -51,8 +52,8 @@ def publish_study(
     """Write ``folder/published`` and upsert the tables into the results database.
 
     ``folder`` is that of the experiment, with tables that were built and checked. The files are
-    one CSV per table of the study, report.html, and what ``publish`` writes anyway. Raises
-    GateFailed, StoreError and PublishError as ``publish`` does.
+    one CSV per table of the study, seen.csv, report.html, and what ``publish`` writes anyway.
+    Raises GateFailed, StoreError and PublishError as ``publish`` does.
     """
     measured = measured_in(study, folder)
     results = study.evaluate(measured)
@@ -61,9 +62,12 @@ def publish_study(
     def files(
         tables: Tables, checks: Mapping[str, Any], origin: Mapping[str, Any]
     ) -> Iterator[tuple[str, str]]:
+        seen = seen_rows(study.name) if study.name in STUDIES else []
         texts = study.csv_files(results)
+        if seen:
+            texts["seen.csv"] = as_csv(seen, tuple(seen[0]))
         yield from texts.items()
-        about = {**origin, "title": study.title, "seeds": seeds}
+        about = {**origin, "title": study.title, "seeds": seeds, "seen": seen}
         beside = sorted([*texts, *(f"{table}.parquet" for table in tables), *ALWAYS])
         yield "report.html", study.render(results, about, checks, beside)
 

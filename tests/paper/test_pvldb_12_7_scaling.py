@@ -101,6 +101,18 @@ def test_the_last_started_ready_instance_is_stopped() -> None:
     assert decision.actions == (StopInstance("i2"),)
 
 
+@pytest.mark.parametrize("name", ["pure", "weierstrass"])
+def test_nothing_need_be_stopped_because_instances_that_start_idle(name: str) -> None:
+    """Of three 0.6 + 0.6 is 40 % on average; of the two that work it is 60 %."""
+    busy = cluster(10.0, 0.6, 0.6, starting=1)
+    idle = cluster(10.0, 0.2, 0.2, starting=1)
+    eager = Filtered(setting=SETTING, filter=name)
+    assert decide(eager, busy).actions == (StopInstance("i2"),)
+    careful = replace(eager, stops_by_ready=True)
+    assert decide(careful, busy).actions == ()
+    assert decide(careful, idle).actions == (StopInstance("i2"),)
+
+
 def test_nothing_is_scaled_while_an_instance_hands_over_its_state() -> None:
     busy = cluster(10.0, 0.9, 0.95, 0.9, i3={"stopping": True})
     assert decide(Filtered(setting=SETTING), busy).actions == ()

@@ -12,6 +12,7 @@ from include.studies.base import (
     StudyResults,
     as_csv,
     ask,
+    cells_of,
     check_claims,
     known,
 )
@@ -35,8 +36,24 @@ def test_a_claim_holds_fails_or_is_unknown():
     assert [row["holds"] for row in rows_for({"s": 5, "mb": 0.5})] == ["no", "yes"]
     assert rows_for({"s": 5})[0] == {
         "id": "C1", "section": "4", "claim": "it is fast", "published": "3 s", "holds": "no",
-        "measured": "5 s",
+        "measured": "5 s", "apart": "", "because": "",
     }  # fmt: skip
+
+
+def test_a_claim_says_what_sets_it_apart():
+    apart = [{**CLAIMS[0], "contradicted": "Table 2 has 5 s"}]
+    (row,) = check_claims(apart, PREDICATES, lambda _: [ClaimCase(({"s": 3},))])
+    assert (row["apart"], row["because"]) == ("contradicted", "Table 2 has 5 s")
+
+
+def test_cells_are_means_over_runs_with_their_sample_deviation():
+    rows = cells_of([("p", "btu", "cost_usd", [1.0, 3.0]), ("p", "btu", "hosts_count", [2.0])])
+    assert rows == [
+        {"scenario": "p", "controller": "btu", "metric": "cost_usd", "mean": 2.0,
+         "sigma": pytest.approx(2**0.5), "runs": 2},
+        {"scenario": "p", "controller": "btu", "metric": "hosts_count", "mean": 2.0,
+         "sigma": 0.0, "runs": 1},
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("error", [KeyError, ZeroDivisionError, ValueError])

@@ -84,3 +84,12 @@ def test_digests_are_of_the_measured_rows(tmp_path):
         run_all(spec, root)
         digests.append(run_digests(store_of(spec, root).folder, [spec.run_id])[spec.run_id])
     assert digests[0] == digests[1] != digests[2]
+
+
+def test_cells_that_name_scenarios_and_have_no_btu_are_kept_too(tmp_path):
+    one = {"scenario": "lab", "controller": "kalman-ekf", "metric": "vm_time_h", "mean": 8.0,
+           "sigma": 0.1, "runs": 20}  # fmt: skip
+    set_baseline(tmp_path, [one], RUNS)
+    (stored,) = baselines(tmp_path)
+    (row,) = drift(stored, [{**one, "mean": 9.0}])
+    assert (row["pattern"], row["state"], row["moved"]) == ("lab", "moved", 1.0)

@@ -51,3 +51,16 @@ def test_cells_for_readers():
     assert [shown(value) for value in (None, "", 0.123456, 53800.4, 3, "x")] == [
         "", "", "0.1235", "53,800", "3", "x",
     ]  # fmt: skip
+
+
+def test_claims_that_count_apart_and_what_was_seen_are_on_the_page():
+    fitted = {"id": "C1", "claim": "x", "holds": "yes", "apart": "fitted", "because": "to Table 3"}
+    seen = [{"what": "image_ms", "patterns": "pyramid"}]
+    origin = {"title": "A", "seeds": "1", "seen": seen}
+    results = StudyResults(tables={"claims": [fitted]})
+    text = render_page(results, origin, {"quarantined": {}}, [])
+    assert "0<i> of 0</i>" in text
+    assert "1<i> of 1</i>" in text
+    assert "image_ms" in text
+    assert 'href="seen.csv"' in text
+    assert "fitted to 1 hold." in summary(results)

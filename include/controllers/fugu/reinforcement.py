@@ -45,6 +45,7 @@ class SarsaMemory:
 class FuguSarsa(Fugu):
     """Each host has a table of expected rewards and takes the action that promises most.
 
+    The row of a host's utilisation is the nearest, or with ``rounds_down`` the next lower one.
     ``penalty`` is the negative reward of a decision that placement refused. A host has to prefer
     to scale ``successive`` times in a row; before that it neither acts nor learns.
     """
@@ -54,6 +55,7 @@ class FuguSarsa(Fugu):
     beta: float = 0.1
     step: float = 0.05
     penalty: float = 1.0
+    rounds_down: bool = False
 
     def problems(self) -> Iterator[str]:
         """Options that make no sense, each with what to do."""
@@ -80,6 +82,7 @@ class FuguSarsa(Fugu):
             beta=self.beta,
             step=self.step,
             penalty=self.penalty,
+            rounds_down=self.rounds_down,
         )
 
     def initial_memory(self) -> SarsaMemory:

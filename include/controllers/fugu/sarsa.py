@@ -6,6 +6,7 @@ the order of the utilisations that they are meant for: scale in, no action, scal
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -40,14 +41,16 @@ class Learning:
     beta: float = 0.1
     step: float = 0.05
     penalty: float = 1.0
+    rounds_down: bool = False
 
     def error(self, utilisation: float) -> float:
         """How far a utilisation is from the target, relative to it."""
         return abs(self.target - utilisation) / self.target
 
     def state(self, utilisation: float) -> int:
-        """The row of the nearest utilisation that the table has."""
-        return round(min(max(utilisation, 0.0), 1.0) / self.step)
+        """The row of the nearest utilisation that the table has, or of the next lower one."""
+        row = min(max(utilisation, 0.0), 1.0) / self.step
+        return math.floor(row + 1e-9) if self.rounds_down else round(row)
 
     def alpha(self, visits: int) -> float:
         """imp * dur / (dur + visits): what the next update of an entry weighs."""

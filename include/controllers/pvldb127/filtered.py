@@ -6,7 +6,7 @@ its last instance has ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,9 @@ class Filtered:
     An operator is scaled when its filter is through its bootstrapping and, with
     ``waits_for_handover``, while no instance of it is stopping: that one hands over its state,
     and what is measured then is not the load. Instances that start count in the average and do
-    nothing yet, which keeps a rule without a count from starting one more in every period.
+    nothing yet, which keeps a rule without a count from starting one more in every period. With
+    ``stops_by_ready`` nothing is stopped only because they idle: the average of those that are
+    ready must be below the lower threshold, too.
     """
 
     setting: Setting
@@ -57,6 +59,7 @@ class Filtered:
     scale_up_twice_above_items: float = 1250
     scale_down_below_items: float = 1
     waits_for_handover: bool = True
+    stops_by_ready: bool = False
     warm_instances: int = 0
     """Instances at the start: the average of an earlier run. 0 is a cold start, by the topology."""
     variance_s2: float = 9.0
@@ -150,13 +153,14 @@ class Filtered:
             return memory.filtered, {}
         chosen = FILTERS[self.filter][1](self)
         kept, estimate = chosen.step(memory.filtered, measured)
+        ready = measured.count() - measured.starting * self.stops_by_ready
         rows = zip(
             measured.operators, estimate.total.tolist(), measured.count().tolist(),
-            estimate.usable.tolist(), strict=True,
+            ready.tolist(), estimate.usable.tolist(), strict=True,
         )  # fmt: skip
         return kept, {
-            name: rule.judge(total, count, counts=chosen.counts)
-            for name, total, count, usable in rows
+            name: _judge(rule, total, count, ready, chosen.counts)
+            for name, total, count, ready, usable in rows
             if usable
         }
 
@@ -168,6 +172,16 @@ class Filtered:
             last = last_ready(plan, name)
             if last is not None:
                 plan.stop(last, why, frees=False)
+
+
+def _judge(
+    rule: Rule, total: Sequence[float], count: int, ready: int, counts: bool
+) -> InstanceChange:
+    """What the rule says of all instances; fewer only where it says so of the ready ones, too."""
+    change = rule.judge(total, count, counts=counts)
+    if change.count < 0 and ready < count and rule.judge(total, ready, counts=counts).count >= 0:
+        return InstanceChange(0, change.why)
+    return change
 
 
 def last_ready(plan: Plan, operator: str) -> InstanceSample | None:

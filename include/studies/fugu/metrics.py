@@ -41,6 +41,17 @@ class FuguRun:
 
 
 METRICS = tuple(field.name for field in fields(FuguRun))
+UNITS = {name: name for name in METRICS if name.endswith("_ms")} | {
+    "points": "measurement_points_count",
+    "min_utilisation": "min_utilisation_share",
+    "avg_utilisation": "avg_utilisation_share",
+    "max_utilisation": "max_utilisation_share",
+    "hosts": "hosts_mean_count",
+    "migrations": "migrations_count",
+    "host_changes": "host_changes_count",
+    "overload_share": "overloaded_readings_share",
+}
+"""What each is called where its unit must be in the name, as in cells.csv."""
 
 
 def read_run(measured: StudyData, spec: RunSpec) -> FuguRun:

@@ -18,16 +18,17 @@ from include.studies.base import (
     StudyData,
     StudyResults,
     ask,
+    cells_of,
     check_claims,
     read_claims,
     runs_of,
 )
-from include.studies.fugu.metrics import FuguMetrics, metrics_of, read_run
+from include.studies.fugu.metrics import METRICS, UNITS, FuguMetrics, metrics_of, read_run
 from include.studies.fugu.predicates import PREDICATES
 
 SPECS = ("fugu_configurability", "fugu_workloads", "fugu_adaptivity")
 CLAIMS = read_claims(Path(__file__).parent)
-COLUMNS = ("id", "section", "claim", "holds", "seeds", "numbers")
+COLUMNS = ("id", "section", "claim", "holds", "seeds", "numbers", "apart", "because")
 
 
 def runs(seeds: Sequence[int] | None = None) -> list[RunSpec]:
@@ -36,9 +37,23 @@ def runs(seeds: Sequence[int] | None = None) -> list[RunSpec]:
 
 
 def evaluate(measured: StudyData) -> StudyResults:
-    """One row per case (means over seeds) and one row per claim."""
+    """One row per case (means over seeds), one row per claim, and one per cell."""
     metrics = metrics_of((run, read_run(measured, run)) for run in measured.runs)
-    return StudyResults(tables={"claims": claims_of(metrics), "results": metrics.rows()})
+    tables = {"claims": claims_of(metrics), "results": metrics.rows(), "cells": cells(metrics)}
+    return StudyResults(tables=tables)
+
+
+def cells(metrics: FuguMetrics) -> Rows:
+    """Every figure of every case, for ``cells.csv``; a configuration stands with its controller."""
+    return cells_of(
+        (
+            (pattern, f"{controller} ({configuration})", UNITS[name],
+             [getattr(run, name) for run in found.values()])
+            for (controller, configuration, pattern), found in metrics.runs.items()
+            for name in METRICS
+        ),
+        workload="pattern",
+    )  # fmt: skip
 
 
 def claims_of(metrics: FuguMetrics) -> Rows:

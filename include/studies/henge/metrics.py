@@ -87,6 +87,16 @@ class HengeRun:
         return share
 
 
+def figures_of(run: HengeRun) -> dict[str, float]:
+    """The figures of a run that stand in cells.csv, units in their names."""
+    return {
+        "satisfaction_mean_percent": run.mean_satisfaction(),
+        "satisfaction_end_percent": run.mean_satisfaction(float(run.times_s[-1]) - 600),
+        "reconfigurations_count": float(len(run.reconfigurations())),
+        "instances_at_end_count": float(sum(run.instances_at_end.values())),
+    }
+
+
 def read_run(measured: StudyData, spec: RunSpec) -> HengeRun:
     """Read the measured rows of a complete run."""
     import numpy as np

@@ -12,11 +12,12 @@ from include.studies.base import (
     Study,
     StudyData,
     StudyResults,
+    cells_of,
     check_claims,
     read_claims,
     runs_of,
 )
-from include.studies.henge.metrics import HengeMetrics, read_run
+from include.studies.henge.metrics import HengeMetrics, figures_of, read_run
 from include.studies.henge.predicates import PREDICATES
 from include.studies.henge.predicates_loaded import LOADED_PREDICATES
 
@@ -36,9 +37,21 @@ def runs(seeds: Sequence[int] | None = None) -> list[RunSpec]:
 
 
 def evaluate(measured: StudyData) -> StudyResults:
-    """One row per claim."""
+    """One row per claim and one per cell."""
     metrics = HengeMetrics([read_run(measured, run) for run in measured.runs])
-    return StudyResults(tables={"claims": claims_of(metrics)})
+    return StudyResults(tables={"claims": claims_of(metrics), "cells": cells(metrics)})
+
+
+def cells(metrics: HengeMetrics) -> Rows:
+    """Figures of every topology and controller, for ``cells.csv``.
+
+    Runs that differ in level, seed or instances at the start are the runs of a cell.
+    """
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for run in metrics.runs:
+        for name, value in figures_of(run).items():
+            found.setdefault((run.spec.topology, run.spec.controller, name), []).append(value)
+    return cells_of((*key, values) for key, values in found.items())
 
 
 def claims_of(metrics: HengeMetrics) -> Rows:

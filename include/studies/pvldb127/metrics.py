@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from include.studies.pvldb127.published import (
     FILTERS,
     IMAGE_TIME,
     QUERY_TIME,
+    SCENARIOS,
     VIOLATIONS,
     VM_TIME,
     Key,
@@ -47,10 +48,18 @@ class Replications:
 
 @dataclass(frozen=True)
 class PvldbMetrics:
-    """Cells by scenario, filter and metric; ``curves`` are VMs every half second, a mean."""
+    """Cells by scenario, filter and metric; ``curves`` are VMs every half second, a mean.
+
+    ``asked`` are the scenarios that a claim about every scenario is asked of.
+    """
 
     cells: Mapping[Key, Replications]
     curves: Mapping[tuple[str, str], np.ndarray] = field(default_factory=dict)
+    asked: tuple[str, ...] = SCENARIOS
+
+    def only(self, *scenarios: str) -> PvldbMetrics:
+        """The same, with claims asked of some scenarios only."""
+        return replace(self, asked=scenarios)
 
     def cell(self, scenario: str, name: str, metric: str) -> Replications:
         """One cell. Raises NotKnown when it was not measured."""

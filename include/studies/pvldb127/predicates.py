@@ -5,9 +5,9 @@ A predicate about a scenario that was not measured raises NotKnown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from include.studies.base import Answer, Predicate
+from include.studies.base import Answer, NotKnown, Predicate
 from include.studies.pvldb127.metrics import PvldbMetrics, Replications, welch_p
 from include.studies.pvldb127.published import (
     EVENTS,
@@ -18,14 +18,15 @@ from include.studies.pvldb127.published import (
     VM_TIME,
 )
 
-SCENARIOS = ("pyramid", "square", "lab")
+MOST_VM_TIME_PERCENT = 25
+"""Section 4.2 calls 22.2 % moderate."""
 ORDER = ("PURE", "GW", "EKF")
 
 
 def _rising(metrics: PvldbMetrics, metric: str, *, falling: bool = False) -> Answer:
     """Whether the filters stand in the order of the paper, in every scenario."""
     holds, parts = True, []
-    for scenario in SCENARIOS:
+    for scenario in metrics.asked:
         values = [metrics.mean(scenario, name, metric) for name in ORDER]
         holds &= values == sorted(values, reverse=falling)
         parts.append(f"{scenario} " + "/".join(f"{value:.2f}" for value in values))
@@ -50,7 +51,7 @@ def _query_order(metrics: PvldbMetrics) -> Answer:
 
 def _fewest_violations(metrics: PvldbMetrics) -> Answer:
     holds, parts = True, []
-    for scenario in SCENARIOS:
+    for scenario in metrics.asked:
         pure, gw, ekf = (metrics.mean(scenario, name, VIOLATIONS) for name in ORDER)
         holds &= ekf < min(pure, gw)
         parts.append(f"{scenario} {pure:.1f}/{gw:.1f}/{ekf:.1f}")
@@ -60,12 +61,12 @@ def _fewest_violations(metrics: PvldbMetrics) -> Answer:
 def _changes(metrics: PvldbMetrics, metric: str) -> tuple[dict[tuple[str, str], float], str]:
     changes = {
         (scenario, other): metrics.change_percent(scenario, metric, other)
-        for scenario in SCENARIOS
+        for scenario in metrics.asked
         for other in ("GW", "PURE")
     }
     text = ", ".join(
         f"{scenario} {changes[scenario, 'GW']:+.1f} ({changes[scenario, 'PURE']:+.1f}) %"
-        for scenario in SCENARIOS
+        for scenario in metrics.asked
     )
     return changes, text
 
@@ -75,9 +76,10 @@ def _events_by_80(metrics: PvldbMetrics) -> Answer:
     return max(changes.values()) <= -80, text
 
 
-def _vm_time_below_25(metrics: PvldbMetrics) -> Answer:
+def _vm_time_moderate(metrics: PvldbMetrics) -> Answer:
+    """A price is paid, and a moderate one: more VM time than with either filter, everywhere."""
     changes, text = _changes(metrics, VM_TIME)
-    return max(changes.values()) <= 25, text
+    return min(changes.values()) > 0 and max(changes.values()) <= MOST_VM_TIME_PERCENT, text
 
 
 def _processing_by_25(metrics: PvldbMetrics) -> Answer:
@@ -85,35 +87,35 @@ def _processing_by_25(metrics: PvldbMetrics) -> Answer:
     return max(changes.values()) <= -25, text
 
 
+def _extreme(metrics: PvldbMetrics, metric: str, scenario: str, pick: Callable[..., str]) -> Answer:
+    """Whether the change against GW is the most extreme in one scenario of at least two."""
+    if scenario not in metrics.asked:
+        raise NotKnown(scenario)
+    changes, text = _changes(metrics, metric)
+    return pick(metrics.asked, key=lambda one: changes[one, "GW"]) == scenario, text
+
+
 def _square_cheapest(metrics: PvldbMetrics) -> Answer:
-    changes, text = _changes(metrics, VM_TIME)
-    by_scenario = {scenario: changes[scenario, "GW"] for scenario in SCENARIOS}
-    return min(by_scenario, key=lambda s: by_scenario[s]) == "square", text
+    return _extreme(metrics, VM_TIME, "square", min)
 
 
 def _lab_dearest(metrics: PvldbMetrics) -> Answer:
-    changes, text = _changes(metrics, VM_TIME)
-    by_scenario = {scenario: changes[scenario, "GW"] for scenario in SCENARIOS}
-    return max(by_scenario, key=lambda s: by_scenario[s]) == "lab", text
+    return _extreme(metrics, VM_TIME, "lab", max)
 
 
 def _square_events(metrics: PvldbMetrics) -> Answer:
-    changes, text = _changes(metrics, EVENTS)
-    by_scenario = {scenario: changes[scenario, "GW"] for scenario in SCENARIOS}
-    return min(by_scenario, key=lambda s: by_scenario[s]) == "square", text
+    return _extreme(metrics, EVENTS, "square", min)
 
 
 def _square_violations(metrics: PvldbMetrics) -> Answer:
-    changes, text = _changes(metrics, VIOLATIONS)
-    by_scenario = {scenario: changes[scenario, "GW"] for scenario in SCENARIOS}
-    return min(by_scenario, key=lambda s: by_scenario[s]) == "square", text
+    return _extreme(metrics, VIOLATIONS, "square", min)
 
 
 def _significant(metrics: PvldbMetrics) -> Answer:
-    """All pairs but the VM time of GW and EKF on Square."""
+    """All pairs but the VM time of GW and EKF on Square. Raises NotKnown for single runs."""
     pairs = {
         (scenario, metric, a, b): _p(metrics, scenario, metric, a, b)
-        for scenario in SCENARIOS
+        for scenario in metrics.asked
         for metric in METRICS
         for a, b in (("PURE", "GW"), ("PURE", "EKF"), ("GW", "EKF"))
     }
@@ -125,6 +127,8 @@ def _significant(metrics: PvldbMetrics) -> Answer:
 
 def _p(metrics: PvldbMetrics, scenario: str, metric: str, one: str, other: str) -> float:
     a, b = metrics.cell(scenario, one, metric), metrics.cell(scenario, other, metric)
+    if min(len(a.values), len(b.values)) < 2:
+        raise NotKnown("nothing is said of the deviation by a single run")
     return welch_p(_summary(a), _summary(b))
 
 
@@ -176,7 +180,7 @@ PREDICATES: Mapping[str, Predicate] = {
         _query_order,
         _fewest_violations,
         _events_by_80,
-        _vm_time_below_25,
+        _vm_time_moderate,
         _processing_by_25,
         _square_cheapest,
         _lab_dearest,

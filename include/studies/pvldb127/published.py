@@ -32,7 +32,18 @@ VM_TIME, EVENTS, IMAGE_TIME, QUERY_TIME, VIOLATIONS = METRICS = (
 """Rows of the published tables, in their order. What is printed as 1000 h are hours of a run
 (deviations.md, KALMAN-VM-TIME); violations are thousands.
 """
+UNITS = {
+    VM_TIME: "vm_time_h",
+    EVENTS: "scaling_events_count",
+    IMAGE_TIME: IMAGE_TIME,
+    QUERY_TIME: QUERY_TIME,
+    VIOLATIONS: "sla_violations_thousands",
+}
+"""What each is called in cells.csv, where its unit must be in the name."""
 FITTED = "pyramid"
+SCENARIOS = (FITTED, "square", "lab")
+WITHHELD = "square"
+"""Its table does not come with the project: whoever has it compares it."""
 TOLERANCE_PERCENT: Mapping[str, float] = {
     VM_TIME: 10.0, EVENTS: 20.0, IMAGE_TIME: 15.0, QUERY_TIME: 15.0, VIOLATIONS: 15.0,
 }  # fmt: skip

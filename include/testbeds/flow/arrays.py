@@ -59,6 +59,8 @@ class Graph(NamedTuple):
     sample_every: int
     own_queues: bool = False
     """Items are dealt out to the instances on arrival, each of which has a queue of its own."""
+    input_limit: int = 0
+    """Micro-items that may wait in front of an operator before what feeds it waits; 0: no bound."""
 
 
 class QueueState(NamedTuple):
@@ -137,6 +139,10 @@ class Scratch(NamedTuple):
     """(operators,): micro-items it would process in this step with a host of its own."""
     most: I64
     """(operators,): micro-items it can process with the CPU that it is granted."""
+    carry: I64
+    """(edges,): micro-items that it may have carried once the step is over, for want of room."""
+    release: I64
+    """(operators,): micro-items that what follows has room for."""
     busy: F64
     """(operators,): how busy that would keep each instance."""
     flow: F64

@@ -30,6 +30,7 @@ class FlowCalibration(virtual.VirtualCalibration):
     state_mb_per_s: Positive = 100
     rescale_pause_s: NotNegative = 0
     own_queues: bool = False
+    input_items: Annotated[int, Field(ge=0)] = 0
 
 
 def _periods(periods: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:

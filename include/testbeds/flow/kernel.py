@@ -69,7 +69,28 @@ def _carried(k, e, ahead, graph, state, segment, scratch):
         amount = state.counts[node, COMPLETED]
         if ahead:
             amount += min(scratch.want[node], scratch.most[node])
-    return amount * graph.ratio[e, 0] // graph.ratio[e, 1]
+    carried = amount * graph.ratio[e, 0] // graph.ratio[e, 1]
+    return min(carried, scratch.carry[e]) if graph.input_limit > 0 else carried
+
+
+@compiled
+def _find_room(graph, state, scratch):
+    """Back-pressure: an operator takes in what its input has room for as the step begins.
+
+    Edges to it have equal parts of that. Operators keep what does not fit to themselves, and
+    what a source has published and nobody took in waits outside.
+    """
+    scratch.release[:] = UNLIMITED
+    for o in range(graph.in_first.size - 1):
+        first, end = graph.in_first[o], graph.in_first[o + 1]
+        room = max(graph.input_limit - (state.counts[o, ARRIVED] - state.counts[o, COMPLETED]), 0)
+        for e in range(first, end):
+            scratch.carry[e] = state.sent[e] + room // (end - first)
+            node = graph.origin[e]
+            if node < graph.in_first.size - 1:
+                fits = scratch.carry[e] * graph.ratio[e, 1] // graph.ratio[e, 0]
+                fits = max(fits - state.counts[node, COMPLETED], 0)
+                scratch.release[node] = min(scratch.release[node], fits)
 
 
 @compiled
@@ -81,6 +102,8 @@ def _want(k, graph, state, layout, segment, scratch):
         for e in range(graph.in_first[o], graph.in_first[o + 1]):
             carried = _carried(k, e, True, graph, state, segment, scratch)
             available += carried - state.sent[e]
+        if graph.input_limit > 0:
+            available = min(available, scratch.release[o])
         most = layout.ready[o] * segment.open_share[k, o]
         work = available * graph.service_s[o] / MICRO / graph.step_s
         scratch.busy[o] = 0.0 if layout.ready[o] == 0 else min(work, most) / layout.ready[o]
@@ -295,6 +318,8 @@ def advance(graph, state, layout, segment, meter, scratch):
     """Do the steps of a segment. Returns how many were done: fewer when rows must grow first."""
     for k in range(segment.background.size):
         scratch.most[:] = UNLIMITED
+        if graph.input_limit > 0:
+            _find_room(graph, state, scratch)
         rows = _want(k, graph, state, layout, segment, scratch)
         if meter.recorded[0] + rows > meter.rows.shape[0]:
             return k

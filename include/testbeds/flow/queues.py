@@ -198,6 +198,8 @@ class FluidQueues:
         self._scratch = Scratch(
             want=_zeros(operators),
             most=_zeros(operators),
+            carry=_zeros(len(self.edges)),
+            release=_zeros(operators),
             busy=np.zeros(operators),
             flow=flow,
             grant=np.zeros(pairs),
@@ -323,6 +325,7 @@ def _graph(
         settle_s=float(calibration.settle_s),
         sample_every=calibration.sample_every_items,
         own_queues=calibration.own_queues,
+        input_limit=calibration.input_items * MICRO,
     )
     return graph, targets
 

@@ -1,0 +1,65 @@
+"""Operators with bounded input: what feeds a full one waits, back to the source."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from include.testbeds.flow.arrays import ARRIVED, COMPLETED, MICRO
+from include.testing.builders import a_topology, an_operator
+from tests.kernel.flows import a_config, started
+
+SLOW = a_topology(an_operator("O1", service_ms=100.0), an_operator("O2", service_ms=200.0))
+"""Of 8 items a second O1 could do ten and O2 does five."""
+
+
+def run(input_items: int, level: float = 8.0, until_s: float = 600.0):
+    testbed = started(a_config(SLOW, level, calibration={"input_items": input_items}))
+    testbed.advance_to(until_s)
+    return testbed
+
+
+def waiting(testbed) -> list[float]:
+    counts = testbed.queues.state.counts
+    return ((counts[:, ARRIVED] - counts[:, COMPLETED]) / MICRO).tolist()
+
+
+def test_without_a_bound_the_slow_operator_has_all_that_is_late():
+    first, second = waiting(run(0))
+    assert first == pytest.approx(0, abs=1)
+    assert second == pytest.approx(3 * 600, rel=0.02)
+
+
+def test_with_a_bound_both_inputs_fill_and_the_source_waits():
+    testbed = run(20)
+    assert all(value <= 20 for value in waiting(testbed))
+    assert waiting(testbed)[0] > 10
+    counts = testbed.queues.state.counts / MICRO
+    assert counts[1, COMPLETED] == pytest.approx(5 * 600, rel=0.03), "the slow one is never idle"
+    assert testbed.queues.published_items()[0] - counts[0, ARRIVED] > 1500
+
+
+def test_nothing_is_lost_or_made_on_the_way():
+    counts = run(20).queues.state.counts
+    assert counts[0, COMPLETED] == counts[1, ARRIVED]
+
+
+def test_age_counts_from_where_an_item_was_taken_in():
+    """At most two full inputs and the items in service: 40 items of 0.2 s each."""
+    testbed = run(20)
+    age_s = testbed.take_measurements()["processing_duration"]["age_ms"] / 1000
+    assert float(np.max(age_s)) < 9
+    late_s = run(0).take_measurements()["processing_duration"]["age_ms"] / 1000
+    assert float(np.max(late_s)) > 100
+
+
+def test_a_bound_that_is_never_reached_changes_nothing():
+    free, bounded = run(0, level=3.0), run(10_000, level=3.0)
+    for table in ("processing_duration", "queue"):
+        one, other = free.take_measurements()[table], bounded.take_measurements()[table]
+        for name in one:
+            assert np.array_equal(
+                np.asarray(getattr(one[name], "codes", one[name])),
+                np.asarray(getattr(other[name], "codes", other[name])),
+            )
+        free, bounded = run(0, level=3.0), run(10_000, level=3.0)
