@@ -14,6 +14,7 @@ from typer.main import get_command
 from include.cli import app
 from include.experiment.run import resolve
 from include.experiment.spec import load_spec
+from include.studies.seen import read_seen
 from include.testbeds import TESTBEDS
 from include.topologies import load_topology
 from tests.docs.pages import PAGES, REPOSITORY, Code, blocks, commands, named
@@ -126,8 +127,17 @@ def test_the_yaml_blocks_are_those_that_are_tested() -> None:
         "docs/adding.md: run_with",
         "docs/adding.md: patterns",
         "docs/openstack.md: image",
+        "docs/reproduction.md: entries",
     ]
-    assert len(blocks("yaml")) == 6
+    assert len(blocks("yaml")) == 7
+
+
+def test_the_seen_file_of_the_docs_is_read(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    write(tmp_path / "mine", "seen.yaml", "docs/reproduction.md: entries")
+    found = read_seen("mine", tmp_path)
+    assert found.withheld == ("two_level",)
+    assert found.entries[0].seeds == (1, 2)
 
 
 def of_adding(folder: Path) -> None:
