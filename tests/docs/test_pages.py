@@ -15,6 +15,7 @@ from include.cli import app
 from include.experiment.run import resolve
 from include.experiment.spec import load_spec
 from include.quality.expectations import suite_of
+from include.studies.seen import read_seen
 from include.testbeds import TESTBEDS
 from include.topologies import load_topology
 from tests.docs.pages import PAGES, REPOSITORY, Code, blocks, commands, named
@@ -134,8 +135,9 @@ def test_the_yaml_blocks_are_those_that_are_tested() -> None:
         "docs/adding.md: patterns",
         "docs/adding.md: every_run",
         "docs/openstack.md: image",
+        "docs/reproduction.md: entries",
     ]
-    assert len(blocks("yaml")) == 7
+    assert len(blocks("yaml")) == 8
 
 
 @pytest.mark.spark
@@ -144,6 +146,14 @@ def test_the_checks_of_a_table_are_some(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("include.quality.expectations.read_sql_yaml", lambda *_: entries)
     severities = [one.severity.value for one in suite_of("runs", ["r"])]
     assert severities == ["critical"] * (3 + 2 + 4 + 1 + 1) + ["warning"] * 2
+
+
+def test_the_seen_file_of_the_docs_is_read(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    write(tmp_path / "mine", "seen.yaml", "docs/reproduction.md: entries")
+    found = read_seen("mine", tmp_path)
+    assert found.withheld == ("two_level",)
+    assert found.entries[0].seeds == (1, 2)
 
 
 def of_adding(folder: Path) -> None:

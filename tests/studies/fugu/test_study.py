@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -78,7 +80,7 @@ def test_every_claim_holds_where_everything_is_as_the_paper_says():
 
 
 LOCAL, GLOBAL, SARSA = "fugu-local", "fugu-global", "fugu-sarsa"
-FAILS = {
+FAILS: dict[str, Any] = {
     "local-default": (LOCAL, "default", figures(0.6, 1850)),
     "lower-decreased": (LOCAL, "lower 0.2", figures(0.53, 1500)),
     "lower-increased": (LOCAL, "lower 0.4", figures(0.54, 1700)),
