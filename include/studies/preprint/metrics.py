@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, pstdev
 from typing import Any
 
+import numpy as np
+
 BTU_S = 600.0
 RUN_BTUS = 12
 """BTUs of 600 s in 120 minutes."""
@@ -77,16 +79,11 @@ def most_at_once(spans: Sequence[tuple[float, float]]) -> int:
 
 def compliance(durations: Columns, slo_ms: Mapping[str, float]) -> dict[str, float]:
     """Percent of samples within 1, 2 and 5 times the o_slo, of all operators and without O2, O6."""
+    operators, shares = _shares(durations, slo_ms)
     found: dict[str, float] = {}
-    shares = [
-        (operator, duration / slo_ms[operator])
-        for operator, duration in zip(durations["operator"], durations["duration_ms"], strict=True)
-    ]
-    others = [share for operator, share in shares if operator not in HIGH_VOLUME]
-    every = [share for _, share in shares]
-    for group, name in ((every, ""), (others, "_without_o2_o6")):
+    for own, name in ((shares, ""), (shares[~np.isin(operators, HIGH_VOLUME)], "_without_o2_o6")):
         for level, factor in LEVELS:
-            percent = 100 * fmean(share <= factor for share in group)
+            percent = float(100 * (own <= factor).mean()) if own.size else 0.0
             found[f"{level}_compliance{name}_percent"] = percent
     gain = found["real_time_compliance_without_o2_o6_percent"]
     gain -= found["real_time_compliance_percent"]
@@ -95,24 +92,26 @@ def compliance(durations: Columns, slo_ms: Mapping[str, float]) -> dict[str, flo
 
 def times_to_adapt(durations: Columns, slo_ms: Mapping[str, float]) -> dict[str, float]:
     """Mean and deviation over all operators; {} when nothing was ever that late."""
-    rows: dict[str, list[tuple[float, float]]] = {}
-    for time_s, operator, duration_ms in zip(
-        durations["time_s"], durations["operator"], durations["duration_ms"], strict=True
-    ):
-        rows.setdefault(operator, []).append((time_s, duration_ms / slo_ms[operator]))
-    times_s = [time_s for own in rows.values() for time_s in _recoveries(sorted(own))]
-    if not times_s:
+    operators, shares = _shares(durations, slo_ms)
+    times_s = np.asarray(durations["time_s"], dtype=float)
+    found: list[float] = []
+    for operator in np.unique(operators):
+        own = operators == operator
+        order = np.argsort(times_s[own], kind="stable")
+        at_s, share = times_s[own][order], shares[own][order]
+        told = (share >= 5) | (share <= 1)
+        at_s, late = at_s[told], share[told] >= 5
+        ends = np.flatnonzero(late[:-1] & ~late[1:])
+        spans_s = at_s[ends + 1] - at_s[ends]
+        found += spans_s[spans_s > 0].tolist()
+    if not found:
         return {}
-    return {"time_to_adapt_mean_s": fmean(times_s), "time_to_adapt_sigma_s": pstdev(times_s)}
+    return {"time_to_adapt_mean_s": fmean(found), "time_to_adapt_sigma_s": pstdev(found)}
 
 
-def _recoveries(samples: Sequence[tuple[float, float]]) -> list[float]:
-    found, late_s = [], None
-    for time_s, share in samples:
-        if share >= 5:
-            late_s = time_s
-        elif share <= 1 and late_s is not None:
-            if time_s > late_s:
-                found.append(time_s - late_s)
-            late_s = None
-    return found
+def _shares(durations: Columns, slo_ms: Mapping[str, float]) -> tuple[Any, Any]:
+    """Operators, and durations as shares of their o_slo."""
+    operators = np.asarray(durations["operator"], dtype=str)
+    names, place = np.unique(operators, return_inverse=True)
+    limits_ms = np.array([slo_ms[str(name)] for name in names])
+    return operators, np.asarray(durations["duration_ms"], dtype=float) / limits_ms[place]

@@ -65,7 +65,7 @@ def figures_of(measured: StudyData) -> Figures:
         )
         values = found.setdefault((run.pattern, reading.name), {})
         for metric, value in figures.items():
-            values.setdefault(metric, []).append(value)
+            values.setdefault(metric, []).append(float(value))
     return found
 
 
