@@ -13,11 +13,11 @@ from include.experiment.spec import RunSpec, load_spec
 from include.model.errors import SpecError
 
 
-def matrix(most_cells: int = 100, **params: Any) -> list[RunSpec]:
+def matrix(most_cells: int = 300, **params: Any) -> list[RunSpec]:
     return matrix_from_params(params, most_cells)
 
 
-def problems(most_cells: int = 100, **params: Any) -> tuple[str, ...]:
+def problems(most_cells: int = 300, **params: Any) -> tuple[str, ...]:
     with pytest.raises(SpecError) as raised:
         matrix(most_cells, **params)
     return raised.value.problems

@@ -145,7 +145,7 @@ def test_the_form_names_every_option_of_every_controller() -> None:
         {name: one.build for name, one in CONTROLLERS.items()}, hidden=("setting",)
     )
     assert all(name in shown for name in CONTROLLERS)
-    assert ": interval_s, scale_up_above_items" in shown  # not the same in all variants
+    assert ": interval_s, reading, scale_up_above_items" in shown  # not the same in all variants
     assert "scale_down_below_items = 1" in shown
     assert "setting" not in shown
     assert shown.count("\n\n") < len(CONTROLLERS) / 2

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from include.controllers import CONTROLLERS
 from include.reports.figures import style
 from include.reports.tournament import METRICS, Match, Standing
 
@@ -25,6 +24,8 @@ UNREGISTERED = ("#101112", "*")
 @cache
 def looks() -> Mapping[str, tuple[str, str]]:
     """The colour and marker of every controller: those whose names begin alike share a colour."""
+    from include.controllers import CONTROLLERS
+
     found: dict[str, tuple[str, str]] = {}
     families: dict[str, int] = {}
     for name in CONTROLLERS:
