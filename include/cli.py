@@ -225,7 +225,7 @@ def reap(
 def reproduce(
     root: Root = DEFAULT_ROOT,
     processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
-    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "1,2,3",
+    seeds: Annotated[str, typer.Option(help="Separated by commas; else those of its specs.")] = "",
     set_baseline: Annotated[
         bool, typer.Option(help="Hold the next reproductions against this one.")
     ] = False,
@@ -239,7 +239,7 @@ def reproduce(
     from include.studies.nights import keep_as_baseline
     from include.tables.quarantine import require_none_left_out
 
-    study, chosen = study_named("peerj141"), _numbers(seeds)
+    study, chosen = study_named("peerj141"), _numbers(seeds) if seeds else None
     results = _conduct(study, root, processes, chosen, database)
     if set_baseline:
         folder = root.resolve() / study.experiment
