@@ -64,7 +64,7 @@ def look_through(
     if not isinstance(raw, Mapping):
         text = "the file: write fields with their values, such as name: mine"
         return Asked([], [Problem("", f"{text}; see include/experiment/specs for examples")])
-    reading = _Reading.of(raw, called or {})
+    reading = _ReadSpec.of(raw, called or {})
     spec = reading.spec if path is None else located(reading.spec, path)
     problems = [*reading.problems]
     problems += [one for one in spec.problems() if one.field not in reading.unread]
@@ -78,7 +78,7 @@ def look_through(
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _ReadSpec:
     """A spec of all that can be read, and what is wrong with the rest."""
 
     spec: ExperimentSpec
@@ -86,7 +86,7 @@ class _Reading:
     unread: Collection[str]
 
     @classmethod
-    def of(cls, raw: Mapping[str, Any], called: Mapping[str, str]) -> _Reading:
+    def of(cls, raw: Mapping[str, Any], called: Mapping[str, str]) -> _ReadSpec:
         """Read; what is wrong is told, taken away, and the rest read again."""
         given, problems, unread = dict(raw), list[Problem](), set[str]()
         while True:

@@ -6,7 +6,7 @@ import pytest
 
 from include.controllers.peerj141.reclaim import (
     AllOperators,
-    Standing,
+    Candidate,
     Utility,
     Weights,
     best_first,
@@ -19,7 +19,7 @@ AMONG = AllOperators(fewest_instances=1, most_instances=5, scalings=20)
 PAPER = Weights()
 
 
-def standing(**changes: float) -> Standing:
+def standing(**changes: float) -> Candidate:
     values = {
         "instances": 3,
         "duration_ms": 600.0,
@@ -27,7 +27,7 @@ def standing(**changes: float) -> Standing:
         "waiting_items": 7,
         "scalings": 4,
     }
-    return Standing(**(values | changes))
+    return Candidate(**(values | changes))
 
 
 @pytest.mark.parametrize("formula", [utility_final, utility_preprint])

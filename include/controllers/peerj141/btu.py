@@ -20,8 +20,8 @@ from include.controllers.peerj141.procedures import (
 from include.controllers.peerj141.reclaim import (
     UTILITIES,
     AllOperators,
+    Candidate,
     Positive,
-    Standing,
     Weights,
 )
 from include.controllers.peerj141.upscaling import (
@@ -198,7 +198,7 @@ class Btu:
         scalings = standings.scalings_before + plan.scalings
         among = self.all_operators(plan.counts, int(scalings.sum()))
         values = UTILITIES[self.formula](
-            Standing(
+            Candidate(
                 instances=plan.counts[standings.places],
                 duration_ms=standings.durations_ms,
                 slo_ms=standings.slos_ms,

@@ -26,7 +26,7 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Candidate:
     """What Algorithm 3 reads of one operator: o_#, o_d, o_slo, o_queue and o_s.
 
     Numbers, or arrays of many operators at once.
@@ -48,10 +48,10 @@ class AllOperators:
     scalings: int
 
 
-Utility = Callable[[Standing, AllOperators, Weights], Any]
+Utility = Callable[[Candidate, AllOperators, Weights], Any]
 
 
-def utility_final(op: Standing, among: AllOperators, weigh: Weights) -> Any:
+def utility_final(op: Candidate, among: AllOperators, weigh: Weights) -> Any:
     """Algorithm 3 of PeerJ CS 141, down(o). Negative: every instance is needed."""
     instances = _share_of_range(op, among)  # line 5
     delay = op.duration_ms / op.slo_ms * (1 + weigh.penalty_per_item)  # line 6
@@ -67,7 +67,7 @@ def utility_final(op: Standing, among: AllOperators, weigh: Weights) -> Any:
     return np.where(op.instances < 2, -1.0, value)  # lines 2-4
 
 
-def utility_preprint(op: Standing, among: AllOperators, weigh: Weights) -> Any:
+def utility_preprint(op: Candidate, among: AllOperators, weigh: Weights) -> Any:
     """Algorithm 3 of the preprint: no leading 1, and P alone weighs the delay."""
     instances = _share_of_range(op, among)  # line 5
     delay = op.duration_ms / op.slo_ms * weigh.penalty_per_item  # line 6
@@ -85,13 +85,13 @@ def utility_preprint(op: Standing, among: AllOperators, weigh: Weights) -> Any:
 UTILITIES: Mapping[str, Utility] = {"final": utility_final, "preprint": utility_preprint}
 
 
-def _share_of_range(op: Standing, among: AllOperators) -> Any:
+def _share_of_range(op: Candidate, among: AllOperators) -> Any:
     """Line 5. When all operators have as many instances the fraction is 0/0: it counts as 0."""
     spread = among.most_instances - among.fewest_instances
     return (op.instances - among.fewest_instances) / spread if spread else 0.0
 
 
-def _share_of_scalings(op: Standing, among: AllOperators) -> Any:
+def _share_of_scalings(op: Candidate, among: AllOperators) -> Any:
     """Line 7. Before the first scaling the fraction is 0/0: it counts as 0."""
     return op.scalings / among.scalings if among.scalings else 0.0
 

@@ -47,7 +47,7 @@ def least_colocated(plan: Plan, candidates: Sequence[InstanceSample]) -> Instanc
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class BaselineReading:
     """What the baseline compares with its thresholds, and how it stops an instance.
 
     ``of_broker`` compares the longest incoming queue with what instances hold of it, otherwise
@@ -60,10 +60,10 @@ class Reading:
     serves_on: bool
 
 
-READINGS: Mapping[str, Reading] = {
-    "runtime": Reading(of_broker=True, victim=newest, serves_on=True),
-    "runtime-as-written": Reading(of_broker=True, victim=first_or_freer, serves_on=True),
-    "paper": Reading(of_broker=False, victim=least_colocated, serves_on=False),
+READINGS: Mapping[str, BaselineReading] = {
+    "runtime": BaselineReading(of_broker=True, victim=newest, serves_on=True),
+    "runtime-as-written": BaselineReading(of_broker=True, victim=first_or_freer, serves_on=True),
+    "paper": BaselineReading(of_broker=False, victim=least_colocated, serves_on=False),
 }
 
 
@@ -159,5 +159,5 @@ class Threshold:
             plan.stop(victim, why)
 
     @property
-    def _how(self) -> Reading:
+    def _how(self) -> BaselineReading:
         return READINGS[self.reading]

@@ -30,7 +30,7 @@ Cell = tuple[str, str, float | None, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SeedSpread:
     """Of a mean absolute error: its interval, and which draws of three seeds keep the limit."""
 
     low: float
@@ -73,7 +73,7 @@ def cell_of(row: Mapping[str, Any]) -> Cell:
     return row["pattern"], row["controller"], row["btu_min"], row["metric"]
 
 
-def spread(errors: Sequence[Mapping[int, float]], limit: float) -> Spread | None:
+def spread(errors: Sequence[Mapping[int, float]], limit: float) -> SeedSpread | None:
     """The spread of the mean absolute error of some cells; None with fewer than four seeds.
 
     The mean of a cell is over seeds, the mean absolute error over cells. Seeds are drawn
@@ -87,7 +87,7 @@ def spread(errors: Sequence[Mapping[int, float]], limit: float) -> Spread | None
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(_mean_absolute(table, picks), [tail, 1 - tail])
     threes = np.array(list(_threes(len(shared))))
-    return Spread(float(low), float(high), _mean_absolute(table, threes) <= limit)
+    return SeedSpread(float(low), float(high), _mean_absolute(table, threes) <= limit)
 
 
 def _threes(seeds: int) -> Iterator[tuple[int, ...]]:

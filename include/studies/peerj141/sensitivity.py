@@ -37,7 +37,7 @@ Changes = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class LedgerEntry:
     """A number, where it is from (paper, runtime, fitted or chosen), and how it is changed."""
 
     name: str
@@ -60,16 +60,16 @@ def _services(connection: float = 1.0, own: float = 1.0, connections: float = 1.
     }
 
 
-def _fitted(name: str, unit: str, source: str) -> Constant:
+def _fitted(name: str, unit: str, source: str) -> LedgerEntry:
     value = START[name]
-    return Constant(
+    return LedgerEntry(
         name, f"{value:g}{unit}", "fitted", source, f"{1.1 * value:g}{unit}",
         lambda: changes({**START, name: 1.1 * value}),
     )  # fmt: skip
 
 
 CONSTANTS = (
-    Constant("nothing", "", "", "the values as they are"),
+    LedgerEntry("nothing", "", "", "the values as they are"),
     _fitted("service_scale", "", "stepwise and random walk 1"),
     _fitted(
         "memory_factor", "",
@@ -79,42 +79,42 @@ CONSTANTS = (
     _fitted("stalls_per_hour", "/h", "stepwise and random walk 1"),
     _fitted("stall_max_s", " s", "stepwise and random walk 1"),
     _fitted("latency_ms", " ms", "stepwise and random walk 1"),
-    Constant(
+    LedgerEntry(
         "CONNECTION_MS", "51 ms", "chosen",
         "an estimate: Sender connects anew for every item it sends", "61.2 ms",
         lambda: _services(connection=1.2),
     ),
-    Constant(
+    LedgerEntry(
         "OWN_MS", "1 to 1190 ms", "chosen",
         "nine estimates from o_slo of Table 2 and what each operator's class does", "10 % more",
         lambda: _services(own=1.1),
     ),
-    Constant(
+    LedgerEntry(
         "CONNECTIONS", "0.1 to 1.1", "chosen",
         "nine: items sent per item, and 0.1 for DurationHandler, which every tenth item calls; O7 "
         "a third of it, its three queues are served beside each other", "10 % more",
         lambda: _services(connections=1.1),
     ),
-    Constant(
+    LedgerEntry(
         "service_cv", "0.5", "chosen", "gamma; no source", "1", lambda: {"service_cv": 1.0}
     ),
-    Constant(
+    LedgerEntry(
         "stall minimum", "2 s", "chosen", "shorter ones change nothing that is sampled", "1 s",
         lambda: {"stall_s": (1.0, START["stall_max_s"])},
     ),
-    Constant(
+    LedgerEntry(
         "image_pull_s", "5 to 15 s", "chosen", "images of 68 to 89 MB (Table 2); no duration",
         "0 s", lambda: {"image_pull_s": (0.0, 0.0)},
     ),
-    Constant(
+    LedgerEntry(
         "cpu_noise", "0.02", "chosen", "no controller of this paper reads a CPU", "0",
         lambda: {"cpu_noise": 0.0},
     ),
-    Constant("host_boot_s", "30 to 60 s", "paper", '"leasing a new VM takes about 30-60 s"'),
-    Constant("instance_start_s", "5 to 10 s", "paper", '"spawning ... takes 5-10 s"'),
-    Constant("drain_s", "20 s", "runtime", "Configurationprovider, shutdowngrace"),
-    Constant("timestamp_resolution_s", "1 s", "runtime", "time stamps of AMQP"),
-    Constant("sample_every_items", "10", "paper", '"every 10th data item"'),
+    LedgerEntry("host_boot_s", "30 to 60 s", "paper", '"leasing a new VM takes about 30-60 s"'),
+    LedgerEntry("instance_start_s", "5 to 10 s", "paper", '"spawning ... takes 5-10 s"'),
+    LedgerEntry("drain_s", "20 s", "runtime", "Configurationprovider, shutdowngrace"),
+    LedgerEntry("timestamp_resolution_s", "1 s", "runtime", "time stamps of AMQP"),
+    LedgerEntry("sample_every_items", "10", "paper", '"every 10th data item"'),
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ NEAR_PERCENT = 25.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PreprintReading:
     """What it is called, the approach that it stands for, and how our controller is set."""
 
     name: str
@@ -39,40 +39,42 @@ class Reading:
 
 
 READINGS = (
-    Reading("btu-text", "btu_based", "btu-preprint", {}, "as the text says, every 20 s"),
-    Reading(
+    PreprintReading("btu-text", "btu_based", "btu-preprint", {}, "as the text says, every 20 s"),
+    PreprintReading(
         "btu-text-60s", "btu_based", "btu-preprint", {"interval_s": 60.0}, "the text, every 60 s"
     ),
-    Reading(
+    PreprintReading(
         "btu-runtime-20s",
         "btu_based",
         "btu-runtime",
         {"formula": "preprint", "interval_s": 20.0},
         "the runtime with the preprint's Algorithm 3, every 20 s",
     ),
-    Reading(
+    PreprintReading(
         "btu-runtime-60s",
         "btu_based",
         "btu-runtime",
         {"formula": "preprint"},
         "the runtime with the preprint's Algorithm 3, every 60 s",
     ),
-    Reading(
+    PreprintReading(
         "btu-runtime-final",
         "btu_based",
         "btu-runtime",
         {"formula": "final"},
         "the runtime with the final Algorithm 3, every 60 s",
     ),
-    Reading("threshold-text", "threshold_based", "threshold-preprint", {}, "the text, every 20 s"),
-    Reading(
+    PreprintReading(
+        "threshold-text", "threshold_based", "threshold-preprint", {}, "the text, every 20 s"
+    ),
+    PreprintReading(
         "threshold-text-60s",
         "threshold_based",
         "threshold-preprint",
         {"interval_s": 60.0},
         "the text, every 60 s",
     ),
-    Reading(
+    PreprintReading(
         "threshold-runtime-60s",
         "threshold_based",
         "threshold",
@@ -82,7 +84,7 @@ READINGS = (
 )
 
 
-def reading_of(run: RunSpec) -> Reading | None:
+def reading_of(run: RunSpec) -> PreprintReading | None:
     """The reading that a run was made with; None of a run that is none of the study."""
     return next((one for one in READINGS if one.is_of(run)), None)
 
@@ -94,7 +96,9 @@ def count_error_percent(means: Mapping[str, float], printed: Mapping[str, float]
     )
 
 
-def supported(errors: Mapping[str, float], among: Sequence[Reading] = READINGS) -> dict[str, str]:
+def supported(
+    errors: Mapping[str, float], among: Sequence[PreprintReading] = READINGS
+) -> dict[str, str]:
     """By approach, the measured reading whose counts are off least."""
     found: dict[str, str] = {}
     for one in among:
