@@ -126,7 +126,8 @@ def _rows_of(parts: Sequence[str]) -> pa.Table:
                 name, _, value = folder.name.partition("=")
                 rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
             tables.append(rows)
-    return pa.concat_tables(tables)
+    # In one piece: Spark takes a piece without rows for the end of all.
+    return pa.concat_tables(tables).combine_chunks()
 
 
 def _files(part: Path) -> list[Path]:
