@@ -29,7 +29,10 @@ def test_a_lease_is_a_server_with_the_marks_of_its_run_and_goes_without_a_trace(
         assert set(server.tags) == tags
         assert server.metadata[f"{TAG}.run"] == "a-run"
         assert float(server.metadata[f"{TAG}.due"]) > time.time()
-        (port,) = cloud.user.network.ports(device_id=host)
+        # Ports get theirs in the background, once the server is up.
+        network = cloud.user.network
+        wait_until(lambda: all(set(p.tags) == tags for p in network.ports(device_id=host)), "tags")
+        (port,) = network.ports(device_id=host)
         assert set(port.tags) == tags
         assert port.fixed_ips[0]["ip_address"] in hosts.endpoint(host)
         assert hosts.leased() == [host]
