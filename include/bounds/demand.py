@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from include.experiment.run import Run
+from include.model.errors import SpecError
 from include.model.host import HostFlavor
 from include.model.topology import Operator
 
@@ -59,11 +60,11 @@ class Demand:
 def demand_of(run: Run, step_s: float = STEP_S) -> Demand:
     """The demand of a run, from its levels, its edges and the mean service times.
 
-    Raises ValueError when its duration is no multiple of ``step_s``.
+    Raises SpecError when its duration is no multiple of ``step_s``.
     """
     steps = round(run.spec.duration_s / step_s)
     if not math.isclose(steps * step_s, run.spec.duration_s):
-        raise ValueError(f"{run.spec.duration_s:g} s are no multiple of {step_s:g} s")
+        raise SpecError("bound", [f"a duration must be a multiple of {step_s:g} s"])
     topology = run.topology
     nodes = {name: place for place, name in enumerate(topology.in_flow_order())}
     operators = {name: place for place, name in enumerate(topology.operator_names)}

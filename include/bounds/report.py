@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from include.bounds.cover import cover_of
+from include.bounds.demand import STEP_S
 from include.bounds.floor import floor_of
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
+from include.model.errors import SpecError
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ def bounds_of(specs: Iterable[RunSpec], floor_within_s: float) -> Iterator[Bound
 
     The solver of a floor stops after ``floor_within_s`` seconds; then ``floor`` is what is
     certain by then, and ``floor_found`` the cheapest leases that were found. The cover likewise.
+    Raises SpecError for BTUs and durations that are no whole minutes.
     """
     loads = {
         alone.to_json(): spec
@@ -39,6 +42,9 @@ def bounds_of(specs: Iterable[RunSpec], floor_within_s: float) -> Iterator[Bound
     }
     for spec in loads.values():
         run = resolve(spec)
+        if short := [book.name for book in run.price_books if book.btu_s % STEP_S]:
+            told = f"price books with whole minutes only, not {', '.join(short)}"
+            raise SpecError("bound", [f"{told}; take others in price_books"])
         cover = cover_of(run)
         for book in run.price_books:
             floor = floor_of(run, book, floor_within_s)
