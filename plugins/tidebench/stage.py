@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +29,8 @@ DEFAULTS = {
 """What every task has unless its DAG says otherwise."""
 SCHEDULES = {"nightly_reproducibility": "0 2 * * *", "reap": "17 * * * *"}
 """When the DAGs run that TIDEBENCH_SCHEDULES names."""
+END_AGAIN_S = 0.2
+"""How soon a task that goes on although it was ended is ended again."""
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
@@ -96,6 +100,7 @@ class Stage(TidebenchOperator):
     """
 
     template_fields: Sequence[str] = ("run",)
+    _at_work = False
 
     def __init__(self, *, run: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -110,15 +115,25 @@ class Stage(TidebenchOperator):
             from tidebench.connections import use_cloud
 
             use_cloud()
-        with without_vain_retries():
-            return self.work(run, data_root())
+        self._at_work = True
+        try:
+            with without_vain_retries():
+                return self.work(run, data_root())
+        finally:
+            self._at_work = False
 
     def on_kill(self) -> None:
         """Stop at once when the task is ended by hand: Airflow would let it go on for seconds.
 
         Also called after a time-out, which a retry may follow.
         """
+        if self._at_work:  # C code that calls Python back, like numba's, drops what is raised there
+            threading.Timer(END_AGAIN_S, self._end_again).start()
         raise AirflowException("this task was ended by hand, or took longer than it may")
+
+    def _end_again(self) -> None:
+        if self._at_work:
+            os.kill(os.getpid(), signal.SIGTERM)
 
     @abstractmethod
     def work(self, run: RunSpec, root: Path) -> Any:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -31,6 +34,9 @@ from include.model.errors import (
 )
 from include.tables.quarantine import Check, write_quarantine
 from tests.builders_staged import let_pass, stage
+
+if TYPE_CHECKING:
+    from tidebench.stage import Stage
 
 pytestmark = [
     pytest.mark.airflow,
@@ -124,32 +130,54 @@ def deployed(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> RunSpec:
     return run
 
 
+@contextmanager
+def ended_by_hand(task: Stage, after_s: float) -> Iterator[None]:
+    """Send the signal that Airflow sends, handled as Airflow handles it."""
+    from airflow.sdk.exceptions import AirflowException
+
+    before = signal.signal(signal.SIGTERM, lambda number, frame: task.on_kill())
+    timer = threading.Timer(after_s, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    try:
+        with pytest.raises(AirflowException, match="ended by hand"):
+            yield
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_a_task_that_is_ended_by_hand_stops_at_once_and_commits_nothing(
     deployed: RunSpec, data_root: Path
 ) -> None:
-    """With the signal that Airflow sends, handled as Airflow handles it."""
-    from airflow.sdk.exceptions import AirflowException
-
     from tidebench.windows import ControlWindow
 
     window = {"index": 0, "name": "the only one"}
     task = ControlWindow(task_id="control_window", run=deployed.to_json(), window=window)
-    before = signal.signal(signal.SIGTERM, lambda number, frame: task.on_kill())
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM))
     ti = SimpleNamespace(
         dag_id="experiment", run_id="r", task_id="control_window", get_task_states=lambda **_: {}
     )
     context: Any = {"ti": ti}
-    start_s = time.monotonic()
-    timer.start()
-    try:
-        with pytest.raises(AirflowException, match="ended by hand"):
-            task.execute(context)
-    finally:
-        timer.cancel()
-        signal.signal(signal.SIGTERM, before)
-    assert time.monotonic() - start_s < 30
+    with ended_by_hand(task, after_s=0.3):
+        task.execute(context)
     assert not store_of(deployed, data_root).commit(0).exists()
+
+
+def test_a_task_stops_although_c_code_dropped_the_first_attempt(deployed: RunSpec) -> None:
+    """An exception raised in what C code calls back is printed and forgotten."""
+    from tidebench.stage import Stage
+
+    class InC(Stage):
+        def work(self, run: RunSpec, root: Path) -> None:
+            until_the_signal = time.sleep
+            ctypes.CFUNCTYPE(None)(lambda: until_the_signal(1.0))()
+            end_s = time.monotonic() + 30
+            while time.monotonic() < end_s:
+                time.sleep(0.01)
+
+    task = InC(task_id="in_c", run=deployed.to_json())
+    context: Any = {}
+    with ended_by_hand(task, after_s=0.3):
+        task.execute(context)
 
 
 @pytest.mark.parametrize(
