@@ -25,7 +25,6 @@ from infra.airflow.client import Client, Refused
 from infra.airflow.local import USER
 from infra.airflow.processes import born, end_session, processes_of
 from infra.airflow.settings import SERVICES
-from tests.e2e.airflow_services import kill_task
 
 pytestmark = pytest.mark.scheduler
 
@@ -70,11 +69,20 @@ class Local:
             time.sleep(POLL_S)
 
     def kill(self, victim: str) -> bool:
-        """SIGKILL a service, or the newest task; whether there was one."""
-        if victim == "task":
-            return kill_task(self.pids()["scheduler"])
-        os.kill(self.pids()[victim], signal.SIGKILL)
-        return True
+        """SIGKILL a service, or a task at its first try; whether there was one.
+
+        A task that is killed at each of its three tries has failed, as its DAG says.
+        """
+        if victim != "task":
+            os.kill(self.pids()[victim], signal.SIGKILL)
+            return True
+        running = "/api/v2/dags/experiment/dagRuns/~/taskInstances?state=running"
+        tasks = self.ask("GET", running)["task_instances"]
+        own = processes_of(self.pids()["scheduler"])
+        for pid in (one["pid"] for one in tasks if one["try_number"] == 1 and one["pid"] in own):
+            os.kill(pid, signal.SIGKILL)
+            return True
+        return False
 
     def ask(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Any:
         """An answer of the API, as soon as it gives one. What was asked already is no error."""
