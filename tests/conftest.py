@@ -6,9 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -28,6 +33,15 @@ def _leave_others_alone(worker: str) -> None:
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     _leave_others_alone(os.environ["PYTEST_XDIST_WORKER"])
+
+
+LONGEST_FIRST = ("e2e", "unit")
+"""Folders. What takes long and came last would run while another core has nothing left to do."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the folders that take longest at the beginning; the order within them stays."""
+    items.sort(key=lambda item: [folder not in item.path.parts for folder in LONGEST_FIRST])
 
 
 @pytest.fixture
@@ -55,3 +69,12 @@ def airflow_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
     done = subprocess.run(migrate, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return environment
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One Spark application for every test of this process: a warm one answers in a tenth."""
+    from include.tables.session import spark_session
+
+    with spark_session("local[2]", small=True) as session:
+        yield session

@@ -23,7 +23,7 @@ from tests.docs.pages import PAGES, REPOSITORY, Code, blocks, commands, named
 # Every command of a shell block, and the file whose tests run it or, as said beside, a part of it.
 HERE = "tests/docs/test_commands.py"
 RUN_BY = {
-    "make demo": HERE,
+    "make demo": "tests/e2e/test_experiment_dag.py",
     ".venv/bin/python -m include.cli run include/experiment/specs/demo.yaml": HERE,
     ".venv/bin/python -m include.cli report var/demo": HERE,
     "ls var/demo/runs/*/ var/demo/measurements": HERE,

@@ -93,11 +93,16 @@ class DagProcess:
 
     def done(self, task: str) -> list[int]:
         """Map indexes of ``task`` in the order in which its copies did their work."""
-        return [int(index) for name, index in _ENDS.findall(self.said) if name == task]
+        return done(task, self.said)
 
     def tail(self) -> str:
         """The end of the log, for an assertion message."""
         return "\n".join(self.said.splitlines()[-60:])
+
+
+def done(task: str, said: str) -> list[int]:
+    """Map indexes of ``task`` in the order in which a log says that its copies did their work."""
+    return [int(index) for name, index in _ENDS.findall(said) if name == task]
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from include.experiment.asked import runs_in_file
 from include.sweeps.sweep import STATUS, sweep
 from infra.airflow.processes import processes_of
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 REPOSITORY = Path(__file__).parents[2]
 SPEC = {
@@ -65,8 +65,8 @@ LONG = {
     "controllers": ["btu", "threshold"],
     "patterns": "random_walk_1",
     "btus_min": 10,
-    "duration_min": 60,
-    "seeds": list(range(12)),
+    "duration_min": 30,
+    "seeds": list(range(8)),
 }
 DEADLINE_S = 900.0
 

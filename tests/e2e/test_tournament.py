@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from include.cli import app
 from include.tables.staged import read_table
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 SPEC = """
 name: cup

@@ -18,7 +18,7 @@ DURATION_S = 240.0
 
 
 def test_a_run_survives_every_fault_and_loses_nothing(images, tmp_path, capsys):
-    items = 5 * RATE * round(DURATION_S / 5 * min(2.0, crowding()))
+    items = 5 * RATE * round(DURATION_S / 5 * min(1.5, crowding()))
     survived = survive(items, RATE, tmp_path, "faults")
     with capsys.disabled():
         print("", *survived.lines(), sep="\n")

@@ -10,7 +10,7 @@ from include.experiment.spec import RunSpec
 from include.studies.base import Study, StudyData, StudyResults
 from include.studies.conduct import conclude, measure
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
 def runs(seeds):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +73,15 @@ def test_a_warning_leaves_no_run_out_and_stands_in_verdict_data_docs_and_page(
     assert (of_cost["failed"], of_cost["warned"]) == (0, 1)
 
 
-def test_good_tables_pass_and_leave_data_docs(tmp_path: Path) -> None:
-    folder = stage(tmp_path / "demo")
-    verdict = check_tables(folder, "demo")
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """Tables that were checked, and the verdict; a test that changes them takes a copy."""
+    folder = stage(tmp_path_factory.mktemp("good") / "demo")
+    return folder, check_tables(folder, "demo")
+
+
+def test_good_tables_pass_and_leave_data_docs(good: tuple[Path, dict[str, Any]]) -> None:
+    folder, verdict = good
     assert verdict["passed"]
     assert {check["table"] for check in verdict["checks"]} == {*PUBLISHED, INPUT_CHECKS}
     assert (folder / "data_docs" / "index.html").is_file()
@@ -131,14 +138,16 @@ def test_a_table_that_was_not_built_is_named(tmp_path: Path) -> None:
         check_tables(folder, "demo")
 
 
-def test_tables_built_again_are_checked_again(tmp_path: Path) -> None:
-    folder = stage(tmp_path / "demo")
-    check_tables(folder, "demo")
+def test_tables_built_again_are_checked_again(
+    good: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(good[0], tmp_path / "demo")
     change(folder, "cost", leases=3)
     with pytest.raises(GateFailed, match="not those that were checked"):
         passed_verdict(folder)
 
 
+@pytest.mark.usefixtures("spark")
 def test_each_run_that_fails_is_left_out_with_what_it_failed_and_the_good_one_passes(
     tmp_path: Path,
 ) -> None:

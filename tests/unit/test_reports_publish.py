@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import resource
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,6 +22,26 @@ from include.reports.publish import publish
 from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run, schema_of
 from include.tables.staged import read_staged
 from tests.builders_staged import RUN, change, let_pass, restage, stage, tables_of
+
+REPOSITORY = Path(__file__).parents[2]
+# Ends just before the folder steps aside, before the new one comes, before the old one is removed.
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from include.reports.publish import publish
+
+left = int(sys.argv[3])
+
+def kill(event, arguments):
+    global left
+    if event in ("os.rename", "shutil.rmtree") and "published" in str(arguments):
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(kill)
+publish(Path(sys.argv[1]), "demo", sys.argv[2])
+"""
 
 
 @pytest.fixture
@@ -169,6 +193,27 @@ def test_a_disk_that_is_full_leaves_everything(published: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert _published(published) == before
     assert _rows(published, "cost") == rows
+    assert not list(published.glob(".published*"))
+
+
+@pytest.mark.parametrize("at_change", [1, 2, 3])
+def test_killed_while_folders_change_places_and_repeated_it_is_as_if_it_never_was(
+    published: Path, tmp_path: Path, at_change: int
+) -> None:
+    rows = _rows(published, "cost")
+    change(published, "cost", leases=1)
+    undisturbed = shutil.copytree(let_pass(published), tmp_path / "elsewhere" / "demo")
+    publish(undisturbed, "demo", _url(undisturbed))
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, published, _url(published), str(at_change)],
+        cwd=REPOSITORY, env=os.environ | {"PYTHONPATH": str(REPOSITORY)}, check=False,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL
+    assert (published / "published").exists() == (at_change != 2)
+    assert _rows(published, "cost") == rows, "nothing is committed"
+    publish(published, "demo", _url(published))
+    assert _published(published) == _published(undisturbed)
+    assert _rows(published, "cost") == _rows(undisturbed, "cost")
     assert not list(published.glob(".published*"))
 
 

@@ -14,10 +14,23 @@ from include.tables.build import build_tables
 from include.tables.catalogue import INPUT_CHECKS, PUBLISHED
 from include.tables.quarantine import read_quarantine
 from include.tables.queries import STEPS, read_by
+from include.tables.session import local_driver
 from include.tables.staged import read_staged
 from tests.builders_measurements import MadeUpRun, write_runs
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+REPOSITORY = Path(__file__).parents[2]
+# Every other test shares a session that runs already.
+ALONE = """
+from pyspark.sql import SparkSession
+from include.tables.session import spark_session
+
+for number in (1, 2):
+    with spark_session("local[1]", small=True) as spark:
+        print(spark.sql(f"SELECT {number} AS number").toArrow().to_pylist())
+    print(SparkSession.getActiveSession())
+"""
 
 BTU = MadeUpRun(duration_s=300)
 THRESHOLD = MadeUpRun(run="threshold-s2", controller="threshold", seed=2, duration_s=300)
@@ -44,10 +57,11 @@ def test_what_was_made_up_keeps_the_rules_of_the_inputs(folder: Path) -> None:
 
 def test_building_again_by_spark_submit_gives_the_same_bytes(folder: Path) -> None:
     before = {path.name: path.read_bytes() for path in (folder / "staged").iterdir()}
-    job = Path(__file__).parents[2] / "include" / "tables" / "job.py"
+    job = REPOSITORY / "include" / "tables" / "job.py"
     submit = Path(sys.executable).with_name("spark-submit")
+    driver = [part for pair in local_driver().items() for part in ("--conf", "=".join(pair))]
     done = subprocess.run(
-        [submit, "--master", "local[1]", job, "--folder", folder, "--experiment", "demo"],
+        [submit, "--master", "local[1]", *driver, job, "--folder", folder, "--experiment", "demo"],
         capture_output=True,
         text=True,
         check=False,
@@ -57,6 +71,14 @@ def test_building_again_by_spark_submit_gives_the_same_bytes(folder: Path) -> No
     assert "compliance: " in done.stdout
     assert {path.name: path.read_bytes() for path in (folder / "staged").iterdir()} == before
     assert {path.name for path in folder.iterdir()} == {"measurements", "runs", "staged"}
+
+
+def test_a_session_ends_with_its_work_and_another_may_follow() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.split("\n") == ["[{'number': 1}]", "None", "[{'number': 2}]", "None", ""]
 
 
 def test_compiled_queries_on_many_rows_give_the_bytes_of_interpreted_ones(

@@ -56,6 +56,7 @@ def test_leases_are_priced_as_the_cost_table_does(given, book, cost):
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_a_trial_gives_the_figures_of_the_tables(tmp_path):
     from include.tables.build import build_tables
     from include.tables.staged import read_table, staged_path
