@@ -29,7 +29,7 @@ def row(controller: str, metric: str, mean: float, **changes: Any) -> dict[str, 
     return values | changes
 
 
-COMPLIANCE = "relaxed_compliance_percent"
+COMPLIANCE = "strict_relaxed_compliance_percent"
 ROWS = [
     row("btu", "resource_cost", 10.0),
     row("btu", COMPLIANCE, 90.0),
@@ -102,7 +102,7 @@ def test_the_figure_has_a_panel_per_workload_and_a_name_per_controller() -> None
     svg = figure.draw(matches(ROWS))
     assert svg == figure.draw(matches(ROWS))
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
-    assert {"t · p", "u · p", "btu", "henge", "utility, %", "relaxed, %"} <= set(texts)
+    assert {"t · p", "u · p", "btu", "henge", "utility, %", "strict relaxed, %"} <= set(texts)
     assert texts.count("henge") == 1
 
 
