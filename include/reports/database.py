@@ -187,7 +187,7 @@ def _add_new_columns(connection: Connection, tables: Iterable[str]) -> None:
     They are empty in the rows that are there, until those are published again. Raises PublishError
     where a table lacks a part of its key or has columns that this version does not know.
     """
-    from sqlalchemy import DDL, inspect
+    from sqlalchemy import inspect, text
     from sqlalchemy.schema import CreateColumn
 
     known = inspect(connection)
@@ -208,7 +208,7 @@ def _add_new_columns(connection: Connection, tables: Iterable[str]) -> None:
         quoted = connection.dialect.identifier_preparer.format_table(table)
         for column in (one for one in table.columns if one.name not in names):
             defined = CreateColumn(column).compile(dialect=connection.dialect)
-            connection.execute(DDL(f"ALTER TABLE {quoted} ADD COLUMN {defined}"))
+            connection.execute(text(f"ALTER TABLE {quoted} ADD COLUMN {defined}"))
 
 
 def _may_grow(table: Table, names: set[str]) -> bool:
