@@ -81,6 +81,11 @@ def _results(dims: dict[str, Any]) -> dict[str, Rows]:
         **{f"{level}_compliance_percent": share for level, share in shares.items()},
         "duration_p50_ms": 700.0,
         "duration_p95_ms": 2000.0,
+        "unprocessed_items": 40,
+        **{f"strict_{level}_compliance_percent": share - 4 for level, share in shares.items()},
+        "age_p50_ms": 3000.0,
+        "age_p95_ms": 9000.0,
+        "age_p99_ms": 12000.0,
     }
     penalties = {"real_time": 90.0, "near_real_time": 25.0, "relaxed": 20.0}
     cost = [
@@ -93,6 +98,8 @@ def _results(dims: dict[str, Any]) -> dict[str, Rows]:
             "resource_cost": 70.0,
             **{f"{level}_penalty_cost": value for level, value in penalties.items()},
             **{f"{level}_total_cost": 70.0 + value for level, value in penalties.items()},
+            **{f"strict_{level}_penalty_cost": value + 2 for level, value in penalties.items()},
+            **{f"strict_{level}_total_cost": 72.0 + value for level, value in penalties.items()},
         }
         for btu_min in (10.0, 30.0)
     ]

@@ -15,20 +15,37 @@ from include.reports.comparison import (
     printed_for,
 )
 from include.reports.names import named
-from include.reports.tournament import METRICS, Match, is_tournament, matches
+from include.reports.tournament import Match, is_tournament, matches
 from include.tables.quarantine import read_quarantine, sentences
-from include.tables.staged import read_table
+from include.tables.staged import Row, read_table
 
 _HEADINGS = ("", "measured", "published", "difference")
-_OF_A_TOURNAMENT = (
-    "resource_cost", "relaxed_compliance_percent", "latency_p95_ms", "scaling_events",
-    "utility_percent",
-)  # fmt: skip
+_OF_A_TOURNAMENT = {
+    "strict_near_real_time_compliance_percent": "strict nrt %",
+    "strict_relaxed_compliance_percent": "strict rel. %",
+    "age_p95_ms": "age p95 ms",
+    "resource_cost": "cost of hosts",
+    "utility_percent": "utility %",
+}
+_STRICT = {
+    "strict_near_real_time_compliance_percent": ("Near real-time, percent", 1),
+    "strict_relaxed_compliance_percent": ("Relaxed, percent", 1),
+    "strict_real_time_compliance_percent": ("Real-time, percent", 1),
+    "age_p50_ms": ("Age since the source, ms, p50", 0),
+    "age_p95_ms": ("Age since the source, ms, p95", 0),
+    "age_p99_ms": ("Age since the source, ms, p99", 0),
+    "unprocessed_items": ("Unprocessed items", 0),
+}
+_STRICT_COST = {
+    "strict_near_real_time_total_cost": "Near real-time total",
+    "strict_relaxed_total_cost": "Relaxed total",
+    "strict_real_time_total_cost": "Real-time total",
+}
 
 
 def summary(folder: Path, reference: Reference = nothing_printed) -> str:
-    """Compliance and cost of every run beside what ``reference`` knows, as plain text; of a
-    tournament the means of every controller on every workload.
+    """What every run came to when items left undone count, then compliance and cost beside what
+    ``reference`` knows, as plain text; of a tournament the means of every controller.
 
     Price books that neither the run was controlled with nor the paper used are left to the
     page. Ends with the runs that were left out, and where the page and the Data Docs lie. Raises
@@ -45,11 +62,12 @@ def summary(folder: Path, reference: Reference = nothing_printed) -> str:
         found = matches(read_table(target / "tournament.parquet"))
         return "\n".join([*(line for match in found for line in _match(match)), *ends_with])
     printed = printed_for(runs, reference)
-    compliance = list(compare_compliance(read_table(target / "compliance.parquet"), printed))
-    cost = list(compare_cost(read_table(target / "cost.parquet"), printed))
+    shares, prices = (read_table(target / f"{name}.parquet") for name in ("compliance", "cost"))
+    compliance = list(compare_compliance(shares, printed))
+    cost = list(compare_cost(prices, printed))
     lines: list[str] = []
     for run in runs:
-        lines += [_title(run), ""]
+        lines += [_title(run), "", *_strict(run, shares, prices), ""]
         for heading, rows in (
             ("Compliance, percent of items", compliance),
             ("Cost, in units of the paper", cost),
@@ -65,11 +83,31 @@ def summary(folder: Path, reference: Reference = nothing_printed) -> str:
 def _match(match: Match) -> list[str]:
     """One workload of a tournament: a line per controller, with what the figure shows and more."""
     metrics = [name for name in _OF_A_TOURNAMENT if name in match.metrics]
-    cells = [(match.title, *(METRICS[name][0] for name in metrics))]
+    cells = [("", *(_OF_A_TOURNAMENT[name] for name in metrics))]
     for one in match.standings:
         found = (one.cells.get(name) for name in metrics)
         cells.append((f"  {one.name}", *("-" if cell is None else str(cell) for cell in found)))
-    return [*_aligned(cells), ""]
+    return [match.title, *_aligned(cells, least=0), ""]
+
+
+def _strict(run: Row, compliance: Sequence[Row], cost: Sequence[Row]) -> list[str]:
+    """What a run came to, whatever it left undone: lines of its strict figures and ages."""
+    cells = [("Strict: late, or overdue and left undone", "measured")]
+    for row in compliance:
+        if (row["run"], row["scope"]) == (run["run"], "overall"):
+            cells += [(f"  {label}", _number(row[n], d)) for n, (label, d) in _STRICT.items()]
+    for row in cost:
+        book_min = row["price_book_btu_min"]
+        if row["run"] == run["run"] and book_min == run["btu_min"]:
+            cells += [
+                (f"  {label}, BTU {book_min:g} min", _number(row[name], 2))
+                for name, label in _STRICT_COST.items()
+            ]
+    return _aligned(cells)
+
+
+def _number(value: float | None, decimals: int) -> str:
+    return "-" if value is None else f"{value:.{decimals}f}"
 
 
 def _title(run: dict[str, Any]) -> str:
@@ -94,9 +132,10 @@ def _table(heading: str, rows: Sequence[Comparison]) -> list[str]:
     return _aligned(cells)
 
 
-def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
+def _aligned(cells: Sequence[Sequence[str]], least: int = 44) -> list[str]:
+    """Columns side by side; the first one has ``least`` characters at least."""
     widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
-    widths[0] = max(widths[0], 44)
+    widths[0] = max(widths[0], least)
     return [
         line[0].ljust(widths[0])
         + "".join(

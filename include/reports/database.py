@@ -109,7 +109,7 @@ def _send(
     publication: Publication,
     tables: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> None:
-    _require_these_columns(connection, tables)
+    _add_new_columns(connection, tables)
     runs = [*(row["run"] for row in tables["runs"]), *publication.left_out]
     mark = {"experiment": publication.experiment, "edition": publication.edition}
     for name, rows in tables.items():
@@ -181,26 +181,39 @@ def _forget(connection: Connection, table: Table, of: Publication, runs: Sequenc
     connection.execute(older.where(table.c.run.in_(runs)) if "run" in table.c else older)
 
 
-def _require_these_columns(connection: Connection, tables: Iterable[str]) -> None:
-    """A database of an earlier version has other columns, and other keys with them."""
-    from sqlalchemy import inspect
+def _add_new_columns(connection: Connection, tables: Iterable[str]) -> None:
+    """Give tables of an earlier version the columns that they have got since.
+
+    They are empty in the rows that are there, until those are published again. Raises PublishError
+    where a table lacks a part of its key or has columns that this version does not know.
+    """
+    from sqlalchemy import inspect, text
+    from sqlalchemy.schema import CreateColumn
 
     known = inspect(connection)
     stored = set(known.get_table_names())
-    older = [
-        table
-        for table in tables
-        if table in stored
-        and {column["name"] for column in known.get_columns(table)}
-        != {"experiment", "edition", *schema_of(table).column_names}
-    ]
-    if older:
+    there = {
+        _published(name): {column["name"] for column in known.get_columns(name)}
+        for name in tables
+        if name in stored
+    }
+    if other := [table.name for table, names in there.items() if not _may_grow(table, names)]:
         raise PublishError(
             "the results database was made by another version of Tidebench: "
-            f"{', '.join(older)} have other columns. Nothing is lost, every experiment's folder "
-            "keeps its published tables: remove the database (the file, if it is SQLite) or give "
-            "another one, then publish again"
+            f"{', '.join(other)} have other columns, and not only fewer. Nothing is lost, every "
+            "experiment's folder keeps its published tables: remove the database (the file, if it "
+            "is SQLite) or give another one, then publish again"
         )
+    for table, names in there.items():
+        quoted = connection.dialect.identifier_preparer.format_table(table)
+        for column in (one for one in table.columns if one.name not in names):
+            defined = CreateColumn(column).compile(dialect=connection.dialect)
+            connection.execute(text(f"ALTER TABLE {quoted} ADD COLUMN {defined}"))
+
+
+def _may_grow(table: Table, names: set[str]) -> bool:
+    """Whether columns that are no part of the key are all that a stored table lacks."""
+    return names <= set(table.columns.keys()) and names >= {key.name for key in table.primary_key}
 
 
 def _note(connection: Connection, publication: Publication) -> None:

@@ -77,6 +77,7 @@ def render_page(
         sentence=_sentence(tables["runs"]),
         tournament=_tournament(tables),
         compliance=_matrix(shares),
+        totals_of=_by_run([row for row in tables["compliance"] if row["scope"] == "overall"]),
         cost=_matrix(costs),
         in_paper=any(one.published is not None for one in (*shares, *costs)),
         totals={row["run"]: row for row in tables["scaling_total"]},

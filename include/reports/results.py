@@ -35,12 +35,18 @@ ORDERS: Mapping[str, str] = {
     "pattern": "r.pattern",
     "btu": "r.btu_min",
     "seed": "r.seed",
-    "cost": "o.total_cost",
-    "compliance": "o.relaxed_compliance_percent",
-    "real_time": "o.real_time_compliance_percent",
-    "latency": "o.latency_p95_ms",
+    "cost": "o.strict_total_cost",
+    "compliance": "o.strict_relaxed_compliance_percent",
+    "near_real_time": "o.strict_near_real_time_compliance_percent",
+    "age": "o.age_p95_ms",
 }
-"""What runs can be sorted by, and the column of each."""
+"""What runs can be sorted by, and the column of each: none that leaving items undone improves."""
+_OUTCOMES = (
+    "strict_near_real_time_compliance_percent", "strict_relaxed_compliance_percent", "age_p95_ms",
+    "unprocessed_items", "strict_total_cost", "host_hours", "resource_cost", "total_cost",
+    "real_time_compliance_percent", "relaxed_compliance_percent", "latency_p50_ms",
+    "latency_p95_ms", "scaling_events", "host_events", "utility_percent",
+)  # fmt: skip
 NEEDED = frozenset({"runs", "outcomes", "publications"})
 PAGE_RUNS = 50
 
@@ -148,7 +154,7 @@ def _shape(equal: Iterable[str], reading: _Reading) -> dict[str, Any]:
     return {
         "equal": list(equal), "words": [], "searched": SEARCHED, "separators": SEPARATORS,
         "origins": "origins" in reading.tables, "counted": False, "order": ORDERS["when"],
-        "descending": True,
+        "descending": True, "outcomes": _OUTCOMES, "absent": reading.absent,
     }  # fmt: skip
 
 
@@ -174,6 +180,8 @@ class _Reading:
         self._engine = engine_of(database_url)
         self._connection: Connection | None = None
         self.tables: frozenset[str] = frozenset()
+        self.absent: frozenset[str] = frozenset()
+        """Columns of outcomes that a database of an earlier version does not have."""
 
     @property
     def is_there(self) -> bool:
@@ -182,7 +190,8 @@ class _Reading:
 
         if self._connection is None:
             return False
-        self.tables = frozenset(inspect(self._connection).get_table_names())
+        known = inspect(self._connection)
+        self.tables = frozenset(known.get_table_names())
         if "runs" not in self.tables:
             return False
         if missing := sorted(NEEDED - self.tables):
@@ -191,6 +200,8 @@ class _Reading:
                 f"{', '.join(missing)}. Remove it (the file, if it is SQLite) or give another "
                 "one, then publish the experiments again: their folders keep all tables"
             )
+        there = {column["name"] for column in known.get_columns("outcomes")}
+        self.absent = frozenset(name for name in _OUTCOMES if name not in there)
         return True
 
     def rows(

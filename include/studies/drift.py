@@ -81,9 +81,11 @@ def moved_runs(baseline: Baseline, runs: Mapping[str, Mapping[str, str]]) -> lis
 def drift(baseline: Baseline, cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """One row per cell of either side; ``state`` is same, moved, new or gone.
 
-    ``moved`` is this mean minus that of the baseline, in the unit of the metric.
+    ``moved`` is this mean minus that of the baseline, in the unit of the metric. A metric that an
+    earlier version did not have is in no cell of its baseline, and cannot have moved.
     """
-    now = _by_key(cells)
+    known = {metric for _, _, _, metric in baseline.cells}
+    now = {key: mean for key, mean in _by_key(cells).items() if key[-1] in known}
     return [
         dict(zip(DRIFT_COLUMNS, (baseline.name, *key, *_compared(before, after)), strict=True))
         for key in sorted({*baseline.cells, *now})

@@ -15,7 +15,7 @@ from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, SQL_ROOT
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SHARED: tuple[str, ...] = ("series", "histogram")
+SHARED: tuple[str, ...] = ("series", "histogram", "backlog")
 """Intermediate results that several tables read, each computed once."""
 
 STEPS: tuple[str, ...] = (*SHARED, *PUBLISHED, INPUT_CHECKS)

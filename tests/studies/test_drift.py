@@ -42,12 +42,20 @@ def test_the_same_again_is_bit_identical(tmp_path):
     assert verdict_of(stored, rows, []) == "Bit-identical to the stored baseline: all 1 runs."
 
 
+def test_a_metric_that_the_baseline_does_not_have_has_not_moved(tmp_path):
+    set_baseline(tmp_path, [a_cell(60)], {})
+    (stored,) = baselines(tmp_path)
+    rows = drift(stored, [a_cell(60), a_cell(7, "strict_relaxed_compliance")])
+    assert [(row["metric"], row["state"]) for row in rows] == [("resource_cost", "same")]
+
+
 def test_cells_that_moved_say_how_far(tmp_path):
     set_baseline(tmp_path, [a_cell(60), a_cell(1, "gone_cost")], RUNS)
     (stored,) = baselines(tmp_path)
-    rows = drift(stored, [a_cell(63), a_cell(2, "new_cost")])
-    assert {row["metric"]: row["state"] for row in rows} == {
-        "resource_cost": "moved", "gone_cost": "gone", "new_cost": "new",
+    rows = drift(stored, [a_cell(63), a_cell(2) | {"btu_min": 30.0}])
+    assert {(row["metric"], row["btu_min"]): row["state"] for row in rows} == {
+        ("resource_cost", 10.0): "moved", ("gone_cost", 10.0): "gone",
+        ("resource_cost", 30.0): "new",
     }  # fmt: skip
     moved = next(row for row in rows if row["state"] == "moved")
     assert (moved["moved"], moved["moved_percent"]) == (3, pytest.approx(5))

@@ -102,9 +102,10 @@ def test_workloads_of_a_tournament_share_what_was_got_for_the_cost(
         [
             Match(
                 workload=(name, "constant", ""),
-                metrics=("resource_cost", "relaxed_compliance_percent"),
+                metrics=("resource_cost", "strict_relaxed_compliance_percent"),
                 standings=(Standing(name="btu", runs=3, cells={
-                    "resource_cost": cell(cost), "relaxed_compliance_percent": cell(share),
+                    "resource_cost": cell(cost),
+                    "strict_relaxed_compliance_percent": cell(share),
                 }),),
             )
             for name, cost, share in (("one", 5.0, 97.0), ("other", 500.0, 20.0))

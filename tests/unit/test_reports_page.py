@@ -125,7 +125,7 @@ def test_ids_are_unique_also_with_several_runs(tmp_path: Path) -> None:
     assert "2 runs of 2 minutes" in page
 
 
-@pytest.mark.parametrize(("runs", "folded"), [(20, 0), (21, 4)])
+@pytest.mark.parametrize(("runs", "folded"), [(20, 0), (21, 6)])
 def test_long_tables_of_many_runs_are_folded(
     tmp_path: Path, runs: int, folded: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -123,9 +123,34 @@ def test_experiments_share_the_results_database(folder: Path) -> None:
     assert [row[0] for row in _rows(folder, "runs")] == ["demo", "other"]
 
 
-def test_a_database_of_another_version_says_what_to_do_and_stays(published: Path) -> None:
+def test_a_database_of_an_earlier_version_gets_the_new_columns(published: Path) -> None:
+    before = _rows(published, "compliance")
     with sqlite3.connect(published.parent / "results.db") as database:
-        database.execute("ALTER TABLE cost DROP COLUMN leases")
+        for column in ("unprocessed_items", "age_p95_ms", "strict_relaxed_compliance_percent"):
+            database.execute(f"ALTER TABLE compliance DROP COLUMN {column}")
+        database.execute("UPDATE compliance SET experiment = 'older', edition = 'older'")
+    publish(published, "demo", _url(published))
+    with sqlite3.connect(published.parent / "results.db") as database:
+        told = database.execute(
+            "SELECT experiment, unprocessed_items, age_p95_ms, strict_relaxed_compliance_percent "
+            "FROM compliance WHERE scope = 'overall' ORDER BY experiment"
+        ).fetchall()
+    assert told == [("demo", 40, 9000.0, 85.0), ("older", None, None, None)]
+    assert len(_rows(published, "compliance")) == 2 * len(before)
+
+
+@pytest.mark.parametrize(
+    "change_of_it",
+    [
+        "ALTER TABLE cost ADD COLUMN told_by_a_later_version BIGINT",
+        "ALTER TABLE cost RENAME COLUMN price_book TO book",
+    ],
+)
+def test_a_database_of_another_version_says_what_to_do_and_stays(
+    published: Path, change_of_it: str
+) -> None:
+    with sqlite3.connect(published.parent / "results.db") as database:
+        database.execute(change_of_it)
     before = _published(published), _rows(published, "cost")
     with pytest.raises(PublishError, match=r"cost have other columns(.|\n)*publish again"):
         publish(published, "demo", _url(published))

@@ -163,3 +163,17 @@ def test_a_database_of_another_version_or_none_says_what_to_do(tmp_path: Path, u
 def test_filters_are_columns_of_runs(url: str) -> None:
     (row, *_) = find_runs(url, Query()).runs
     assert set(FILTERS) <= set(row)
+
+
+def test_a_database_without_the_strict_columns_is_read_all_the_same(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'results.db'}"
+    publish(let_pass(stage(tmp_path / "first")), "first", url)
+    with sqlite3.connect(tmp_path / "results.db") as database:
+        for column in ("strict_total_cost", "strict_relaxed_compliance_percent", "age_p95_ms"):
+            database.execute(f"ALTER TABLE outcomes DROP COLUMN {column}")
+    for sort in ("cost", "age", "near_real_time", "when"):
+        (row,) = find_runs(url, Query(sort=sort)).runs
+        assert (row["strict_total_cost"], row["age_p95_ms"], row["total_cost"]) == (None, None, 1.0)
+    found = read_run(url, "first", RUN, ("outcomes",))
+    assert found is not None
+    assert found["outcomes"][0]["total_cost"] == 1.0

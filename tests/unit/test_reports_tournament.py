@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from include.model.errors import StoreError
+from include.reports.console import summary
 from include.reports.figures import tournament as figure
 from include.reports.image import write_image
 from include.reports.page import render_page
@@ -29,7 +30,7 @@ def row(controller: str, metric: str, mean: float, **changes: Any) -> dict[str, 
     return values | changes
 
 
-COMPLIANCE = "relaxed_compliance_percent"
+COMPLIANCE = "strict_relaxed_compliance_percent"
 ROWS = [
     row("btu", "resource_cost", 10.0),
     row("btu", COMPLIANCE, 90.0),
@@ -82,6 +83,39 @@ def test_utility_stands_in_the_figure_where_there_is_one() -> None:
     assert [match.quality for match in matches(ROWS)] == [COMPLIANCE, "utility_percent"]
 
 
+def test_what_nobody_improves_by_starving_comes_first() -> None:
+    assert list(METRICS)[:3] == [
+        "strict_near_real_time_compliance_percent", "strict_relaxed_compliance_percent",
+        "age_p95_ms",
+    ]  # fmt: skip
+    starving = [row("a", "relaxed_compliance_percent", 99.0), row("a", COMPLIANCE, 20.0)]
+    serving = [row("b", "relaxed_compliance_percent", 90.0), row("b", COMPLIANCE, 90.0)]
+    (match,) = matches([*starving, *serving])
+    assert match.quality == COMPLIANCE
+    assert [one.cells[COMPLIANCE].best for one in match.standings] == [False, True]
+
+
+def test_the_terminal_shows_a_tournament_in_a_hundred_columns(tmp_path: Path) -> None:
+    means = {
+        "strict_near_real_time_compliance_percent": 88.88, COMPLIANCE: 99.99,
+        "age_p95_ms": 1234567.0, "resource_cost": 1234.56, "utility_percent": 77.77,
+    }  # fmt: skip
+    rows = [row("kalman-weierstrass", name, mean) for name, mean in means.items()]
+    folder = stage(tmp_path)
+    restage(folder, "tournament", rows)
+    first = read_staged(folder, "runs")[0]
+    restage(folder, "runs", [first, {**first, "run": "second", "topology": "u"}])
+    (folder / "published").mkdir()
+    for table in ("runs", "tournament"):
+        source = staged_path(folder, table)
+        (folder / "published" / source.name).write_bytes(source.read_bytes())
+    title, headings, line = summary(folder).splitlines()[:3]
+    assert title == "t · p"
+    assert headings.endswith("  utility %")
+    assert "strict nrt %" in headings
+    assert max(map(len, (title, headings, line))) <= 100
+
+
 def test_options_and_btus_that_differ_are_named() -> None:
     rows = [
         row("btu", "resource_cost", 1.0),
@@ -102,7 +136,7 @@ def test_the_figure_has_a_panel_per_workload_and_a_name_per_controller() -> None
     svg = figure.draw(matches(ROWS))
     assert svg == figure.draw(matches(ROWS))
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
-    assert {"t · p", "u · p", "btu", "henge", "utility, %", "relaxed, %"} <= set(texts)
+    assert {"t · p", "u · p", "btu", "henge", "utility, %", "strict relaxed, %"} <= set(texts)
     assert texts.count("henge") == 1
 
 

@@ -54,7 +54,7 @@ def draw(found: Sequence[Match]) -> str:
         handles.values(), handles.keys(), loc="outside upper left", ncols=5, frameon=False,
         fontsize=8.5, handlelength=1.2, columnspacing=1.2,
     )  # fmt: skip
-    description = "Cost of the hosts against compliance or utility of every controller"
+    description = "Cost of the hosts against strict compliance or utility of every controller"
     return style.as_svg(figure, "tournament", description)
 
 

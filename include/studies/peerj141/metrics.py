@@ -9,7 +9,7 @@ from typing import Any
 
 from include.reports.comparison import PublishedFigure
 from include.studies.base import Rows, known
-from include.studies.peerj141.published import CellKey, is_compliance
+from include.studies.peerj141.published import METRICS, CellKey, is_compliance
 
 Case = tuple[str, str, float]
 """Pattern, policy (btu or threshold) and BTU in minutes."""
@@ -78,7 +78,7 @@ def metrics_of_runs(tables: Mapping[str, Rows], controller: str) -> PeerjMetrics
     cells = {
         (row["pattern"], policies[row["controller"]], row["btu_min"], row["metric"]): row["mean"]
         for row in tables["cells"]
-        if row["controller"] in policies
+        if row["controller"] in policies and row["metric"] in METRICS
     }
     btus_min = sorted({key[2] for key in cells})
     cases: dict[str, list[Case]] = {}

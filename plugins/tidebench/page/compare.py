@@ -21,8 +21,13 @@ GIVEN = (
     "experiment", "controller", "variant", "topology", "pattern", "conditions", "btu_min", "seed",
     "duration_min", "testbed", "flavor",
 )  # fmt: skip
-COST = ("resource_cost", "real_time_total_cost", "near_real_time_total_cost", "relaxed_total_cost")
+COST = (
+    "strict_near_real_time_total_cost", "strict_relaxed_total_cost", "strict_real_time_total_cost",
+    "resource_cost", "real_time_total_cost", "near_real_time_total_cost", "relaxed_total_cost",
+)  # fmt: skip
 COMPLIANCE = (
+    "strict_near_real_time_compliance_percent", "strict_relaxed_compliance_percent",
+    "age_p95_ms", "strict_real_time_compliance_percent", "unprocessed_items",
     "real_time_compliance_percent", "near_real_time_compliance_percent",
     "relaxed_compliance_percent", "duration_p95_ms",
 )  # fmt: skip
