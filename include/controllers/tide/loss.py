@@ -1,0 +1,47 @@
+"""Late items per second with so many instances of an operator: what places are worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from include.controllers.tide.estimates import Array, Load
+
+LOOKAHEAD = 4
+"""How many instances may have to come together before one helps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Of every operator; ``work_off_s`` is the time in which waiting items are to be worked off.
+
+    Below saturation the share ``disturbed`` of the time something is in the way, the more often the
+    busier instances are; above it all items are late, and ``overload`` counts that they pile up.
+    """
+
+    load: Load
+    work_off_s: float
+    disturbed: float
+    overload: float
+    weight: Array
+
+    def late_per_s(self, instances: Array) -> Array:
+        """Late items per second. Shape as ``instances``, the last axis being operators."""
+        load = self.load
+        wanted = (load.rate_per_s + load.waiting / self.work_off_s) * load.service_s
+        spare = 1 - wanted / np.maximum(instances, 1e-9)
+        calm = load.rate_per_s * np.minimum(1.0, self.disturbed / np.maximum(spare, 1e-9))
+        piling = self.overload * (wanted - instances) / load.service_s
+        return self.weight * np.where(spare > 0, calm, load.rate_per_s + piling)
+
+    def gain(self, instances: Array) -> Array:
+        """Late items per second that another instance saves, or each of a few together."""
+        more = np.arange(1.0, LOOKAHEAD + 1)[:, None]
+        saved = self.late_per_s(instances) - self.late_per_s(instances + more)
+        best: Array = (saved / more).max(axis=0)
+        return best
+
+    def cost(self, instances: Array) -> Array:
+        """Late items per second that one instance fewer costs."""
+        return self.late_per_s(instances - 1) - self.late_per_s(instances)
