@@ -9,8 +9,8 @@ from include.controllers.tide.loss import Loss
 from include.model.host import HostFlavor
 from include.model.topology import Operator
 
-GROWTH = 10_000
-"""More instances of one operator than any decision could want."""
+STEPS = 50
+"""How often the closed form is corrected by one instance, at most."""
 
 
 def wanted_instances(loss: Loss, place_per_s: float, backlog_s: float) -> Array:
@@ -23,9 +23,11 @@ def wanted_instances(loss: Loss, place_per_s: float, backlog_s: float) -> Array:
     load = loss.load
     dear = 1 / load.service_s >= place_per_s
     mean = np.rint((load.mean_per_s + load.waiting * loss.weight / backlog_s) * load.service_s)
-    wanted = np.where(dear, np.ceil(load.rate_per_s * load.service_s - 1e-9), mean)
-    wanted = np.maximum(1.0, wanted)
-    for _ in range(GROWTH):
+    busy = loss.busy
+    # Where an instance more saves just its price: the slope of the loss is that of one place.
+    spare = np.sqrt(loss.weight * load.rate_per_s * loss.disturbed * busy / place_per_s)
+    wanted = np.maximum(1.0, np.where(dear, np.ceil(busy + np.maximum(0.0, spare - 1)), mean))
+    for _ in range(STEPS):
         grows = dear & (loss.gain(wanted) > place_per_s)
         if not grows.any():
             break

@@ -26,10 +26,15 @@ class Loss:
     overload: float
     weight: Array
 
+    @property
+    def busy(self) -> Array:
+        """Instances that what arrives and what waits keep busy."""
+        load = self.load
+        return (load.rate_per_s + load.waiting / self.work_off_s) * load.service_s
+
     def late_per_s(self, instances: Array) -> Array:
         """Late items per second. Shape as ``instances``, the last axis being operators."""
-        load = self.load
-        wanted = (load.rate_per_s + load.waiting / self.work_off_s) * load.service_s
+        load, wanted = self.load, self.busy
         spare = 1 - wanted / np.maximum(instances, 1e-9)
         calm = load.rate_per_s * np.minimum(1.0, self.disturbed / np.maximum(spare, 1e-9))
         piling = self.overload * (wanted - instances) / load.service_s
