@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,74 +52,82 @@ class Flow:
         """Follow the edges."""
         topology = setting.topology
         self.names = topology.operator_names
-        per_item = []
-        for source in topology.sources:
+        self.row = {name: row for row, name in enumerate(self.names)}
+        self.sources = [source.name for source in topology.sources]
+        self.per_item: Array = np.zeros((len(self.names), len(self.sources)))
+        """Executions of an operator per item of a source. Shape (operators, sources)."""
+        for column, source in enumerate(topology.sources):
             alone = dict.fromkeys(topology.source, 0.0) | {source.name: 1 / source.items_per_level}
             items = topology.items_per_period(alone)
-            hosted = {name: items[name] for name in self.names}
-            per_item.append([hosted[name] for name in self.names])
-        self.per_item = np.array(per_item).T.reshape(len(self.names), len(topology.sources))
-        """Executions of an operator per item of a source. Shape (operators, sources)."""
-        self.sources = tuple(topology.source)
-        inbound: dict[str, list[str]] = {}
+            self.per_item[:, column] = [items[name] for name in self.names]
+        origins: dict[str, list[str]] = {name: [] for name in self.names}
         for edge in topology.edges:
-            inbound.setdefault(edge.target, []).append(edge.origin)
-        self.fed_by = {
-            source: name
-            for name in reversed(self.names)
-            if len(inbound.get(name, ())) == 1 and (source := inbound[name][0]) in topology.source
-        }
-        """An operator that a source alone feeds, so that its arrivals are the source's."""
+            if edge.target in origins:
+                origins[edge.target].append(edge.origin)
+        self.fed_by: dict[str, list[str]] = {}
+        """Operators that a source alone feeds, so that their arrivals are the source's."""
+        for name, of in origins.items():
+            if len(of) == 1 and of[0] in self.sources:
+                self.fed_by.setdefault(of[0], []).append(name)
         self.slo_s = np.array([topology.operator[name].slo_ms / 1000 for name in self.names])
-        feeds = self.per_item > 0
-        known = np.array([source in self.fed_by for source in self.sources], dtype=bool)
-        self.is_known = ~(feeds & ~known).any(axis=1)
+        unread = np.array([source not in self.fed_by for source in self.sources])
+        self._known: NDArray[np.bool_] = (self.per_item[:, unread] == 0).all(axis=1)
         """Operators all of whose items come from sources whose rate can be read."""
 
-    @cached_property
-    def place(self) -> Mapping[str, int]:
-        """The row of every operator."""
-        return {name: row for row, name in enumerate(self.names)}
+    def source_rates(self, arrived_per_s: Mapping[str, float]) -> dict[str, float]:
+        """Items per second of the sources that an operator which was read is fed by alone."""
+        return {
+            source: arrived_per_s[name] / float(self.per_item[self.row[name], column])
+            for column, source in enumerate(self.sources)
+            for name in self.fed_by.get(source, ())
+            if name in arrived_per_s
+        }
+
+    def propagated(self, source_per_s: Mapping[str, float]) -> dict[str, float]:
+        """Executions per second of the operators all of whose sources can be read."""
+        published = np.array([source_per_s.get(source, 0.0) for source in self.sources])
+        rates = self.per_item @ published
+        return {name: float(rates[row]) for name, row in self.row.items() if self._known[row]}
 
 
-def learned(
-    memory: TideMemory, seen: Observation, flow: Flow, half_life_s: float, horizon_s: float
-) -> TideMemory:
-    """The memory after an observation; what was not read stays as it was."""
-    since_s = seen.now_s - memory.seen_s if memory.seen_s >= 0 else 0.0
+def learned(memory: TideMemory, seen: Observation, flow: Flow, horizon_s: float) -> TideMemory:
+    """The memory after an observation; what was not read stays as it was.
+
+    What is older than ``horizon_s`` fades. The first observation says what waits, and no rates:
+    nobody knows since when its items were counted.
+    """
+    if memory.seen_s < 0:
+        waiting = {name: float(one.waiting_items) for name, one in seen.operators.items()}
+        return TideMemory(seen_s=seen.now_s, waiting=waiting)
+    since_s = seen.now_s - memory.seen_s
     if since_s <= 0 or not seen.operators:
-        first = memory.seen_s < 0
-        return TideMemory(seen_s=seen.now_s) if first else memory
-    keep, blend = 0.5 ** (since_s / half_life_s), 1 - np.exp(-since_s / horizon_s)
+        return memory
+    keep, blend = 0.5 ** (since_s / horizon_s), 1 - float(np.exp(-since_s / horizon_s))
     arrived = {name: one.arrived_items / since_s for name, one in seen.operators.items()}
-    source_per_s = dict(memory.source_per_s)
-    for row, source in enumerate(flow.sources):
-        name = flow.fed_by.get(source)
-        if name in arrived:
-            source_per_s[source] = arrived[name] / flow.per_item[flow.place[name], row]
-    busy_s: dict[str, float] = {}
+    source_per_s = dict(memory.source_per_s) | flow.source_rates(arrived)
+    rate = dict(memory.rate_per_s) | arrived | flow.propagated(source_per_s)
+    mean = {
+        name: memory.mean_per_s.get(name, now) * (1 - blend) + now * blend
+        for name, now in rate.items()
+    }
+    busy_s = dict.fromkeys(seen.operators, 0.0)
     for one in seen.instances.values():
-        if one.cpu_share is not None:
-            busy_s[one.operator] = busy_s.get(one.operator, 0.0) + one.cpu_share * since_s
-    published = np.array([source_per_s.get(source, 0.0) for source in flow.sources])
-    propagated = flow.per_item @ published
-    rate, mean = dict(memory.rate_per_s), dict(memory.mean_per_s)
+        if one.cpu_share is not None and one.operator in busy_s:
+            busy_s[one.operator] += one.cpu_share * since_s
     waiting, work_s, done = dict(memory.waiting), dict(memory.work_s), dict(memory.done)
-    for row, name in enumerate(flow.names):
-        sample = seen.operators.get(name)
-        if flow.is_known[row]:
-            rate[name] = float(propagated[row])
-        elif sample is not None:
-            rate[name] = arrived[name]
-        now = rate.get(name, 0.0)
-        mean[name] = mean.get(name, now) + blend * (now - mean.get(name, now))
-        if sample is None:
-            continue
+    for name, sample in seen.operators.items():
         waiting[name] = float(sample.waiting_items)
-        work_s[name] = work_s.get(name, 0.0) * keep + busy_s.get(name, 0.0)
+        work_s[name] = work_s.get(name, 0.0) * keep + busy_s[name]
         done[name] = done.get(name, 0.0) * keep + sample.completed_items
-    return TideMemory(
-        seen.now_s, source_per_s, rate, mean, waiting, work_s, done, memory.short, memory.leaving
+    return replace(
+        memory,
+        seen_s=seen.now_s,
+        source_per_s=source_per_s,
+        rate_per_s=rate,
+        mean_per_s=mean,
+        waiting=waiting,
+        work_s=work_s,
+        done=done,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -10,34 +11,43 @@ from include.controllers.tide.estimates import Array, Load
 
 LOOKAHEAD = 4
 """How many instances may have to come together before one helps."""
+HEAVIEST = 10.0
+"""However old the items of an operator are, they count at most so often."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Loss:
     """Of every operator; ``work_off_s`` is the time in which waiting items are to be worked off.
 
     Below saturation the share ``disturbed`` of the time something is in the way, the more often the
     busier instances are; above it all items are late, and ``overload`` counts that they pile up.
+    Items that wait for ``age_s`` count twice, for twice as long three times.
     """
 
     load: Load
     work_off_s: float
     disturbed: float
     overload: float
-    weight: Array
+    age_s: float
 
-    @property
+    @cached_property
     def busy(self) -> Array:
         """Instances that what arrives and what waits keep busy."""
         load = self.load
         return (load.rate_per_s + load.waiting / self.work_off_s) * load.service_s
 
+    @cached_property
+    def weight(self) -> Array:
+        """How much a late item counts, by the time it waits (Little's law)."""
+        waits_s = self.load.waiting / np.maximum(self.load.rate_per_s, 1e-9)
+        return np.minimum(HEAVIEST, 1 + waits_s / self.age_s)
+
     def late_per_s(self, instances: Array) -> Array:
         """Late items per second. Shape as ``instances``, the last axis being operators."""
-        load, wanted = self.load, self.busy
-        spare = 1 - wanted / np.maximum(instances, 1e-9)
+        load = self.load
+        spare = 1 - self.busy / np.maximum(instances, 1e-9)
         calm = load.rate_per_s * np.minimum(1.0, self.disturbed / np.maximum(spare, 1e-9))
-        piling = self.overload * (wanted - instances) / load.service_s
+        piling = self.overload * (self.busy - instances) / load.service_s
         return self.weight * np.where(spare > 0, calm, load.rate_per_s + piling)
 
     def gain(self, instances: Array) -> Array:
