@@ -11,6 +11,9 @@ from include.controllers.tide.estimates import Array, Load
 
 LOOKAHEAD = 4
 """How many instances may have to come together before one helps."""
+EVERY = slice(None)
+FIRST = 1e12
+"""What an instance is worth where there is none: more than any lateness."""
 HEAVIEST = 10.0
 """However old the items of an operator are, they count at most so often."""
 
@@ -42,21 +45,28 @@ class Loss:
         waits_s = self.load.waiting / np.maximum(self.load.rate_per_s, 1e-9)
         return np.minimum(HEAVIEST, 1 + waits_s / self.age_s)
 
-    def late_per_s(self, instances: Array) -> Array:
-        """Late items per second. Shape as ``instances``, the last axis being operators."""
-        load = self.load
-        spare = 1 - self.busy / np.maximum(instances, 1e-9)
-        calm = load.rate_per_s * np.minimum(1.0, self.disturbed / np.maximum(spare, 1e-9))
-        piling = self.overload * (self.busy - instances) / load.service_s
-        return self.weight * np.where(spare > 0, calm, load.rate_per_s + piling)
+    def late_per_s(self, instances: Array, rows: slice = EVERY) -> Array:
+        """Late items per second. Shape as ``instances``, the last axis being operators ``rows``."""
+        rate, service_s, busy = (
+            self.load.rate_per_s[rows],
+            self.load.service_s[rows],
+            self.busy[rows],
+        )
+        spare = 1 - busy / np.maximum(instances, 1e-9)
+        calm = rate * np.minimum(1.0, self.disturbed / np.maximum(spare, 1e-9))
+        piling = self.overload * (busy - instances) / service_s
+        return self.weight[rows] * np.where(spare > 0, calm, rate + piling)
 
-    def gain(self, instances: Array) -> Array:
-        """Late items per second that another instance saves, or each of a few together."""
+    def gain(self, instances: Array, rows: slice = EVERY) -> Array:
+        """Late items per second that another instance saves, or each of a few together.
+
+        An operator without any comes first.
+        """
         more = np.arange(1.0, LOOKAHEAD + 1)[:, None]
-        saved = self.late_per_s(instances) - self.late_per_s(instances + more)
-        best: Array = (saved / more).max(axis=0)
-        return best
+        saved = self.late_per_s(instances, rows) - self.late_per_s(instances + more, rows)
+        return np.where(instances < 1, FIRST, (saved / more).max(axis=0))
 
     def cost(self, instances: Array) -> Array:
-        """Late items per second that one instance fewer costs."""
-        return self.late_per_s(instances - 1) - self.late_per_s(instances)
+        """Late items per second that one instance fewer costs; nobody gives its last one."""
+        fewer = np.maximum(instances - 1, 1.0)
+        return np.where(instances > 1, self.late_per_s(fewer) - self.late_per_s(instances), np.inf)

@@ -13,9 +13,6 @@ from include.controllers.tide.loss import Loss
 from include.model.decision import Reason, Why
 from include.model.observation import InstanceSample
 
-FIRST = 1e12
-"""What an instance is worth where there is none: more than any lateness."""
-
 
 class Places:
     """A local search on a plan: fill free room, then give places of one operator to another.
@@ -45,34 +42,34 @@ class Places:
 
     def fill(self, at_least: float, *, only_up: bool = False) -> None:
         """Start instances where there is room while one saves more than ``at_least`` items/s."""
-        full = self._unread.copy()
-        while True:
-            gain = np.where(full, -np.inf, self._gain())
-            row = int(gain.argmax())
-            if not gain[row] > at_least:
-                return
+        gain = self._gain()
+        while gain[row := int(gain.argmax())] > at_least:
             name = self._names[row]
-            host = self._plan.free.best(self._plan.operator(name), only_up=only_up)
-            if host is None:
-                full[row] = True
+            found = self._plan.free.best(self._plan.operator(name), only_up=only_up)
+            if found is None:
+                gain[row] = -np.inf
                 continue
-            self._plan.start(name, host.host, self._why(row, gain[row]))
+            self._plan.start(name, found.host, self._why(row, gain[row]))
             self._instances[row] += 1
+            one = slice(row, row + 1)
+            gain[one] = self._loss.gain(self._instances[one], one)
 
     def swap(self, at_least: float) -> None:
         """Stop an instance of one operator for one of another while that saves enough."""
         for _ in range(int(self._instances.sum())):
-            gain = np.where(self._unread, -np.inf, self._gain())
+            gain = self._gain()
             row = int(gain.argmax())
             if not self._give_way_to(row, gain[row], at_least):
                 return
 
+    def _gain(self) -> Array:
+        return np.where(self._unread, -np.inf, self._loss.gain(self._instances))
+
     def _give_way_to(self, row: int, gain: float, at_least: float) -> bool:
-        """Whether an operator gave the place of its last instance to the one at ``row``."""
-        cost = np.where(self._unread | (self._instances <= 1), np.inf, 0.0)
-        cost += self._loss.cost(np.maximum(self._instances, 1.0))
+        """Whether an operator gave the place of an instance to the one at ``row``."""
+        cost = np.where(self._unread, np.inf, self._loss.cost(self._instances))
         for giver in np.argsort(cost, kind="stable"):
-            if gain - cost[giver] <= at_least:
+            if not gain - cost[giver] > at_least:
                 return False
             one = None if giver == row else self._that_leaves_room(int(giver), row)
             if one is not None:
@@ -84,9 +81,6 @@ class Places:
                 self._instances[giver] -= 1
                 return True
         return False
-
-    def _gain(self) -> Array:
-        return np.where(self._instances < 1, FIRST, self._loss.gain(self._instances))
 
     def _that_leaves_room(self, giver: int, row: int) -> InstanceSample | None:
         """The instance that was started last whose place the other operator fits in."""
