@@ -15,6 +15,7 @@ from include.controllers.peerj141.btu import Btu
 from include.controllers.peerj141.btu_runtime import BtuRuntime
 from include.controllers.peerj141.threshold import Threshold
 from include.controllers.pvldb127.filtered import Filtered
+from include.controllers.tide.controller import Tide
 
 CONTROLLERS: Mapping[str, Registration] = {
     "btu": Registration(Btu),
@@ -53,4 +54,5 @@ CONTROLLERS: Mapping[str, Registration] = {
     "henge": Registration(Henge),
     "default-storm": Registration(partial(Fixed, instances="topology")),
     "manual": Registration(partial(Fixed, instances="topology")),
+    "tide": Registration(Tide),
 }

@@ -16,6 +16,7 @@ from include.model.topology import Topology
 class Setting:
     """What a controller knows before the run starts, and nothing about its arrivals.
 
+    A host costs ``price_per_btu``, an item that is late ``penalty_per_item``.
     ``hosts_at_start`` are leased before the first item (0: as many as the first instances
     need), and there are never more than ``max_hosts``. ``instances_at_peak`` is filled only for a
     controller that is registered as an oracle.
@@ -25,6 +26,8 @@ class Setting:
     flavor: HostFlavor
     btu_s: float
     seed: int
+    price_per_btu: float = 1.0
+    penalty_per_item: float = 0.0001
     monitor_every_s: float = 15.0
     hosts_at_start: int = 0
     max_hosts: int = 1000

@@ -117,6 +117,11 @@ class Plan:
         return self.free.place
 
     @property
+    def operator_names(self) -> tuple[str, ...]:
+        """In the order of the topology."""
+        return tuple(self._place)
+
+    @property
     def hosts(self) -> list[HostSample]:
         """Hosts that nothing was decided on, in the order of their lease."""
         return list(self._hosts.values())

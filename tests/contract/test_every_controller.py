@@ -50,6 +50,8 @@ def test_the_random_clusters_reach_every_kind_of_step() -> None:
             assert kinds == {StartInstance, LeaseHost, ProlongLease, ReleaseHost}
         elif name.startswith("fugu"):  # moves are tried in test_controllers_fugu.py
             assert kinds == {StartInstance, LeaseHost, ProlongLease}
+        elif name == "tide":  # lease ends are tried in test_controllers_tide.py
+            assert kinds == {StartInstance, StopInstance, LeaseHost, ProlongLease}
         elif name == "kalman-ekf":  # one measurement is no estimate; test_pvldb_12_7_scaling.py
             assert kinds == scaling - {StopInstance}
         elif name.startswith(("threshold", "kalman")):

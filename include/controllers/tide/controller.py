@@ -1,0 +1,162 @@
+"""tide: places go to the operators that save most by them, hosts to those that are worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from include.controllers.base import Setting
+from include.controllers.plan import Plan
+from include.controllers.tide.estimates import Flow, Load, TideMemory, learned, load_of
+from include.controllers.tide.leases import hosts_for, wanted_instances
+from include.controllers.tide.loss import Loss
+from include.controllers.tide.places import Places
+from include.model.decision import Decision, Reason, Why
+from include.model.observation import HostSample, Observation
+
+LEAST_GAIN = 0.01
+"""Late items per second that an instance must save to be worth a place that is paid for."""
+
+NEVER_CHEAP = 0.5
+"""A place counts at most this share of what an instance of the fastest operator does in a second.
+Prices say little where every item is long work: without it such items would always have to wait."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tide:
+    """Shares out paid places by marginal lateness, and leases by what a place costs.
+
+    ``docs/tide.md`` derives it and says how much each option matters.
+    """
+
+    setting: Setting
+    interval_s: float = 15.0
+    care: float = 1.3
+    work_off_s: float = 40.0
+    disturbed: float = 0.03
+    overload: float = 4.0
+    age_s: float = 20.0
+    backlog_btus: float = 0.25
+    horizon_s: float = 600.0
+    patience: int = 2
+
+    def problems(self) -> Iterator[str]:
+        """Options that make no sense, each with what to do."""
+        for name in ("interval_s", "care", "work_off_s", "age_s", "backlog_btus", "horizon_s"):
+            if getattr(self, name) <= 0:
+                yield f"{name} must be above 0, got {getattr(self, name)}"
+        if not 0 <= self.disturbed < 1:
+            yield f"disturbed must be a share from 0 to below 1, got {self.disturbed}"
+        for name in ("overload", "patience"):
+            if getattr(self, name) < 1:
+                yield f"{name} must be at least 1, got {getattr(self, name)}"
+
+    def initial_instances(self) -> Mapping[str, int]:
+        """One instance of every operator."""
+        return dict.fromkeys(self.setting.topology.operator_names, 1)
+
+    def initial_memory(self) -> TideMemory:
+        """Nothing is known."""
+        return TideMemory()
+
+    def decide(self, memory: TideMemory, seen: Observation) -> tuple[TideMemory, Decision]:
+        """Learn, see off hosts whose BTU ends, lease, share out places, prolong."""
+        memory = learned(memory, seen, self._flow, self.horizon_s)
+        plan = Plan(self.setting, seen)
+        nothing = Why(Reason.NOTHING_TO_DO, "no place is worth more to another operator")
+        if not seen.operators:
+            plan.keep_leases(0.0)
+            return memory, plan.decision(Why(Reason.NO_MEASUREMENT, "no operator was read"))
+        load = load_of(memory, self._flow)
+        needed = self._needed(load, plan)
+        leaving = self._leaving(memory, plan, needed) if memory.rate_per_s else ()
+        staying = {host.host for host in plan.hosts} - set(leaving)
+        for name in leaving:
+            del plan.free[name]
+        short = memory.short + 1 if needed > len(staying) else 0
+        if short >= self.patience or (short and plan.counts.min() == 0):
+            told = f"{needed} hosts are worth their price, {len(staying)} stay"
+            while len(staying) < min(needed, self.setting.max_hosts):
+                staying.add(plan.lease(Why(Reason.NO_CAPACITY, told)))
+        self._share_out(plan, self._loss(load), staying, seen)
+        for host in plan.hosts:
+            if host.host in leaving and host.paid_until_s - plan.now_s <= self._clear_before_s:
+                self._clear(plan, host, seen)
+        plan.keep_leases(0.0)
+        return replace(memory, short=short, leaving=leaving), plan.decision(nothing)
+
+    @cached_property
+    def _flow(self) -> Flow:
+        return Flow(self.setting)
+
+    @cached_property
+    def _place_per_s(self) -> float:
+        """What a place costs, in late items per second: a host, shared by what fits on it."""
+        setting, operators = self.setting, self.setting.topology.operators
+        mean_mb = sum(op.memory_mb for op in operators) / len(operators)
+        places = max(1.0, setting.flavor.capacity.memory_mb // mean_mb)
+        price_per_s = setting.price_per_btu / setting.btu_s
+        return price_per_s / places / (setting.penalty_per_item * self.care)
+
+    @property
+    def _clear_before_s(self) -> float:
+        """An instance needs a while to drain: two ticks before its BTU ends a host is cleared."""
+        return 2 * self.interval_s
+
+    def _loss(self, load: Load) -> Loss:
+        return Loss(load, self.work_off_s, self.disturbed, self.overload, self.age_s)
+
+    def _needed(self, load: Load, plan: Plan) -> int:
+        """Hosts that are worth their price.
+
+        What waits while a host boots is what that host was ordered for, so until it is up it
+        asks for no other one.
+        """
+        if any(not host.up for host in plan.hosts):
+            load = replace(load, waiting=np.zeros_like(load.waiting))
+        backlog_s = self.backlog_btus * self.setting.btu_s
+        place_per_s = min(self._place_per_s, NEVER_CHEAP / float(load.service_s.min()))
+        wanted = wanted_instances(self._loss(load), place_per_s, backlog_s)
+        operators = [plan.operator(name) for name in self._flow.names]
+        return hosts_for(wanted, operators, self.setting.flavor)
+
+    def _leaving(self, memory: TideMemory, plan: Plan, needed: int) -> tuple[str, ...]:
+        """Hosts that go when their BTU ends, because the others suffice."""
+        staying, leaving = len(plan.hosts), []
+        for host in sorted(plan.hosts, key=lambda host: host.paid_until_s):
+            soon = 0 < host.paid_until_s - plan.now_s <= self._clear_before_s + self.interval_s
+            if soon and (host.host in memory.leaving or staying > max(1, needed)):
+                leaving.append(host.host)
+                staying -= 1
+        return tuple(leaving)
+
+    def _share_out(
+        self, plan: Plan, loss: Loss, staying: Collection[str], seen: Observation
+    ) -> None:
+        """First on what is up, where a place helps at once; then on what still boots."""
+        up = {host for host in staying if plan.free[host].up}
+        now = Places(plan, loss, seen.operators, up)
+        now.fill(LEAST_GAIN, only_up=True)
+        now.swap(1.0)
+        Places(plan, loss, seen.operators, staying, plan.counts).fill(LEAST_GAIN)
+
+    def _clear(self, plan: Plan, host: HostSample, seen: Observation) -> None:
+        """Stop or move all that runs there and give the host back, if that can be."""
+        tried = plan.copy()
+        ends = f"the BTU of {host.host} ends in {host.paid_until_s - plan.now_s:.0f} s"
+        why = Why(Reason.LEASE_ENDS, f"{ends}, and the others suffice")
+        for one in tried.on_host(host.host):
+            if one.operator not in seen.operators:
+                return
+            if tried.may_stop(one):
+                tried.stop(one, why)
+                continue
+            choice = tried.free.best(tried.operator(one.operator), only_up=True)
+            if choice is None:
+                return
+            tried.migrate(one, choice.host, why)
+        tried.release(host, why)
+        plan.adopt(tried)

@@ -1,0 +1,149 @@
+"""What tide knows of a load: rates of sources, propagated, and service times, learned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from include.controllers.base import Setting
+from include.model.observation import Observation
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TideMemory:
+    """The last good reading and what was learned; numbers by source or operator.
+
+    ``work_s`` and ``done`` are CPU seconds and completed items, both fading; ``mean_per_s`` is the
+    fading mean of the rate. ``short`` counts decisions in a row that lacked a host, and
+    ``leaving`` are hosts that go when their BTU ends.
+    """
+
+    seen_s: float = -1.0
+    source_per_s: Mapping[str, float] = field(default_factory=dict)
+    rate_per_s: Mapping[str, float] = field(default_factory=dict)
+    mean_per_s: Mapping[str, float] = field(default_factory=dict)
+    waiting: Mapping[str, float] = field(default_factory=dict)
+    work_s: Mapping[str, float] = field(default_factory=dict)
+    done: Mapping[str, float] = field(default_factory=dict)
+    short: int = 0
+    leaving: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Per operator, in the order of the topology: executions per second that arrive now and on
+    average, seconds per execution, and items that wait."""
+
+    rate_per_s: Array
+    mean_per_s: Array
+    service_s: Array
+    waiting: Array
+
+
+class Flow:
+    """How items of sources reach operators; made once for a topology."""
+
+    def __init__(self, setting: Setting) -> None:
+        """Follow the edges."""
+        topology = setting.topology
+        self.names = topology.operator_names
+        self.row = {name: row for row, name in enumerate(self.names)}
+        self.sources = [source.name for source in topology.sources]
+        self.per_item: Array = np.zeros((len(self.names), len(self.sources)))
+        """Executions of an operator per item of a source. Shape (operators, sources)."""
+        for column, source in enumerate(topology.sources):
+            alone = dict.fromkeys(topology.source, 0.0) | {source.name: 1 / source.items_per_level}
+            items = topology.items_per_period(alone)
+            self.per_item[:, column] = [items[name] for name in self.names]
+        origins: dict[str, list[str]] = {name: [] for name in self.names}
+        for edge in topology.edges:
+            if edge.target in origins:
+                origins[edge.target].append(edge.origin)
+        self.fed_by: dict[str, list[str]] = {}
+        """Operators that a source alone feeds, so that their arrivals are the source's."""
+        for name, of in origins.items():
+            if len(of) == 1 and of[0] in self.sources:
+                self.fed_by.setdefault(of[0], []).append(name)
+        self.slo_s = np.array([topology.operator[name].slo_ms / 1000 for name in self.names])
+        unread = np.array([source not in self.fed_by for source in self.sources])
+        self._known: NDArray[np.bool_] = (self.per_item[:, unread] == 0).all(axis=1)
+        """Operators all of whose items come from sources whose rate can be read."""
+
+    def source_rates(self, arrived_per_s: Mapping[str, float]) -> dict[str, float]:
+        """Items per second of the sources that an operator which was read is fed by alone."""
+        return {
+            source: arrived_per_s[name] / float(self.per_item[self.row[name], column])
+            for column, source in enumerate(self.sources)
+            for name in self.fed_by.get(source, ())
+            if name in arrived_per_s
+        }
+
+    def propagated(self, source_per_s: Mapping[str, float]) -> dict[str, float]:
+        """Executions per second of the operators all of whose sources can be read."""
+        published = np.array([source_per_s.get(source, 0.0) for source in self.sources])
+        rates = self.per_item @ published
+        return {name: float(rates[row]) for name, row in self.row.items() if self._known[row]}
+
+
+def learned(memory: TideMemory, seen: Observation, flow: Flow, horizon_s: float) -> TideMemory:
+    """The memory after an observation; what was not read stays as it was.
+
+    What is older than ``horizon_s`` fades. The first observation says what waits, and no rates:
+    nobody knows since when its items were counted.
+    """
+    if memory.seen_s < 0:
+        waiting = {name: float(one.waiting_items) for name, one in seen.operators.items()}
+        return TideMemory(seen_s=seen.now_s, waiting=waiting)
+    since_s = seen.now_s - memory.seen_s
+    if since_s <= 0 or not seen.operators:
+        return memory
+    keep, blend = 0.5 ** (since_s / horizon_s), 1 - float(np.exp(-since_s / horizon_s))
+    arrived = {name: one.arrived_items / since_s for name, one in seen.operators.items()}
+    source_per_s = dict(memory.source_per_s) | flow.source_rates(arrived)
+    rate = dict(memory.rate_per_s) | arrived | flow.propagated(source_per_s)
+    mean = {
+        name: memory.mean_per_s.get(name, now) * (1 - blend) + now * blend
+        for name, now in rate.items()
+    }
+    busy_s = dict.fromkeys(seen.operators, 0.0)
+    for one in seen.instances.values():
+        if one.cpu_share is not None and one.operator in busy_s:
+            busy_s[one.operator] += one.cpu_share * since_s
+    waiting, work_s, done = dict(memory.waiting), dict(memory.work_s), dict(memory.done)
+    for name, sample in seen.operators.items():
+        waiting[name] = float(sample.waiting_items)
+        work_s[name] = work_s.get(name, 0.0) * keep + busy_s[name]
+        done[name] = done.get(name, 0.0) * keep + sample.completed_items
+    return replace(
+        memory,
+        seen_s=seen.now_s,
+        source_per_s=source_per_s,
+        rate_per_s=rate,
+        mean_per_s=mean,
+        waiting=waiting,
+        work_s=work_s,
+        done=done,
+    )
+
+
+def load_of(memory: TideMemory, flow: Flow) -> Load:
+    """The load as remembered; an operator of which nothing was completed takes its o_slo."""
+    of = [
+        [known.get(name, 0.0) for name in flow.names]
+        for known in (
+            memory.rate_per_s,
+            memory.mean_per_s,
+            memory.waiting,
+            memory.work_s,
+            memory.done,
+        )
+    ]
+    rate, mean, waiting, work_s, done = (np.array(one) for one in of)
+    measured = (done > 0) & (work_s > 0)
+    service_s = np.where(measured, work_s / np.where(measured, done, 1.0), flow.slo_s)
+    return Load(rate, mean, service_s, waiting)

@@ -1,0 +1,72 @@
+"""Late items per second with so many instances of an operator: what places are worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from include.controllers.tide.estimates import Array, Load
+
+LOOKAHEAD = 4
+"""How many instances may have to come together before one helps."""
+EVERY = slice(None)
+FIRST = 1e12
+"""What an instance is worth where there is none: more than any lateness."""
+HEAVIEST = 10.0
+"""However old the items of an operator are, they count at most so often."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Of every operator; ``work_off_s`` is the time in which waiting items are to be worked off.
+
+    Below saturation the share ``disturbed`` of the time something is in the way, the more often the
+    busier instances are; above it all items are late, and ``overload`` counts that they pile up.
+    Items that wait for ``age_s`` count twice, for twice as long three times.
+    """
+
+    load: Load
+    work_off_s: float
+    disturbed: float
+    overload: float
+    age_s: float
+
+    @cached_property
+    def busy(self) -> Array:
+        """Instances that what arrives and what waits keep busy."""
+        load = self.load
+        return (load.rate_per_s + load.waiting / self.work_off_s) * load.service_s
+
+    @cached_property
+    def weight(self) -> Array:
+        """How much a late item counts, by the time it waits (Little's law)."""
+        waits_s = self.load.waiting / np.maximum(self.load.rate_per_s, 1e-9)
+        return np.minimum(HEAVIEST, 1 + waits_s / self.age_s)
+
+    def late_per_s(self, instances: Array, rows: slice = EVERY) -> Array:
+        """Late items per second. Shape as ``instances``, the last axis being operators ``rows``."""
+        rate, service_s, busy = (
+            self.load.rate_per_s[rows],
+            self.load.service_s[rows],
+            self.busy[rows],
+        )
+        spare = 1 - busy / np.maximum(instances, 1e-9)
+        calm = rate * np.minimum(1.0, self.disturbed / np.maximum(spare, 1e-9))
+        piling = self.overload * (busy - instances) / service_s
+        return self.weight[rows] * np.where(spare > 0, calm, rate + piling)
+
+    def gain(self, instances: Array, rows: slice = EVERY) -> Array:
+        """Late items per second that another instance saves, or each of a few together.
+
+        An operator without any comes first.
+        """
+        more = np.arange(1.0, LOOKAHEAD + 1)[:, None]
+        saved = self.late_per_s(instances, rows) - self.late_per_s(instances + more, rows)
+        return np.where(instances < 1, FIRST, (saved / more).max(axis=0))
+
+    def cost(self, instances: Array) -> Array:
+        """Late items per second that one instance fewer costs; nobody gives its last one."""
+        fewer = np.maximum(instances - 1, 1.0)
+        return np.where(instances > 1, self.late_per_s(fewer) - self.late_per_s(instances), np.inf)

@@ -1,0 +1,100 @@
+"""Who gets the places that are paid for: the operators that save the most late items by them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from include.controllers.plan import Plan
+from include.controllers.tide.estimates import Array
+from include.controllers.tide.loss import Loss
+from include.model.decision import Reason, Why
+from include.model.observation import InstanceSample
+
+
+class Places:
+    """A local search on a plan: fill free room, then give places of one operator to another.
+
+    Only operators in ``read`` are touched, and only ``hosts`` count: instances elsewhere are as
+    good as gone.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        loss: Loss,
+        read: Collection[str],
+        hosts: Collection[str],
+        counts: ArrayLike | None = None,
+    ) -> None:
+        """``counts`` are the instances of every operator; None counts those on the hosts."""
+        self._plan, self._loss, self._hosts = plan, loss, hosts
+        self._names = plan.operator_names
+        if counts is None:
+            here = [sum(one.host in hosts for one in plan.serving(name)) for name in self._names]
+            # Where nothing arrives it is soon enough to move the last one when its host goes.
+            last = np.minimum(plan.counts, 1) * (loss.load.rate_per_s <= 0)
+            counts = np.maximum(here, last)
+        self._instances: Array = np.array(counts, dtype=np.float64)
+        self._unread = np.array([name not in read for name in self._names])
+
+    def fill(self, at_least: float, *, only_up: bool = False) -> None:
+        """Start instances where there is room while one saves more than ``at_least`` items/s."""
+        gain = self._gain()
+        while gain[row := int(gain.argmax())] > at_least:
+            name = self._names[row]
+            found = self._plan.free.best(self._plan.operator(name), only_up=only_up)
+            if found is None:
+                gain[row] = -np.inf
+                continue
+            self._plan.start(name, found.host, self._why(row, gain[row]))
+            self._instances[row] += 1
+            one = slice(row, row + 1)
+            gain[one] = self._loss.gain(self._instances[one], one)
+
+    def swap(self, at_least: float) -> None:
+        """Stop an instance of one operator for one of another while that saves enough."""
+        for _ in range(int(self._instances.sum())):
+            gain = self._gain()
+            row = int(gain.argmax())
+            if not self._give_way_to(row, gain[row], at_least):
+                return
+
+    def _gain(self) -> Array:
+        return np.where(self._unread, -np.inf, self._loss.gain(self._instances))
+
+    def _give_way_to(self, row: int, gain: float, at_least: float) -> bool:
+        """Whether an operator gave the place of an instance to the one at ``row``."""
+        cost = np.where(self._unread, np.inf, self._loss.cost(self._instances))
+        for giver in np.argsort(cost, kind="stable"):
+            if not gain - cost[giver] > at_least:
+                return False
+            one = None if giver == row else self._that_leaves_room(int(giver), row)
+            if one is not None:
+                why = self._why(row, gain)
+                told = f"{why.sentence}; {one.instance} gives its place, costing {cost[giver]:.1f}"
+                self._plan.stop(one, Why(Reason.MAKE_ROOM, told))
+                self._plan.start(self._names[row], one.host, Why(why.reason, told))
+                self._instances[row] += 1
+                self._instances[giver] -= 1
+                return True
+        return False
+
+    def _that_leaves_room(self, giver: int, row: int) -> InstanceSample | None:
+        """The instance that was started last whose place the other operator fits in."""
+        plan, wants = self._plan, self._plan.operator(self._names[row])
+        gives = plan.operator(self._names[giver])
+        for one in reversed(plan.serving(self._names[giver])):
+            fits = one.host in self._hosts and plan.free[one.host].left.more(gives).fits(wants)
+            if fits and plan.may_stop(one):
+                return one
+        return None
+
+    def _why(self, row: int, gain: float) -> Why:
+        name, count = self._names[row], int(self._instances[row])
+        if not count:
+            return Why(Reason.INSTANCE_LOST, f"{name} has no instance")
+        told = f"{name} has {count} instances; one more saves {gain:.1f} late items/s"
+        return Why(Reason.SLO_AT_RISK, told)

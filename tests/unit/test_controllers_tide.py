@@ -1,0 +1,361 @@
+"""tide, part by part: what it knows, what a place is worth, who gets one, when a host goes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from include.controllers.tide.controller import Tide
+from include.controllers.tide.estimates import Flow, Load, TideMemory, learned, load_of
+from include.controllers.tide.leases import hosts_for, wanted_instances
+from include.controllers.tide.loss import Loss
+from include.model.decision import (
+    Action,
+    Decision,
+    LeaseHost,
+    MigrateInstance,
+    ProlongLease,
+    ReleaseHost,
+    StartInstance,
+    StopInstance,
+)
+from include.model.host import HostFlavor
+from include.model.observation import HostSample, InstanceSample, Observation
+from include.model.topology import Edge, Source, Topology
+from include.testing.builders import (
+    SMALL,
+    a_host,
+    a_sample,
+    a_setting,
+    an_instance,
+    an_observation,
+    an_operator,
+    instances,
+)
+
+SETTING = a_setting()
+FLOW = Flow(SETTING)
+
+
+def a_load(**values: Sequence[float]) -> Load:
+    """One operator unless more values say otherwise: 10 items/s of 0.2 s, nothing waits."""
+    usual = {"rate_per_s": [10.0], "mean_per_s": [10.0], "service_s": [0.2], "waiting": [0.0]}
+    arrays = {name: np.array(value, dtype=float) for name, value in (usual | values).items()}
+    return Load(**arrays)
+
+
+def a_loss(load: Load | None = None, **options: float) -> Loss:
+    usual = {"work_off_s": 40.0, "disturbed": 0.03, "overload": 4.0, "age_s": 20.0}
+    return Loss(load or a_load(), **(usual | options))
+
+
+def read(arrived: dict[str, int], completed: dict[str, int], busy: float = 1.0) -> Observation:
+    """Operators with these items in 15 s, each with one instance that is so busy."""
+    samples = [
+        replace(a_sample(name, 0), arrived_items=count, completed_items=completed[name])
+        for name, count in arrived.items()
+    ]
+    running = [an_instance(f"i-{name}", name, cpu_share=busy) for name in arrived]
+    return an_observation(operators=samples, running=running, hosts=[a_host()], now_s=15.0)
+
+
+SEEN_BEFORE = TideMemory(seen_s=0.0)
+
+
+class TestWhatItKnows:
+    def test_the_rate_of_a_source_is_propagated_to_operators_that_lag_behind(self) -> None:
+        """O1 gets 150 items in 15 s; O2 and O3 have seen nothing of them yet."""
+        seen = read({"O1": 150, "O2": 0, "O3": 0}, {"O1": 1, "O2": 1, "O3": 1})
+        memory = learned(SEEN_BEFORE, seen, FLOW, 600.0)
+        assert memory.source_per_s == {"S1": 10.0}
+        assert memory.rate_per_s == {"O1": 10.0, "O2": 10.0, "O3": 10.0}
+
+    def test_ratios_of_edges_count(self) -> None:
+        topology = Topology(
+            name="ratio",
+            level_unit="machines",
+            emission_period_s=1.0,
+            operators=(an_operator("O1"), an_operator("O2")),
+            sources=(Source(name="S1", label="S1", items_per_level=3, size_bytes=1),),
+            edges=(
+                Edge(origin="S1", target="O1"),
+                Edge(origin="O1", target="O2", items_out=2, items_in=5),
+            ),
+        )
+        flow = Flow(a_setting(topology))
+        seen = read({"O1": 150, "O2": 0}, {"O1": 1, "O2": 1})
+        assert learned(SEEN_BEFORE, seen, flow, 600.0).rate_per_s == {"O1": 10.0, "O2": 4.0}
+
+    def test_the_service_time_is_busy_time_by_completed_items(self) -> None:
+        seen = read({"O1": 30, "O2": 30, "O3": 0}, {"O1": 30, "O2": 15, "O3": 0}, busy=0.5)
+        load = load_of(learned(SEEN_BEFORE, seen, FLOW, 600.0), FLOW)
+        o_slo_s = 1.0  # of an operator that has completed nothing
+        assert load.service_s.tolist() == [0.25, 0.5, o_slo_s]
+
+    def test_what_was_not_read_stays_as_it_was(self) -> None:
+        first = learned(
+            SEEN_BEFORE,
+            read(dict.fromkeys(FLOW.names, 150), dict.fromkeys(FLOW.names, 150)),
+            FLOW,
+            600.0,
+        )
+        blind = replace(an_observation(), now_s=30.0)
+        assert learned(first, blind, FLOW, 600.0) == first
+        partly = replace(read({"O2": 0}, {"O2": 0}), now_s=30.0)
+        then = learned(first, partly, FLOW, 600.0)
+        assert then.rate_per_s["O1"] == then.rate_per_s["O3"] == 10.0
+        assert load_of(then, FLOW).service_s[0] == load_of(first, FLOW).service_s[0]
+
+    def test_the_first_look_gives_no_rates(self) -> None:
+        """Nobody knows since when its items were counted."""
+        memory = learned(TideMemory(), read({"O1": 150}, {"O1": 1}), FLOW, 600.0)
+        assert (memory.seen_s, memory.rate_per_s, memory.waiting) == (15.0, {}, {"O1": 0.0})
+
+
+class TestWhatAPlaceIsWorth:
+    @pytest.mark.parametrize(
+        ("count", "late_per_s"),
+        [
+            (4.0, 10 * 0.03 / 0.5),  # half of the time free
+            (5.0, 10 * 0.03 / 0.6),
+            (2.01, 10.0),  # nearly saturated: all are late, and no more than all
+            (1.0, 10 + 4 * (2 - 1) / 0.2),  # one instance of work piles up, five items a second
+        ],
+    )
+    def test_late_items_follow_the_spare_time(self, count: float, late_per_s: float) -> None:
+        assert a_loss().late_per_s(np.array([count])) == pytest.approx([late_per_s])
+
+    def test_waiting_items_are_to_be_worked_off(self) -> None:
+        """400 items within 40 s are 10 more per second, 2 more instances of work."""
+        assert a_loss(a_load(waiting=[400.0])).busy.tolist() == [4.0]
+
+    @pytest.mark.parametrize(("waiting", "weight"), [(0.0, 1.0), (100.0, 1.5), (1e6, 10.0)])
+    def test_old_items_count_more(self, waiting: float, weight: float) -> None:
+        """100 items at 10 per second wait for 10 s, half of age_s."""
+        assert a_loss(a_load(waiting=[waiting])).weight.tolist() == [weight]
+
+    def test_a_gain_looks_beyond_an_instance_that_does_not_help_alone(self) -> None:
+        """Of 2 instances of work one more than 1 is not enough, two are."""
+        alone = a_loss(overload=1.0)
+        one, two = (alone.late_per_s(np.array([count])) for count in (2.0, 3.0))
+        assert alone.gain(np.array([1.0]))[0] > (alone.late_per_s(np.array([1.0])) - one)[0]
+        assert two[0] < one[0]
+
+    @given(
+        st.floats(0.0, 200.0),
+        st.floats(0.001, 5.0),
+        st.floats(0.0, 2000.0),
+        st.floats(0.01, 20.0),
+    )
+    def test_the_closed_form_is_as_good_as_trying_every_number(
+        self, rate: float, service_s: float, waiting: float, price: float
+    ) -> None:
+        """Lateness and places together cost as much as for the best number, or a place more."""
+        if 1 / service_s < price:
+            return
+        loss = a_loss(a_load(rate_per_s=[rate], service_s=[service_s], waiting=[waiting]))
+        busy = float(loss.busy[0])
+        counts = np.arange(max(1.0, math.ceil(busy)), 3 * busy + 300)
+        found = wanted_instances(loss, price, 150.0)[0]
+        cost = {count: loss.late_per_s(np.array([count]))[0] + price * count for count in counts}
+        saturated = busy * loss.disturbed / (1 - loss.disturbed)
+        assert cost[found] <= min(cost.values()) + price * (1 + saturated)
+
+    def test_cheap_lateness_is_sized_by_the_mean_and_by_what_waits(self) -> None:
+        """2 s per item: an instance does half an item a second, worth less than its price."""
+        load = a_load(rate_per_s=[9.0], mean_per_s=[3.0], service_s=[2.0], waiting=[150.0])
+        assert wanted_instances(a_loss(load), 1.0, 150.0).tolist() == [8.0]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(1, 9),
+            st.sampled_from([500.0, 700.0, 1100.0, 2000.0]),
+            st.sampled_from([0.25, 0.5, 1.5]),
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    st.booleans(),
+)
+def test_hosts_are_counted_by_first_fit_decreasing(
+    wanted: list[tuple[int, float, float]], shared: bool
+) -> None:
+    flavor = HostFlavor(name="x", vcpus=4, memory_mb=4000, cpu_shared=shared)
+    operators = [
+        an_operator(f"O{row}", memory_mb=memory, cpu_cores=cores)
+        for row, (_, memory, cores) in enumerate(wanted)
+    ]
+    counts = np.array([count for count, _, _ in wanted], dtype=float)
+    assert hosts_for(counts, operators, flavor) == _one_by_one(wanted, flavor)
+
+
+def _one_by_one(wanted: list[tuple[int, float, float]], flavor: HostFlavor) -> int:
+    room = flavor.capacity
+    left: list[list[float]] = []
+    for count, memory, cores in sorted(wanted, key=lambda one: -one[1]):
+        needs = [memory, 0.0 if flavor.cpu_shared else cores]
+        for _ in range(count):
+            fits = (one for one in left if one[0] >= needs[0] and one[1] >= needs[1])
+            host = next(fits, None)
+            if host is None:
+                left.append(host := [room.memory_mb, room.cpu_cores])
+            host[:] = [host[0] - needs[0], host[1] - needs[1]]
+    return len(left)
+
+
+def remembered(**changes: Any) -> TideMemory:
+    """Every operator gets 1 item/s of 0.5 s on average, read 15 s ago."""
+    of_all = dict.fromkeys(FLOW.names, 1.0)
+    half = dict.fromkeys(FLOW.names, 0.5)
+    usual = TideMemory(3585.0, {"S1": 1.0}, of_all, of_all, {}, half, of_all)
+    return replace(usual, **changes)
+
+
+def decide(
+    memory: TideMemory,
+    hosts: Iterable[HostSample],
+    running: Iterable[InstanceSample],
+    waiting: dict[str, int] | None = None,
+    arrived: int = 15,
+) -> tuple[TideMemory, Decision]:
+    samples = [
+        replace(
+            a_sample(name, (waiting or {}).get(name, 0)),
+            arrived_items=arrived,
+            completed_items=arrived,
+        )
+        for name in FLOW.names
+    ]
+    given_share = [replace(one, cpu_share=0.5) for one in running]
+    seen = an_observation(operators=samples, hosts=hosts, running=given_share)
+    return Tide(setting=SETTING).decide(memory, seen)
+
+
+def of(decision: Decision, *kinds: type) -> list[Action]:
+    return [action for action in decision.actions if isinstance(action, kinds)]
+
+
+class TestWhoGetsAPlace:
+    def test_free_room_goes_where_it_saves_most(self) -> None:
+        _, decided = decide(remembered(), [a_host()], instances({"h1": "O1 O2 O3"}), {"O2": 90})
+        assert of(decided, StartInstance) == [StartInstance("O2", "h1")]
+        assert "O2 has 1 instances; one more saves" in decided.because
+
+    def test_an_operator_gives_way_to_one_that_saves_more(self) -> None:
+        _, decided = decide(remembered(), [a_host()], instances({"h1": "O1 O1 O2 O3"}), {"O3": 400})
+        assert of(decided, StopInstance, StartInstance) == [
+            StopInstance("i2"),
+            StartInstance("O3", "h1"),
+        ]
+        assert "i2 gives its place, costing" in decided.because
+
+    def test_nobody_gives_its_last_instance(self) -> None:
+        full = a_host(), a_host("h2", up=False)
+        _, decided = decide(remembered(), full, instances({"h1": "O1 O2 O3 O3"}), {"O3": 900})
+        assert not of(decided, StopInstance)
+
+    def test_an_operator_without_instances_comes_first(self) -> None:
+        _, decided = decide(remembered(), [a_host()], instances({"h1": "O1 O1 O1 O3"}))
+        assert of(decided, StartInstance) == [StartInstance("O2", "h1")]
+        assert "O2 has no instance" in decided.because
+
+
+class TestLeases:
+    def test_a_host_is_leased_once_it_was_short_twice(self) -> None:
+        busy = [a_host()], instances({"h1": "O1 O2 O3 O3"})
+        memory, decided = decide(remembered(), *busy, {"O1": 300, "O2": 300})
+        assert (memory.short, of(decided, LeaseHost)) == (1, [])
+        again = replace(memory, seen_s=3585.0)
+        _, decided = decide(again, *busy, {"O1": 300, "O2": 300})
+        assert of(decided, LeaseHost)
+        assert "hosts are worth their price" in decided.because
+
+    def test_what_waits_for_a_host_that_boots_asks_for_no_other(self) -> None:
+        hosts = [a_host(), a_host("h2", up=False)]
+        running = instances({"h1": "O1 O2 O3 O3", "h2": "O1 O2 O2 O3"})
+        memory, decided = decide(remembered(short=5), hosts, running, {"O1": 3000})
+        assert (memory.short, of(decided, LeaseHost)) == (0, [])
+
+    def test_a_host_that_the_others_replace_goes_when_its_btu_ends(self) -> None:
+        hosts = [a_host(paid_until_s=3640.0), a_host("h2")]
+        running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
+        memory, decided = decide(remembered(), hosts, running)
+        assert memory.leaving == ("h1",)
+        assert not of(decided, ReleaseHost)
+        later = [a_host(paid_until_s=3625.0), a_host("h2")]
+        _, decided = decide(replace(memory, seen_s=3585.0), later, running)
+        assert of(decided, StopInstance, ReleaseHost) == [
+            StopInstance("i1"),
+            StopInstance("i2"),
+            ReleaseHost("h1"),
+        ]
+
+    def test_the_last_instance_moves_where_nothing_arrives(self) -> None:
+        quiet = remembered(rate_per_s={}, mean_per_s={}, source_per_s={"S1": 0.0})
+        hosts = [a_host(paid_until_s=3625.0), a_host("h2")]
+        running = instances({"h1": "O1", "h2": "O2 O3"})
+        _, decided = decide(quiet, hosts, running, arrived=0)
+        assert of(decided, MigrateInstance, ReleaseHost) == [
+            MigrateInstance("i1", "h2"),
+            ReleaseHost("h1"),
+        ]
+
+    def test_a_host_that_is_needed_is_billed_when_its_next_btu_begins(self) -> None:
+        running = instances({"h1": "O1 O2 O3"})
+        _, decided = decide(remembered(), [a_host(paid_until_s=3601.0)], running)
+        assert not of(decided, ProlongLease, ReleaseHost)
+        _, decided = decide(remembered(), [a_host(paid_until_s=3600.0)], running)
+        assert of(decided, ProlongLease) == [ProlongLease("h1")]
+
+    def test_a_host_that_could_not_go_stays_with_all_its_places(self) -> None:
+        """It was to leave, its BTU ended, and it is prolonged: then it counts again."""
+        running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
+        hosts = [a_host(paid_until_s=3600.0), a_host("h2")]
+        memory, decided = decide(remembered(leaving=("h1",)), hosts, running)
+        assert memory.leaving == ()
+        assert of(decided, ProlongLease, ReleaseHost) == [ProlongLease("h1")]
+
+    def test_without_readings_leases_are_kept_and_nothing_else(self) -> None:
+        seen = an_observation(hosts=[a_host(paid_until_s=3600.0), a_host("h2")])
+        memory, decided = Tide(setting=SETTING).decide(remembered(), seen)
+        assert decided.actions == (ProlongLease("h1"),)
+        assert memory == remembered()
+
+
+def test_more_care_never_wants_fewer_hosts() -> None:
+    loss = a_loss(a_load(rate_per_s=[40.0], service_s=[0.1]))
+    prices = [Tide(setting=SETTING, care=care)._place_per_s for care in (0.5, 1.0, 2.0, 4.0)]
+    wanted = [wanted_instances(loss, price, 150.0)[0] for price in prices]
+    assert prices == sorted(prices, reverse=True)
+    assert wanted == sorted(wanted)
+    assert wanted[0] < wanted[-1]
+
+
+def test_a_place_costs_its_share_of_a_host() -> None:
+    """A host of 4 places costs 1 for 600 s; a late item costs 0.0001."""
+    assert Tide(setting=SETTING, care=1.0)._place_per_s == pytest.approx(1 / 600 / 4 / 0.0001)
+
+
+def test_long_items_are_not_left_waiting_for_the_price_of_a_host() -> None:
+    """Items of 10 s: no instance saves what a place costs, and arrivals want 10 instances."""
+    long = remembered(
+        work_s=dict.fromkeys(FLOW.names, 10_000.0), done=dict.fromkeys(FLOW.names, 1000.0)
+    )
+    busy = instances({"h1": "O1 O2 O3 O3"})
+    _, decided = decide(replace(long, short=1), [a_host()], busy)
+    assert len(of(decided, LeaseHost)) >= 7  # 30 instances and some to spare, four to a host
+
+
+def test_options_that_make_no_sense_are_all_named() -> None:
+    wrong = Tide(setting=SETTING, care=0.0, disturbed=1.0, overload=0.5, patience=0)
+    assert len(list(wrong.problems())) == 4
+    assert SMALL.memory_mb // 1000 == 4
