@@ -60,7 +60,7 @@ def run_from_params(params: Mapping[str, Any]) -> RunSpec:
     values, problems = _read(experiment_params(), params)
     pattern = {"name": values["pattern"], **values["pattern_options"]}
     if values["trace"]:
-        pattern["path"] = str(Path(str(values["trace"])).expanduser())
+        pattern["path"] = str(_at_home(str(values["trace"])))
     raw = {
         "name": values["experiment"],
         "controllers": [{"name": values["controller"], **values["controller_options"]}],
@@ -126,10 +126,18 @@ def _way_problems(cells: Sequence[RunSpec], each_cell: str) -> Iterator[str]:
             )
 
 
+def _at_home(text: str) -> Path:
+    """A path with its ``~`` replaced; of a user who is not there it stays, and is not found."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
+
+
 def _spec_path(text: str) -> Path:
     """The file that a name or a path means. Raises SpecError for a name that is not known."""
     if text.endswith((".yaml", ".yml")):
-        return Path(text).expanduser()
+        return _at_home(text)
     path = SPECS / f"{text}.yaml"
     if not path.is_file():
         known = [one.stem for one in SPECS.glob("*.yaml")]

@@ -11,7 +11,8 @@ from include.model.topology import Topology
 
 def setting_of(spec: RunSpec, topology: Topology, flavor: HostFlavor) -> Setting:
     """The setting of a run's controller; nothing in it tells of arrivals to come."""
-    books = [PRICE_BOOKS[name] for name in spec.price_books]
+    books = [PRICE_BOOKS[name] for name in spec.price_books if name in PRICE_BOOKS]
+    books = books or [*PRICE_BOOKS.values()]  # whoever asks before prices are checked
     own = next((book for book in books if book.btu_s == spec.window_s), books[0])
     return Setting(
         topology=topology,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from include.controllers.tide.controller import Tide
@@ -148,6 +148,7 @@ class TestWhatAPlaceIsWorth:
         assert alone.gain(np.array([1.0]))[0] > (alone.late_per_s(np.array([1.0])) - one)[0]
         assert two[0] < one[0]
 
+    @settings(deadline=None)
     @given(
         st.floats(0.0, 200.0),
         st.floats(0.001, 5.0),
@@ -174,6 +175,7 @@ class TestWhatAPlaceIsWorth:
         assert wanted_instances(a_loss(load), 1.0, 150.0).tolist() == [8.0]
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(
