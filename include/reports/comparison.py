@@ -17,12 +17,21 @@ _COST = (
 
 @dataclass(frozen=True, slots=True)
 class PublishedFigure:
-    """A mean that a source prints, its unit, where it stands there, its standard deviation."""
+    """A mean that a source prints, its unit, where it stands there, its standard deviation.
+
+    ``source`` names the source, and says what the mean is of.
+    """
 
     mean: float
     unit: str
     table: str
     sigma: float | None = None
+    source: str = ""
+
+    @property
+    def where(self) -> str:
+        """Source and table, as a reader looks them up."""
+        return ", ".join(part for part in (self.source, self.table) if part)
 
 
 Reference = Callable[[Mapping[str, Any], str, float], PublishedFigure | None]
@@ -90,7 +99,7 @@ def _compared(
     run: str, label: str, unit: str, measured: float, found: PublishedFigure | None
 ) -> Comparison:
     published = found.mean if found else None
-    return Comparison(run, label, unit, measured, published, found.table if found else "")
+    return Comparison(run, label, unit, measured, published, found.where if found else "")
 
 
 def _label(metric: str) -> str:

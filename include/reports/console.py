@@ -76,7 +76,7 @@ def summary(folder: Path, reference: Reference = nothing_printed) -> str:
             lines += [*_table(heading, own), ""]
     where = sorted({row.where for row in (*compliance, *cost) if row.where})
     if where:
-        lines += [f"Published: PeerJ CS 141, {' and '.join(where)}, means of three runs.", ""]
+        lines += [f"Published: {'; '.join(where)}.", ""]
     return "\n".join([*lines, *ends_with])
 
 

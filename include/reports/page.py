@@ -79,7 +79,7 @@ def render_page(
         compliance=_matrix(shares),
         totals_of=_by_run([row for row in tables["compliance"] if row["scope"] == "overall"]),
         cost=_matrix(costs),
-        in_paper=any(one.published is not None for one in (*shares, *costs)),
+        printed_in=sorted({one.where for one in (*shares, *costs) if one.where}),
         totals={row["run"]: row for row in tables["scaling_total"]},
         utilisation={row["run"]: row for row in tables["utilisation"]},
         adapt=_by_run(tables["time_to_adapt"]),

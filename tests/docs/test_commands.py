@@ -72,6 +72,16 @@ def test_sweep(mine: Path) -> None:
     assert (mine / "var" / "mine" / "sweep_status.csv").read_text().count("measured") == 2
 
 
+def test_tide_beside_the_others_for_ten_minutes(tmp_path: Path) -> None:
+    """Five of its 240 runs of two hours, one of each controller; `report` is that of any experiment."""
+    spec = REPOSITORY / "include" / "experiment" / "specs" / "tide.yaml"
+    cut = {"patterns": "stepwise", "btus_min": 10, "seeds": 51, "duration_min": 10}
+    small = tmp_path / "tide.yaml"
+    small.write_text(yaml.safe_dump(yaml.safe_load(spec.read_text()) | cut))
+    lines = cli(tmp_path, "run", str(small))
+    assert all(f"] {name}-stepwise" in lines for name in ("btu", "threshold", "fixed", "tide"))
+
+
 def test_the_demo_of_the_command_line(tmp_path: Path) -> None:
     """Its report is that of any experiment, such as the one above."""
     spec = REPOSITORY / "include" / "experiment" / "specs" / "demo.yaml"

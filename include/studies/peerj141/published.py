@@ -18,6 +18,7 @@ from include.model.errors import StoreError
 from include.reports.comparison import PublishedFigure
 
 FOLDER = Path(__file__).parent
+SOURCE = "PeerJ CS 141 (means of three runs)"
 
 _CONTROLLERS: Mapping[str, str] = {
     "btu": "btu",
@@ -99,7 +100,8 @@ def published_cells(folder: Path = FOLDER) -> Mapping[CellKey, PublishedFigure]:
                 btu_min = float(row["btu_min"]) if row["btu_min"] else None
                 key = (row["pattern"], row["controller"], btu_min, row["metric"])
                 sigma = float(row["sigma"]) if row.get("sigma") else None
-                figure = PublishedFigure(float(row["mean"]), row["unit"], row["table"], sigma)
+                mean, unit = float(row["mean"]), row["unit"]
+                figure = PublishedFigure(mean, unit, row["table"], sigma, SOURCE)
                 found[key] = _merged(found.get(key), figure, key, path)
     return found
 

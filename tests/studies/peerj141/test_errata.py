@@ -7,7 +7,7 @@ import pytest
 from include.model.errors import StoreError
 from include.reports.comparison import PublishedFigure
 from include.studies.peerj141.errata import find_errata, implied_items
-from include.studies.peerj141.published import published_cells
+from include.studies.peerj141.published import SOURCE, published_cells
 
 HEADER = "table,pattern,controller,btu_min,metric,mean,unit"
 
@@ -94,7 +94,7 @@ def test_every_file_of_the_folder_is_read(tmp_path):
     cells = published_cells(tmp_path)
     assert cells == {
         ("two_level", "btu", 10.0, "real_time_compliance"): PublishedFigure(
-            48, "percent", "table 4", 1.5
+            48, "percent", "table 4", 1.5, SOURCE
         )
     }
 
