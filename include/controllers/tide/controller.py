@@ -20,6 +20,9 @@ from include.model.observation import HostSample, Observation
 LEAST_GAIN = 0.01
 """Late items per second that an instance must save to be worth a place that is paid for."""
 
+SWAP_ABOVE = 3.0
+"""Late items per second that a swap must save: until the instance that gives its place has ended,
+both are on the host and more memory is reserved than there is."""
 NEVER_CHEAP = 0.5
 """A place counts at most this share of what an instance of the fastest operator does in a second.
 Prices say little where every item is long work: without it such items would always have to wait."""
@@ -140,7 +143,7 @@ class Tide:
         up = {host for host in staying if plan.free[host].up}
         now = Places(plan, loss, seen.operators, up)
         now.fill(LEAST_GAIN, only_up=True)
-        now.swap(1.0)
+        now.swap(SWAP_ABOVE)
         Places(plan, loss, seen.operators, staying, plan.counts).fill(LEAST_GAIN)
 
     def _clear(self, plan: Plan, host: HostSample, seen: Observation) -> None:
