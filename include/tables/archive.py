@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from include.control.stages import run_all
-from include.experiment.spec import RunSpec
+from include.experiment.params import run_from_params
 from include.files import sibling
 from include.model.errors import SetupError
 from include.tables.session import ARCHIVE, JVM, local_driver, require_java
@@ -47,11 +47,7 @@ def _make(target: Path) -> None:
     driver[JVM] += f' "-XX:ArchiveClassesAtExit={target}"'
     settings = [part for pair in driver.items() for part in ("--conf", "=".join(pair))]
     with tempfile.TemporaryDirectory(prefix="tidebench-archive-") as root:
-        spec = RunSpec(
-            experiment="classes", controller="btu", pattern="stepwise", btu_min=10, seed=1,
-            duration_min=10,
-        )  # fmt: skip
-        run_all(spec, Path(root))
+        run_all(run_from_params({"experiment": "classes", "duration_min": 10}), Path(root))
         job = [str(_JOB), "--folder", f"{root}/classes", "--experiment", "classes"]
         subprocess.run(
             [str(_SUBMIT), "--master", "local[*]", *settings, *job],
