@@ -28,6 +28,7 @@ def cpu_s(pid: int) -> float:
 
 
 def row(name: str, items: int, took_s: float, used_s: float) -> None:
+    used_s = max(used_s, 1 / CPU_TICKS_PER_S)  # the system counts in ticks: few items take none
     print(
         f"{name:44s} {items / took_s:8,.0f} items/s {items / used_s:8,.0f} items/CPU s "
         f"{used_s / items * 1e3:7.3f} CPU ms/item"
