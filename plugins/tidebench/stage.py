@@ -29,8 +29,9 @@ DEFAULTS = {
 """What every task has unless its DAG says otherwise."""
 SCHEDULES = {"nightly_reproducibility": "0 2 * * *", "reap": "17 * * * *"}
 """When the DAGs run that TIDEBENCH_SCHEDULES names."""
-END_AGAIN_S = 0.2
-"""How soon a task that goes on although it was ended is ended again."""
+END_AGAIN_S = 2.0
+"""How soon a task that goes on although it was ended is ended again. Long enough for one that does
+stop to tidy up; Airflow kills it after five seconds."""
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
