@@ -11,7 +11,7 @@ import numpy as np
 from include.controllers.base import Setting
 from include.controllers.plan import Plan
 from include.controllers.tide.estimates import Flow, Load, TideMemory, learned, load_of
-from include.controllers.tide.leases import hosts_for, wanted_instances
+from include.controllers.tide.leases import Expected, hosts_worth, places_of, share_of_now
 from include.controllers.tide.loss import Loss
 from include.controllers.tide.places import Places
 from include.model.decision import Decision, Reason, Why
@@ -19,6 +19,10 @@ from include.model.observation import HostSample, Observation
 
 LEAST_GAIN = 0.01
 """Late items per second that an instance must save to be worth a place that is paid for."""
+
+LONG_BTU_S = 2400.0
+"""With a BTU of this length lateness counts twice, with twice this length three times: a host
+that was not leased for a peak is leased late and then paid for long after it."""
 
 SWAP_ABOVE = 3.0
 """Late items per second that a swap must save: until the instance that gives its place has ended,
@@ -37,25 +41,32 @@ class Tide:
 
     setting: Setting
     interval_s: float = 15.0
-    care: float = 1.3
+    care: float = 1.1
     work_off_s: float = 40.0
     disturbed: float = 0.03
     overload: float = 4.0
     age_s: float = 20.0
     backlog_btus: float = 0.25
     horizon_s: float = 600.0
-    patience: int = 2
+    holds_s: float = 600.0
 
     def problems(self) -> Iterator[str]:
         """Options that make no sense, each with what to do."""
-        for name in ("interval_s", "care", "work_off_s", "age_s", "backlog_btus", "horizon_s"):
+        for name in (
+            "interval_s",
+            "care",
+            "work_off_s",
+            "age_s",
+            "backlog_btus",
+            "horizon_s",
+            "holds_s",
+        ):
             if getattr(self, name) <= 0:
                 yield f"{name} must be above 0, got {getattr(self, name)}"
         if not 0 <= self.disturbed < 1:
             yield f"disturbed must be a share from 0 to below 1, got {self.disturbed}"
-        for name in ("overload", "patience"):
-            if getattr(self, name) < 1:
-                yield f"{name} must be at least 1, got {getattr(self, name)}"
+        if self.overload < 1:
+            yield f"overload must be at least 1, got {self.overload}"
 
     def initial_instances(self) -> Mapping[str, int]:
         """One instance of every operator."""
@@ -74,22 +85,20 @@ class Tide:
             plan.keep_leases(0.0)
             return memory, plan.decision(Why(Reason.NO_MEASUREMENT, "no operator was read"))
         load = load_of(memory, self._flow)
-        needed = self._needed(load, plan)
-        leaving = self._leaving(memory, plan, needed) if memory.rate_per_s else ()
+        needed = self._needed(load, memory, plan)
+        leaving = self._leaving(plan, needed) if memory.rate_per_s else ()
         staying = {host.host for host in plan.hosts} - set(leaving)
         for name in leaving:
             del plan.free[name]
-        short = memory.short + 1 if needed > len(staying) else 0
-        if short >= self.patience or (short and plan.counts.min() == 0):
-            told = f"{needed} hosts are worth their price, {len(staying)} stay"
-            while len(staying) < min(needed, self.setting.max_hosts):
-                staying.add(plan.lease(Why(Reason.NO_CAPACITY, told)))
+        told = f"{needed} hosts are worth their price, {len(staying)} stay"
+        while len(staying) < min(needed, self.setting.max_hosts):
+            staying.add(plan.lease(Why(Reason.NO_CAPACITY, told)))
         self._share_out(plan, self._loss(load), staying, seen)
         for host in plan.hosts:
             if host.host in leaving and host.paid_until_s - plan.now_s <= self._clear_before_s:
                 self._clear(plan, host, seen)
         plan.keep_leases(0.0)
-        return replace(memory, short=short, leaving=leaving), plan.decision(nothing)
+        return memory, plan.decision(nothing)
 
     @cached_property
     def _flow(self) -> Flow:
@@ -98,11 +107,11 @@ class Tide:
     @cached_property
     def _place_per_s(self) -> float:
         """What a place costs, in late items per second: a host, shared by what fits on it."""
-        setting, operators = self.setting, self.setting.topology.operators
-        mean_mb = sum(op.memory_mb for op in operators) / len(operators)
-        places = max(1.0, setting.flavor.capacity.memory_mb // mean_mb)
+        setting = self.setting
         price_per_s = setting.price_per_btu / setting.btu_s
-        return price_per_s / places / (setting.penalty_per_item * self.care)
+        care = self.care * (1 + setting.btu_s / LONG_BTU_S)
+        places = places_of(setting.flavor, setting.topology.operators)
+        return price_per_s / places / (setting.penalty_per_item * care)
 
     @property
     def _clear_before_s(self) -> float:
@@ -112,26 +121,29 @@ class Tide:
     def _loss(self, load: Load) -> Loss:
         return Loss(load, self.work_off_s, self.disturbed, self.overload, self.age_s)
 
-    def _needed(self, load: Load, plan: Plan) -> int:
-        """Hosts that are worth their price.
+    def _needed(self, load: Load, memory: TideMemory, plan: Plan) -> int:
+        """Hosts that are worth their price over a BTU.
 
         What waits while a host boots is what that host was ordered for, so until it is up it
-        asks for no other one.
+        asks for no other one. Age does not count: places are there for it at once, and hosts that
+        are leased for it come late and stay long.
         """
         if any(not host.up for host in plan.hosts):
             load = replace(load, waiting=np.zeros_like(load.waiting))
         backlog_s = self.backlog_btus * self.setting.btu_s
+        loss = replace(self._loss(load), work_off_s=backlog_s, age_s=np.inf)
+        past = np.array(memory.past).reshape(-1, len(self._flow.names))
+        expected = Expected(loss, past, share_of_now(self.setting.btu_s, self.holds_s))
         place_per_s = min(self._place_per_s, NEVER_CHEAP / float(load.service_s.min()))
-        wanted = wanted_instances(self._loss(load), place_per_s, backlog_s)
         operators = [plan.operator(name) for name in self._flow.names]
-        return hosts_for(wanted, operators, self.setting.flavor)
+        return hosts_worth(expected, place_per_s, operators, self.setting.flavor)
 
-    def _leaving(self, memory: TideMemory, plan: Plan, needed: int) -> tuple[str, ...]:
+    def _leaving(self, plan: Plan, needed: int) -> tuple[str, ...]:
         """Hosts that go when their BTU ends, because the others suffice."""
         staying, leaving = len(plan.hosts), []
         for host in sorted(plan.hosts, key=lambda host: host.paid_until_s):
             soon = 0 < host.paid_until_s - plan.now_s <= self._clear_before_s + self.interval_s
-            if soon and (host.host in memory.leaving or staying > max(1, needed)):
+            if soon and staying > max(1, needed):
                 leaving.append(host.host)
                 staying -= 1
         return tuple(leaving)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,34 +14,36 @@ from include.model.observation import Observation
 
 Array = NDArray[np.float64]
 
+STRETCH_S = 120.0
+STRETCHES = 30
+"""What is remembered of the load: its mean over stretches of two minutes, for an hour."""
+
 
 @dataclass(frozen=True, slots=True)
 class TideMemory:
     """The last good reading and what was learned; numbers by source or operator.
 
-    ``work_s`` and ``done`` are CPU seconds and completed items, both fading; ``mean_per_s`` is the
-    fading mean of the rate. ``short`` counts decisions in a row that lacked a host, and
-    ``leaving`` are hosts that go when their BTU ends.
+    ``work_s`` and ``done`` are CPU seconds and completed items, both fading. ``past`` are mean
+    rates of earlier stretches of time, the oldest first, in the order of the topology; ``stretch``
+    is the one that goes on: its seconds, and executions of every operator so far.
     """
 
     seen_s: float = -1.0
     source_per_s: Mapping[str, float] = field(default_factory=dict)
     rate_per_s: Mapping[str, float] = field(default_factory=dict)
-    mean_per_s: Mapping[str, float] = field(default_factory=dict)
+    past: tuple[tuple[float, ...], ...] = ()
+    stretch: tuple[float, tuple[float, ...]] = (0.0, ())
     waiting: Mapping[str, float] = field(default_factory=dict)
     work_s: Mapping[str, float] = field(default_factory=dict)
     done: Mapping[str, float] = field(default_factory=dict)
-    short: int = 0
-    leaving: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Per operator, in the order of the topology: executions per second that arrive now and on
-    average, seconds per execution, and items that wait."""
+    """Per operator, in the order of the topology: executions per second that arrive, seconds per
+    execution, and items that wait."""
 
     rate_per_s: Array
-    mean_per_s: Array
     service_s: Array
     waiting: Array
 
@@ -102,14 +105,10 @@ def learned(memory: TideMemory, seen: Observation, flow: Flow, horizon_s: float)
     since_s = seen.now_s - memory.seen_s
     if since_s <= 0 or not seen.operators:
         return memory
-    keep, blend = 0.5 ** (since_s / horizon_s), 1 - float(np.exp(-since_s / horizon_s))
+    keep = 0.5 ** (since_s / horizon_s)
     arrived = {name: one.arrived_items / since_s for name, one in seen.operators.items()}
     source_per_s = dict(memory.source_per_s) | flow.source_rates(arrived)
     rate = dict(memory.rate_per_s) | arrived | flow.propagated(source_per_s)
-    mean = {
-        name: memory.mean_per_s.get(name, now) * (1 - blend) + now * blend
-        for name, now in rate.items()
-    }
     busy_s = dict.fromkeys(seen.operators, 0.0)
     for one in seen.instances.values():
         if one.cpu_share is not None and one.operator in busy_s:
@@ -124,11 +123,24 @@ def learned(memory: TideMemory, seen: Observation, flow: Flow, horizon_s: float)
         seen_s=seen.now_s,
         source_per_s=source_per_s,
         rate_per_s=rate,
-        mean_per_s=mean,
+        **_remembered(memory, [rate.get(name, 0.0) for name in flow.names], since_s),
         waiting=waiting,
         work_s=work_s,
         done=done,
     )
+
+
+def _remembered(memory: TideMemory, rates: Sequence[float], since_s: float) -> dict[str, Any]:
+    """The stretch that goes on, and the past once it is over."""
+    lasted_s, so_far = memory.stretch
+    lasted_s += since_s
+    executions = [rate * since_s for rate in rates]
+    if so_far:
+        executions = [one + more for one, more in zip(so_far, executions, strict=True)]
+    if lasted_s < STRETCH_S:
+        return {"stretch": (lasted_s, tuple(executions))}
+    mean = tuple(one / lasted_s for one in executions)
+    return {"stretch": (0.0, ()), "past": (*memory.past, mean)[-STRETCHES:]}
 
 
 def load_of(memory: TideMemory, flow: Flow) -> Load:
@@ -137,13 +149,12 @@ def load_of(memory: TideMemory, flow: Flow) -> Load:
         [known.get(name, 0.0) for name in flow.names]
         for known in (
             memory.rate_per_s,
-            memory.mean_per_s,
             memory.waiting,
             memory.work_s,
             memory.done,
         )
     ]
-    rate, mean, waiting, work_s, done = (np.array(one) for one in of)
+    rate, waiting, work_s, done = (np.array(one) for one in of)
     measured = (done > 0) & (work_s > 0)
     service_s = np.where(measured, work_s / np.where(measured, done, 1.0), flow.slo_s)
-    return Load(rate, mean, service_s, waiting)
+    return Load(rate, service_s, waiting)

@@ -48,14 +48,14 @@ class Loss:
     def late_per_s(self, instances: Array, rows: slice = EVERY) -> Array:
         """Late items per second. Shape as ``instances``, the last axis being operators ``rows``."""
         rate, service_s, busy = (
-            self.load.rate_per_s[rows],
+            self.load.rate_per_s[..., rows],
             self.load.service_s[rows],
-            self.busy[rows],
+            self.busy[..., rows],
         )
         spare = 1 - busy / np.maximum(instances, 1e-9)
         calm = rate * np.minimum(1.0, self.disturbed / np.maximum(spare, 1e-9))
         piling = self.overload * (busy - instances) / service_s
-        return self.weight[rows] * np.where(spare > 0, calm, rate + piling)
+        return self.weight[..., rows] * np.where(spare > 0, calm, rate + piling)
 
     def gain(self, instances: Array, rows: slice = EVERY) -> Array:
         """Late items per second that another instance saves, or each of a few together.
