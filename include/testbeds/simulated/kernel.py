@@ -93,9 +93,7 @@ class NetworkState(NamedTuple):
     stalls_us: I64
     """(operators, n, 2), in order: no item of the operator starts from the one to the other."""
     published_us: I64
-    """All publication times, source after source."""
-    published_first: I64
-    """(sources + 1): those of source s are published_us[first[s] : first[s + 1]]."""
+    """(sources, BLOCK): when items are published, a ring like those of draws; then NEVER."""
     records: I64
     """(width, RECORD_COLUMNS): sampled items, in no particular order."""
     recorded: I64
@@ -108,14 +106,13 @@ def _publish(source, until_us, net):
     out_first, out_edge, ratio, items = net.out_first, net.out_edge, net.ratio, net.items
     edges, nodes, latency_us, times_us = net.edges, net.nodes, net.latency_us, net.published_us
     node = net.in_first.size - 1 + source
-    first, last = net.published_first[source], net.published_first[source + 1]
-    while first + nodes[node, NUMBERED] < last:
+    while True:
         number = nodes[node, NUMBERED]
-        published_us = times_us[first + number]
-        if published_us >= until_us:
-            break
         if number >= nodes[node, FILLED]:
             return DRAWS_DRY * KIND + node
+        published_us = times_us[source, number & (BLOCK - 1)]
+        if published_us >= until_us:
+            break
         full = make_space(node, number, out_first, out_edge, ratio, items, edges)
         if full >= 0:
             return EDGE_FULL * KIND + full
@@ -296,7 +293,7 @@ def advance(net, until_us, sample_every, resolution_us, transfers):
     ``transfers`` the latency drawn for an item counts for its age.
     """
     operators = net.in_first.size - 1
-    for source in range(net.published_first.size - 1):
+    for source in range(net.published_us.shape[0]):
         code = _publish(source, until_us, net)
         if code != DONE:
             return code

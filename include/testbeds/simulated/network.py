@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from include.model.topology import Topology
 from include.testbeds.simulated import kernel, rings
 from include.testbeds.simulated.kernel import BLOCK, NEVER
+from include.testbeds.simulated.publications import Publications
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
 
@@ -27,6 +28,8 @@ class QueueingNetwork:
     calibration: VirtualCalibration
     draws: Draws
     names: tuple[str, ...]
+    publications: Sequence[Publications]
+    """Of every source."""
     state: kernel.NetworkState
 
     def advance(self, until_us: int) -> None:
@@ -212,8 +215,10 @@ class QueueingNetwork:
             mean_us = calibration.service_ms[name] * 1000
             state.service_us[node] = _service_us(generator, mean_us, calibration.service_cv)
         else:
-            name = self.topology.sources[node - len(self.names)].name
-            generator = self.draws.generator("source", name, block)
+            source = node - len(self.names)
+            generator = self.draws.generator("source", self.topology.sources[source].name, block)
+            first = block * BLOCK
+            state.published_us[source] = self.publications[source].times_us(first, first + BLOCK)
         mean_ms = calibration.latency_ms
         if node < len(self.names):
             mean_ms = calibration.transfer_ms or mean_ms
