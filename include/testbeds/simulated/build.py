@@ -16,7 +16,7 @@ from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.jit import start_numba
 
-FIRST_ITEMS, FIRST_SLOTS, FIRST_RECORDS, FIRST_ORPHANS = 1024, 8, 4096, 8
+FIRST_ITEMS, FIRST_SLOTS, FIRST_RECORDS, FIRST_ORPHANS, FIRST_STALLS = 1024, 8, 4096, 8, 4
 
 
 def build_network(
@@ -53,30 +53,19 @@ def build_network(
         orphans=_zeros(len(names), FIRST_ORPHANS),
         service_us=_zeros(len(names), BLOCK),
         latency_us=_zeros(len(origins), BLOCK),
-        stalls_us=_stalls_us(names, calibration, draws, round(duration_s * 1e6)),
+        stalls_us=np.full((len(names), FIRST_STALLS, 2), NEVER, dtype=np.int64),
         published_us=_zeros(len(topology.sources), BLOCK),
         records=_zeros(FIRST_RECORDS, kernel.RECORD_COLUMNS),
         recorded=_zeros(1),
     )
-    return QueueingNetwork(topology, calibration, draws, names, publications, state)
+    end_us = round(duration_s * 1e6)
+    return QueueingNetwork(topology, calibration, draws, names, publications, end_us, state)
 
 
 def _chained(topology: Topology, names: tuple[str, ...]) -> I64:
     """For every operator the one that runs in it, or -1."""
     of = {op.runs_in: op.name for op in topology.operators if op.runs_in}
     return np.array([names.index(of[name]) if name in of else -1 for name in names], dtype=np.int64)
-
-
-def _stalls_us(
-    names: tuple[str, ...], calibration: VirtualCalibration, draws: Draws, end_us: int
-) -> I64:
-    """Stalls of every operator, padded with ones that never come."""
-    rate, length_s = calibration.stalls_per_hour, calibration.stall_s
-    stalls = [draws.periods_us("stall", name, rate, length_s, end_us) for name in names]
-    padded = np.full((len(names), max(1, *map(len, stalls)), 2), NEVER, dtype=np.int64)
-    for o, periods in enumerate(stalls):
-        padded[o, : len(periods)] = periods
-    return padded
 
 
 def _zeros(*shape: int) -> I64:
