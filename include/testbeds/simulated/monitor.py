@@ -78,17 +78,20 @@ class SimulatedMonitor(VirtualMonitor):
         noise = np.resize(self.noise.of(now_us // period_us), host.size)
         cpu = (load + noise).clip(0, 1).round(4)
         up = np.array([one.number for one in fleet.leased() if one.up_us <= now_us], dtype=int)
-        size = len(fleet.hosts) + 1
         cores, memory_mb = self.needs[operator].T
-        host_cpu = np.bincount(host, cpu * cores, size)[up] / self.host.cpu_cores
-        host_memory = np.bincount(host, memory_mb, size)[up] / self.host.memory_mb
+        # Hosts that boot hold instances, too, but nobody reads them.
+        place = np.searchsorted(up, host)
+        place[~np.isin(host, up)] = len(up)
+        size = len(up) + 1
+        host_cpu = np.bincount(place, cpu * cores, size)[:-1] / self.host.cpu_cores
+        host_memory = np.bincount(place, memory_mb, size)[:-1] / self.host.memory_mb
         host_cpu, host_memory = host_cpu.round(4), host_memory.round(4)
         held = zip(cpu.tolist(), self._memory_shares(operator), strict=True)
         self.reading.instance = dict(zip(instance.tolist(), held, strict=True))
         shares = [(*one, None) for one in zip(host_cpu.tolist(), host_memory.tolist(), strict=True)]
         self.reading.host = dict(zip(up.tolist(), shares, strict=True))
         self.keep("instance_utilisation", now_us, instance, operator, host, cpu)
-        instances = np.bincount(host, minlength=size)[up]
+        instances = np.bincount(place, minlength=size)[:-1]
         self.keep("host_utilisation", now_us, up, host_cpu, host_memory, instances)
 
     def _load(
