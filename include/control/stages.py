@@ -206,12 +206,12 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
     if final:
         tables |= _once_per_run(run, store, session)
     parts = {
-        table: store.write_rows(
-            table, window if table not in ONCE_PER_RUN else 0, tables.get(table, {})
-        )
+        table: store.write_rows(table, window, tables.get(table, {}), to_stay=False)
         for table in TABLES
-        if final or table not in ONCE_PER_RUN
+        if table not in ONCE_PER_RUN
     }
+    if final:
+        parts |= {table: store.write_rows(table, 0, tables[table]) for table in ONCE_PER_RUN}
     summary = {
         "window": window,
         "start_min": start_s / 60,

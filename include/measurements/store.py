@@ -79,13 +79,16 @@ class RunStore:
             shutil.rmtree(self.part(table, 0).parent, ignore_errors=True)
         shutil.rmtree(self.home, ignore_errors=True)  # last: without it the rows would be nobody's
 
-    def write_rows(self, table: str, part: int, columns: Mapping[str, Any]) -> dict[str, Any]:
+    def write_rows(
+        self, table: str, part: int, columns: Mapping[str, Any], *, to_stay: bool = True
+    ) -> dict[str, Any]:
         """Store rows of one table; returns path (relative to the folder), rows and sha256.
 
+        Those that do not stay are gathered when the run ends, and until then fast to write.
         Of a run that is complete nothing is stored again: its rows have been gathered.
         """
         rows, sink = to_arrow(table, columns), io.BytesIO()
-        write_parquet(sink, schema(table), [rows])
+        write_parquet(sink, schema(table), [rows], to_stay=to_stay)
         path, content = self.part(table, part), sink.getvalue()
         if not self.manifest.is_file():
             write_bytes(path, content)

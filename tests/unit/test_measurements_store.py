@@ -103,16 +103,20 @@ def test_rows_that_come_bit_by_bit_give_the_bytes_of_those_that_come_at_once(
                            "subject": [names[i % 7] for i in range(n)]})
         for n in sizes
     ]  # fmt: skip
-    taken = []
-    parquet.write_parquet(
-        tmp_path / "bit by bit",
-        schema("event"),
-        (taken.append(one.num_rows) or one for one in tables),
-    )
+    parquet.write_parquet(tmp_path / "bit by bit", schema("event"), iter(tables))
     text = [field.name for field in schema("event") if field.type == "string"]
     pq.write_table(
         pa.concat_tables(tables), tmp_path / "at once", row_group_size=1000,
         compression="zstd", use_dictionary=text, store_schema=False,
     )  # fmt: skip
-    assert taken == sizes
     assert (tmp_path / "bit by bit").read_bytes() == (tmp_path / "at once").read_bytes()
+
+
+def test_what_is_gathered_does_not_depend_on_how_its_parts_were_written(tmp_path):
+    wholes = []
+    for to_stay in (True, False):
+        store = RunStore(tmp_path / str(to_stay), "e", "r")
+        for window in range(WINDOWS):
+            store.write_rows("event", window, an_event(window), to_stay=to_stay)
+        wholes.append(store.gather("event", WINDOWS))
+    assert wholes[0] == wholes[1]
