@@ -68,18 +68,14 @@ class QueueingNetwork:
         """
         self._forget_stalls(now_us - period_us)
         operators, slots = self.state.free_us.shape
-        per_operator = np.zeros((operators, 3), dtype=np.int64)
+        in_service = np.zeros(len(self.state.edges), dtype=np.int64)
+        per_operator = np.zeros((operators, 4), dtype=np.int64)
         per_server = np.zeros((operators * slots, 3), dtype=np.int64)
         busy_share = np.zeros(operators * slots)
-        n = kernel.read(self.state, now_us, period_us, per_operator, per_server, busy_share)
+        n = kernel.read(
+            self.state, now_us, period_us, in_service, per_operator, per_server, busy_share
+        )
         return per_operator, per_server[:n], busy_share[:n]
-
-    def longest_queues(self, now_us: int) -> I64:
-        """Items of every operator's longest edge, with those in service. Shape (operators,)."""
-        per_operator = np.zeros(len(self.names), dtype=np.int64)
-        per_edge = np.zeros(len(self.state.edges), dtype=np.int64)
-        kernel.longest_queues(self.state, now_us, per_edge, per_operator)
-        return per_operator
 
     def take_records(self) -> I64:
         """Sampled items since the last call, (n, RECORD_COLUMNS), by operator, time, number."""

@@ -39,10 +39,16 @@ class Publications:
     def times_us(self, first: int, last: int) -> I64:
         """When items ``first`` to ``last - 1`` are published; NEVER where there are no more."""
         times_us = np.full(last - first, NEVER, dtype=np.int64)
-        numbers = np.arange(first, min(last, self.first[-1]))
-        piece = np.searchsorted(self.first, numbers, side="right") - 1
-        start_s, due, rate = self.pieces[piece].T
-        times_us[: numbers.size] = np.rint((start_s + (numbers - due) / rate) * 1e6)
+        piece = int(np.searchsorted(self.first, first, side="right")) - 1
+        number = first
+        while number < last and piece < len(self.pieces):
+            end = min(last, int(self.first[piece + 1]))
+            if number < end:
+                start_s, due, rate = self.pieces[piece].tolist()
+                times_s = start_s + (np.arange(number, end) - due) / rate
+                times_us[number - first : end - first] = np.rint(times_s * 1e6)
+                number = end
+            piece += 1
         return times_us
 
 
