@@ -13,7 +13,7 @@ import json
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -28,18 +28,29 @@ def sibling(target: Path, purpose: str) -> Path:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a whole file or nothing. Raises SetupError when the folder cannot be written."""
+    with new_file(path) as draft:
+        draft.write_bytes(content)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """Yield a fresh name beside ``path``, for a file that takes its place when all went well.
+
+    Raises SetupError when the folder cannot be written.
+    """
     draft = sibling(path, "draft")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(content)
+        yield draft
         draft.replace(path)
     except OSError as error:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
         raise SetupError(
             f"{path} cannot be written ({error.strerror}); make the folder writable, free some "
             "space, or choose another one with TIDEBENCH_DATA_ROOT or --root"
         ) from error
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -106,4 +117,5 @@ def swap_in(draft: Path, target: Path) -> None:
 
 def digest(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
-    return sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as file:
+        return file_digest(file, sha256).hexdigest()

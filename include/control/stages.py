@@ -204,22 +204,28 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
     tables["decision"] = decisions
     final = window == run.spec.windows - 1
     if final:
-        tables |= _once_per_run(run, session)
+        tables |= _once_per_run(run, store, session)
     parts = {
-        table: store.write_rows(
-            table, window if table not in ONCE_PER_RUN else 0, tables.get(table, {})
-        )
+        table: store.write_rows(table, window, tables.get(table, {}), to_stay=False)
         for table in TABLES
-        if final or table not in ONCE_PER_RUN
+        if table not in ONCE_PER_RUN
     }
+    if final:
+        parts |= {table: store.write_rows(table, 0, tables[table]) for table in ONCE_PER_RUN}
     summary = {
         "window": window,
         "start_min": start_s / 60,
         "end_min": end_s / 60,
         **session.summary(tables),
     }
+    ended = session.loop.testbed.take_ended_leases()
     sha256 = write_snapshot(store.snapshot(window + 1), session.snapshot())
-    commit = {"parts": list(parts.values()), "snapshot_sha256": sha256, "summary": summary}
+    commit = {
+        "parts": list(parts.values()),
+        "ended_leases": ended,
+        "snapshot_sha256": sha256,
+        "summary": summary,
+    }
     if final:
         whole = [store.gather(t, run.spec.windows) for t in TABLES if t not in ONCE_PER_RUN]
         _write_manifest(run, store, [*whole, *(parts[table] for table in ONCE_PER_RUN)])
@@ -227,7 +233,7 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
     return summary
 
 
-def _once_per_run(run: Run, session: Session) -> dict[str, Mapping[str, Any]]:
+def _once_per_run(run: Run, store: RunStore, session: Session) -> dict[str, Mapping[str, Any]]:
     spec, operators, books = run.spec, run.topology.operators, run.price_books
     row = {
         "controller": spec.controller,
@@ -265,8 +271,20 @@ def _once_per_run(run: Run, session: Session) -> dict[str, Mapping[str, Any]]:
                 for name in ("btu_s", "price_per_btu", "penalty_per_item")
             },
         },
-        "lease": session.loop.testbed.leases(),
+        "lease": _lease_log(store, run.spec.windows - 1, session.loop.testbed.leases()),
     }
+
+
+def _lease_log(
+    store: RunStore, windows: int, left: Mapping[str, list[Any]]
+) -> Mapping[str, list[Any]]:
+    """What windows have committed of leases that ended, and what is left, in order of the hosts."""
+    logs = [*(read_json(store.commit(k))["ended_leases"] for k in range(windows)), left]
+    log = {name: [value for one in logs for value in one[name]] for name in left}
+    # A host's number grows with the time of its order: host-2 comes before host-10.
+    keys = list(zip(log["ordered_s"], map(len, log["host"]), log["host"], strict=True))
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    return {name: [values[i] for i in order] for name, values in log.items()}
 
 
 def _arrivals_csv(run: Run) -> bytes:

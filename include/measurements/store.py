@@ -22,7 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from include.files import write_bytes
+from include.files import digest, new_file, write_bytes
+from include.measurements.parquet import read_parquet, rows_in, write_parquet
 from include.measurements.rows import TABLES
 from include.model.errors import StoreError
 from include.testbeds.columns import Coded
@@ -78,17 +79,20 @@ class RunStore:
             shutil.rmtree(self.part(table, 0).parent, ignore_errors=True)
         shutil.rmtree(self.home, ignore_errors=True)  # last: without it the rows would be nobody's
 
-    def write_rows(self, table: str, part: int, columns: Mapping[str, Any]) -> dict[str, Any]:
+    def write_rows(
+        self, table: str, part: int, columns: Mapping[str, Any], *, to_stay: bool = True
+    ) -> dict[str, Any]:
         """Store rows of one table; returns path (relative to the folder), rows and sha256.
 
+        Those that do not stay are gathered when the run ends, and until then fast to write.
         Of a run that is complete nothing is stored again: its rows have been gathered.
         """
-        rows = to_arrow(table, columns)
-        content = _parquet(rows)
-        path = self.part(table, part)
+        rows, sink = to_arrow(table, columns), io.BytesIO()
+        write_parquet(sink, schema(table), [rows], to_stay=to_stay)
+        path, content = self.part(table, part), sink.getvalue()
         if not self.manifest.is_file():
             write_bytes(path, content)
-        return self._described(path, rows.num_rows, content)
+        return self._described(path, rows.num_rows, hashlib.sha256(content).hexdigest())
 
     def gather(self, table: str, windows: int) -> dict[str, Any]:
         """Put one file in the place of one per window; returns it as ``write_rows`` does.
@@ -97,37 +101,23 @@ class RunStore:
         repeated, it ends the same: parts are removed only when the whole is there, so while one
         is missing the whole is complete. Raises StoreError when rows are missing or damaged.
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         whole, parts = self.whole(table), [self.part(table, one) for one in range(windows)]
         try:
             if all(part.is_file() for part in parts) or not whole.is_file():
-                tables = [pq.ParquetFile(part).read() for part in parts]
-                write_bytes(whole, _parquet(pa.concat_tables(tables)))
-            rows = pq.read_metadata(whole).num_rows
-        except (OSError, pa.ArrowException) as error:
+                with new_file(whole) as draft:
+                    write_parquet(draft, schema(table), map(read_parquet, parts))
+            rows = rows_in(whole)
+        except StoreError as error:
             raise StoreError(
-                f"rows of {table} in {whole.parent} cannot be read ({error}); remove {self.home} "
-                "and run again: the same spec gives the same rows"
+                f"rows of {table} in {error}; remove {self.home} and run again: the same spec "
+                "gives the same rows"
             ) from error
         for part in parts:
             part.unlink(missing_ok=True)
-        return self._described(whole, rows, whole.read_bytes())
+        return self._described(whole, rows, digest(whole))
 
-    def _described(self, path: Path, rows: int, content: bytes) -> dict[str, Any]:
-        sha256 = hashlib.sha256(content).hexdigest()
+    def _described(self, path: Path, rows: int, sha256: str) -> dict[str, Any]:
         return {"path": path.relative_to(self.folder).as_posix(), "rows": rows, "sha256": sha256}
-
-
-def _parquet(rows: pa.Table) -> bytes:
-    """The same rows as the same bytes; text as dictionaries, which are read fastest."""
-    import pyarrow.parquet as pq
-
-    sink = io.BytesIO()
-    text = [field.name for field in rows.schema if field.type == "string"]
-    pq.write_table(rows, sink, compression="zstd", use_dictionary=text, store_schema=False)
-    return sink.getvalue()
 
 
 @cache

@@ -117,7 +117,14 @@ class Testbed(Protocol):
         ...
 
     def leases(self) -> dict[str, list[Any]]:
-        """The lease log so far, as columns of the table ``lease``; open leases end now."""
+        """The lease log so far, as columns of the table ``lease``; open leases end now.
+
+        Without those that were taken.
+        """
+        ...
+
+    def take_ended_leases(self) -> dict[str, list[Any]]:
+        """What the lease log has of leases that are over, and forget them; may be none."""
         ...
 
     def snapshot(self) -> dict[str, np.ndarray]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from itertools import islice
 from typing import Any, Generic, TypeVar
 
 
@@ -53,20 +52,16 @@ I = TypeVar("I", bound=FleetInstance)  # noqa: E741
 
 @dataclass(slots=True)
 class Fleet(Generic[H, I]):
-    """All hosts of the run (ended ones stay, for the lease log) and the instances alive."""
+    """Hosts of the run (ended ones stay until the lease log was taken) and the instances alive."""
 
     hosts: dict[int, H] = field(default_factory=dict)
     instances: dict[int, I] = field(default_factory=dict)
+    hosts_leased: int = 0
     instances_started: int = 0
-    _open: list[H] = field(default_factory=list, compare=False)
-    _looked_at: int = field(default=0, compare=False)
 
     def leased(self) -> Iterator[H]:
-        """Hosts that are paid for now. Those that have ended are looked at no more."""
-        self._open += islice(self.hosts.values(), self._looked_at, None)
-        self._looked_at = len(self.hosts)
-        self._open = [host for host in self._open if not host.ended]
-        return iter(self._open)
+        """Hosts that are paid for now."""
+        return iter([host for host in self.hosts.values() if not host.ended])
 
     def host(self, name: str) -> H | None:
         """A leased host by name."""
@@ -87,6 +82,7 @@ class Fleet(Generic[H, I]):
         return {
             "hosts": [asdict(host) for host in self.hosts.values()],
             "instances": [asdict(one) for one in self.instances.values()],
+            "hosts_leased": self.hosts_leased,
             "instances_started": self.instances_started,
         }
 
@@ -94,4 +90,5 @@ class Fleet(Generic[H, I]):
         """The inverse of :meth:`to_plain`, into a fleet that is empty."""
         self.hosts.update({one["number"]: host(**one) for one in plain["hosts"]})
         self.instances.update({one["number"]: instance(**one) for one in plain["instances"]})
+        self.hosts_leased = plain["hosts_leased"]
         self.instances_started = plain["instances_started"]

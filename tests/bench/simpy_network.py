@@ -14,7 +14,7 @@ import simpy
 
 from include.arrivals.base import Levels
 from include.model.topology import Topology
-from include.testbeds.simulated.build import publication_times_us
+from include.testbeds.simulated.publications import publication_times_us
 from include.testbeds.virtual.calibration import VirtualCalibration
 
 BLOCK = 4096

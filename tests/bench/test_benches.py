@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from include.controllers import CONTROLLERS
+from tests.bench import growth
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
@@ -50,6 +51,20 @@ def test_simulator_and_simpy() -> None:
     ]  # fmt: skip
     rates = re.findall(r"([\d.]+) M executions/s", said)
     assert len(rates) == 4
+
+
+def test_growth() -> None:
+    said = bench("tests.bench.growth", "--hours", "0.5", "--repeats", "1")
+    assert re.findall(r"^ *([\d.]+) hours +[\d.]+ s of CPU", said, re.MULTILINE) == ["0.5", "2"]
+    assert re.search(r"^ratio +[\d.]+ of CPU +[\d.]+ of memory$", said, re.MULTILINE)
+
+
+def test_growth_that_is_too_fast_is_named() -> None:
+    assert list(growth.problems(4.1, 1.2)) == []
+    assert [text.split(",")[-1] for text in growth.problems(4.2, 1.3)] == [
+        " above 4.1",
+        " above 1.2",
+    ]
 
 
 def test_decisions() -> None:

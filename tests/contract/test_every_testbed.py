@@ -116,6 +116,20 @@ def test_a_stopped_instance_drains_and_only_then_gives_its_host_back(testbed):
     assert ended_s == pytest.approx(320, abs=5)
 
 
+def test_leases_that_have_ended_are_taken_once_and_their_names_are_not_given_again(testbed):
+    testbed.advance_to(60)
+    (more,) = testbed.apply(decision(LeaseHost(SMALL.name, "more")))
+    testbed.apply(decision(ReleaseHost(more.subject)))
+    testbed.advance_to(120)
+    taken = testbed.take_ended_leases()
+    assert taken["host"] == [more.subject]
+    assert taken["released"] == [True]
+    assert testbed.take_ended_leases() == {name: [] for name in taken}
+    assert testbed.leases()["host"] == ["host-1"]
+    (again,) = testbed.apply(decision(LeaseHost(SMALL.name, "more")))
+    assert again.subject == "host-3"
+
+
 def test_a_migration_moves_the_instance_and_prolonging_pays_a_btu(testbed):
     testbed.advance_to(60)
     (leased,) = testbed.apply(decision(LeaseHost(SMALL.name, "more")))

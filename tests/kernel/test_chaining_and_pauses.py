@@ -14,7 +14,7 @@ from include.testbeds.base import TestbedConfig
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from tests.kernel.worlds import a_network, column, poisson_us, waiting_items
+from tests.kernel.worlds import a_network, column, poisson_us, publish, waiting_items
 
 IMAGES, QUERIES = 1, 0  # in flow order the chained operator comes first
 
@@ -39,11 +39,7 @@ def chained(images_us: list[int], queries_us: list[int], **changes):
     """One server for both; the services take exactly 1 s and 0.1 s."""
     network = a_network(topology=with_chained(), servers=0, **{"service_cv": 0.0} | changes)
     network.add_server(IMAGES, instance=1, host=1, ready_us=0)
-    times = [np.array(images_us, dtype=np.int64), np.array(queries_us, dtype=np.int64)]
-    network.state = network.state._replace(
-        published_us=np.concatenate(times),
-        published_first=np.array([0, len(images_us), len(images_us) + len(queries_us)]),
-    )
+    publish(network, np.array(images_us), np.array(queries_us))
     return network
 
 

@@ -12,7 +12,7 @@ from include.model.topology import Edge, Source, Topology
 from include.testbeds.base import TestbedConfig
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from tests.kernel.worlds import a_network
+from tests.kernel.worlds import a_network, publish
 
 CALIBRATION = {"latency_ms": 0, "service_cv": 0, "sample_every_items": 1, "service_ms": {"O1": 900}}
 
@@ -116,15 +116,12 @@ def test_a_broker_counts_the_longest_queue_with_what_is_in_work() -> None:
         edges=tuple(Edge(origin=name, target="O1") for name in names),
     )
     network = a_network(topology=topology, servers=1, service_cv=0.0)
-    times = [np.array([0, 1, 2, 3]), np.array([10, 11])]
-    network.state = network.state._replace(
-        published_us=np.concatenate(times).astype(np.int64), published_first=np.array([0, 4, 6])
-    )
+    publish(network, np.array([0, 1, 2, 3]), np.array([10, 11]))
     network.advance(500_000)
     per_operator, _, _ = network.read(500_000, 500_000)
     assert per_operator[0, 0] == 5  # waiting, of both queues
-    assert network.longest_queues(500_000).tolist() == [4]  # of the first: three, one in work
+    assert per_operator[0, 3] == 4  # of the first: three, one in work
     network.advance(4_500_000)
-    assert network.longest_queues(4_500_000).tolist() == [2]
+    assert network.read(4_500_000, 1)[0][0, 3] == 2
     network.advance(9_000_000)
-    assert network.longest_queues(9_000_000).tolist() == [0]
+    assert network.read(9_000_000, 1)[0][0, 3] == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,16 +34,32 @@ def a_network(
     levels_of = {source.name: Levels((0.0,), (level,)) for source in topology.sources}
     network = build_network(topology, calibration, levels_of, duration_s, seed)
     if arrivals_us is not None:
-        network.state = network.state._replace(
-            published_us=arrivals_us.astype(np.int64),
-            published_first=np.array([0, arrivals_us.size], dtype=np.int64),
-        )
+        publish(network, arrivals_us)
     instance = 0
     for operator in range(len(network.names)):
         for _ in range(servers):
             instance += 1
             network.add_server(operator, instance, 1, 0)
     return network
+
+
+@dataclass(frozen=True)
+class Given:
+    """A source that publishes at given times."""
+
+    given_us: np.ndarray
+
+    def times_us(self, first: int, last: int) -> np.ndarray:
+        """When items ``first`` to ``last - 1`` are published; NEVER where there are no more."""
+        times_us = np.full(last - first, kernel.NEVER, dtype=np.int64)
+        given_us = self.given_us[first:last]
+        times_us[: len(given_us)] = given_us
+        return times_us
+
+
+def publish(network: QueueingNetwork, *arrivals_us: np.ndarray) -> None:
+    """Let the sources publish at these times."""
+    network.publications = [Given(times_us) for times_us in arrivals_us]
 
 
 def poisson_us(rate_per_s: float, items: int, seed: int = 5) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from include.arrivals import PATTERNS
-from include.testbeds.simulated.build import publication_times_us
+from include.testbeds.simulated.publications import publication_times_us
 from include.topologies import load_topology
 
 

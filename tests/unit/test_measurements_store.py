@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from include.files import write_json
-from include.measurements.store import RunStore
+from include.measurements import parquet
+from include.measurements.store import RunStore, schema, to_arrow
 from include.model.errors import StoreError
 
 WINDOWS = 3
@@ -88,3 +90,33 @@ def test_a_column_without_a_value_takes_the_default_of_its_field(tmp_path):
     assert stored["variant"].to_pylist() == [""]
     with pytest.raises(KeyError, match="seed"):
         store.write_rows("run", 0, {name: row[name] for name in row if name != "seed"})
+
+
+@pytest.mark.parametrize("sizes", [[0], [0, 3, 0], [700, 700], [1000], [2500, 1]])
+def test_rows_that_come_bit_by_bit_give_the_bytes_of_those_that_come_at_once(
+    sizes, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(parquet, "ROWS_PER_GROUP", 1000)
+    names = [f"h{i}" for i in range(7)]
+    tables = [
+        to_arrow("event", {"time_s": range(n), "event": ["lost"] * n, "detail": [""] * n,
+                           "subject": [names[i % 7] for i in range(n)]})
+        for n in sizes
+    ]  # fmt: skip
+    parquet.write_parquet(tmp_path / "bit by bit", schema("event"), iter(tables))
+    text = [field.name for field in schema("event") if field.type == "string"]
+    pq.write_table(
+        pa.concat_tables(tables), tmp_path / "at once", row_group_size=1000,
+        compression="zstd", use_dictionary=text, store_schema=False,
+    )  # fmt: skip
+    assert (tmp_path / "bit by bit").read_bytes() == (tmp_path / "at once").read_bytes()
+
+
+def test_what_is_gathered_does_not_depend_on_how_its_parts_were_written(tmp_path):
+    wholes = []
+    for to_stay in (True, False):
+        store = RunStore(tmp_path / str(to_stay), "e", "r")
+        for window in range(WINDOWS):
+            store.write_rows("event", window, an_event(window), to_stay=to_stay)
+        wholes.append(store.gather("event", WINDOWS))
+    assert wholes[0] == wholes[1]

@@ -15,7 +15,7 @@ from include.provider.payloads import payload_for
 from include.provider.plan import ProviderPlan, Stream
 from include.provider.position import Position
 from include.provider.schedule import Schedule
-from include.testbeds.simulated.build import publication_times_us
+from include.testbeds.simulated.publications import publication_times_us
 
 
 def a_stream(*targets: str, rate: float = 10.0, duration_s: float = 10.0, **changes) -> Stream:

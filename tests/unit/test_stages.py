@@ -220,6 +220,19 @@ def test_the_manifest_lists_every_part_with_its_hash(tmp_path):
     assert manifest["seed"] == 3
 
 
+def test_every_lease_is_stored_once_in_order_whenever_it_ended(tmp_path):
+    spec = a_spec(btu_min=2, duration_min=20)
+    stages.run_all(spec, tmp_path)
+    store = stages.store_of(spec, tmp_path)
+    log = pq.ParquetFile(store.part("lease", 0)).read().to_pylist()
+    assert [one["host"] for one in log] == [f"host-{i + 1}" for i in range(len(log))]
+    commits = [read_json(store.commit(k))["ended_leases"] for k in range(spec.windows)]
+    ended = [host for one in commits for host in one["host"]]
+    assert sorted(ended) == sorted(one["host"] for one in log if one["released"])
+    assert sum(bool(one["host"]) for one in commits) > 1, "they end in several windows"
+    assert all(one["ended_s"] <= 1200 for one in log)
+
+
 def test_a_run_whose_last_window_is_shorter_ends_on_time(tmp_path):
     spec = a_spec(duration_min=12, faults={})
     last = stages.run_all(spec, tmp_path)[-1]

@@ -109,7 +109,7 @@ class FlowMonitor(VirtualMonitor):
             [one.host for one in held],
             [self._memory_mb(one.operator) for one in held],
         )
-        flavor, size = self.queues.config.flavor, len(fleet.hosts) + 1
+        flavor, size = self.queues.config.flavor, fleet.hosts_leased + 1
         memory = np.bincount(on, reserved_mb, size)[up] / flavor.capacity.memory_mb
         instances = np.bincount(on, minlength=size)[up]
         cores, runnable = used[up].T

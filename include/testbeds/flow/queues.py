@@ -142,7 +142,7 @@ class FluidQueues:
 
     def _book(self) -> None:
         self.used_s = _grown(self.used_s, self.cloud.fleet.instances_started + 1)
-        self.host_used_s = _grown(self.host_used_s, len(self.cloud.fleet.hosts) + 1)
+        self.host_used_s = _grown(self.host_used_s, self.cloud.fleet.hosts_leased + 1)
         if serving := self._serving:
             self.used_s[serving.instances] += self.meter.pairs[serving.pair_of]
             self.host_used_s[serving.hosts] += self.meter.hosts

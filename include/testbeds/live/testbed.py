@@ -26,7 +26,7 @@ from include.testbeds.live.samples import host_sample, instance_sample, operator
 from include.testbeds.live.state import RunState
 from include.testbeds.snapshots import packed, unpacked
 
-SNAPSHOT_VERSION = 1
+SNAPSHOT_VERSION = 2
 DEPLOY_WITHIN_S = 300.0
 LEAD_S = 2.0
 """Between the deployment and second 0: the data provider has to start and connect."""
@@ -158,9 +158,11 @@ class LiveTestbed:
     def lease(self, action: LeaseHost) -> LiveHost:
         """Order a host. Raises TestbedError when there is none to have."""
         state, now_s = self._state, self._state.now_s()
+        leased = state.hosts.lease(state.config.flavor)
+        state.fleet.hosts_leased += 1
         host = LiveHost(
-            number=len(state.fleet.hosts) + 1,
-            id=state.hosts.lease(state.config.flavor),
+            number=state.fleet.hosts_leased,
+            id=leased,
             flavor=action.flavor,
             ordered_s=now_s,
             paid_until_s=now_s + state.config.btu_s,
@@ -260,6 +262,10 @@ class LiveTestbed:
             "paid_until_s": [one.paid_until_s for one in leased],
             "released": [one.ended_s is not None for one in leased],
         }
+
+    def take_ended_leases(self) -> dict[str, list[Any]]:
+        """None: the log of a live run stays whole, for whoever gives back what it holds."""
+        return {name: [] for name in self.leases()}
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The whole state. Take measurements first: rows are not part of it."""

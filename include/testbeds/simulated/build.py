@@ -11,11 +11,12 @@ from include.model.topology import Topology
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.kernel import BLOCK, NEVER
 from include.testbeds.simulated.network import I64, QueueingNetwork
+from include.testbeds.simulated.publications import Publications
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.jit import start_numba
 
-FIRST_ITEMS, FIRST_SLOTS, FIRST_RECORDS, FIRST_ORPHANS = 1024, 8, 4096, 8
+FIRST_ITEMS, FIRST_SLOTS, FIRST_RECORDS, FIRST_ORPHANS, FIRST_STALLS = 1024, 8, 4096, 8, 4
 
 
 def build_network(
@@ -25,15 +26,15 @@ def build_network(
     duration_s: float,
     seed: int,
 ) -> QueueingNetwork:
-    """An empty network with everything the sources will publish until ``duration_s``."""
+    """An empty network; its sources publish until ``duration_s``."""
     start_numba()
     names, draws = topology.in_flow_order(), Draws(seed)
     origins = [*names, *(source.name for source in topology.sources)]
     edges = sorted(topology.edges, key=lambda e: (names.index(e.target), origins.index(e.origin)))
     targets = np.array([names.index(e.target) for e in edges])
     origin = np.array([origins.index(e.origin) for e in edges])
-    times_us = [
-        publication_times_us(
+    publications = [
+        Publications.of(
             levels_of[source.name], source.items_per_level / topology.emission_period_s, duration_s
         )
         for source in topology.sources
@@ -52,49 +53,19 @@ def build_network(
         orphans=_zeros(len(names), FIRST_ORPHANS),
         service_us=_zeros(len(names), BLOCK),
         latency_us=_zeros(len(origins), BLOCK),
-        stalls_us=_stalls_us(names, calibration, draws, round(duration_s * 1e6)),
-        published_us=np.concatenate(times_us),
-        published_first=np.cumsum([0, *(times.size for times in times_us)], dtype=np.int64),
+        stalls_us=np.full((len(names), FIRST_STALLS, 2), NEVER, dtype=np.int64),
+        published_us=_zeros(len(topology.sources), BLOCK),
         records=_zeros(FIRST_RECORDS, kernel.RECORD_COLUMNS),
         recorded=_zeros(1),
     )
-    return QueueingNetwork(topology, calibration, draws, names, state)
+    end_us = round(duration_s * 1e6)
+    return QueueingNetwork(topology, calibration, draws, names, publications, end_us, state)
 
 
 def _chained(topology: Topology, names: tuple[str, ...]) -> I64:
     """For every operator the one that runs in it, or -1."""
     of = {op.runs_in: op.name for op in topology.operators if op.runs_in}
     return np.array([names.index(of[name]) if name in of else -1 for name in names], dtype=np.int64)
-
-
-def publication_times_us(levels: Levels, per_level_s: float, duration_s: float) -> I64:
-    """When a source publishes, given its items per level unit and second. Shape (items,).
-
-    Items are spread evenly: item k is published when the integral of the rate reaches k.
-    """
-    times_us: list[I64] = []
-    due = 0.0
-    for start_s, end_s, level in levels.pieces(duration_s):
-        rate = level * per_level_s
-        # Rounded so that 124.99999999 does not publish what 125 would not.
-        after = round(due + (end_s - start_s) * rate, 9)
-        items = np.arange(np.ceil(due), np.ceil(after))
-        if items.size:
-            times_us.append(np.rint((start_s + (items - due) / rate) * 1e6).astype(np.int64))
-        due = after
-    return np.concatenate(times_us) if times_us else _zeros(0)
-
-
-def _stalls_us(
-    names: tuple[str, ...], calibration: VirtualCalibration, draws: Draws, end_us: int
-) -> I64:
-    """Stalls of every operator, padded with ones that never come."""
-    rate, length_s = calibration.stalls_per_hour, calibration.stall_s
-    stalls = [draws.periods_us("stall", name, rate, length_s, end_us) for name in names]
-    padded = np.full((len(names), max(1, *map(len, stalls)), 2), NEVER, dtype=np.int64)
-    for o, periods in enumerate(stalls):
-        padded[o, : len(periods)] = periods
-    return padded
 
 
 def _zeros(*shape: int) -> I64:

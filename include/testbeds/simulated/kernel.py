@@ -93,9 +93,7 @@ class NetworkState(NamedTuple):
     stalls_us: I64
     """(operators, n, 2), in order: no item of the operator starts from the one to the other."""
     published_us: I64
-    """All publication times, source after source."""
-    published_first: I64
-    """(sources + 1): those of source s are published_us[first[s] : first[s + 1]]."""
+    """(sources, BLOCK): when items are published, a ring like those of draws; then NEVER."""
     records: I64
     """(width, RECORD_COLUMNS): sampled items, in no particular order."""
     recorded: I64
@@ -108,14 +106,13 @@ def _publish(source, until_us, net):
     out_first, out_edge, ratio, items = net.out_first, net.out_edge, net.ratio, net.items
     edges, nodes, latency_us, times_us = net.edges, net.nodes, net.latency_us, net.published_us
     node = net.in_first.size - 1 + source
-    first, last = net.published_first[source], net.published_first[source + 1]
-    while first + nodes[node, NUMBERED] < last:
+    while True:
         number = nodes[node, NUMBERED]
-        published_us = times_us[first + number]
-        if published_us >= until_us:
-            break
         if number >= nodes[node, FILLED]:
             return DRAWS_DRY * KIND + node
+        published_us = times_us[source, number & (BLOCK - 1)]
+        if published_us >= until_us:
+            break
         full = make_space(node, number, out_first, out_edge, ratio, items, edges)
         if full >= 0:
             return EDGE_FULL * KIND + full
@@ -296,7 +293,7 @@ def advance(net, until_us, sample_every, resolution_us, transfers):
     ``transfers`` the latency drawn for an item counts for its age.
     """
     operators = net.in_first.size - 1
-    for source in range(net.published_first.size - 1):
+    for source in range(net.published_us.shape[0]):
         code = _publish(source, until_us, net)
         if code != DONE:
             return code
@@ -328,47 +325,31 @@ def advance(net, until_us, sample_every, resolution_us, transfers):
 
 
 @compiled
-def longest_queues(net, now_us, per_edge, per_operator):
-    """Fill ``per_operator`` (operators,) with the items of the longest of its edges.
-
-    As a broker counts them: those that wait and those in service. ``per_edge`` (edges,) is 0
-    before, and holds the items of every edge after.
-    """
-    items, edges, servers = net.items, net.edges, net.servers
-    operators = net.in_first.size - 1
-    for o in range(operators):
-        for s in range(net.nodes[o, SERVERS]):
-            if servers[o, s, BUSY]:
-                per_edge[servers[o, s, EDGE]] += 1
-    for o in range(operators):
-        longest = 0
-        for e in range(net.in_first[o], net.in_first[o + 1]):
-            i = edges[e, TAIL]
-            while i > edges[e, HEAD] and items[e, i - 1, ARRIVAL] >= now_us:
-                i -= 1
-            per_edge[e] += i - edges[e, HEAD]
-            longest = max(longest, per_edge[e])
-        per_operator[o] = longest
-
-
-@compiled
-def read(net, now_us, period_us, per_operator, per_server, busy_share):
+def read(net, now_us, period_us, in_service, per_operator, per_server, busy_share):
     """Read queues and servers, for the monitor. Returns how many servers there are.
 
-    Fills ``per_operator`` (operators, 3) with waiting items, open servers and those of them
-    that are ready, ``per_server`` (n, 3) with instance, operator and host, and
-    ``busy_share`` (n,) with the share of the last ``period_us`` that each was busy.
+    Fills ``per_operator`` (operators, 4) with waiting items, open servers, those of them that
+    are ready, and the items of the longest of its edges as a broker counts them: those that wait
+    and those in service. ``per_server`` (n, 3) gets instance, operator and host, ``busy_share``
+    (n,) the share of the last ``period_us`` that each was busy. ``in_service`` (edges,) is 0
+    before.
     """
     items, edges, servers = net.items, net.edges, net.servers
     n = 0
     for o in range(net.in_first.size - 1):
-        waiting = 0
+        for s in range(net.nodes[o, SERVERS]):
+            if servers[o, s, BUSY]:
+                in_service[servers[o, s, EDGE]] += 1
+    for o in range(net.in_first.size - 1):
+        waiting, longest = 0, 0
         for e in range(net.in_first[o], net.in_first[o + 1]):
             i = edges[e, TAIL]
             while i > edges[e, HEAD] and items[e, i - 1, ARRIVAL] >= now_us:
                 i -= 1
             waiting += i - edges[e, HEAD]
+            longest = max(longest, i - edges[e, HEAD] + in_service[e])
         per_operator[o, 0], per_operator[o, 1], per_operator[o, 2] = waiting, 0, 0
+        per_operator[o, 3] = longest
         for s in range(net.nodes[o, SERVERS]):
             busy_us = servers[o, s, BUSY_US]
             if servers[o, s, BUSY]:

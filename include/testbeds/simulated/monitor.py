@@ -56,13 +56,13 @@ class SimulatedMonitor(VirtualMonitor):
         self.reading.missed = missed
         if missed:
             return
-        waiting, instances, ready = per_operator.T
+        waiting, instances, ready, longest = per_operator.T
         nodes = self.network.state.nodes[: len(waiting)]
         arrived = nodes[:, kernel.NUMBERED] - nodes[:, kernel.ORPHANS] + waiting
         counted = np.stack([arrived, nodes[:, kernel.COMPLETED]])
         self.keep_queues(now_us, waiting, counted, instances, ready)
         self.reading.waiting = waiting.tolist()
-        self.reading.longest = self.network.longest_queues(now_us).tolist()
+        self.reading.longest = longest.tolist()
         self._read_utilisation(now_us, period_us, fleet, per_server, busy_share)
 
     def _read_utilisation(
@@ -75,20 +75,22 @@ class SimulatedMonitor(VirtualMonitor):
     ) -> None:
         instance, operator, host = per_server.T
         load = self._load(now_us, period_us, operator, busy_share)
-        noise = np.resize(self.noise.of(now_us // period_us), host.size)
+        noise = self.noise.of(now_us // period_us)
+        noise = noise[: host.size] if host.size <= noise.size else np.resize(noise, host.size)
         cpu = (load + noise).clip(0, 1).round(4)
         up = np.array([one.number for one in fleet.leased() if one.up_us <= now_us], dtype=int)
-        size = len(fleet.hosts) + 1
         cores, memory_mb = self.needs[operator].T
-        host_cpu = np.bincount(host, cpu * cores, size)[up] / self.host.cpu_cores
-        host_memory = np.bincount(host, memory_mb, size)[up] / self.host.memory_mb
+        size = len(up) + 1
+        place = _places(host, up)
+        host_cpu = np.bincount(place, cpu * cores, size)[:-1] / self.host.cpu_cores
+        host_memory = np.bincount(place, memory_mb, size)[:-1] / self.host.memory_mb
         host_cpu, host_memory = host_cpu.round(4), host_memory.round(4)
         held = zip(cpu.tolist(), self._memory_shares(operator), strict=True)
         self.reading.instance = dict(zip(instance.tolist(), held, strict=True))
         shares = [(*one, None) for one in zip(host_cpu.tolist(), host_memory.tolist(), strict=True)]
         self.reading.host = dict(zip(up.tolist(), shares, strict=True))
         self.keep("instance_utilisation", now_us, instance, operator, host, cpu)
-        instances = np.bincount(host, minlength=size)[up]
+        instances = np.bincount(place, minlength=size)[:-1]
         self.keep("host_utilisation", now_us, up, host_cpu, host_memory, instances)
 
     def _load(
@@ -138,3 +140,14 @@ class SimulatedMonitor(VirtualMonitor):
                 share = round(min(1.0, (own_mb + shared_mb / count[o]) / memory_mb), 4)
             shares.append(share)
         return shares
+
+
+def _places(hosts: np.ndarray, up: np.ndarray) -> np.ndarray:
+    """The place of each host among those that are up (ascending), or how many these are.
+
+    Hosts that boot hold instances, too, but nobody reads them.
+    """
+    places = np.searchsorted(up, hosts)
+    known = np.append(up, -1)
+    places[known[places] != hosts] = len(up)
+    return places

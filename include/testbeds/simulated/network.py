@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from include.model.topology import Topology
 from include.testbeds.simulated import kernel, rings
 from include.testbeds.simulated.kernel import BLOCK, NEVER
+from include.testbeds.simulated.publications import Publications
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
 
@@ -27,10 +30,22 @@ class QueueingNetwork:
     calibration: VirtualCalibration
     draws: Draws
     names: tuple[str, ...]
+    publications: Sequence[Publications]
+    """Of every source."""
+    end_us: int
     state: kernel.NetworkState
+    _stalls: Iterator[tuple[int, int, int]] = field(init=False)
+    _next_stall: tuple[int, int, int] = field(init=False)
+    _stalls_begun: int = 0
+
+    def __post_init__(self) -> None:
+        """No stall has begun."""
+        self._skip_stalls(0)
 
     def advance(self, until_us: int) -> None:
         """Move to ``until_us``, refilling draws and growing arrays as the kernel asks."""
+        while self._next_stall[0] < until_us:
+            self._begin_stall()
         resolution_us = max(1, round(self.calibration.timestamp_resolution_s * 1e6))
         sample_every = self.calibration.sample_every_items
         transfers = self.calibration.transfer_ms > 0
@@ -47,20 +62,20 @@ class QueueingNetwork:
                 self._put(records=widened(self.state.records, 0, 2 * len(self.state.records)))
 
     def read(self, now_us: int, period_us: int) -> tuple[I64, I64, NDArray[np.float64]]:
-        """What a monitor can see now: see :func:`kernel.read` for the three arrays."""
+        """What a monitor can see now: see :func:`kernel.read` for the three arrays.
+
+        What paused operators before the period is forgotten.
+        """
+        self._forget_stalls(now_us - period_us)
         operators, slots = self.state.free_us.shape
-        per_operator = np.zeros((operators, 3), dtype=np.int64)
+        in_service = np.zeros(len(self.state.edges), dtype=np.int64)
+        per_operator = np.zeros((operators, 4), dtype=np.int64)
         per_server = np.zeros((operators * slots, 3), dtype=np.int64)
         busy_share = np.zeros(operators * slots)
-        n = kernel.read(self.state, now_us, period_us, per_operator, per_server, busy_share)
+        n = kernel.read(
+            self.state, now_us, period_us, in_service, per_operator, per_server, busy_share
+        )
         return per_operator, per_server[:n], busy_share[:n]
-
-    def longest_queues(self, now_us: int) -> I64:
-        """Items of every operator's longest edge, with those in service. Shape (operators,)."""
-        per_operator = np.zeros(len(self.names), dtype=np.int64)
-        per_edge = np.zeros(len(self.state.edges), dtype=np.int64)
-        kernel.longest_queues(self.state, now_us, per_edge, per_operator)
-        return per_operator
 
     def take_records(self) -> I64:
         """Sampled items since the last call, (n, RECORD_COLUMNS), by operator, time, number."""
@@ -105,8 +120,8 @@ class QueueingNetwork:
     def remove_server(self, operator: int, instance: int) -> None:
         """Take an idle server away; the order of the others stays."""
         slot = self.slot(operator, instance)
-        for field in (self.state.servers, self.state.free_us):
-            field[operator, slot:-1] = field[operator, slot + 1 :]
+        for array in (self.state.servers, self.state.free_us):
+            array[operator, slot:-1] = array[operator, slot + 1 :]
         self.state.nodes[operator, kernel.SERVERS] -= 1
 
     def crash_server(self, operator: int, instance: int, now_us: int) -> bool:
@@ -128,17 +143,60 @@ class QueueingNetwork:
 
     def pause(self, operator: int, from_us: int, to_us: int) -> None:
         """Let no item of the operator start from the one time to the other; pauses may overlap."""
-        stalls = self.state.stalls_us
-        row = stalls[operator]
         # What has ended a while ago stops nothing any more, nor does a monitor ask for it.
-        kept = row[(row[:, 0] != NEVER) & (row[:, 1] > from_us - PAUSES_KEPT_US)]
-        rows = sorted([*map(tuple, kept.tolist()), (from_us, to_us)])
-        if len(rows) > stalls.shape[1]:
-            wide = np.full((stalls.shape[0], 2 * len(rows), 2), NEVER, dtype=np.int64)
-            wide[:, : stalls.shape[1]] = stalls
+        known = self._known_stalls(operator)
+        kept = [stall for stall in known if stall[1] > from_us - PAUSES_KEPT_US]
+        self._put_stalls(operator, [*kept, (from_us, to_us)])
+
+    def _known_stalls(self, operator: int) -> list[tuple[int, int]]:
+        rows = self.state.stalls_us[operator].tolist()
+        return [(from_us, to_us) for from_us, to_us in rows if from_us != NEVER]
+
+    def _put_stalls(self, operator: int, stalls: list[tuple[int, int]]) -> None:
+        stalls_us = self.state.stalls_us
+        if len(stalls) > stalls_us.shape[1]:
+            wide = np.full((stalls_us.shape[0], 2 * len(stalls), 2), NEVER, dtype=np.int64)
+            wide[:, : stalls_us.shape[1]] = stalls_us
             self._put(stalls_us=wide)
         self.state.stalls_us[operator] = NEVER
-        self.state.stalls_us[operator, : len(rows)] = rows
+        if stalls:
+            self.state.stalls_us[operator, : len(stalls)] = sorted(stalls)
+
+    def _stalls_to_come(self) -> Iterator[tuple[int, int, int]]:
+        """(from, operator, to) of every stall by chance, in order."""
+        rate, length_s = self.calibration.stalls_per_hour, self.calibration.stall_s
+
+        def of(operator: int) -> Iterator[tuple[int, int, int]]:
+            name = self.names[operator]
+            for from_us, to_us in self.draws.periods("stall", name, rate, length_s, self.end_us):
+                yield from_us, operator, to_us
+
+        return heapq.merge(*map(of, range(len(self.names))))
+
+    def _skip_stalls(self, begun: int) -> None:
+        self._stalls_begun = begun
+        self._stalls = islice(self._stalls_to_come(), begun, None)
+        self._next_stall = next(self._stalls, (NEVER, 0, NEVER))
+
+    def _begin_stall(self) -> None:
+        from_us, operator, to_us = self._next_stall
+        self._put_stalls(operator, [*self._known_stalls(operator), (from_us, to_us)])
+        self._stalls_begun += 1
+        self._next_stall = next(self._stalls, (NEVER, 0, NEVER))
+
+    def _forget_stalls(self, ended_us: int) -> None:
+        """Drop what has ended by then: nothing starts before it, nor does a monitor ask for it.
+
+        Not what a later one follows without a gap: items may wait through both.
+        """
+        for operator in np.flatnonzero(self.state.stalls_us[:, 0, 1] <= ended_us).tolist():
+            stalls = self._known_stalls(operator)
+            kept, reached_us = 0, 0
+            for i, (from_us, to_us) in enumerate([*stalls, (NEVER, NEVER)]):
+                if reached_us <= ended_us and reached_us < from_us:
+                    kept = i
+                reached_us = max(reached_us, to_us)
+            self._put_stalls(operator, stalls[kept:])
 
     def paused_share(self, now_us: int, period_us: int) -> NDArray[np.float64]:
         """Share of the last period in which nothing of an operator could start. (operators,)"""
@@ -176,9 +234,9 @@ class QueueingNetwork:
             "free_us": state.free_us[:, :slots],
             "nodes": state.nodes,
             "orphans": state.orphans,
+            "stalls_us": state.stalls_us,
+            "stalls_begun": np.array([self._stalls_begun]),
         }
-        if self.calibration.pauses:
-            stored["stalls_us"] = state.stalls_us
         return {name: array.copy() for name, array in stored.items()}
 
     def load(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -198,8 +256,9 @@ class QueueingNetwork:
             free_us=widened(arrays["free_us"], 1, slots),
             nodes=nodes,
             orphans=arrays["orphans"].copy(),
-            stalls_us=arrays.get("stalls_us", self.state.stalls_us).copy(),
+            stalls_us=arrays["stalls_us"].copy(),
         )
+        self._skip_stalls(int(arrays["stalls_begun"][0]))
         for node in np.flatnonzero(nodes[:, kernel.DRAWN] % BLOCK):
             self._refill(int(node))
 
@@ -212,8 +271,10 @@ class QueueingNetwork:
             mean_us = calibration.service_ms[name] * 1000
             state.service_us[node] = _service_us(generator, mean_us, calibration.service_cv)
         else:
-            name = self.topology.sources[node - len(self.names)].name
-            generator = self.draws.generator("source", name, block)
+            source = node - len(self.names)
+            generator = self.draws.generator("source", self.topology.sources[source].name, block)
+            first = block * BLOCK
+            state.published_us[source] = self.publications[source].times_us(first, first + BLOCK)
         mean_ms = calibration.latency_ms
         if node < len(self.names):
             mean_ms = calibration.transfer_ms or mean_ms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,7 +39,8 @@ class VirtualCloud:
     def lease(self, action: LeaseHost, now_us: int) -> VirtualHost:
         """Order a host."""
         draws = self.draws
-        number = len(self.fleet.hosts) + 1
+        self.fleet.hosts_leased += 1
+        number = self.fleet.hosts_leased
         boot_us = draws.between_us("boot", str(number), self.calibration.host_boot_s)
         if draws.chance("boot_delay", str(number), self.faults.host_boot_delay):
             late_us = draws.between_us("boot_late", str(number), self.faults.host_boot_delay_s)
@@ -82,8 +84,8 @@ class VirtualCloud:
 
     def end_empty(self, ended_us: dict[int, int], now_us: int) -> None:
         """End the released hosts that hold nothing; ``ended_us`` says since when, by number."""
-        for host in [host for host in self.fleet.leased() if host.releasing]:
-            if not self.fleet.on_host(host.number):
+        for host in [host for host in self.fleet.hosts.values() if host.releasing]:
+            if not host.ended and not self.fleet.on_host(host.number):
                 host.ended_us = ended_us.get(host.number, now_us)
 
     def new_instance(self, operator: str, host: VirtualHost, now_us: int) -> VirtualInstance:
@@ -134,20 +136,29 @@ class VirtualCloud:
         return {table: columns for table, columns in taken.items() if columns["time_s"]}
 
     def leases(self, now_us: int) -> dict[str, list[Any]]:
-        """The lease log so far, as columns; hosts that are still leased end now."""
-        hosts = list(self.fleet.hosts.values())
-        return {
-            "host": [host.name for host in hosts],
-            "flavor": [host.flavor for host in hosts],
-            "ordered_s": [host.ordered_us / 1e6 for host in hosts],
-            "ended_s": [
-                (now_us if host.ended_us is None else host.ended_us) / 1e6 for host in hosts
-            ],
-            "paid_until_s": [host.paid_until_us / 1e6 for host in hosts],
-            "released": [host.ended_us is not None for host in hosts],
-        }
+        """The lease log of the hosts that are known, as columns; those still leased end now."""
+        return _lease_log(self.fleet.hosts.values(), now_us)
+
+    def take_ended_leases(self) -> dict[str, list[Any]]:
+        """The lease log of the hosts that have ended, and forget them."""
+        ended = [host for host in self.fleet.hosts.values() if host.ended]
+        for host in ended:
+            del self.fleet.hosts[host.number]
+        return _lease_log(ended, 0)
 
     def _loss_us(self, number: int, up_us: int) -> int | None:
         rate = self.faults.host_losses_per_hour
         after_us = self.draws.after_us("host_loss", str(number), rate)
         return None if after_us is None else up_us + after_us
+
+
+def _lease_log(hosts: Collection[VirtualHost], now_us: int) -> dict[str, list[Any]]:
+    ended_us = [now_us if host.ended_us is None else host.ended_us for host in hosts]
+    return {
+        "host": [host.name for host in hosts],
+        "flavor": [host.flavor for host in hosts],
+        "ordered_s": [host.ordered_us / 1e6 for host in hosts],
+        "ended_s": [end_us / 1e6 for end_us in ended_us],
+        "paid_until_s": [host.paid_until_us / 1e6 for host in hosts],
+        "released": [host.ended for host in hosts],
+    }

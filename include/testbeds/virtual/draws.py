@@ -8,6 +8,7 @@ microseconds, which also hides last-bit differences of mathematical libraries.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,18 +43,24 @@ class Draws:
             return None
         return round(float(self.generator(purpose, name).standard_exponential()) * 3.6e9 / per_hour)
 
+    def periods(
+        self, purpose: str, name: str, per_hour: float, length_s: tuple[float, float], end_us: int
+    ) -> Iterator[tuple[int, int]]:
+        """Poisson periods before ``end_us``: from and to, in order, apart."""
+        if per_hour <= 0:
+            return
+        generator, at_us = self.generator(purpose, name), 0.0
+        while True:
+            at_us += float(generator.standard_exponential()) * 3.6e9 / per_hour
+            length_us = generator.uniform(*length_s) * 1e6
+            if at_us >= end_us:
+                break
+            yield round(at_us), round(at_us + length_us)
+            at_us += length_us
+
     def periods_us(
         self, purpose: str, name: str, per_hour: float, length_s: tuple[float, float], end_us: int
     ) -> NDArray[np.int64]:
-        """Poisson periods before ``end_us``, shape (n, 2): from and to, in order, apart."""
-        periods: list[tuple[int, int]] = []
-        if per_hour > 0:
-            generator, at_us = self.generator(purpose, name), 0.0
-            while True:
-                at_us += float(generator.standard_exponential()) * 3.6e9 / per_hour
-                length_us = generator.uniform(*length_s) * 1e6
-                if at_us >= end_us:
-                    break
-                periods.append((round(at_us), round(at_us + length_us)))
-                at_us += length_us
+        """All of them at once, shape (n, 2)."""
+        periods = list(self.periods(purpose, name, per_hour, length_s, end_us))
         return np.array(periods, dtype=np.int64).reshape(-1, 2)

@@ -25,7 +25,7 @@ from include.testbeds.virtual.fleet import (
 from include.testbeds.virtual.monitor import VirtualMonitor
 from include.testbeds.virtual.tables import ARRIVAL
 
-SNAPSHOT_VERSION = 4
+SNAPSHOT_VERSION = 5
 NEVER_US = 2**63 - 1
 
 
@@ -215,8 +215,12 @@ class VirtualTestbed(ABC):
         return tables
 
     def leases(self) -> dict[str, list[Any]]:
-        """The lease log so far, as columns; hosts that are still leased end now."""
+        """The lease log without those taken, as columns; hosts that are still leased end now."""
         return self.cloud.leases(self.now_us)
+
+    def take_ended_leases(self) -> dict[str, list[Any]]:
+        """The lease log of hosts that have ended since the last call, and forget them."""
+        return self.cloud.take_ended_leases()
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The whole state. Take measurements first: rows are not part of it."""

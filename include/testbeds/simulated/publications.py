@@ -1,0 +1,58 @@
+"""When sources publish their items: any of them by number, so that nobody keeps them all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from include.arrivals.base import Levels
+from include.testbeds.simulated.kernel import NEVER
+
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Publications:
+    """Items of one source, spread evenly: item k is published when the integral of the rate
+    reaches k. Kept are the pieces of the level only."""
+
+    first: I64
+    """(pieces + 1): the first item of every piece, and how many there are in all."""
+    pieces: F64
+    """(pieces, 3): start in s, items due at the start, items per second."""
+
+    @classmethod
+    def of(cls, levels: Levels, per_level_s: float, duration_s: float) -> Publications:
+        """Those of a source that publishes so many per level unit and second."""
+        first, pieces, due = [0], [], 0.0
+        for start_s, end_s, level in levels.pieces(duration_s):
+            rate = level * per_level_s
+            pieces.append((start_s, due, rate))
+            # Rounded so that 124.99999999 does not publish what 125 would not.
+            due = round(due + (end_s - start_s) * rate, 9)
+            first.append(int(np.ceil(due)))
+        return cls(np.array(first, dtype=np.int64), np.array(pieces).reshape(-1, 3))
+
+    def times_us(self, first: int, last: int) -> I64:
+        """When items ``first`` to ``last - 1`` are published; NEVER where there are no more."""
+        times_us = np.full(last - first, NEVER, dtype=np.int64)
+        piece = int(np.searchsorted(self.first, first, side="right")) - 1
+        number = first
+        while number < last and piece < len(self.pieces):
+            end = min(last, int(self.first[piece + 1]))
+            if number < end:
+                start_s, due, rate = self.pieces[piece].tolist()
+                times_s = start_s + (np.arange(number, end) - due) / rate
+                times_us[number - first : end - first] = np.rint(times_s * 1e6)
+                number = end
+            piece += 1
+        return times_us
+
+
+def publication_times_us(levels: Levels, per_level_s: float, duration_s: float) -> I64:
+    """When a source publishes, given its items per level unit and second. Shape (items,)."""
+    publications = Publications.of(levels, per_level_s, duration_s)
+    return publications.times_us(0, int(publications.first[-1]))

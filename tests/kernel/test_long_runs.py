@@ -1,0 +1,129 @@
+"""What is kept of a run does not grow with it: neither arrivals, stalls, leases nor instances."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from include.arrivals.base import Levels
+from include.model.decision import LeaseHost, ReleaseHost, StartInstance, StopInstance
+from include.testbeds import TESTBEDS
+from include.testbeds.base import TestbedConfig
+from include.testbeds.simulated import kernel
+from include.testbeds.simulated.kernel import BLOCK, NEVER
+from include.testbeds.simulated.publications import Publications, publication_times_us
+from include.testbeds.virtual.testbed import VirtualTestbed
+from include.testing.builders import SMALL, a_topology, an_operator, decision
+from tests.kernel.worlds import a_network, column
+
+HOUR_US = 3_600_000_000
+DAY_S = 86_400.0
+
+
+def held_bytes(network) -> int:
+    return sum(array.nbytes for array in network.state) + sum(
+        one.first.nbytes + one.pieces.nbytes for one in network.publications
+    )
+
+
+def test_a_network_of_two_weeks_is_as_large_as_one_of_an_hour():
+    hour, weeks = (a_network(duration_s=s, level=50.0) for s in (3600.0, 14 * DAY_S))
+    assert held_bytes(weeks) == held_bytes(hour)
+
+
+def test_items_are_published_at_the_same_times_whichever_are_asked_for():
+    levels = Levels((0.0, 7.5, 20.0, 31.0), (3.0, 0.0, 0.3, 12.0))
+    publications = Publications.of(levels, 1 / 0.48, 60.0)
+    whole_us = publication_times_us(levels, 1 / 0.48, 60.0)
+    assert len(whole_us) == 779
+    for first, last in ((0, 1), (40, 60), (700, 779)):
+        assert publications.times_us(first, last).tolist() == whole_us[first:last].tolist()
+    assert publications.times_us(778, 781).tolist() == [whole_us[-1], NEVER, NEVER]
+
+
+def test_a_source_publishes_all_its_items_over_many_rings():
+    network = a_network(duration_s=3600, level=10.0, service_cv=0.0, sample_every_items=1000)
+    network.advance(2 * HOUR_US)
+    assert network.state.nodes[-1, kernel.NUMBERED] == 36_000 > 2 * BLOCK
+
+
+@pytest.fixture
+def stalled():
+    network = a_network(duration_s=14 * DAY_S, level=0.01, stalls_per_hour=60, stall_s=(2, 7.5))
+    assert network.state.stalls_us.shape[1] < 10
+    return network
+
+
+def test_stalls_that_have_ended_are_forgotten(stalled):
+    known = set()
+    for reading_us in range(60_000_000, 5 * HOUR_US, 60_000_000):
+        stalled.advance(reading_us)
+        stalled.read(reading_us, 60_000_000)
+        known.add(int((stalled.state.stalls_us[0, :, 0] != NEVER).sum()))
+    assert max(known) < 10
+    stored = stalled.arrays()
+    assert stored["stalls_begun"][0] > 200
+    assert stored["stalls_us"].nbytes < 400
+
+
+def test_a_snapshot_goes_on_with_the_stalls_that_were_to_come(stalled):
+    stalled.advance(HOUR_US)
+    copy = a_network(duration_s=14 * DAY_S, level=0.01, stalls_per_hour=60, stall_s=(2, 7.5))
+    copy.load(stalled.arrays())
+    for network in (stalled, copy):
+        network.take_records()
+        network.advance(5 * HOUR_US)
+    records = [network.take_records() for network in (stalled, copy)]
+    assert len(records[0]) > 100
+    np.testing.assert_array_equal(*records)
+    np.testing.assert_array_equal(stalled.state.stalls_us, copy.state.stalls_us)
+
+
+def test_items_wait_through_pauses_without_a_gap_whenever_the_monitor_reads():
+    network = a_network(np.array([1_000_000]), service_cv=0.0)
+    network.pause(0, 0, 2_000_000)
+    network.pause(0, 2_000_000, 4_000_000)
+    for reading_us in range(500_000, 6_000_000, 500_000):
+        network.advance(reading_us)
+        network.read(reading_us, 500_000)
+    assert column(network.take_records(), kernel.R_WAIT_US).tolist() == [3_000_000]
+
+
+@pytest.fixture
+def testbed() -> VirtualTestbed:
+    config = TestbedConfig(
+        topology=a_topology(an_operator("O1", service_ms=100.0)),
+        levels_of={"S1": Levels((0.0,), (1.0,))},
+        max_hosts=10,
+        flavor=SMALL,
+        btu_s=600.0,
+        duration_s=14 * DAY_S,
+        seed=7,
+        monitor_every_s=15.0,
+        calibration={"drain_s": 20, "service_cv": 0},
+        faults={},
+    )
+    made = TESTBEDS["simulated"].build(config)
+    made.deploy(decision(LeaseHost(SMALL.name, "a"), StartInstance("O1", "a")))
+    return made
+
+
+def test_what_is_kept_after_many_leases_is_what_was_kept_after_one(testbed):
+    sizes, taken = [], 0
+    for turn in range(100):
+        start_s = 300.0 * turn
+        testbed.advance_to(start_s)
+        more = testbed.apply(decision(LeaseHost(SMALL.name, "b"), StartInstance("O1", "b")))
+        testbed.advance_to(start_s + 150)
+        stop = StopInstance(more[1].subject), ReleaseHost(more[0].subject)
+        testbed.apply(decision(*stop))
+        testbed.advance_to(start_s + 300)
+        testbed.observe()
+        testbed.take_measurements()
+        taken += len(testbed.take_ended_leases()["host"])
+        sizes.append(sum(array.nbytes for array in testbed.snapshot().values()))
+    assert taken == 100
+    assert len(testbed.fleet.hosts) == len(testbed.fleet.instances) == 1
+    assert testbed.network.state.free_us.shape[1] <= 8
+    # Times and counts get a few digits longer.
+    assert sizes[-1] <= 1.02 * sizes[9]
