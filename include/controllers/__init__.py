@@ -16,6 +16,14 @@ from include.controllers.peerj141.btu_runtime import BtuRuntime
 from include.controllers.peerj141.threshold import Threshold
 from include.controllers.pvldb127.filtered import Filtered
 from include.controllers.tide.controller import Tide
+from include.controllers.today.daedalus import Daedalus
+from include.controllers.today.dhalion import Dhalion
+from include.controllers.today.drs import Drs
+from include.controllers.today.ds2 import Ds2
+from include.controllers.today.flink import Flink
+from include.controllers.today.hpa import Hpa
+from include.controllers.today.keda import Keda
+from include.controllers.today.target_tracking import TargetTracking
 
 CONTROLLERS: Mapping[str, Registration] = {
     "btu": Registration(Btu),
@@ -55,4 +63,12 @@ CONTROLLERS: Mapping[str, Registration] = {
     "default-storm": Registration(partial(Fixed, instances="topology")),
     "manual": Registration(partial(Fixed, instances="topology")),
     "tide": Registration(Tide),
+    "hpa": Registration(Hpa),
+    "keda": Registration(Keda),
+    "target-tracking": Registration(TargetTracking),
+    "flink-autoscaler": Registration(Flink),
+    "ds2": Registration(Ds2),
+    "drs": Registration(Drs),
+    "dhalion": Registration(Dhalion),
+    "daedalus": Registration(Daedalus),
 }
