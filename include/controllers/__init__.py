@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from include.controllers.base import Registration
+from include.controllers.base import Group, Registration
 from include.controllers.fixed import Fixed
 from include.controllers.fugu.global_thresholds import FuguGlobal
 from include.controllers.fugu.local_thresholds import FuguLocal
@@ -62,13 +62,13 @@ CONTROLLERS: Mapping[str, Registration] = {
     "henge": Registration(Henge),
     "default-storm": Registration(partial(Fixed, instances="topology")),
     "manual": Registration(partial(Fixed, instances="topology")),
-    "tide": Registration(Tide),
-    "hpa": Registration(Hpa),
-    "keda": Registration(Keda),
-    "target-tracking": Registration(TargetTracking),
-    "flink-autoscaler": Registration(Flink),
-    "ds2": Registration(Ds2),
-    "drs": Registration(Drs),
-    "dhalion": Registration(Dhalion),
-    "daedalus": Registration(Daedalus),
+    "tide": Registration(Tide, group=Group.OURS),
+    "hpa": Registration(Hpa, group=Group.IN_USE_TODAY),
+    "keda": Registration(Keda, group=Group.IN_USE_TODAY),
+    "target-tracking": Registration(TargetTracking, group=Group.IN_USE_TODAY),
+    "flink-autoscaler": Registration(Flink, group=Group.IN_USE_TODAY),
+    "ds2": Registration(Ds2, group=Group.IN_USE_TODAY),
+    "drs": Registration(Drs, group=Group.IN_USE_TODAY),
+    "dhalion": Registration(Dhalion, group=Group.IN_USE_TODAY),
+    "daedalus": Registration(Daedalus, group=Group.IN_USE_TODAY),
 }

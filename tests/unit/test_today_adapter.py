@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
@@ -24,7 +24,6 @@ from include.model.decision import (
 from include.testing import ControllerContract
 from include.testing.builders import a_host, a_sample, a_setting, an_observation, instances
 from include.testing.clusters import NAMES, SETTING, observations
-from include.testing.contract import any_cluster
 from include.testing.replay import Replay
 
 TODAY = {
@@ -163,7 +162,7 @@ readings = st.fixed_dictionaries(
 )
 
 
-@any_cluster
+@settings(max_examples=30, derandomize=True, deadline=None, database=None)
 @given(observations(), readings, readings)
 def test_what_was_measured_leads_to_nothing_impossible(seen, first, second):
     """Counts that grow as they like, in three looks a while apart, and memory stored between."""
