@@ -32,8 +32,8 @@ def test_instances_follow_from_messages(items, current, each, wanted):
 
 
 def test_messages_are_those_of_the_longest_queue_with_the_unacknowledged():
-    """Each queue is a trigger of its own, and the HPA takes the highest: 61 of 20, not 70 or 9."""
-    now = looked(0, look("O1", 2, waiting=70, longest_queue_items=61))
+    """Each queue is a trigger of its own, and the HPA takes the highest: 61 of 20, not 90."""
+    now = looked(0, look("O1", 2, waiting=90, longest_queue_items=61))
     assert numbers(KEDA.targets(KEDA.initial_memory(), now)[1]) == {"O1": 4}
 
 
