@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from include.controllers.base import Registration
+from include.controllers.base import Group, Registration
 from include.controllers.fixed import Fixed
 from include.controllers.fugu.global_thresholds import FuguGlobal
 from include.controllers.fugu.local_thresholds import FuguLocal
@@ -16,6 +16,14 @@ from include.controllers.peerj141.btu_runtime import BtuRuntime
 from include.controllers.peerj141.threshold import Threshold
 from include.controllers.pvldb127.filtered import Filtered
 from include.controllers.tide.controller import Tide
+from include.controllers.today.daedalus import Daedalus
+from include.controllers.today.dhalion import Dhalion
+from include.controllers.today.drs import Drs
+from include.controllers.today.ds2 import Ds2
+from include.controllers.today.flink import Flink
+from include.controllers.today.hpa import Hpa
+from include.controllers.today.keda import Keda
+from include.controllers.today.target_tracking import TargetTracking
 
 CONTROLLERS: Mapping[str, Registration] = {
     "btu": Registration(Btu),
@@ -54,5 +62,13 @@ CONTROLLERS: Mapping[str, Registration] = {
     "henge": Registration(Henge),
     "default-storm": Registration(partial(Fixed, instances="topology")),
     "manual": Registration(partial(Fixed, instances="topology")),
-    "tide": Registration(Tide),
+    "tide": Registration(Tide, group=Group.OURS),
+    "hpa": Registration(Hpa, group=Group.IN_USE_TODAY),
+    "keda": Registration(Keda, group=Group.IN_USE_TODAY),
+    "target-tracking": Registration(TargetTracking, group=Group.IN_USE_TODAY),
+    "flink-autoscaler": Registration(Flink, group=Group.IN_USE_TODAY),
+    "ds2": Registration(Ds2, group=Group.IN_USE_TODAY),
+    "drs": Registration(Drs, group=Group.IN_USE_TODAY),
+    "dhalion": Registration(Dhalion, group=Group.IN_USE_TODAY),
+    "daedalus": Registration(Daedalus, group=Group.IN_USE_TODAY),
 }

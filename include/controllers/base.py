@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Protocol
 
 from include.model.decision import Decision
@@ -69,6 +70,16 @@ class Controller(Protocol):
         ...
 
 
+class Group(StrEnum):
+    """Where a controller comes from, as pages show it."""
+
+    PUBLISHED = "published"
+    """A paper, or what it was compared with."""
+    IN_USE_TODAY = "in use today"
+    """An autoscaler that people run."""
+    OURS = "ours"
+
+
 @dataclass(frozen=True, slots=True)
 class Registration:
     """How a controller is built, and what the platform has to know of it.
@@ -81,3 +92,4 @@ class Registration:
     pays_by_btu: bool = True
     needs_peak: bool = False
     """An oracle: it is told how many instances the peak of the arrivals needs."""
+    group: Group = Group.PUBLISHED

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from include.controllers.plan import Plan
 from include.model.decision import Reason, Why
+from include.model.observation import InstanceSample
 
 
 def start_first_fit(plan: Plan, operator: str, why: Why) -> None:
@@ -23,3 +26,12 @@ def release_empty_hosts(plan: Plan) -> None:
         if plan.is_empty(host.host) and len(plan.free) > 1:
             told = f"the last instance on {host.host} has ended"
             plan.release(host, Why(Reason.HOST_EMPTY, told))
+
+
+def least_colocated(plan: Plan, candidates: Sequence[InstanceSample]) -> InstanceSample:
+    """The one that shares its host with the fewest, so that hosts empty.
+
+    On a tie the host leased last.
+    """
+    order = plan.order_of_lease
+    return min(candidates, key=lambda one: (len(plan.on_host(one.host)), -order[one.host]))

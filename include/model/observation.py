@@ -27,6 +27,16 @@ class OperatorSample:
     that an instance has and has not finished. Absent where nobody counts them by queue."""
     capacity: float | None = None
     """Henge, eq. 3: the highest share of time that one of its instances spent on items."""
+    busy_share: float | None = None
+    """The share of their time since the last look that its instances worked, all together; absent
+    when none could have worked, or nobody read it."""
+    busiest_share: float | None = None
+    """The same of the instance that worked most."""
+    arrived_in_all: int | None = None
+    """Items that arrived since the run began; the difference of two looks misses none, whoever
+    else has looked in between."""
+    completed_in_all: int | None = None
+    """Items that were completed since the run began."""
 
     @property
     def duration_ms(self) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from include.controllers import CONTROLLERS
 from include.reports.statistics import interval
 from include.tables.staged import Row
 
@@ -70,6 +71,8 @@ class Standing:
     name: str
     runs: int
     cells: Mapping[str, Cell]
+    group: str = ""
+    """Where the controller comes from; empty for one that is not registered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,7 @@ def _match(workload: Workload, rows: Sequence[Row]) -> Match:
                 name=name,
                 runs=max(row["runs"] for row in mine),
                 cells={row["metric"]: _cell(row, best[row["metric"]]) for row in mine},
+                group=_group(mine[0]["controller"]),
             )
             for name, mine in own.items()
         ),
@@ -138,6 +142,11 @@ def _name(row: Row, several_btus: bool) -> str:
     options = f" ({row['variant']})" if row["variant"] else ""
     btu = f" BTU {row['btu_min']:g}" if several_btus else ""
     return f"{row['controller']}{options}{btu}"
+
+
+def _group(controller: str) -> str:
+    registered = CONTROLLERS.get(controller)
+    return registered.group.value if registered else ""
 
 
 def _best(metric: str, rows: Sequence[Row]) -> float | None:

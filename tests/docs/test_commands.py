@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from include.controllers import CONTROLLERS
+from include.controllers.base import Group
 from tests.docs.pages import REPOSITORY, codes
 from tests.docs.test_pages import of_adding, write
 
@@ -80,6 +82,17 @@ def test_tide_beside_the_others_for_ten_minutes(tmp_path: Path) -> None:
     small.write_text(yaml.safe_dump(yaml.safe_load(spec.read_text()) | cut))
     lines = cli(tmp_path, "run", str(small))
     assert all(f"] {name}-stepwise" in lines for name in ("btu", "threshold", "fixed", "tide"))
+
+
+def test_the_autoscalers_of_today_for_ten_minutes(tmp_path: Path) -> None:
+    """Of its 480 runs one of each controller, cut, with either way to give hosts back."""
+    spec = REPOSITORY / "include" / "experiment" / "specs" / "autoscalers.yaml"
+    cut = {"patterns": "stepwise", "btus_min": 10, "seeds": 71, "duration_min": 10}
+    small = tmp_path / "autoscalers.yaml"
+    small.write_text(yaml.safe_dump(yaml.safe_load(spec.read_text()) | cut))
+    lines = cli(tmp_path, "run", str(small))
+    today = [name for name, one in CONTROLLERS.items() if one.group is Group.IN_USE_TODAY]
+    assert [lines.count(f"] {name}-stepwise") for name in today] == [2] * 8
 
 
 def test_the_demo_of_the_command_line(tmp_path: Path) -> None:

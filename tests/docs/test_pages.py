@@ -30,6 +30,8 @@ RUN_BY = {
     ".venv/bin/python -m include.cli bound include/experiment/specs/demo.yaml": HERE,
     ".venv/bin/python -m include.cli run include/experiment/specs/tide.yaml": HERE,  # cut
     ".venv/bin/python -m include.cli report var/tide": HERE,  # as of var/demo
+    ".venv/bin/python -m include.cli run include/experiment/specs/autoscalers.yaml": HERE,  # cut
+    ".venv/bin/python -m include.cli report var/autoscalers": HERE,  # as of var/demo
     ".venv/bin/python -m include.cli remove var/demo RUN": "tests/unit/test_reports_removal.py",
     "make reproduce": "tests/studies/test_conduct.py",  # a study of small runs
     ".venv/bin/python -m include.cli paper henge": HERE,  # that it is there; it takes minutes

@@ -126,6 +126,13 @@ def test_options_and_btus_that_differ_are_named() -> None:
     assert [one.name for one in match.standings] == ["btu (n=2) BTU 10", "btu BTU 10", "btu BTU 30"]
 
 
+def test_a_controller_says_where_it_comes_from() -> None:
+    names = ("btu", "keda", "tide", "mine")
+    (match,) = matches([row(name, "resource_cost", 10.0) for name in names])
+    found = {one.name: one.group for one in match.standings}
+    assert found == {"btu": "published", "keda": "in use today", "tide": "ours", "mine": ""}
+
+
 def test_every_metric_of_the_table_is_on_the_page() -> None:
     outcomes = schema_of("outcomes").column_names
     assert set(METRICS) <= set(outcomes)

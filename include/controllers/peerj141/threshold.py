@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from include.controllers.base import Setting
-from include.controllers.first_fit import release_empty_hosts, start_first_fit
+from include.controllers.first_fit import (
+    least_colocated,
+    release_empty_hosts,
+    start_first_fit,
+)
 from include.controllers.plan import NoMemory, Plan
 from include.model.decision import Decision, Reason, Why
 from include.model.errors import unknown_name
@@ -35,15 +39,6 @@ def first_or_freer(plan: Plan, candidates: Sequence[InstanceSample]) -> Instance
         if room.memory_mb > most.memory_mb and room.cpu_cores > most.cpu_cores:
             chosen = one
     return chosen
-
-
-def least_colocated(plan: Plan, candidates: Sequence[InstanceSample]) -> InstanceSample:
-    """The one that shares its host with the fewest, so that hosts empty.
-
-    On a tie the host leased last.
-    """
-    order = plan.order_of_lease
-    return min(candidates, key=lambda one: (len(plan.on_host(one.host)), -order[one.host]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from include.testbeds.flow.arrays import F64, I64, R_DONE_S, R_INSTANCE, R_OPERA
 from include.testbeds.flow.queues import FluidQueues
 from include.testbeds.flow.samples import ItemSampler
 from include.testbeds.flow.tenants import Tenants
-from include.testbeds.virtual.fleet import VirtualFleet
+from include.testbeds.virtual.fleet import VirtualFleet, there_for_s
 from include.testbeds.virtual.monitor import Noise, VirtualMonitor, VirtualReading
 from include.testbeds.virtual.tables import Taken
 
@@ -91,6 +91,8 @@ class FlowMonitor(VirtualMonitor):
         operator = np.array([one.row for one in ready], dtype=np.int64)
         host = np.array([one.host for one in ready], dtype=np.int64)
         cpu, busy = used[number].T
+        there_s = there_for_s(fleet, number, now_us, period_us)
+        self.busy.read(operator, number, busy * period_us / 1e6, there_s)
         noise = self.noise.of(now_us // period_us, OF_INSTANCE)
         cpu = (cpu + noise[number % NOISE_WIDTH]).clip(0, 1).round(4)
         highest = np.full(len(self.names), -1.0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from statistics import fmean
+from typing import Any
 
 from include.model.observation import HostSample, InstanceSample, OperatorSample
 from include.model.topology import Topology
@@ -11,11 +13,53 @@ from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.services import image_of
 from include.testbeds.live.state import RunState
 
+NOT_READ = (None, None)
+
+
+def observed_of(
+    reading: LiveReading,
+    before: Mapping[str, Mapping[str, Any]],
+    instances: Iterable[LiveInstance],
+) -> dict[str, dict[str, Any]]:
+    """What a look keeps for the next one to take differences from.
+
+    A second look at one reading leaves the busy shares as they are.
+    """
+    wall = {"us": reading.wall_us}
+    busy = busy_shares(reading, before, instances) if wall != before.get("wall") else None
+    return {
+        "arrived": reading.arrived,
+        "completed": reading.completed,
+        "cpu_s": reading.cpu_s,
+        "wall": wall,
+        "busy": dict(before.get("busy", {})) if busy is None else busy,
+    }
+
+
+def busy_shares(
+    reading: LiveReading,
+    before: Mapping[str, Mapping[str, Any]],
+    instances: Iterable[LiveInstance],
+) -> dict[str, tuple[float, float]]:
+    """Mean and maximum by operator of the CPU that its instances used of a core since the look
+    ``before``: the work of a container is not metered in any other way. An instance counts once
+    it has been read twice."""
+    used_s, since_us = before.get("cpu_s", {}), before.get("wall", {}).get("us", reading.wall_us)
+    passed_s = (reading.wall_us - since_us) / 1e6
+    shares: dict[str, list[float]] = {}
+    for one in instances:
+        if passed_s > 0 and not one.stopping and one.name in used_s and one.name in reading.cpu_s:
+            share = (reading.cpu_s[one.name] - used_s[one.name]) / passed_s
+            shares.setdefault(one.operator, []).append(min(1.0, max(0.0, share)))
+    return {name: (round(fmean(of), 4), round(max(of), 4)) for name, of in shares.items()}
+
 
 def operator_samples(
-    topology: Topology, reading: LiveReading, observed: Mapping[str, Mapping[str, int]]
+    topology: Topology, reading: LiveReading, observed: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, OperatorSample]:
-    """A reading by operator; counts are those since ``observed`` ones."""
+    """A reading by operator; counts are those since ``observed`` ones, and busy shares those that
+    :func:`busy_shares` has put there."""
+    busy = observed.get("busy", {})
     return {
         name: OperatorSample(
             operator=name,
@@ -23,6 +67,10 @@ def operator_samples(
             durations_ms=tuple(reading.durations_ms.get(name, ())),
             arrived_items=reading.arrived[name] - observed["arrived"].get(name, 0),
             completed_items=reading.completed[name] - observed["completed"].get(name, 0),
+            busy_share=busy.get(name, NOT_READ)[0],
+            busiest_share=busy.get(name, NOT_READ)[1],
+            arrived_in_all=reading.arrived[name],
+            completed_in_all=reading.completed[name],
         )
         for name in topology.operator_names
     }

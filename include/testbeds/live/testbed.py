@@ -22,7 +22,12 @@ from include.testbeds.live.hosts.provider import HostProvider
 from include.testbeds.live.monitor import LiveMonitor
 from include.testbeds.live.reconciler import Reconciler
 from include.testbeds.live.replay import ReplayProcess, plan_of
-from include.testbeds.live.samples import host_sample, instance_sample, operator_samples
+from include.testbeds.live.samples import (
+    host_sample,
+    instance_sample,
+    observed_of,
+    operator_samples,
+)
 from include.testbeds.live.state import RunState
 from include.testbeds.snapshots import packed, unpacked
 
@@ -52,7 +57,7 @@ class LiveTestbed:
         self._now_s = 0.0
         self._handed_over = 0
         """Bytes of the journal that windows before this one have."""
-        self._observed: dict[str, dict[str, int]] = {"arrived": {}, "completed": {}}
+        self._observed: dict[str, dict[str, Any]] = {"arrived": {}, "completed": {}}
 
     @property
     def now_s(self) -> float:
@@ -223,8 +228,10 @@ class LiveTestbed:
         of_now = abs(reading.time_s - self._now_s) < state.config.monitor_every_s + ROUNDING_S
         operators = {}
         if of_now and not reading.missed and reading.waiting:
-            operators = operator_samples(state.config.topology, reading, self._observed)
-            self._observed = {"arrived": reading.arrived, "completed": reading.completed}
+            now = observed_of(reading, self._observed, state.fleet.instances.values())
+            seen_before = {**self._observed, "busy": now["busy"]}
+            operators = operator_samples(state.config.topology, reading, seen_before)
+            self._observed = now
         return Observation(
             now_s=self._now_s,
             operators=operators,

@@ -9,7 +9,7 @@ import numpy as np
 from include.model.host import Capacity
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.network import QueueingNetwork
-from include.testbeds.virtual.fleet import VirtualFleet
+from include.testbeds.virtual.fleet import VirtualFleet, there_for_s
 from include.testbeds.virtual.monitor import Noise, VirtualMonitor
 
 NOISE_WIDTH = 128
@@ -64,6 +64,9 @@ class SimulatedMonitor(VirtualMonitor):
         self.reading.waiting = waiting.tolist()
         self.reading.longest = longest.tolist()
         self._read_utilisation(now_us, period_us, fleet, per_server, busy_share)
+        instance, operator, _ = per_server.T
+        there_s = there_for_s(fleet, instance, now_us, period_us)
+        self.busy.read(operator, instance, busy_share * period_us / 1e6, there_s)
 
     def _read_utilisation(
         self,

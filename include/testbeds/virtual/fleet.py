@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from include.testbeds.fleet import Fleet, FleetHost, FleetInstance
 
 
@@ -45,6 +48,16 @@ class VirtualInstance(FleetInstance):
 
 
 VirtualFleet = Fleet[VirtualHost, VirtualInstance]
+
+
+def there_for_s(
+    fleet: VirtualFleet, numbers: NDArray[np.int64], now_us: int, period_us: int
+) -> NDArray[np.float64]:
+    """Seconds of the last period in which each instance was ready; 0 for one that stops."""
+    instances = [fleet.instances[number] for number in numbers.tolist()]
+    since_us = np.array([now_us if one.stopping else one.ready_us for one in instances], float)
+    there_s: NDArray[np.float64] = (now_us - since_us).clip(0, period_us) / 1e6
+    return there_s
 
 
 def next_failure(fleet: VirtualFleet) -> tuple[int, VirtualHost | VirtualInstance] | None:

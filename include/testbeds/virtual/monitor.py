@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from include.model.observation import HostSample, InstanceSample, OperatorSample
+from include.testbeds.virtual.busy import BusyMeter
 from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.fleet import VirtualHost, VirtualInstance
 from include.testbeds.virtual.tables import (
@@ -78,6 +79,7 @@ class VirtualMonitor:
     """(2, operators): items that arrived and were completed so far, at the last reading."""
     observed: np.ndarray = field(init=False)
     """The same, when somebody last observed."""
+    busy: BusyMeter = field(init=False)
     _durations_ms: list[tuple[float, ...]] = field(init=False)
     _unread: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     _rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
@@ -88,6 +90,7 @@ class VirtualMonitor:
         self.reading = VirtualReading([0] * size, capacity=[None] * size)
         self.counted = self.observed = np.zeros((2, size), dtype=np.int64)
         self._durations_ms = [()] * size
+        self.busy = BusyMeter(size)
 
     # ---------------------------------------------------------------- reading
 
@@ -130,7 +133,9 @@ class VirtualMonitor:
         arrived, completed = (self.counted - self.observed).tolist()
         self.observed = self.counted
         durations_ms, row = self.durations_ms(), {name: o for o, name in enumerate(self.names)}
+        arrived_in_all, completed_in_all = self.counted.tolist()
         longest = self.reading.longest
+        busy = [share or (None, None) for share in self.busy.look()]
         return {
             name: OperatorSample(
                 operator=name,
@@ -140,6 +145,10 @@ class VirtualMonitor:
                 completed_items=completed[row[name]],
                 longest_queue_items=longest[row[name]] if longest else None,
                 capacity=self.reading.capacity[row[name]],
+                busy_share=busy[row[name]][0],
+                busiest_share=busy[row[name]][1],
+                arrived_in_all=arrived_in_all[row[name]],
+                completed_in_all=completed_in_all[row[name]],
             )
             for name in self.order
         }
@@ -204,6 +213,7 @@ class VirtualMonitor:
             "durations_ms": self.durations_ms(),
             "counted": self.counted.tolist(),
             "observed": self.observed.tolist(),
+            "busy": self.busy.to_plain(),
         }
 
     def load_plain(self, plain: dict[str, Any]) -> None:
@@ -218,3 +228,4 @@ class VirtualMonitor:
         )
         self._durations_ms = [tuple(last) for last in plain["durations_ms"]]
         self.counted, self.observed = np.array(plain["counted"]), np.array(plain["observed"])
+        self.busy.load_plain(plain["busy"])

@@ -1,0 +1,126 @@
+"""One adapter for all: from how many instances each operator should have to a decision."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from include.controllers.base import Setting
+from include.controllers.first_fit import least_colocated, release_empty_hosts, start_first_fit
+from include.controllers.plan import Plan
+from include.model.decision import Decision, Reason, Why
+from include.model.errors import unknown_name
+from include.model.observation import Observation
+
+WHEN_EMPTY, HOLD_TO_BTU_END = "when_empty", "hold_to_btu_end"
+RELEASES = (WHEN_EMPTY, HOLD_TO_BTU_END)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """How many instances an operator should have, and why."""
+
+    instances: int
+    why: Why
+
+
+@dataclass(frozen=True, kw_only=True)
+class Autoscaler(ABC):
+    """What all of them share: a rule says how many, this class where, and what becomes of hosts.
+
+    Instances start on the first host with room, on a new one where none has. The one that shares
+    its host with the fewest stops. ``release`` says when a host without instances is given back:
+    "when_empty", as a node autoscaler does, or "hold_to_btu_end", just before the next BTU of its
+    lease would be paid; until then it takes instances again.
+    """
+
+    setting: Setting
+    interval_s: float = 60.0
+    release: str = WHEN_EMPTY
+
+    may_be_zero: ClassVar[frozenset[str]] = frozenset()
+    """Options that may be 0; all other numbers must be above."""
+
+    @abstractmethod
+    def initial_memory(self) -> Any:
+        """What the rule remembers before it has seen anything."""
+
+    @abstractmethod
+    def targets(self, memory: Any, seen: Observation) -> tuple[Any, Mapping[str, Target]]:
+        """The rule: what to remember, and a target for every operator that it has an opinion on."""
+
+    def problems(self) -> Iterator[str]:
+        """Options that make no sense, each with what to do."""
+        if self.release not in RELEASES:
+            yield unknown_name("release", self.release, RELEASES)
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                continue
+            if field.name in self.may_be_zero and value < 0:
+                yield f"{field.name} must not be negative, got {value}"
+            if field.name not in self.may_be_zero and value <= 0:
+                yield f"{field.name} must be above 0, got {value}"
+
+    def initial_instances(self) -> Mapping[str, int]:
+        """One instance of every operator."""
+        return dict.fromkeys(self.setting.topology.operator_names, 1)
+
+    def decide(self, memory: Any, seen: Observation) -> tuple[Any, Decision]:
+        """Ask the rule, then start, stop and lease what it takes."""
+        memory, targets = self.targets(memory, seen)
+        plan = Plan(self.setting, seen)
+        if self.release == WHEN_EMPTY:
+            release_empty_hosts(plan)
+        for name in self.setting.topology.operator_names:
+            if name in seen.operators:
+                reconcile(plan, name, targets.get(name))
+        if self.release == HOLD_TO_BTU_END:
+            release_at_btu_end(plan, self.interval_s)
+        plan.keep_leases(0)
+        told = "every operator that was read has the instances that it should have"
+        return memory, plan.decision(Why(Reason.NOTHING_TO_DO, told))
+
+
+def reconcile(plan: Plan, operator: str, target: Target | None) -> None:
+    """Start or stop instances until there are as many as the target says, and at least one."""
+    if plan.count(operator) == 0:
+        told = f"{operator} has no instance left"
+        start_first_fit(plan, operator, Why(Reason.INSTANCE_LOST, told))
+    if target is None:
+        return
+    while plan.count(operator) < target.instances:
+        count = plan.count(operator)
+        start_first_fit(plan, operator, target.why)
+        if plan.count(operator) == count:
+            return  # no host is to be had
+    while plan.count(operator) > max(1, target.instances):
+        candidates = [
+            one for one in plan.serving(operator) if one.host in plan.free and plan.may_stop(one)
+        ]
+        if not candidates:
+            return
+        plan.stop(least_colocated(plan, candidates), target.why)
+
+
+def release_at_btu_end(plan: Plan, interval_s: float) -> None:
+    """Give empty hosts back at the last look before their next BTU would be paid."""
+    for host in plan.hosts:
+        left_s = host.paid_until_s - plan.now_s
+        if left_s < interval_s and plan.is_empty(host.host) and len(plan.free) > 1:
+            told = f"{host.host} is empty, and its BTU ends in {left_s:.0f} s"
+            plan.release(host, Why(Reason.HOST_EMPTY, told))
+
+
+def target_of(
+    current: int,
+    wanted: int,
+    told: str,
+    up: Reason = Reason.UTILISATION_HIGH,
+    down: Reason = Reason.UTILISATION_LOW,
+) -> Target:
+    """A target with the reason that its direction gives."""
+    return Target(wanted, Why(up if wanted > current else down, told))

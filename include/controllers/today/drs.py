@@ -1,0 +1,187 @@
+"""DRS: dynamic resource scheduling by queueing theory (Fu et al., ICDCS 2015; ADSC-Resa/resa)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from include.controllers.today.base import Autoscaler, Target, target_of
+from include.controllers.today.rates import Counts, Paths, Rate, rates_since
+from include.model.decision import Reason
+from include.model.observation import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """An operator of the Jackson network: its arrivals, what a server does, and its visits by an
+    item of the sources. Rates are per second."""
+
+    arrived_per_s: float
+    served_per_s: float
+    visits: float
+
+    @property
+    def least(self) -> int:
+        """The fewest servers with which its queue does not grow."""
+        return int(self.arrived_per_s / self.served_per_s) + 1
+
+    def sojourn_s(self, servers: int) -> float:
+        """Mean time of a visit in M/M/k by Erlang's C formula; infinite when it is overloaded."""
+        offered = self.arrived_per_s / self.served_per_s
+        if offered >= servers:
+            return math.inf
+        if offered == 0:
+            return 1 / self.served_per_s
+        blocked = 1.0
+        for count in range(1, servers + 1):  # Erlang B, one server more at a time
+            blocked = offered * blocked / (count + offered * blocked)
+        share = offered / servers
+        waits = blocked / (1 - share * (1 - blocked))
+        return waits / (servers * self.served_per_s - self.arrived_per_s) + 1 / self.served_per_s
+
+    def gain_s(self, servers: int) -> float:
+        """What one server more saves every item of the sources."""
+        return self.visits * (self.sojourn_s(servers) - self.sojourn_s(servers + 1))
+
+
+class Greedy:
+    """Servers given one at a time to the station where one saves most, from the least counts on."""
+
+    def __init__(self, stations: Mapping[str, Station]) -> None:
+        """Every station gets as few as it can do with."""
+        self._stations = stations
+        self.servers = {name: one.least for name, one in stations.items()}
+        self._gain_s = {name: one.gain_s(one.least) for name, one in stations.items()}
+
+    @property
+    def total(self) -> int:
+        """Servers in all."""
+        return sum(self.servers.values())
+
+    @property
+    def sojourn_s(self) -> float:
+        """Mean time of an item of the sources in the network."""
+        return sojourn_s(self._stations, self.servers)
+
+    def give_one(self) -> None:
+        """The next server."""
+        best = max(self._gain_s, key=lambda name: self._gain_s[name])
+        self.servers[best] += 1
+        self._gain_s[best] = self._stations[best].gain_s(self.servers[best])
+
+
+def sojourn_s(stations: Mapping[str, Station], servers: Mapping[str, int]) -> float:
+    """Mean time of an item of the sources in the network with so many servers."""
+    return sum(one.visits * one.sojourn_s(servers[name]) for name, one in stations.items())
+
+
+def best_of(stations: Mapping[str, Station], total: int) -> dict[str, int] | None:
+    """``suggestAllocationGeneralTop``: the best use of so many; None if they are too few."""
+    greedy = Greedy(stations)
+    if greedy.total > total:
+        return None
+    while greedy.total < total:
+        greedy.give_one()
+    return greedy.servers
+
+
+def fewest(
+    stations: Mapping[str, Station], qos_s: float, correction: float, most: int
+) -> dict[str, int] | None:
+    """``getMinReqServerAllocationGeneralTop``: the fewest servers that keep ``qos_s``, or None."""
+    least_s = sum(one.visits / one.served_per_s for one in stations.values())
+    if least_s * correction >= qos_s:
+        return None
+    greedy = Greedy(stations)
+    while greedy.total <= most and greedy.sojourn_s * correction > qos_s:
+        greedy.give_one()
+    return greedy.servers if greedy.total <= most else None
+
+
+@dataclass(frozen=True, slots=True)
+class DrsMemory:
+    """Counts of the last look, and the last rate of one instance at work by operator."""
+
+    counts: Counts = field(default_factory=dict)
+    served_per_s: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drs(Autoscaler):
+    """The fewest instances with which an item of the sources takes ``qos_ms`` on average.
+
+    With ``qos_ms`` 0 that is what o_slo allows it at every operator that it visits. There are
+    never more than ``max_in_all`` instances.
+    """
+
+    interval_s: float = 30.0
+    qos_ms: float = 0.0
+    max_in_all: int = 1000
+
+    may_be_zero = frozenset({"qos_ms"})
+
+    def initial_memory(self) -> DrsMemory:
+        """Nothing was measured."""
+        return DrsMemory()
+
+    def targets(self, memory: DrsMemory, seen: Observation) -> tuple[DrsMemory, dict[str, Target]]:
+        """Fit the network, then allocate; where the QoS cannot be kept, the best of what runs."""
+        counts, rates = rates_since(memory.counts, seen)
+        served = dict(memory.served_per_s)
+        served |= {
+            name: one.true_per_s for name, one in rates.items() if one.true_per_s is not None
+        }
+        memory = DrsMemory(counts, served)
+        stations = self._stations(rates, served)
+        current = {name: len(seen.serving(name)) for name in stations}
+        if not stations or not all(current.values()):
+            return memory, {}
+        qos_s = self._qos_s(stations)
+        correction = self._correction(stations, current, seen)
+        wanted = fewest(stations, qos_s, correction, self.max_in_all)
+        if wanted is None:
+            wanted = best_of(stations, sum(current.values())) or current
+        told = f"an item of the sources shall take {qos_s * 1000:.0f} ms"
+        return memory, {
+            name: target_of(current[name], wanted[name], told, Reason.SLO_AT_RISK, Reason.SLO_MET)
+            for name in stations
+        }
+
+    def _stations(
+        self, rates: Mapping[str, Rate], served: Mapping[str, float]
+    ) -> dict[str, Station]:
+        """All operators that have ever worked; none unless the sources are known."""
+        arrived = {name: one.arrived_per_s for name, one in rates.items()}
+        sources = self._paths.source_rates(arrived)
+        in_all = sum(sources.values())
+        if len(sources) < len(self._paths.sources) or in_all <= 0:
+            return {}
+        return {
+            name: Station(per_s, served[name], per_s / in_all)
+            for name, per_s in arrived.items()
+            if name in served
+        }
+
+    def _qos_s(self, stations: Mapping[str, Station]) -> float:
+        if self.qos_ms:
+            return self.qos_ms / 1000
+        operators = self.setting.topology.operator
+        return sum(one.visits * operators[name].slo_ms for name, one in stations.items()) / 1000
+
+    @staticmethod
+    def _correction(
+        stations: Mapping[str, Station], current: Mapping[str, int], seen: Observation
+    ) -> float:
+        """``checkOptimized``: how much longer items really take than the network says."""
+        durations_ms = {name: seen.operators[name].duration_ms for name in stations}
+        expected_s = sojourn_s(stations, current)
+        really_s = sum(
+            one.visits * (durations_ms[name] or 0.0) / 1000 for name, one in stations.items()
+        )
+        return max(1.0, really_s / expected_s)
+
+    @cached_property
+    def _paths(self) -> Paths:
+        return Paths(self.setting.topology)

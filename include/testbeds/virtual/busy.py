@@ -1,0 +1,73 @@
+"""How much of their time instances worked, between one look of a controller and the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+Shares = tuple[float, float]
+
+
+@dataclass(slots=True)
+class BusyMeter:
+    """Adds up readings until somebody looks; a look between two readings sees the last shares."""
+
+    operators: int
+    shares: list[Shares | None] = field(init=False)
+    """Per operator the share of all its instances and that of the busiest; None where no
+    instance could have worked."""
+    _unread: list[tuple[I64, I64, F64, F64]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Nothing is known."""
+        self.shares = [None] * self.operators
+
+    def read(self, operator: I64, instance: I64, busy_s: F64, there_s: F64) -> None:
+        """Rows of instances: how long each worked, and how long it could have, in one period."""
+        could = there_s > 0
+        if could.any():
+            self._unread.append((operator[could], instance[could], busy_s[could], there_s[could]))
+
+    def look(self) -> list[Shares | None]:
+        """The shares since the last look, or those of that look when nothing was read since."""
+        if self._unread:
+            operator, instance, busy_s, there_s = map(
+                np.concatenate, zip(*self._unread, strict=True)
+            )
+            self._unread = []
+            _, first, row = np.unique(instance, return_index=True, return_inverse=True)
+            of, busy_s, there_s = (
+                operator[first],
+                np.bincount(row, busy_s),
+                np.bincount(row, there_s),
+            )
+            each = np.minimum(busy_s / there_s, 1.0)
+            highest = np.zeros(self.operators)
+            np.maximum.at(highest, of, each)
+            all_s = np.bincount(of, there_s, self.operators)
+            mean = np.bincount(of, each * there_s, self.operators) / np.maximum(all_s, 1e-9)
+            self.shares = [
+                (round(share, 4), round(most, 4)) if s > 0 else None
+                for share, most, s in zip(
+                    mean.tolist(), highest.tolist(), all_s.tolist(), strict=True
+                )
+            ]
+        return self.shares
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain values for a snapshot."""
+        unread = [[column.tolist() for column in reading] for reading in self._unread]
+        return {"shares": self.shares, "unread": unread}
+
+    def load_plain(self, plain: dict[str, Any]) -> None:
+        """Continue from a snapshot."""
+        self.shares = [None if share is None else (share[0], share[1]) for share in plain["shares"]]
+        self._unread = [
+            (np.array(operator), np.array(instance), np.array(busy_s), np.array(there_s))
+            for operator, instance, busy_s, there_s in plain["unread"]
+        ]

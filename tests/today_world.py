@@ -1,0 +1,46 @@
+"""What the autoscalers in use today look at, in a line per operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from include.model.observation import InstanceSample, Observation, OperatorSample
+from include.testing.builders import a_host, a_sample, an_instance, an_observation
+
+Look = tuple[OperatorSample, list[InstanceSample]]
+
+
+def look(
+    name: str = "O1",
+    count: int = 1,
+    *,
+    unready: int = 0,
+    cpu: Sequence[float | None] = (),
+    waiting: int = 0,
+    durations_ms: Sequence[float] = (),
+    **sample: Any,
+) -> Look:
+    """An operator with so many ready and unready instances; ``sample`` are fields of its sample."""
+    shares = [*cpu, *([None] * (count - len(cpu)))]
+    instances = [
+        an_instance(f"{name}-{n}", name, cpu_share=share) for n, share in enumerate(shares)
+    ]
+    instances += [an_instance(f"{name}-u{n}", name, ready=False) for n in range(unready)]
+    return replace(a_sample(name, waiting, durations_ms), **sample), instances
+
+
+def looked(now_s: float, *looks: Look) -> Observation:
+    """These operators at this time, all on one host that nobody minds being full."""
+    return an_observation(
+        now_s=now_s,
+        operators=[sample for sample, _ in looks],
+        hosts=[a_host("h1")],
+        running=[one for _, instances in looks for one in instances],
+    )
+
+
+def numbers(targets: Mapping[str, Any]) -> dict[str, int]:
+    """The instances that a rule asks for."""
+    return {name: target.instances for name, target in targets.items()}

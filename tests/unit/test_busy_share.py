@@ -1,0 +1,154 @@
+"""What a controller sees of the work of instances: its share of time, and counts that only grow."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from include.arrivals.base import Levels
+from include.model.decision import LeaseHost, StartInstance, StopInstance
+from include.testbeds import TESTBEDS
+from include.testbeds.base import TestbedConfig
+from include.testbeds.live.reading import LiveReading
+from include.testbeds.live.samples import observed_of, operator_samples
+from include.testbeds.virtual.busy import BusyMeter
+from include.testing.builders import SMALL, a_topology, an_operator, decision
+
+PERIOD_S = 15.0
+
+
+@pytest.fixture(params=("simulated", "flow"))
+def testbed(request):
+    """Four items per second, 100 ms each on O1 and 200 ms on O2, one instance of each."""
+    operators = (an_operator("O1", service_ms=100.0), an_operator("O2", service_ms=200.0))
+    config = TestbedConfig(
+        topology=a_topology(*operators),
+        levels_of={"S1": Levels((0.0,), (4.0,))},
+        max_hosts=10,
+        flavor=SMALL,
+        btu_s=600.0,
+        duration_s=3600.0,
+        seed=7,
+        monitor_every_s=PERIOD_S,
+        calibration={"drain_s": 20, "host_boot_s": [30, 60]},
+        faults={"monitoring_gaps_per_hour": 0},
+    )
+    testbed = TESTBEDS[request.param].build(config)
+    start = [StartInstance(name, "first") for name in ("O1", "O2")]
+    testbed.deploy(decision(LeaseHost(SMALL.name, "first"), *start))
+    yield testbed
+    testbed.close()
+
+
+def test_nothing_is_known_before_the_first_reading(testbed):
+    seen = testbed.observe().operators["O1"]
+    assert (seen.busy_share, seen.busiest_share) == (None, None)
+
+
+def test_the_share_is_arrivals_times_service_time(testbed):
+    testbed.advance_to(3000)
+    seen = testbed.observe().operators
+    assert seen["O1"].busy_share == pytest.approx(0.4, abs=0.02)
+    assert seen["O2"].busy_share == pytest.approx(0.8, abs=0.03)
+    assert seen["O2"].busiest_share == seen["O2"].busy_share
+
+
+def test_it_covers_all_readings_since_the_last_look(testbed):
+    """And a second look between two readings sees the same."""
+    testbed.advance_to(600)
+    testbed.observe()
+    each = []
+    for turn in range(1, 5):
+        testbed.advance_to(600 + turn * PERIOD_S)
+        each.append(testbed.monitor.busy._unread[-1])
+    seen = testbed.observe().operators["O2"]
+    worked_s = sum(busy_s[operator == 1].sum() for operator, _, busy_s, _ in each)
+    assert seen.busy_share == pytest.approx(worked_s / (4 * PERIOD_S), abs=1e-4)
+    assert testbed.observe().operators["O2"].busy_share == seen.busy_share
+
+
+def test_an_instance_that_is_not_ready_or_stops_is_not_idle(testbed):
+    """It could not have worked, so the mean stays what the other one does."""
+    testbed.advance_to(600)
+    testbed.observe()
+    testbed.apply(decision(LeaseHost(SMALL.name, "second"), StartInstance("O2", "second")))
+    testbed.advance_to(615)  # its host boots for 30 seconds at least
+    seen = testbed.observe().operators["O2"]
+    assert seen.busiest_share == seen.busy_share > 0
+    testbed.advance_to(1200)
+    testbed.observe()
+    testbed.advance_to(2400)
+    both = testbed.observe()
+    assert both.operators["O2"].busy_share == pytest.approx(0.4, abs=0.05)
+    testbed.apply(decision(StopInstance(both.serving("O2")[-1].instance)))
+    testbed.advance_to(2415)
+    assert testbed.observe().operators["O2"].busy_share > 0.6
+
+
+def test_counts_since_the_beginning_miss_nothing_whoever_looks(testbed):
+    counted = Counter()
+    for t_s in (150, 160, 160, 300):
+        testbed.advance_to(t_s)
+        seen = testbed.observe().operators["O1"]
+        counted.update(arrived=seen.arrived_items, completed=seen.completed_items)
+        assert (seen.arrived_in_all, seen.completed_in_all) == (
+            counted["arrived"],
+            counted["completed"],
+        )
+    assert counted["arrived"] > 1000
+
+
+def test_a_snapshot_between_two_looks_keeps_what_was_read(testbed):
+    testbed.advance_to(600)
+    testbed.observe()
+    testbed.advance_to(630)
+    arrays = testbed.snapshot()
+    other = type(testbed)(testbed.config)
+    other.restore(arrays)
+    for one in (testbed, other):
+        one.advance_to(645)
+    assert other.observe().operators == testbed.observe().operators
+
+
+def test_the_busiest_is_one_instance_over_the_whole_time():
+    meter = BusyMeter(2)
+    rows, numbers = np.array([0, 0]), np.array([4, 7])
+    meter.read(rows, numbers, np.array([15.0, 0.0]), np.array([15.0, 15.0]))
+    meter.read(rows, numbers, np.array([0.0, 6.0]), np.array([15.0, 15.0]))
+    assert meter.look() == [(0.35, 0.5), None]
+
+
+class Live:
+    """Two instances of O1 in containers, read at these CPU seconds."""
+
+    topology = a_topology("O1")
+    instances = tuple(
+        SimpleNamespace(name=name, operator="O1", stopping=False) for name in ("O1-1", "O1-2")
+    )
+
+    def look(self, before, wall_s, **cpu_s):
+        reading = LiveReading(
+            wall_us=int(wall_s * 1e6),
+            waiting={"O1": 0},
+            arrived={"O1": 9},
+            completed={"O1": 7},
+            cpu_s={name.replace("_", "-"): used for name, used in cpu_s.items()},
+        )
+        now = observed_of(reading, before, self.instances)
+        sample = operator_samples(self.topology, reading, {**before, "busy": now["busy"]})["O1"]
+        return now, (sample.busy_share, sample.busiest_share, sample.completed_in_all)
+
+
+def test_live_instances_are_as_busy_as_the_cpu_they_used_since_the_last_look():
+    world = Live()
+    nothing = {"arrived": {}, "completed": {}}
+    first, seen = world.look(nothing, 100, O1_1=1.0)
+    assert seen == (None, None, 7)  # read once, so nobody knows since when it worked
+    second, seen = world.look(first, 130, O1_1=16.0, O1_2=3.0)
+    assert seen == (0.5, 0.5, 7)  # the second one has been read once only
+    third, seen = world.look(second, 160, O1_1=16.0, O1_2=33.0)
+    assert seen == (0.5, 1.0, 7)
+    assert world.look(third, 160, O1_1=16.0, O1_2=33.0)[1] == seen  # the same reading

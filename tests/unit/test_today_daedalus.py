@@ -1,0 +1,173 @@
+"""Daedalus: dos-group/daedalus at 6a55dcb, daedalus/*.py; each test names the file.
+
+The repository has no tests with numbers, so expectations are worked out from its formulas.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from include.controllers.today import forecast
+from include.controllers.today.daedalus import Daedalus
+from include.controllers.today.daedalus_rules import (
+    NEVER_S,
+    Known,
+    Line,
+    Outlook,
+    percentage_error,
+    scale_out,
+)
+from include.testing.builders import a_setting
+from tests.today_world import look, looked, numbers
+
+DAEDALUS = Daedalus(setting=a_setting())
+
+
+def test_the_line_is_that_of_least_squares():
+    """regression.py: running covariance and variance, not one point kept."""
+    generator = np.random.default_rng(1)
+    x = generator.random(50)
+    y = 3 + 40 * x + generator.normal(0, 0.5, 50)
+    line = Line()
+    for one in zip(x.tolist(), y.tolist(), strict=True):
+        line = line.with_one(*one)
+    slope, intercept = np.polyfit(x, y, 1)
+    assert line.at(1.0) == pytest.approx(slope + intercept, rel=1e-9)
+
+
+def test_one_point_is_a_line_through_nothing():
+    assert Line().with_one(0.25, 5.0).at(1.0) == 20.0
+    assert Line().at(1.0) == 0.0
+
+
+def test_observed_capacity_fades_by_half_and_others_are_in_proportion():
+    """capacity.py, update_capacity_models."""
+    known = Known().with_capacity(2, 40.0).with_capacity(2, 20.0)
+    assert known.capacity_per_s(2) == 30.0
+    assert known.capacity_per_s(3) == 30.0  # three times the 10 of the last look
+    assert known.with_capacity(3, 33.0).capacity_per_s(3) == 33.0
+
+
+def an_outlook(current=2, each=10.0, workload=15.0, lag=0, ahead=15.0):
+    return Outlook(
+        known=Known(each=each),
+        current=current,
+        workload_per_s=workload,
+        lag=lag,
+        forecast=np.full(900, ahead) if isinstance(ahead, float) else ahead,
+        up_s=30,
+        down_s=15,
+    )
+
+
+def test_recovery_works_off_checkpoint_downtime_and_lag():
+    """recovery_time.py: 15 * 10 + 15 * 30 + 100 = 700 are more than 46 s of 15/s spare, and the
+    downtime counts once in the time stamps and once beside them."""
+    assert an_outlook(lag=100).recovery_s(3) == 46 + 2 * 30
+    assert an_outlook(current=4, lag=100).recovery_s(3) == 31 + 2 * 15
+    assert an_outlook(each=7.5).recovery_s(2) == NEVER_S
+
+
+@pytest.mark.parametrize(
+    ("outlook", "wanted"),
+    [
+        pytest.param({}, 2, id="2 * 10 are more than 15, and recover in 600 s"),
+        pytest.param({"workload": 25.0, "ahead": 25.0}, 3, id="30 are more than 25"),
+        pytest.param({"workload": 15.0, "ahead": 42.0}, 5, id="the forecast needs more"),
+        pytest.param({"current": 4}, 2, id="4 to 2"),
+        pytest.param({"current": 4, "lag": 41}, 4, id="no scale-down with more lag than capacity"),
+        pytest.param({"lag": 2600}, 3, id="2 take more than 600 s to recover"),
+        pytest.param({"ahead": 500.0}, 18, id="past the maximum"),
+        pytest.param({"current": 1, "workload": 0.0, "ahead": 0.0}, 1, id="nothing to do"),
+    ],
+)
+def test_the_smallest_scale_out_that_does(outlook, wanted):
+    """execution_manager.py, determine_scaleout; max_scaleout of config.py is 18."""
+    assert scale_out(an_outlook(**outlook), 1e9, 18, 600, 600) == wanted
+
+
+def test_within_ten_minutes_only_what_must_be():
+    """ "try to minimize scaling decisions before 10 minutes"."""
+    rising = np.concatenate([np.full(60, 15.0), np.full(840, 42.0)])
+    assert scale_out(an_outlook(ahead=rising), 599, 18, 600, 600) == 2
+    assert scale_out(an_outlook(ahead=rising), 600, 18, 600, 600) == 5
+    assert scale_out(an_outlook(workload=25.0, ahead=25.0), 599, 18, 600, 600) == 3
+
+
+def test_the_error_is_a_share_of_the_workload():
+    """forecasting.py, wape."""
+    assert percentage_error(20.0, (15.0, 99.0)) == 0.25
+    assert percentage_error(20.0, ()) == float("inf")
+
+
+def test_an_autoregressive_process_is_recognised():
+    """Changes that swing back are forecast to swing back; what has no pattern goes on as it was."""
+    generator, value, change, values = np.random.default_rng(3), 100.0, 0.0, []
+    for _ in range(300):
+        change = -0.8 * change + float(generator.normal(0, 1))
+        value += change
+        values.append(value)
+    last = values[-1] - values[-2]
+    ahead = forecast.autoregressive(values, 2)
+    assert ahead[0] - values[-1] == pytest.approx(-0.8 * last, abs=0.3)
+    assert forecast.autoregressive([5.0, 7.0], 3) == [7.0, 7.0, 7.0]
+    assert forecast.autoregressive([2.0 * n for n in range(20)], 2) == pytest.approx([40, 42])
+    assert forecast.autoregressive([20.0 - n for n in range(20)], 9)[-1] == 0.0
+
+
+def test_a_line_goes_on_and_never_below_nothing():
+    assert forecast.line([1.0, 2.0, 3.0], 2) == pytest.approx([4.0, 5.0])
+    assert forecast.line([2.0, 1.0], 3) == pytest.approx([0.0, 0.0, 0.0], abs=1e-9)
+    assert forecast.line([4.0], 2) == [4.0, 4.0]
+
+
+def run(minutes, per_s, each_per_s=10.0, start=1):
+    """Instances after every minute, when an instance does ``each_per_s``."""
+    memory, arrived, done, waiting, instances, found = DAEDALUS.initial_memory(), 0, 0, 0, start, []
+    for minute in range(minutes):
+        more = round(60 * per_s(minute))
+        can = round(60 * each_per_s * instances)
+        less = min(waiting + more, can)
+        arrived, done, waiting = arrived + more, done + less, waiting + more - less
+        share = less / can
+        o1 = look(
+            "O1", instances, waiting=waiting, arrived_in_all=arrived, completed_in_all=done,
+            busy_share=share, busiest_share=share,
+        )  # fmt: skip
+        memory, targets = DAEDALUS.targets(memory, looked(60.0 * minute, o1))
+        instances = numbers(targets).get("O1", instances)
+        found.append(instances)
+    return found
+
+
+def test_a_load_above_capacity_is_answered_at_once_and_then_left_alone():
+    """25/s of instances of 10/s each: three."""
+    found = run(40, lambda _: 25.0)
+    assert found[0] == 1
+    assert set(found[1:]) <= {3, 4}
+    assert found[-1] == 3
+
+
+def test_nothing_changes_within_three_minutes_of_a_change():
+    found = run(12, lambda minute: 25.0 if minute < 3 else 55.0)
+    changes = [minute for minute in range(1, 12) if found[minute] != found[minute - 1]]
+    assert all(later - earlier >= 3 for earlier, later in pairwise(changes))
+    assert found[-1] >= 6
+
+
+def test_an_operator_that_nobody_read_is_left_alone():
+    memory = DAEDALUS.initial_memory()
+    for minute in range(10):
+        memory, targets = DAEDALUS.targets(memory, looked(60.0 * minute, look("O1", 2)))
+        assert targets == {}
+
+
+def test_defaults_are_those_of_the_source():
+    """config.py, recovery_time.py, forecasting.py, execution_manager.py, capacity.py."""
+    assert (DAEDALUS.interval_s, DAEDALUS.max_instances, DAEDALUS.recover_s) == (60, 18, 600)
+    assert (DAEDALUS.up_s, DAEDALUS.down_s, DAEDALUS.bad_error) == (30, 15, 0.25)
+    assert (DAEDALUS.horizon_s, DAEDALUS.line_s, DAEDALUS.wait_s) == (900, 600, 180)
+    assert (DAEDALUS.settle_s, DAEDALUS.warm_up_s) == (600, 120)

@@ -1,0 +1,74 @@
+"""Dhalion as Heron runs it: apache/incubator-heron, heron/healthmgr.
+
+``ScaleUpResolverTest.testScaleUpFactorComputation`` (343724c6) has the numbers, and
+``DynamicResourceAllocationPolicy``, ``BackPressureDetector`` and ``ScaleUpResolver`` the rest.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from include.controllers.today.dhalion import Dhalion, scaled_up
+from include.testing.builders import a_setting
+from tests.today_world import look, looked, numbers
+
+DHALION = Dhalion(setting=a_setting())
+
+
+@pytest.mark.parametrize(
+    ("current", "held_ms", "wanted"),
+    [
+        pytest.param(2, 500, 4, id="testScaleUpFactorComputation, 500 + 0"),
+        pytest.param(2, 750, 8, id="testScaleUpFactorComputation, 750 + 0"),
+        pytest.param(3, 500, 6, id="testScaleUpFactorComputation, 400 + 100 + 0"),
+        pytest.param(2, 1500, 10, id="at most 999 ms, and 4 times more"),
+        pytest.param(1, 21, 2, id="rounded up"),
+    ],
+)
+def test_the_factor_of_the_resolver(current, held_ms, wanted):
+    assert scaled_up(current, held_ms) == wanted
+
+
+def looks(*rows):
+    """Every minute O1 and O2 with items (arrived, completed) of that minute; the targets."""
+    memory, found, totals = DHALION.initial_memory(), [], {"O1": (0, 0), "O2": (0, 0)}
+    for minute, row in enumerate([((0, 0), (0, 0)), *rows]):
+        for name, (arrived, completed) in zip(totals, row, strict=True):
+            totals[name] = (totals[name][0] + arrived, totals[name][1] + completed)
+        now = looked(
+            60.0 * minute,
+            *(
+                look(name, 2, arrived_in_all=arrived, completed_in_all=completed)
+                for name, (arrived, completed) in totals.items()
+            ),
+        )
+        memory, targets = DHALION.targets(memory, now)
+        found.append(numbers(targets))
+    return found[1:]
+
+
+def test_the_operator_that_holds_up_the_others_most_grows():
+    """600 arrive and 300 leave: its senders would have to stop half of the time."""
+    assert looks(((600, 300), (600, 400))) == [{"O1": 4}]
+
+
+def test_noise_of_20_ms_is_no_symptom():
+    assert looks(((1000, 980), (0, 0))) == [{}]
+    assert looks(((1000, 979), (0, 0))) == [{"O1": 3}]
+
+
+def test_nothing_is_done_for_180_s_after_a_change():
+    held = ((600, 300), (600, 600))
+    assert looks(*[held] * 5) == [{"O1": 4}, {}, {}, {"O1": 4}, {}]
+
+
+def test_it_never_scales_down():
+    assert looks(*[((0, 0), (0, 0))] * 60) == [{}] * 60
+
+
+def test_an_operator_that_works_off_a_backlog_holds_up_nobody():
+    assert looks(((100, 300), (0, 0))) == [{}]
+
+
+def test_defaults_are_those_of_the_source():
+    assert (DHALION.interval_s, DHALION.noise_ms, DHALION.wait_s) == (60, 20, 180)

@@ -1,0 +1,158 @@
+"""DRS: ADSC-Resa/resa at 686b322, resa-core/src/main/java/resa/optimize.
+
+``SimpleGeneralServiceModelTest`` gives the network that it prints results of: split 8.0 and 9.639
+per second, counter 8.008 and 4.855, 4 and 2 executors; Erlang's formula is written out here.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from include.controllers.today.drs import Drs, Greedy, Station, best_of, fewest, sojourn_s
+from include.testing.builders import a_setting, a_topology
+from tests.today_world import look, looked, numbers
+
+PUBLISHED = {"split": Station(8.0, 9.639, 1.0), "counter": Station(8.008, 4.855, 1.0)}
+
+
+def erlang_s(arrived, served, servers):
+    """``estErlangT`` as it is written: sums of powers over factorials."""
+    load, share = arrived / served, arrived / (served * servers)
+    idle = sum(load**i / math.factorial(i) for i in range(servers))
+    full = load**servers / ((1 - share) * math.factorial(servers))
+    return full / (idle + full) * share / ((1 - share) * arrived) + 1 / served
+
+
+@pytest.mark.parametrize(("name", "servers"), [("split", 1), ("split", 4), ("counter", 2)])
+def test_a_sojourn_is_that_of_erlang(name, servers):
+    one = PUBLISHED[name]
+    expected = erlang_s(one.arrived_per_s, one.served_per_s, servers)
+    assert one.sojourn_s(servers) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_published_network_takes_747_ms():
+    """testGetErlangChainTopCompleteTime: M/M/4 and M/M/2; measured were 766 ms."""
+    found = sojourn_s(PUBLISHED, {"split": 4, "counter": 2})
+    assert found == pytest.approx(0.7472, abs=0.001)
+    assert 0.9 < found / 0.7659786516853933 < 1
+
+
+@pytest.mark.parametrize(("servers", "seconds"), [(0, math.inf), (1, math.inf), (2, 0.6434)])
+def test_too_few_servers_take_for_ever(servers, seconds):
+    assert PUBLISHED["counter"].sojourn_s(servers) == pytest.approx(seconds, abs=0.001)
+
+
+def test_the_least_is_what_keeps_a_queue_from_growing():
+    """``getMinReqServerCount``: (int) (lambda / mu) + 1."""
+    assert (PUBLISHED["split"].least, PUBLISHED["counter"].least) == (1, 2)
+    assert Station(10.0, 5.0, 1.0).least == 3
+
+
+networks = st.lists(
+    st.builds(
+        Station,
+        arrived_per_s=st.floats(0.1, 12.0),
+        served_per_s=st.floats(1.0, 6.0),
+        visits=st.floats(0.1, 3.0),
+    ),
+    min_size=2,
+    max_size=3,
+).map(lambda stations: {f"O{n}": one for n, one in enumerate(stations)})
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(networks, st.integers(0, 5))
+def test_giving_servers_greedily_is_as_good_as_trying_everything(stations, more):
+    """The paper's Theorem 1: times fall ever more slowly with servers, so greed is right."""
+    total = sum(one.least for one in stations.values()) + more
+    found = best_of(stations, total)
+    ranges = [range(one.least, one.least + more + 1) for one in stations.values()]
+    tried = [dict(zip(stations, servers, strict=True)) for servers in product(*ranges)]
+    best_s = min(sojourn_s(stations, of) for of in tried if sum(of.values()) == total)
+    assert sum(found.values()) == total
+    assert sojourn_s(stations, found) == pytest.approx(best_s, rel=1e-9)
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(networks, st.floats(1.05, 3.0))
+def test_the_fewest_servers_keep_the_qos_and_no_fewer_do(stations, times):
+    least_s = sum(one.visits / one.served_per_s for one in stations.values())
+    found = fewest(stations, least_s * times, 1.0, 1000)
+    assert sojourn_s(stations, found) <= least_s * times
+    fewer = best_of(stations, sum(found.values()) - 1)
+    assert fewer is None or sojourn_s(stations, fewer) > least_s * times
+
+
+def test_what_no_number_of_servers_can_keep_is_infeasible():
+    assert fewest(PUBLISHED, 0.3, 1.0, 1000) is None  # 1/9.639 + 1/4.855 are 0.31 s
+    assert fewest(PUBLISHED, 0.5, 1.0, 3) is None  # three servers take longer
+    assert fewest(PUBLISHED, 1.5, 1.0234548286107188, 12) == Greedy(PUBLISHED).servers
+    assert fewest(PUBLISHED, 0.5, 1.5, 1000) == {"split": 3, "counter": 4}
+
+
+def test_too_few_executors_for_every_queue_are_no_allocation():
+    assert best_of(PUBLISHED, 2) is None
+
+
+DRS = Drs(setting=a_setting(a_topology("O1", "O2")), qos_ms=1500.0)
+
+
+def decided(drs, instances, per_30_s, busy, durations_ms=(0, 0)):
+    """What two looks give: items in and out of both operators, and the share of their time."""
+    memory, targets = drs.initial_memory(), {}
+    for turn in range(2):
+        looks = [
+            look(
+                name, count, arrived_in_all=turn * items, completed_in_all=turn * done,
+                busy_share=share, durations_ms=[duration] if duration else [],
+            )
+            for name, count, (items, done), share, duration in zip(
+                ("O1", "O2"), instances, per_30_s, busy, durations_ms, strict=True
+            )
+        ]  # fmt: skip
+        memory, targets = drs.targets(memory, looked(30.0 * turn, *looks))
+    return numbers(targets)
+
+
+def test_it_starts_from_the_least_and_stops_at_the_qos():
+    """8/s each; an instance of O1 does 9.6/s, one of O2 4.9/s."""
+    found = decided(DRS, (4, 6), ((240, 240), (240, 240)), (240 / 289 / 4, 240 / 146 / 6))
+    assert found == {"O1": 1, "O2": 2}
+    tight = Drs(setting=DRS.setting, qos_ms=400.0)
+    found = decided(tight, (4, 6), ((240, 240), (240, 240)), (240 / 289 / 4, 240 / 146 / 6))
+    assert found == {"O1": 2, "O2": 3}  # 395 ms; one server fewer takes 600 ms and more
+
+
+def test_an_overloaded_operator_gets_what_its_arrivals_need():
+    """It works all the time and does 4.9/s of 8/s: nothing can be said of its sojourn but that."""
+    found = decided(DRS, (4, 1), ((240, 240), (240, 146)), (240 / 289 / 4, 1.0), (200, 60_000))
+    assert found["O2"] == 2
+
+
+def test_where_the_qos_cannot_be_kept_the_best_use_of_what_runs():
+    """``DefaultDecisionMaker`` takes it: items take 10 s, so no number of servers keeps 1.5 s."""
+    found = decided(DRS, (5, 5), ((240, 240), (240, 240)), (240 / 289 / 5, 240 / 146 / 5),
+                    (5000, 5000))  # fmt: skip
+    assert sum(found.values()) == 10
+    assert found == {"O1": 4, "O2": 6}
+
+
+def test_without_a_qos_o_slo_is_one():
+    """1000 ms at each of two operators that every item visits."""
+    loose = Drs(setting=DRS.setting)
+    stations = {"O1": Station(8.0, 9.6, 1.0), "O2": Station(8.0, 4.9, 1.0)}
+    assert loose._qos_s(stations) == 2.0
+
+
+def test_nothing_is_decided_before_every_source_was_read():
+    assert decided(DRS, (4, 6), ((0, 0), (0, 0)), (None, None)) == {}
+
+
+def test_defaults_are_those_of_the_source():
+    """OPTIMIZE_INTERVAL is 30 s; the QoS of 5000 ms is an option, qos_ms."""
+    assert Drs(setting=DRS.setting).interval_s == 30

@@ -1,0 +1,121 @@
+"""DS2: strymon-system/ds2 at e3decca, controller/src/policy/scaling.rs and its example.
+
+Numbers are those of controller/tests/scaling_policy_test.rs and controller/examples/offline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from include.controllers.today.ds2 import Ds2, optimal_instances
+from include.controllers.today.rates import Paths
+from include.model.topology import Edge, Source
+from include.testing.builders import a_setting, a_topology, an_operator
+from tests.today_world import look, looked, numbers
+
+DS2 = Ds2(setting=a_setting(a_topology("O1", "O2")))
+
+
+def chain(out, into, sources=("S1",)):
+    """Sources, then O1, of which so many items leave for so many that enter, then O2."""
+    given = tuple(
+        Source(name=name, label=name, items_per_level=1, size_bytes=1) for name in sources
+    )
+    edges = (
+        *(Edge(origin=name, target="O1") for name in sources),
+        Edge(origin="O1", target="O2", items_out=out, items_in=into),
+    )
+    return replace(a_topology("O1", "O2"), sources=given, edges=edges)
+
+
+@pytest.mark.parametrize(
+    ("source", "of_o1", "of_o2", "wanted"),
+    [
+        # true rates of processing and output of Op1, and of processing of Op2
+        pytest.param(100, (50, 400), 100, (2, 8), id="one source, epoch 0"),
+        pytest.param(200, (40, 700), 99, (5, 36), id="one source, epoch 1"),
+        pytest.param(200, (10, 700), 201, (20, 70), id="one source, epoch 7"),
+    ],
+)
+@pytest.mark.parametrize("sources", [("S1",), ("S1", "S2")])
+def test_the_policy_reproduces_its_own_tests(source, of_o1, of_o2, wanted, sources):
+    """evaluate_scaling_policy_one_source; with two sources 4 and 16, 10 and 71, 40 and 140."""
+    processed, output = of_o1
+    paths = Paths(chain(output, processed, sources))
+    true = {"O1": float(processed), "O2": float(of_o2)}
+    found = optimal_instances(paths, dict.fromkeys(sources, float(source)), true, 0.0)
+    of_two = {(2, 8): (4, 16), (5, 36): (10, 71), (20, 70): (40, 140)}
+    expected = wanted if len(sources) == 1 else of_two[wanted]
+    assert tuple(instances for instances, _ in found.values()) == expected
+
+
+def test_the_published_word_count_needs_one_instance_of_each():
+    """examples/offline/flink_rates.log, first epoch: the source can send 109,705 lines/s, two
+    splitters make 245,126 lines into 2,490,646 words, one counter counts 1,845,391. Parallelism
+    0.895 and 0.604; had the splitter's been rounded to 1, the counter's would be 0.675."""
+    paths = Paths(chain(24906458, 2451264))
+    true = {"O1": 245126.38 / 2, "O2": 1845391.07}
+    found = optimal_instances(paths, {"S1": 109705.37}, true, 0.0)
+    assert [instances for instances, _ in found.values()] == [1, 1]
+    assert found["O1"][1] / true["O1"] == pytest.approx(0.895, abs=0.001)
+    assert found["O2"][1] / true["O2"] == pytest.approx(0.604, abs=0.001)
+
+
+def test_a_factor_gives_more_before_rounding_up():
+    paths = Paths(chain(1, 1))
+    true = {"O1": 50.0, "O2": 100.0}
+    assert optimal_instances(paths, {"S1": 100.0}, true, 0.2)["O1"][0] == 3
+
+
+def looks(ds2, *rows, count=1):
+    """Every 15 s O1 with items (arrived, completed) and the share of its time that it worked."""
+    memory, found, arrived, completed = ds2.initial_memory(), [], 0, 0
+    for turn, (more, done, busy) in enumerate([(0, 0, None), *rows]):
+        arrived, completed = arrived + more, completed + done
+        o1 = look("O1", count, arrived_in_all=arrived, completed_in_all=completed, busy_share=busy)
+        memory, targets = ds2.targets(memory, looked(15.0 * turn, o1))
+        found.append(numbers(targets))
+    return found[1:]
+
+
+def test_a_saturated_operator_gets_what_its_input_takes_at_once():
+    """60 arrive and 20 are done in 15 s by one instance that works all the time: 3 do."""
+    row = (60, 20, 1.0)
+    assert looks(DS2, row, row, row) == [{}, {}, {"O1": 3}]  # two intervals of warm-up
+
+
+def test_true_rates_count_the_time_at_work_only():
+    """An instance that is done with 20 items in a third of its time could do 60."""
+    row = (60, 40, 1 / 3)
+    assert looks(DS2, row, row, row, count=2) == [{}, {}, {"O1": 1}]
+
+
+def test_after_a_change_it_warms_up_again():
+    row = (60, 20, 1.0)
+    assert looks(DS2, *[row] * 6) == [{}, {}, {"O1": 3}, {}, {}, {"O1": 3}]
+
+
+def test_activation_wants_several_evaluations():
+    row = (60, 20, 1.0)
+    slow = replace(DS2, activation=3)
+    assert looks(slow, *[row] * 5) == [{}, {}, {}, {}, {"O1": 3}]
+
+
+def test_an_operator_that_never_worked_is_left_alone_but_passes_on():
+    paths = Paths(chain(2, 1))
+    found = optimal_instances(paths, {"S1": 10.0}, {"O2": 4.0}, 0.0)
+    assert found == {"O2": (5, 20.0)}
+
+
+def test_a_source_that_nobody_can_read_leaves_what_it_feeds_alone():
+    paths = Paths(chain(1, 1, ("S1", "S2")))
+    assert paths.source_rates({"O1": 10.0}) == {}
+    assert optimal_instances(paths, {}, {"O1": 4.0, "O2": 4.0}, 0.0) == {}
+
+
+def test_settings_are_those_of_the_sample():
+    """config/ds2.toml: 10 s, which the readings make 15, a warm-up of 2, activation 1, factor 0."""
+    ours = Ds2(setting=a_setting(a_topology(an_operator("O1"))))
+    assert (ours.interval_s, ours.warm_up, ours.activation, ours.factor) == (15, 2, 1, 0)

@@ -1,0 +1,175 @@
+"""Flink's autoscaler: apache/flink-kubernetes-operator at 6e9caeb, module flink-autoscaler.
+
+Numbers are those of ``JobVertexScalerTest``, ``ScalingMetricEvaluatorTest`` and
+``DelayedScaleDownTest``, with the options that each test sets.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from include.controllers.today.flink import Flink
+from include.controllers.today.flink_rules import Delayed, Vertex
+from include.testing.builders import a_setting, a_topology
+from tests.today_world import look, looked, numbers
+
+SETTING = a_setting(a_topology("O1", "O2"))
+FLINK = Flink(setting=SETTING)
+
+
+def flink(**options):
+    return Flink(setting=SETTING, **options)
+
+
+def vertex(current, target, true, catch_up=0.0):
+    return Vertex(current=current, target_per_s=target, true_per_s=true, catch_up_per_s=catch_up)
+
+
+@pytest.mark.parametrize(
+    ("current", "target", "true", "options", "wanted"),
+    [
+        (10, 50, 100, {"target_share": 1.0}, 5),
+        (10, 50, 100, {"target_share": 0.8}, 7),  # aligned to the 720 key groups it is 8
+        (10, 80, 100, {"target_share": 0.8}, 10),
+        (10, 60, 100, {"target_share": 0.8}, 8),
+        (10, 59, 100, {"target_share": 0.8}, 8),
+        (2, 100, 40, {"target_share": 0.5}, 10),
+        (2, 100, 100, {"target_share": 0.6}, 4),
+        (10, 10, 100, {"target_share": 1.0, "most_down": 0.5}, 5),
+        (10, 10, 100, {"target_share": 1.0, "most_down": 0.6}, 4),
+        (10, 200, 10, {"target_share": 1.0, "most_up": 0.5}, 15),
+        (10, 200, 10, {"target_share": 1.0, "most_up": 0.6}, 16),
+    ],
+)
+def test_parallelism_scaling(current, target, true, options, wanted):
+    """JobVertexScalerTest.testParallelismScaling; it sets no time to catch up."""
+    assert flink(restart_s=0.0, **options).wanted(vertex(current, target, true)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("target", "catch_up", "restart_s", "backlog", "bounds"),
+    [
+        (700, 0, 0, False, (778, 1000)),
+        (700, 350, 1, False, (1128, 1700)),
+        (700, 0, 1, False, (778, 1350)),
+        (700, 350, 1, True, (1050, math.inf)),
+        (700, 0, 1, True, (700, math.inf)),
+    ],
+)
+def test_utilisation_bounds(target, catch_up, restart_s, backlog, bounds):
+    """ScalingMetricEvaluatorTest.testUtilizationBoundaryComputation: 0.7 to 0.9, in 2 s."""
+    rules = flink(target_share=0.8, boundary=0.1, catch_up_s=2.0, restart_s=float(restart_s))
+    found = rules.bounds_per_s(vertex(1, target, 1.0, catch_up), backlog=backlog)
+    assert found == bounds
+
+
+def test_without_lag_the_defaults_provide_for_1_595_times_the_input():
+    """1 / 0.7 + 300 / 1800; a quarter of it waits while nothing is done within the bounds."""
+    assert FLINK.capacity_per_s(vertex(1, 100_000, 1.0), 0.7, restart=True) == 159_524
+    assert FLINK.bounds_per_s(vertex(1, 1000, 1.0), backlog=False) == (1000, 2667)
+
+
+def test_the_target_is_a_whole_number_of_items():
+    """Java's Math.round: slow streams ask for 0 or 1 per second, whatever they need."""
+    assert FLINK.capacity_per_s(vertex(1, 0.3, 1.0), 0.7, restart=True) == 0
+    assert FLINK.capacity_per_s(vertex(1, 0.32, 1.0), 0.7, restart=True) == 1
+
+
+@pytest.mark.parametrize(
+    ("since", "highest"),
+    [(0, (1, 9, False)), (1, (1, 9, False)), (2, (4, 6, True)), (4, (4, 6, True))],
+)
+def test_the_highest_recommendation_of_a_window(since, highest):
+    """DelayedScaleDownTest.testMaxRecommendedParallelismForInitialWindow: 5, 9, 4, 5, 6."""
+    waits = Delayed(0.0)
+    for second, (instances, outside) in enumerate(
+        [(5, True), (9, False), (4, True), (5, True), (6, True)]
+    ):
+        waits = waits.with_one(float(second), instances, outside=outside)
+    assert waits.highest_since(float(since)) == highest
+
+
+def run(rules, minutes, per_minute, lag=0):
+    """O1 gets so many items in each minute, and an instance does 1200; the instances after each.
+    ``lag`` items wait beside those that could not be done."""
+    memory, arrived, done, waiting, instances, found = rules.initial_memory(), 0, 0, 0, 1, []
+    for minute in range(minutes):
+        more = per_minute(minute)
+        less = min(waiting + more, 1200 * instances)
+        arrived, done, waiting = arrived + more, done + less, waiting + more - less
+        o1 = look(
+            "O1", instances, waiting=waiting + lag, arrived_in_all=arrived,
+            completed_in_all=done, busiest_share=less / (1200 * instances),
+        )  # fmt: skip
+        memory, targets = rules.targets(memory, looked(60.0 * minute, o1))
+        instances = numbers(targets).get("O1", instances)
+        found.append(instances)
+    return found
+
+
+def test_it_acts_after_stabilisation_and_a_whole_window():
+    """5 + 15 minutes. 21.7/s come and 20/s are done: 21.7 * 1.595 and 1.2 to catch up are 36/s."""
+    assert run(FLINK, 60, lambda _: 1300) == [1] * 20 + [2] * 40
+
+
+def test_after_a_change_it_waits_for_a_whole_window_again():
+    """50/s from minute 21 on; with 7.8/s to catch up they take 88/s, and five instances."""
+    found = run(FLINK, 50, lambda minute: 1300 if minute <= 20 else 3000)
+    assert found == [1] * 20 + [2] * 20 + [5] * 10
+
+
+def test_a_saturated_operator_without_lag_is_within_the_bounds():
+    """It can do 20/s and gets 20/s: not below the capacity needed at a utilisation of 1."""
+    assert run(FLINK, 60, lambda _: 1200) == [1] * 60
+
+
+def quiet(minute):
+    """Two instances are needed in the first half hour, then one is enough."""
+    return 1300 if minute < 30 else 120
+
+
+def test_a_scale_down_waits_an_hour():
+    """The first decision after the change of minute 20 is that of minute 40."""
+    assert run(FLINK, 120, quiet) == [1] * 20 + [2] * 80 + [1] * 20
+    assert run(flink(scale_down_after_s=0.0), 60, quiet) == [1] * 20 + [2] * 20 + [1] * 20
+
+
+def test_a_scale_down_takes_the_highest_recommendation_of_its_hour():
+    """Not the last one: halfway through the hour the load asked for more."""
+    waits = {}
+    for minute, wanted in enumerate([3, 5, 2, 2]):
+        one = vertex(10, wanted * 10, 100)
+        rules = flink(target_share=1.0, boundary=0.0, restart_s=0.0, scale_down_after_s=180.0,
+                      most_down=0.99)  # fmt: skip
+        found = rules._decided("O1", one, 60.0 * minute, waits, backlog=False)
+    assert found == (5, True)
+
+
+def test_lag_of_the_entries_counts_over_the_time_to_catch_up():
+    """9000 items in half an hour are 5/s more: 20 * 1.595 + 5 = 37/s, of 20/s each 2, not 1."""
+    assert FLINK.wanted(vertex(1, 20.0, 40.0, 5.0)) == 1
+    assert FLINK.wanted(vertex(1, 20.0, 36.0, 5.0)) == 2
+    assert FLINK._catch_up({"O1": 9000.0}) == {"O1": 5.0, "O2": 5.0}
+
+
+def test_a_backlog_of_five_minutes_stops_scale_downs():
+    """isProcessingBacklog: the bounds become 0 and 1, and nothing is outside below."""
+    assert run(FLINK, 120, quiet)[-1] == 1
+    assert run(FLINK, 120, quiet, lag=6000)[-1] == 2
+
+
+def test_nothing_is_decided_about_what_was_not_read():
+    memory = FLINK.initial_memory()
+    for minute in range(40):
+        memory, targets = FLINK.targets(memory, looked(60.0 * minute, look("O1", 1)))
+        assert targets == {}
+
+
+def test_defaults_are_those_of_the_source():
+    """AutoScalerOptions."""
+    assert (FLINK.target_share, FLINK.boundary, FLINK.most_down) == (0.7, 0.3, 0.6)
+    assert (FLINK.catch_up_s, FLINK.restart_s, FLINK.most_up) == (1800, 300, 100_000)
+    assert (FLINK.stabilise_s, FLINK.window_s, FLINK.scale_down_after_s) == (300, 900, 3600)
+    assert (FLINK.min_instances, FLINK.max_instances, FLINK.backlog_lag_s) == (1, 200, 300)
