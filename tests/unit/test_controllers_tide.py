@@ -112,6 +112,26 @@ class TestWhatItKnows:
         assert then.rate_per_s["O1"] == then.rate_per_s["O3"] == 10.0
         assert load_of(then, FLOW).service_s[0] == load_of(first, FLOW).service_s[0]
 
+    def test_what_somebody_else_has_looked_at_still_counts(self) -> None:
+        """Whoever sums up a window looks, and then nothing has come since the last look."""
+        names, memory = FLOW.names, TideMemory()
+        for now_s, in_all in ((0.0, 0), (15.0, 150)):
+            samples = [
+                replace(
+                    a_sample(name, 0),
+                    arrived_items=0,
+                    completed_items=0,
+                    arrived_in_all=in_all,
+                    completed_in_all=in_all,
+                )
+                for name in names
+            ]
+            running = [an_instance(f"i-{name}", name, cpu_share=0.5) for name in names]
+            seen = an_observation(operators=samples, running=running, now_s=now_s)
+            memory = learned(memory, seen, FLOW, 600.0)
+        assert memory.rate_per_s == dict.fromkeys(names, 10.0)
+        assert load_of(memory, FLOW).service_s.tolist() == [0.05] * len(names)
+
     def test_the_first_look_gives_no_rates(self) -> None:
         """Nobody knows since when its items were counted."""
         memory = learned(TideMemory(), read({"O1": 150}, {"O1": 1}), FLOW, 600.0)

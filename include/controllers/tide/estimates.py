@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from include.controllers.base import Setting
-from include.model.observation import Observation
+from include.model.observation import Observation, OperatorSample
 
 Array = NDArray[np.float64]
 
@@ -25,7 +25,8 @@ class TideMemory:
 
     ``work_s`` and ``done`` are CPU seconds and completed items, both fading. ``past`` are mean
     rates of earlier stretches of time, the oldest first, in the order of the topology; ``stretch``
-    is the one that goes on: its seconds, and executions of every operator so far.
+    is the one that goes on: its seconds, and executions of every operator so far. ``counted`` are
+    items that arrived and were completed since the run began, as far as anybody counts them.
     """
 
     seen_s: float = -1.0
@@ -33,6 +34,7 @@ class TideMemory:
     rate_per_s: Mapping[str, float] = field(default_factory=dict)
     past: tuple[tuple[float, ...], ...] = ()
     stretch: tuple[float, tuple[float, ...]] = (0.0, ())
+    counted: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     waiting: Mapping[str, float] = field(default_factory=dict)
     work_s: Mapping[str, float] = field(default_factory=dict)
     done: Mapping[str, float] = field(default_factory=dict)
@@ -101,12 +103,14 @@ def learned(memory: TideMemory, seen: Observation, flow: Flow, horizon_s: float)
     """
     if memory.seen_s < 0:
         waiting = {name: float(one.waiting_items) for name, one in seen.operators.items()}
-        return TideMemory(seen_s=seen.now_s, waiting=waiting)
+        return TideMemory(seen_s=seen.now_s, waiting=waiting, counted=_counted(seen))
     since_s = seen.now_s - memory.seen_s
     if since_s <= 0 or not seen.operators:
         return memory
     keep = 0.5 ** (since_s / horizon_s)
-    arrived = {name: one.arrived_items / since_s for name, one in seen.operators.items()}
+    counted = _counted(seen)
+    items = {name: _items(one, counted, memory.counted) for name, one in seen.operators.items()}
+    arrived = {name: came / since_s for name, (came, _) in items.items()}
     source_per_s = dict(memory.source_per_s) | flow.source_rates(arrived)
     rate = dict(memory.rate_per_s) | arrived | flow.propagated(source_per_s)
     busy_s = dict.fromkeys(seen.operators, 0.0)
@@ -117,17 +121,41 @@ def learned(memory: TideMemory, seen: Observation, flow: Flow, horizon_s: float)
     for name, sample in seen.operators.items():
         waiting[name] = float(sample.waiting_items)
         work_s[name] = work_s.get(name, 0.0) * keep + busy_s[name]
-        done[name] = done.get(name, 0.0) * keep + sample.completed_items
+        done[name] = done.get(name, 0.0) * keep + items[name][1]
     return replace(
         memory,
         seen_s=seen.now_s,
         source_per_s=source_per_s,
         rate_per_s=rate,
         **_remembered(memory, [rate.get(name, 0.0) for name in flow.names], since_s),
+        counted={**memory.counted, **counted},
         waiting=waiting,
         work_s=work_s,
         done=done,
     )
+
+
+def _counted(seen: Observation) -> dict[str, tuple[int, int]]:
+    """Items that arrived and were completed since the run began, where somebody counts them."""
+    return {
+        name: (one.arrived_in_all, one.completed_in_all)
+        for name, one in seen.operators.items()
+        if one.arrived_in_all is not None and one.completed_in_all is not None
+    }
+
+
+def _items(
+    one: OperatorSample, now: Mapping[str, tuple[int, int]], before: Mapping[str, tuple[int, int]]
+) -> tuple[int, int]:
+    """Items that arrived and were completed since the last look of this controller.
+
+    Others look as well, as whoever sums a window up, and what is counted since the last look is
+    since theirs.
+    """
+    name = one.operator
+    if name in now and name in before:
+        return now[name][0] - before[name][0], now[name][1] - before[name][1]
+    return one.arrived_items, one.completed_items
 
 
 def _remembered(memory: TideMemory, rates: Sequence[float], since_s: float) -> dict[str, Any]:
