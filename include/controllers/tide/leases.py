@@ -71,9 +71,15 @@ def hosts_worth(
     hosts = hosts_for(instances, operators, flavor)
     late = expected.late_per_s(instances)
     price_per_s = place_per_s * places_of(flavor, operators)
+    needs_mb = np.array([op.memory_mb for op in operators])
+
+    def fit_on_fewer() -> bool:
+        fewer_mb = (hosts - 1) * flavor.capacity.memory_mb
+        return instances @ needs_mb <= fewer_mb and hosts_for(instances, operators, flavor) < hosts
+
     while hosts > 1:
         cost, lost = _cost_of_one(expected, instances, late), 0.0
-        while lost < price_per_s and hosts_for(instances, operators, flavor) == hosts:
+        while lost < price_per_s and not fit_on_fewer():
             row = int(cost.argmin())
             lost += cost[row]
             instances[row] -= 1
