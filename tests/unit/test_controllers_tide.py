@@ -257,7 +257,7 @@ def test_hosts_are_counted_by_first_fit_decreasing(
 def _one_by_one(wanted: list[tuple[int, float, float]], flavor: HostFlavor) -> int:
     room = flavor.capacity
     left: list[list[float]] = []
-    for count, memory, cores in sorted(wanted, key=lambda one: -one[1]):
+    for count, memory, cores in sorted(wanted, key=lambda one: (-one[1], -one[2])):
         needs = [memory, 0.0 if flavor.cpu_shared else cores]
         for _ in range(count):
             fits = (one for one in left if one[0] >= needs[0] and one[1] >= needs[1])

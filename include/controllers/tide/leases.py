@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,6 +12,10 @@ from include.controllers.tide.estimates import Array
 from include.controllers.tide.loss import EVERY, Loss
 from include.model.host import HostFlavor
 from include.model.topology import Operator
+
+FEWER = 3
+"""So many hosts fewer than hold what is wanted are thought of: one for what does not fill its host,
+more because what is wanted is only nearly the best."""
 
 
 def share_of_now(btu_s: float, holds_s: float) -> float:
@@ -64,8 +69,8 @@ def hosts_worth(
 ) -> int:
     """Hosts that save more late items per second than they cost, ``place_per_s`` for each place.
 
-    Those that hold what is wanted; and without the last one, if the instances that would have to
-    go save less than it costs.
+    Those that hold what is wanted; and without the last ones, as long as the instances that would
+    have to go for one save less than it costs.
     """
     instances = expected.wanted(place_per_s)
     hosts = hosts_for(instances, operators, flavor)
@@ -77,7 +82,7 @@ def hosts_worth(
         fewer_mb = (hosts - 1) * flavor.capacity.memory_mb
         return instances @ needs_mb <= fewer_mb and hosts_for(instances, operators, flavor) < hosts
 
-    while hosts > 1:
+    for _ in range(min(FEWER, hosts - 1)):
         cost, lost = _cost_of_one(expected, instances, late), 0.0
         while lost < price_per_s and not fit_on_fewer():
             row = int(cost.argmin())
@@ -119,20 +124,21 @@ def hosts_for(instances: Array, operators: Sequence[Operator], flavor: HostFlavo
     """Hosts that first fit decreasing by memory packs them on."""
     room = flavor.capacity
     left_mb, left_cores = np.zeros(0), np.zeros(0)
-    for row in sorted(range(len(operators)), key=lambda row: -operators[row].memory_mb):
-        op, count = operators[row], int(instances[row])
-        need_cores = 0.0 if flavor.cpu_shared else op.cpu_cores
-        fit = _times(left_mb, left_cores, op.memory_mb, need_cores)
+    alike: Counter[tuple[float, float]] = Counter()
+    for op, wanted in zip(operators, instances.tolist(), strict=True):
+        alike[op.memory_mb, 0.0 if flavor.cpu_shared else op.cpu_cores] += int(wanted)
+    for (need_mb, need_cores), count in sorted(alike.items(), reverse=True):
+        fit = _times(left_mb, left_cores, need_mb, need_cores)
         taken = np.diff(np.minimum(np.cumsum(fit), count), prepend=0)
-        left_mb, left_cores = left_mb - taken * op.memory_mb, left_cores - taken * need_cores
+        left_mb, left_cores = left_mb - taken * need_mb, left_cores - taken * need_cores
         rest = count - int(taken.sum())
         if not rest:
             continue
         full = np.array([room.memory_mb]), np.array([room.cpu_cores])
-        each = max(1, int(_times(*full, op.memory_mb, need_cores)[0]))
+        each = max(1, int(_times(*full, need_mb, need_cores)[0]))
         more = np.full(-(-rest // each), each)
         more[-1] = rest - each * (len(more) - 1)
-        left_mb = np.append(left_mb, room.memory_mb - more * op.memory_mb)
+        left_mb = np.append(left_mb, room.memory_mb - more * need_mb)
         left_cores = np.append(left_cores, room.cpu_cores - more * need_cores)
     return len(left_mb)
 
