@@ -91,7 +91,8 @@ class Flow:
     def propagated(self, source_per_s: Mapping[str, float]) -> dict[str, float]:
         """Executions per second of the operators all of whose sources can be read."""
         published = np.array([source_per_s.get(source, 0.0) for source in self.sources])
-        rates = self.per_item @ published
+        # Not by a product of matrices, whose last bits depend on the machine.
+        rates = (self.per_item * published).sum(axis=1)
         return {name: float(rates[row]) for name, row in self.row.items() if self._known[row]}
 
 

@@ -42,7 +42,8 @@ class Expected:
     def late_per_s(self, instances: Array, rows: slice = EVERY) -> Array:
         """As that of one loss."""
         late = self._scenes.late_per_s(instances[..., None, :], rows)
-        expected: Array = np.einsum("t,...to->...o", self._shares, late)
+        # Not by a product of matrices, whose last bits depend on the machine.
+        expected: Array = (self._shares[:, None] * late).sum(axis=-2)
         return expected
 
     def wanted(self, place_per_s: float) -> Array:
@@ -80,7 +81,9 @@ def hosts_worth(
 
     def fit_on_fewer() -> bool:
         fewer_mb = (hosts - 1) * flavor.capacity.memory_mb
-        return instances @ needs_mb <= fewer_mb and hosts_for(instances, operators, flavor) < hosts
+        return (instances * needs_mb).sum() <= fewer_mb and hosts_for(
+            instances, operators, flavor
+        ) < hosts
 
     for _ in range(min(FEWER, hosts - 1)):
         cost, lost = _cost_of_one(expected, instances, late), 0.0
