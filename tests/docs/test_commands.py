@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -99,7 +100,15 @@ def test_the_demo_of_the_command_line(tmp_path: Path) -> None:
     """Its report is that of any experiment, such as the one above."""
     spec = REPOSITORY / "include" / "experiment" / "specs" / "demo.yaml"
     demo = tmp_path / "var" / "demo"
-    assert f"python -m include.cli report {demo}" in cli(tmp_path, "run", str(spec))
+    said = cli(tmp_path, "run", str(spec))
+    assert f"python -m include.cli report {demo}" in said
+    (printed,) = (
+        one.text for one in codes() if one.text.startswith("airflow") and "minute" in one.text
+    )
+    shares = re.findall(
+        r"^  (?:Real-time|Near real-time|Relaxed) +([\d.]+) ", printed, re.MULTILINE
+    )
+    assert f"compliance {' / '.join(shares)} %" in said, "README.md shows another run"
     (shown,) = (code.text for code in codes() if code.text.startswith("var/demo/measurements:"))
     left = [*demo.glob("measurements/*"), *demo.glob("runs/*/*"), *demo.glob("runs/*")]
     assert {path.name for path in left} == {
