@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from include.bounds.report import BoundRow
-from include.experiment.run import Run
 from include.files import read_json, write_json
 from include.measurements.rows import COVER
-from include.measurements.store import RunStore
 from include.model.errors import StoreError
 from include.tables.measured import arrow_columns, complete_runs
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from include.bounds.report import BoundRow
+    from include.experiment.run import Run
+    from include.measurements.store import RunStore
 
 NAME = "bounds.json"
 
@@ -39,10 +40,14 @@ _STORED = TypeAdapter(dict[str, _OfRun])
 
 def stored_runs(folder: Path) -> list[Run]:
     """The complete runs of an experiment as they were resolved. Raises StoreError without any."""
+    from include.measurements.store import RunStore
+
     return [_stored_run(RunStore(folder, folder.name, run)) for run in complete_runs(folder)]
 
 
 def _stored_run(store: RunStore) -> Run:
+    from include.experiment.run import Run
+
     try:
         return Run.from_json(store.run_json.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
