@@ -173,24 +173,42 @@ def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file
 
 @app.command()
 def bound(
-    spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file.")],
+    of: Annotated[
+        Path,
+        typer.Argument(metavar="SPEC", help="The experiment, a YAML file; or its folder."),
+    ],
     within_s: Annotated[
         float, typer.Option(min=1, help="Seconds that the solver may take for one floor.")
     ] = 60,
+    floor: Annotated[bool, typer.Option(help="The floor, too; it takes longest.")] = True,
 ) -> None:
     """Say what the hosts of an experiment must cost at least, for whoever knows all arrivals.
 
-    The floor gets all work done by the end; the cover never falls behind.
+    The floor gets all work done by the end; the cover never falls behind. Given the folder of an
+    experiment, this is of its complete runs, and keeps their covers there for the next report.
     """
-    from include.bounds.report import bounds_of
+    from include.bounds.report import bounds_of, require_bounded, unbounded
     from include.experiment.asked import runs_in_file
+    from include.experiment.run import resolve
+    from include.tables.covers import stored_runs, write_covers
 
+    folder = of.resolve() if of.is_dir() else None
+    runs = stored_runs(folder) if folder else [resolve(one) for one in runs_in_file(of)]
+    if folder is None:
+        require_bounded(runs)
     typer.echo(f"{'load':<44} {'price book':<11} {'floor':>15} {'cover':>15}")
-    for row in bounds_of(runs_in_file(spec), within_s):
-        load = f"{row.topology} {row.pattern} seed {row.seed}, {row.duration_min:g} min"
-        floor = _between(row.floor, row.floor_found)
+    rows = []
+    for row in bounds_of(runs, within_s if floor else None):
+        least = _between(row.floor.low, row.floor.high) if row.floor else "-"
         cover = _between(row.cover, row.cover_found)
-        typer.echo(f"{load:<44} {row.price_book:<11} {floor:>15} {cover:>15}")
+        typer.echo(f"{row.load:<44} {row.price_book:<11} {least:>15} {cover:>15}")
+        rows.append(row)
+    if folder:
+        for run in runs:
+            for told in unbounded(run):
+                typer.echo(f"no bound of run {run.spec.run_id}: {told}")
+        write_covers(folder, rows)
+        typer.echo(f"\nCovers: {of / 'bounds.json'}\nRegret: python -m include.cli report {of}")
 
 
 def _between(low: float, high: float | None) -> str:

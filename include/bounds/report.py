@@ -7,55 +7,76 @@ from dataclasses import dataclass, replace
 
 from include.bounds.cover import cover_of
 from include.bounds.demand import STEP_S
-from include.bounds.floor import floor_of
-from include.experiment.run import resolve
-from include.experiment.spec import RunSpec
+from include.bounds.floor import Floor, floor_of
+from include.experiment.run import Run
 from include.model.errors import SpecError
 
 
 @dataclass(frozen=True, slots=True)
 class BoundRow:
-    """Cost of hosts that one load takes under one price book; None where nothing was found."""
+    """Cost of hosts that the load of ``runs`` takes under one price book.
 
-    topology: str
-    pattern: str
-    seed: int
-    duration_min: float
+    ``floor`` is None where nobody asked for it.
+    """
+
+    runs: tuple[Run, ...]
     price_book: str
-    floor: float
-    floor_found: float | None
+    floor: Floor | None
     cover: float
     cover_found: float
 
+    @property
+    def load(self) -> str:
+        """What arrives, in words."""
+        spec = self.runs[0].spec
+        return f"{spec.topology} {spec.pattern} seed {spec.seed}, {spec.duration_min:g} min"
 
-def bounds_of(specs: Iterable[RunSpec], floor_within_s: float) -> Iterator[BoundRow]:
+
+def bounds_of(runs: Iterable[Run], floor_within_s: float | None) -> Iterator[BoundRow]:
     """One row per load and price book; runs that differ in their controller share a load.
 
-    The solver of a floor stops after ``floor_within_s`` seconds; then ``floor`` is what is
-    certain by then, and ``floor_found`` the cheapest leases that were found. The cover likewise.
-    Raises SpecError for BTUs and durations that are no whole minutes.
+    The solver of a floor stops after ``floor_within_s`` seconds; then its ``low`` is what is
+    certain by then, and ``high`` the cheapest leases that were found, as are ``cover`` and
+    ``cover_found``. With None no floor is computed. What ``unbounded`` names has no row.
     """
-    loads = {
-        alone.to_json(): spec
-        for spec in specs
-        for alone in [replace(spec, controller="", controller_options={}, experiment="", btu_min=1)]
-    }
-    for spec in loads.values():
-        run = resolve(spec)
-        if short := [book.name for book in run.price_books if book.btu_s % STEP_S]:
-            told = f"price books with whole minutes only, not {', '.join(short)}"
-            raise SpecError("bound", [f"{told}; take others in price_books"])
+    loads: dict[str, list[Run]] = {}
+    for run in runs:
+        loads.setdefault(_load_of(run), []).append(run)
+    for those in loads.values():
+        run = those[0]
+        if not _is_whole(run.spec.duration_s):
+            continue
         cover = cover_of(run)
-        for book in run.price_books:
-            floor = floor_of(run, book, floor_within_s)
-            yield BoundRow(
-                topology=spec.topology,
-                pattern=spec.pattern,
-                seed=spec.seed,
-                duration_min=spec.duration_min,
-                price_book=book.name,
-                floor=floor.low,
-                floor_found=floor.high,
-                cover=cover.cost(book)[0],
-                cover_found=cover.cost(book)[1],
-            )
+        for book in (one for one in run.price_books if _is_whole(one.btu_s)):
+            floor = None if floor_within_s is None else floor_of(run, book, floor_within_s)
+            yield BoundRow(tuple(those), book.name, floor, *cover.cost(book))
+
+
+def unbounded(run: Run) -> list[str]:
+    """What of a run has no bound, and why: BTUs and durations that are no whole minutes."""
+    short = [book.name for book in run.price_books if not _is_whole(book.btu_s)]
+    problems = []
+    if not _is_whole(run.spec.duration_s):
+        problems.append(f"duration_min must be whole minutes, not {run.spec.duration_min:g}")
+    if short:
+        told = f"price books with whole minutes only, not {', '.join(short)}"
+        problems.append(f"{told}; take others in price_books")
+    return problems
+
+
+def require_bounded(runs: Iterable[Run]) -> None:
+    """Raise SpecError, with every problem once, where something would be left out."""
+    if problems := list(dict.fromkeys(told for run in runs for told in unbounded(run))):
+        raise SpecError("bound", problems)
+
+
+def _is_whole(length_s: float) -> bool:
+    """Whether steps fill it."""
+    steps = round(length_s / STEP_S)
+    return steps > 0 and abs(length_s - steps * STEP_S) < 1e-6
+
+
+def _load_of(run: Run) -> str:
+    """Everything that a bound depends on, as text: all but who controls, and for which BTU."""
+    alone = replace(run.spec, controller="", controller_options={}, experiment="", btu_min=1)
+    return replace(run, spec=alone).to_json()

@@ -204,6 +204,18 @@ class Event:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class CoverRow:
+    """What the hosts of a run cost under a price book for whoever knows all arrivals.
+
+    Computed by include/bounds, never measured; ``spec_hash`` is that of the run it is about.
+    """
+
+    spec_hash: str
+    price_book: str
+    cover_cost: float
+
+
 TABLES: dict[str, type] = {
     "run": RunRow,
     "operator": OperatorRow,
@@ -221,3 +233,7 @@ TABLES: dict[str, type] = {
 }
 """Measured tables by name: ``run``, ``operator``, ``price`` and ``lease`` once per run,
 the others once per window."""
+
+COVER = "cover"
+COMPUTED: dict[str, type] = {COVER: CoverRow}
+"""What queries read beside the measured tables; without rows until somebody asks for it."""

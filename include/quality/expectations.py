@@ -123,6 +123,13 @@ def known(columns: Sequence[str], lowest: float, highest: float | None = None) -
         yield "ExpectColumnValuesToBeBetween", f"{column} is {span}.", limits
 
 
+def positive(columns: Sequence[str]) -> Wanted:
+    """Numbers above 0 wherever they are there."""
+    for column in columns:
+        limits = {"column": column, "min_value": 0, "strict_min": True}
+        yield "ExpectColumnValuesToBeBetween", f"{column} is above 0.", limits
+
+
 def descending(columns: Sequence[str], says: str = "") -> Wanted:
     """In every row, each of these columns is at least the next one wherever both are there."""
     for larger, smaller in pairwise(columns):
@@ -140,7 +147,17 @@ def matching(columns: Sequence[str], pattern: str, says: str) -> Wanted:
 
 CHECKS: Mapping[str, Callable[..., Wanted]] = {
     check.__name__: check
-    for check in (every_run, known_runs, not_empty, filled, within, known, descending, matching)
+    for check in (
+        every_run,
+        known_runs,
+        not_empty,
+        filled,
+        within,
+        known,
+        positive,
+        descending,
+        matching,
+    )
 }
 OF_RUNS = ("every_run", "known_runs")
 """Those that are told the measured runs in place of columns."""

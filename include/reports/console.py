@@ -25,6 +25,7 @@ _OF_A_TOURNAMENT = {
     "strict_relaxed_compliance_percent": "strict rel. %",
     "age_p95_ms": "age p95 ms",
     "resource_cost": "cost of hosts",
+    "regret": "regret",
     "utility_percent": "utility %",
 }
 _STRICT = {
@@ -41,6 +42,7 @@ _STRICT_COST = {
     "strict_relaxed_total_cost": "Relaxed total",
     "strict_real_time_total_cost": "Real-time total",
 }
+_REGRET = {"regret": "Regret: hosts / cover"}
 
 
 def summary(folder: Path, reference: Reference = nothing_printed) -> str:
@@ -99,9 +101,10 @@ def _strict(run: Row, compliance: Sequence[Row], cost: Sequence[Row]) -> list[st
     for row in cost:
         book_min = row["price_book_btu_min"]
         if row["run"] == run["run"] and book_min == run["btu_min"]:
+            known = _STRICT_COST | (_REGRET if row["regret"] is not None else {})
             cells += [
                 (f"  {label}, BTU {book_min:g} min", _number(row[name], 2))
-                for name, label in _STRICT_COST.items()
+                for name, label in known.items()
             ]
     return _aligned(cells)
 

@@ -84,6 +84,7 @@ def render_page(
         utilisation={row["run"]: row for row in tables["utilisation"]},
         adapt=_by_run(tables["time_to_adapt"]),
         prices=_by_run(tables["cost"]),
+        covered=any(row["cover_cost"] is not None for row in tables["cost"]),
         drawn=drawn,
         figures=_figures(drawn, tables),
         verdict=verdict,

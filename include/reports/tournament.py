@@ -24,6 +24,7 @@ METRICS: Mapping[str, tuple[str, int, bool]] = {
     "age_p99_ms": ("age p99, ms", 0, False),
     "host_hours": ("host hours", 2, False),
     "resource_cost": ("cost of hosts", 2, False),
+    "regret": ("hosts / cover", 2, False),
     "total_cost": ("total cost", 2, False),
     "relaxed_compliance_percent": ("relaxed, %", 1, True),
     "real_time_compliance_percent": ("real-time, %", 1, True),

@@ -7,8 +7,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from include.measurements.rows import COVER
 from include.model.errors import StoreError
 from include.tables.catalogue import schema_of
+from include.tables.covers import read_covers
 from include.tables.measured import are_few, check_files, complete_runs, register
 from include.tables.quarantine import Quarantine, sentences, unreadable, write_quarantine
 from include.tables.queries import SHARED, STEPS, read_by, run_query, share
@@ -33,6 +35,7 @@ def build_tables(
     complete run; ``master`` is a Spark master, None the one that spark-submit has chosen.
     Returns the rows of each table. All queries succeed before the first file is replaced.
     Runs whose files are torn or missing are left out; ``staged/quarantine.json`` says why.
+    Without ``folder/bounds.json`` (covers.py) nothing is known of the cover and the regret.
     Raises StoreError when there is no run to read, SetupError without Java 17.
     """
     require_java()
@@ -40,8 +43,10 @@ def build_tables(
     paths, torn = _readable(folder, experiment, chosen)
     many = len(chosen) >= MANY_RUNS
     few = not many and are_few(paths)
+    covers = read_covers(folder)
     with spark_session(master, many=many, small=few) as spark:
         register(spark, folder, paths, few=few)
+        spark.createDataFrame(covers).createOrReplaceTempView(COVER)
         results = _queried(spark, at_once=2 if few else 1)
     counts = {
         table: write_table(staged_path(folder, table), rows, schema_of(table))

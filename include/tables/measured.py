@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_type_hints
 
 from include.files import digest, read_json
-from include.measurements.rows import TABLES
+from include.measurements.rows import COMPUTED, TABLES
 from include.model.errors import StoreError, unknown_name
 
 if TYPE_CHECKING:
@@ -52,13 +52,15 @@ def complete_runs(folder: Path, runs: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def spark_columns(table: str) -> str:
-    """The columns of a measured table as Spark DDL, partition columns included."""
-    hints = get_type_hints(TABLES[table])
-    columns = [f"{f.name} {_SPARK_TYPE[hints[f.name]]}" for f in fields(TABLES[table])]
+    """The columns of a table that queries read as Spark DDL, partition columns included."""
+    row = (TABLES | COMPUTED)[table]
+    hints = get_type_hints(row)
+    columns = [f"{f.name} {_SPARK_TYPE[hints[f.name]]}" for f in fields(row)]
     return ", ".join([*columns, "experiment string", "run string"])
 
 
-def _arrow_columns(table: str) -> list[tuple[str, pa.DataType]]:
+def arrow_columns(table: str) -> list[tuple[str, pa.DataType]]:
+    """The same with their Arrow types."""
     from include.tables.staged import arrow_type
 
     return [(n, arrow_type(t)) for n, t in map(str.split, spark_columns(table).split(", "))]
@@ -104,7 +106,7 @@ def register(
     for table, parts in paths.items():
         columns = spark_columns(table)
         if not parts:
-            frame = spark.createDataFrame(pa.schema(_arrow_columns(table)).empty_table())
+            frame = spark.createDataFrame(pa.schema(arrow_columns(table)).empty_table())
         elif few or table in FEW_ROWS:
             frame = spark.createDataFrame(_rows_of(parts))
         else:

@@ -116,6 +116,8 @@ def test_the_demo_of_the_command_line(tmp_path: Path) -> None:
         for word in shown.replace(":", "").split()
         if word != "var/demo/measurements"
     }
+    assert cli(tmp_path, "bound", "var/demo") in [code.text for code in codes()]
+    assert (demo / "bounds.json").is_file()
 
 
 def test_bound_says_what_the_page_shows(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ RUN_BY = {
     ".venv/bin/python -m include.cli report var/demo": HERE,
     "ls var/demo/runs/*/ var/demo/measurements": HERE,
     ".venv/bin/python -m include.cli bound include/experiment/specs/demo.yaml": HERE,
+    ".venv/bin/python -m include.cli bound var/demo": HERE,
     ".venv/bin/python -m include.cli run include/experiment/specs/tide.yaml": HERE,  # cut
     ".venv/bin/python -m include.cli report var/tide": HERE,  # as of var/demo
     ".venv/bin/python -m include.cli run include/experiment/specs/autoscalers.yaml": HERE,  # cut

@@ -47,7 +47,7 @@ def test_sql_bills_random_leases_as_the_model_does(spark: SparkSession) -> None:
         for n in range(7) for book in books
     ]  # fmt: skip
     view(spark, "price", prices)
-    for name in ("operator", "processing_duration", "queue"):
+    for name in ("operator", "processing_duration", "queue", "cover"):
         view(spark, name, [])
     billed = {
         (row["run"], row["price_book"]): row["resource_cost"]

@@ -17,7 +17,7 @@ import yaml
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from include.measurements.rows import TABLES
+from include.measurements.rows import COMPUTED, TABLES
 from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, schema_of
 from include.tables.measured import spark_columns
 from include.tables.queries import STEPS, run_query
@@ -29,6 +29,7 @@ pytestmark = pytest.mark.spark
 
 HERE = Path(__file__).parent
 CASES = sorted(path.parent.relative_to(HERE) for path in HERE.glob("*/*/expect.yaml"))
+READ = TABLES | COMPUTED
 EMPTY = {"float": 0.0, "int": 0, "str": "", "bool": False}
 USUAL = {"run": {"monitor_every_s": 15.0, "pays_by_btu": True}}
 
@@ -36,7 +37,7 @@ USUAL = {"run": {"monitor_every_s": 15.0, "pays_by_btu": True}}
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_case(spark: SparkSession, case: Path) -> None:
     table, folder = case.parts[0], HERE / case
-    for name in TABLES:
+    for name in READ:
         view(spark, name, _rows(folder / f"{name}.yaml"))
     got = built(spark, table)
     expected = _rows(folder / "expect.yaml")
@@ -47,7 +48,7 @@ def test_case(spark: SparkSession, case: Path) -> None:
 
 @pytest.mark.parametrize("table", [*PUBLISHED, INPUT_CHECKS])
 def test_schema_is_what_the_query_returns(spark: SparkSession, table: str) -> None:
-    for name in TABLES:
+    for name in READ:
         view(spark, name, [])
     got = [(field.name, field.dataType.simpleString()) for field in built(spark, table).schema]
     assert got == [(column.name, column.type) for column in schema_of(table).columns]
@@ -63,7 +64,7 @@ def _rows(path: Path) -> Any:
 
 
 def view(spark: SparkSession, name: str, rows: list[dict[str, Any]]) -> None:
-    empty = {field.name: EMPTY[str(field.type)] for field in fields(TABLES[name])}
+    empty = {field.name: EMPTY[str(field.type)] for field in fields(READ[name])}
     empty |= {"experiment": "e", "run": "r", **USUAL.get(name, {})}
     unknown = {column for row in rows for column in row} - set(empty)
     assert not unknown, f"{name}.yaml has columns that the table does not have: {unknown}"

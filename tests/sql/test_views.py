@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include.tables.measured import _arrow_columns, register
+from include.tables.measured import arrow_columns, register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +23,7 @@ def test_windows_without_rows_hide_no_others(
 ) -> None:
     part = tmp_path / "measurements" / "scaling_activity" / "experiment=e" / "run=r"
     part.mkdir(parents=True)
-    kinds = dict(_arrow_columns("scaling_activity"))
+    kinds = dict(arrow_columns("scaling_activity"))
     schema = pa.schema([(n, kind) for n, kind in kinds.items() if n not in ("experiment", "run")])
     for window, count in enumerate(counts):
         rows = [

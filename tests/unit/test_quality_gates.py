@@ -92,7 +92,7 @@ def test_good_tables_pass_and_leave_data_docs(good: tuple[Path, dict[str, Any]])
 def test_bad_tables_are_named_down_to_the_row(tmp_path: Path) -> None:
     folder = stage(tmp_path / "demo")
     change(folder, "compliance", relaxed_compliance_percent=120.0)
-    change(folder, "cost", resource_cost=-1.0)
+    change(folder, "cost", resource_cost=-1.0, regret=0.0)
     change(folder, "timeline", ready_instances=10)
     change(folder, "runs", spec_hash="")
     change(folder, INPUT_CHECKS, measured=3.0)
@@ -104,6 +104,7 @@ def test_bad_tables_are_named_down_to_the_row(tmp_path: Path) -> None:
     assert f"relaxed_compliance_percent=120.0, run={RUN}, scope=O1" in said
     assert "cost.resource_cost: resource_cost is at least 0." in said
     assert f"resource_cost=-1.0, run={RUN}, price_book=btu10" in said
+    assert "cost.regret: regret is above 0." in said
     assert "timeline.instances/ready_instances: " in said
     assert "runs.spec_hash: " in said
     assert "check=hosts leased twice, measured=3.0" in said

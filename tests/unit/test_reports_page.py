@@ -56,6 +56,25 @@ def test_only_the_papers_own_case_is_held_against_the_paper(tmp_path: Path) -> N
     assert "Published: PeerJ" not in summary(folder, printed)
 
 
+def test_regret_is_shown_once_there_is_a_cover_and_until_then_how_to_get_it(
+    page: str, tmp_path: Path
+) -> None:
+    asked = "<code>python -m include.cli bound FOLDER</code>"
+    assert asked in page
+    assert ">cover cost</th>" not in page
+    folder = let_pass(stage(tmp_path))
+    publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    assert "Regret" not in summary(folder)
+    change(folder, "cost", cover_cost=50.0, regret=1.4)
+    covered = _page(folder)
+    assert asked not in covered
+    assert '<td class="n">50.00</td><td class="n">1.40</td></tr>' in covered
+    assert "a run that lets items wait can be below 1" in covered
+    publish(let_pass(folder), "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    (line,) = [one for one in summary(folder).splitlines() if "Regret" in one]
+    assert line.split() == ["Regret:", "hosts", "/", "cover,", "BTU", "10", "min", "1.40"]
+
+
 def test_sections_come_in_their_order(page: str) -> None:
     ids = [given.get("id") for tag, given in _Elements(page).seen if tag == "section"]
     assert ids == ["run", "results", "time", "operators", "scaling", "adapt", "checks",

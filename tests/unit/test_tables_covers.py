@@ -1,0 +1,114 @@
+"""The covers of an experiment: what `bound` stores is what the tables read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from include.bounds.cover import cover_of
+from include.bounds.report import bounds_of, require_bounded
+from include.cli import app
+from include.control.stages import run_all
+from include.experiment.run import resolve
+from include.experiment.spec import RunSpec
+from include.model.errors import SpecError, StoreError
+from include.tables.covers import NAME, read_covers, stored_runs, write_covers
+
+SPEC = RunSpec(
+    experiment="mine", controller="btu", pattern="stepwise", btu_min=10, seed=1, duration_min=10,
+    price_books=("btu10", "btu30"),
+)  # fmt: skip
+UNEVEN = replace(SPEC, duration_min=2.5, price_books=("btu10", "per_second"))
+
+
+def bound(*arguments: str) -> str:
+    done = CliRunner().invoke(app, ["bound", *arguments], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
+
+
+def test_bound_of_a_folder_stores_what_the_tables_read(tmp_path: Path) -> None:
+    run_all(SPEC, tmp_path)
+    said = bound(str(tmp_path / "mine"), "--no-floor")
+    run = resolve(SPEC)
+    found = {book.name: cover_of(run).cost(book)[1] for book in run.price_books}
+    assert read_covers(tmp_path / "mine").to_pylist() == [
+        {"spec_hash": run.spec_hash, "price_book": book, "cover_cost": found[book],
+         "experiment": "mine", "run": SPEC.run_id}
+        for book in ("btu10", "btu30")
+    ]  # fmt: skip
+    assert f"report {tmp_path / 'mine'}" in said
+    assert [line.split()[-2:] for line in said.splitlines()[1:3]] == [
+        ["-", f"{found[book]:g}"] for book in ("btu10", "btu30")
+    ]
+
+
+def test_bound_of_a_folder_says_which_runs_it_has_no_bound_of(tmp_path: Path) -> None:
+    for spec in (SPEC, UNEVEN):
+        run_all(spec, tmp_path)
+    said = bound(str(tmp_path / "mine"), "--no-floor")
+    told = f"no bound of run {UNEVEN.run_id}: "
+    assert f"{told}duration_min must be whole minutes, not 2.5" in said
+    assert f"{told}price books with whole minutes only, not per_second" in said
+    assert set(read_covers(tmp_path / "mine")["run"].to_pylist()) == {SPEC.run_id}
+
+
+def test_bound_of_a_spec_refuses_what_has_no_bound() -> None:
+    with pytest.raises(SpecError) as caught:
+        require_bounded([resolve(SPEC), resolve(UNEVEN)])
+    assert "2.5" in str(caught.value)
+    assert "per_second" in str(caught.value)
+
+
+def test_runs_share_a_load_unless_their_arrivals_differ() -> None:
+    other = replace(SPEC, controller="threshold", btu_min=30)
+    runs = [resolve(one) for one in (SPEC, other, replace(SPEC, seed=2))]
+    rows = list(bounds_of(runs, None))
+    seeds = [[run.spec.seed for run in row.runs] for row in rows]
+    assert seeds == [[1, 1], [1, 1], [2], [2]]
+    assert {row.floor for row in rows} == {None}
+
+
+def test_without_the_file_there_is_no_row_and_every_column(tmp_path: Path) -> None:
+    found = read_covers(tmp_path)
+    assert found.num_rows == 0
+    assert {"run", "spec_hash", "price_book", "cover_cost"} <= set(found.column_names)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{",
+        '{"r": {"spec_hash": "h"}}',
+        '{"r": {"spec_hash": "h", "cover_cost": {"btu10": 0}}}',
+        '{"r": {"spec_hash": "h", "cover_cost": {"btu10": NaN}}}',
+    ],
+)
+def test_a_damaged_file_says_what_to_do(content: str, tmp_path: Path) -> None:
+    (tmp_path / NAME).write_text(content)
+    with pytest.raises(StoreError, match=rf"{NAME} is damaged.*remove it"):
+        read_covers(tmp_path)
+
+
+def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
+    rows = list(bounds_of([resolve(SPEC)], None))
+    contents = []
+    for _ in range(2):
+        write_covers(tmp_path, rows)
+        contents.append((tmp_path / NAME).read_bytes())
+    assert contents[0] == contents[1]
+    assert json.loads(contents[0])[SPEC.run_id]["cover_cost"].keys() == {"btu10", "btu30"}
+
+
+def test_a_run_of_another_version_is_named(tmp_path: Path) -> None:
+    run_all(SPEC, tmp_path)
+    (stored,) = tmp_path.glob("mine/runs/*/run.json")
+    stored.write_text('{"spec": {}}')
+    with pytest.raises(
+        StoreError, match=r"run\.json cannot be read.*cli remove .*measure it again"
+    ):
+        stored_runs(tmp_path / "mine")
