@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from include.controllers import CONTROLLERS
 from include.reports.statistics import interval
 from include.tables.staged import Row
 
@@ -146,6 +145,8 @@ def _name(row: Row, several_btus: bool) -> str:
 
 
 def _group(controller: str) -> str:
+    from include.controllers import CONTROLLERS  # with numpy, which a summary does without
+
     registered = CONTROLLERS.get(controller)
     return registered.group.value if registered else ""
 
