@@ -96,6 +96,8 @@ def _results(dims: dict[str, Any]) -> dict[str, Rows]:
             "leases": 2,
             "paid_btus": 3,
             "resource_cost": 70.0,
+            "cover_cost": None,
+            "regret": None,
             **{f"{level}_penalty_cost": value for level, value in penalties.items()},
             **{f"{level}_total_cost": 70.0 + value for level, value in penalties.items()},
             **{f"strict_{level}_penalty_cost": value + 2 for level, value in penalties.items()},

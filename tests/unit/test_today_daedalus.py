@@ -14,8 +14,8 @@ from include.controllers.today import forecast
 from include.controllers.today.daedalus import Daedalus
 from include.controllers.today.daedalus_rules import (
     NEVER_S,
+    FittedLine,
     Known,
-    Line,
     Outlook,
     percentage_error,
     scale_out,
@@ -31,7 +31,7 @@ def test_the_line_is_that_of_least_squares():
     generator = np.random.default_rng(1)
     x = generator.random(50)
     y = 3 + 40 * x + generator.normal(0, 0.5, 50)
-    line = Line()
+    line = FittedLine()
     for one in zip(x.tolist(), y.tolist(), strict=True):
         line = line.with_one(*one)
     slope, intercept = np.polyfit(x, y, 1)
@@ -39,8 +39,8 @@ def test_the_line_is_that_of_least_squares():
 
 
 def test_one_point_is_a_line_through_nothing():
-    assert Line().with_one(0.25, 5.0).at(1.0) == 20.0
-    assert Line().at(1.0) == 0.0
+    assert FittedLine().with_one(0.25, 5.0).at(1.0) == 20.0
+    assert FittedLine().at(1.0) == 0.0
 
 
 def test_observed_capacity_fades_by_half_and_others_are_in_proportion():

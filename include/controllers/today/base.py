@@ -20,7 +20,7 @@ RELEASES = (WHEN_EMPTY, HOLD_TO_BTU_END)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class Recommendation:
     """How many instances an operator should have, and why."""
 
     instances: int
@@ -49,7 +49,7 @@ class Autoscaler(ABC):
         """What the rule remembers before it has seen anything."""
 
     @abstractmethod
-    def targets(self, memory: Any, seen: Observation) -> tuple[Any, Mapping[str, Target]]:
+    def targets(self, memory: Any, seen: Observation) -> tuple[Any, Mapping[str, Recommendation]]:
         """The rule: what to remember, and a target for every operator that it has an opinion on."""
 
     def problems(self) -> Iterator[str]:
@@ -85,7 +85,7 @@ class Autoscaler(ABC):
         return memory, plan.decision(Why(Reason.NOTHING_TO_DO, told))
 
 
-def reconcile(plan: Plan, operator: str, target: Target | None) -> None:
+def reconcile(plan: Plan, operator: str, target: Recommendation | None) -> None:
     """Start or stop instances until there are as many as the target says, and at least one."""
     if plan.count(operator) == 0:
         told = f"{operator} has no instance left"
@@ -121,6 +121,6 @@ def target_of(
     told: str,
     up: Reason = Reason.UTILISATION_HIGH,
     down: Reason = Reason.UTILISATION_LOW,
-) -> Target:
+) -> Recommendation:
     """A target with the reason that its direction gives."""
-    return Target(wanted, Why(up if wanted > current else down, told))
+    return Recommendation(wanted, Why(up if wanted > current else down, told))

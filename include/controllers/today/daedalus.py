@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from include.controllers.today import forecast
-from include.controllers.today.base import Autoscaler, Target, target_of
+from include.controllers.today.base import Autoscaler, Recommendation, target_of
 from include.controllers.today.daedalus_rules import (
     Known,
     Outlook,
@@ -62,10 +62,10 @@ class Daedalus(Autoscaler):
 
     def targets(
         self, memory: DaedalusMemory, seen: Observation
-    ) -> tuple[DaedalusMemory, dict[str, Target]]:
+    ) -> tuple[DaedalusMemory, dict[str, Recommendation]]:
         """Monitor, analyse and plan every operator."""
         counts, rates = rates_since(memory.counts, seen)
-        known, targets = dict(memory.known), dict[str, Target]()
+        known, targets = dict(memory.known), dict[str, Recommendation]()
         for name, rate in rates.items():
             current = len(seen.serving(name))
             if not current:

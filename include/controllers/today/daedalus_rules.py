@@ -13,7 +13,7 @@ NEVER_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FittedLine:
     """Throughput of an instance against its utilisation, one observation at a time
     (``RegressionModel``)."""
 
@@ -23,11 +23,11 @@ class Line:
     cov_xy: float = 0.0
     var_x: float = 0.0
 
-    def with_one(self, x: float, y: float) -> Line:
+    def with_one(self, x: float, y: float) -> FittedLine:
         """One observation more."""
         count, dx, dy = self.count + 1, x - self.mean_x, y - self.mean_y
         kept = (count - 1) / count
-        return Line(
+        return FittedLine(
             count,
             self.mean_x + dx / count,
             self.mean_y + dy / count,
@@ -47,7 +47,7 @@ class Known:
     """Of one operator: the line, capacities per second by instances, arrivals per second by look,
     the forecast of the last look, and when it was rescaled."""
 
-    line: Line = field(default_factory=Line)
+    line: FittedLine = field(default_factory=FittedLine)
     observed: Mapping[int, float] = field(default_factory=dict)
     each: float = 0.0
     workload: tuple[float, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from include.controllers.today.base import Autoscaler, Target
+from include.controllers.today.base import Autoscaler, Recommendation
 from include.controllers.today.rates import Counts, Rate, rates_since
 from include.model.decision import Reason, Why
 from include.model.observation import Observation
@@ -45,7 +45,7 @@ class Dhalion(Autoscaler):
 
     def targets(
         self, memory: DhalionMemory, seen: Observation
-    ) -> tuple[DhalionMemory, dict[str, Target]]:
+    ) -> tuple[DhalionMemory, dict[str, Recommendation]]:
         """Diagnose under-provisioning, and resolve it for one operator."""
         counts, rates = rates_since(memory.counts, seen)
         memory = DhalionMemory(counts, memory.waits_until_s)
@@ -56,7 +56,7 @@ class Dhalion(Autoscaler):
         current = len(seen.serving(worst))
         wanted = scaled_up(current, held_ms[worst])
         told = f"{worst} would hold up the others for {held_ms[worst]:.0f} ms of a second"
-        target = Target(wanted, Why(Reason.QUEUE_LONG, told))
+        target = Recommendation(wanted, Why(Reason.QUEUE_LONG, told))
         return DhalionMemory(counts, seen.now_s + self.wait_s), {worst: target}
 
 

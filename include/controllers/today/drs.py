@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from include.controllers.today.base import Autoscaler, Target, target_of
+from include.controllers.today.base import Autoscaler, Recommendation, target_of
 from include.controllers.today.rates import Counts, Paths, Rate, rates_since
 from include.model.decision import Reason
 from include.model.observation import Observation
@@ -126,7 +126,9 @@ class Drs(Autoscaler):
         """Nothing was measured."""
         return DrsMemory()
 
-    def targets(self, memory: DrsMemory, seen: Observation) -> tuple[DrsMemory, dict[str, Target]]:
+    def targets(
+        self, memory: DrsMemory, seen: Observation
+    ) -> tuple[DrsMemory, dict[str, Recommendation]]:
         """Fit the network, then allocate; where the QoS cannot be kept, the best of what runs."""
         counts, rates = rates_since(memory.counts, seen)
         served = dict(memory.served_per_s)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from include.controllers.today.base import Autoscaler, Target, target_of
+from include.controllers.today.base import Autoscaler, Recommendation, target_of
 from include.controllers.today.rates import Counts, Paths, Rate, rates_since, ratio
 from include.model.observation import Observation
 
@@ -43,7 +43,9 @@ class Ds2(Autoscaler):
         """Nothing was measured."""
         return Ds2Memory()
 
-    def targets(self, memory: Ds2Memory, seen: Observation) -> tuple[Ds2Memory, dict[str, Target]]:
+    def targets(
+        self, memory: Ds2Memory, seen: Observation
+    ) -> tuple[Ds2Memory, dict[str, Recommendation]]:
         """Learn true rates, then evaluate the policy unless it warms up."""
         counts, rates = rates_since(memory.counts, seen)
         true = dict(memory.true_per_s)
@@ -62,7 +64,7 @@ class Ds2(Autoscaler):
 
     def _evaluated(
         self, true: Mapping[str, float], rates: Mapping[str, Rate], seen: Observation
-    ) -> dict[str, Target]:
+    ) -> dict[str, Recommendation]:
         arrived = {name: one.arrived_per_s for name, one in rates.items()}
         sources = self._paths.source_rates(arrived)
         wanted = optimal_instances(self._paths, sources, true, self.factor)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
 
-from include.controllers.today.base import Target, target_of
+from include.controllers.today.base import Recommendation, target_of
 from include.controllers.today.flink_rules import Delayed, FlinkRules, Vertex
 from include.controllers.today.rates import Paths, ratio
 from include.model.observation import Observation
@@ -51,7 +51,7 @@ class Flink(FlinkRules):
 
     def targets(
         self, memory: FlinkMemory, seen: Observation
-    ) -> tuple[FlinkMemory, dict[str, Target]]:
+    ) -> tuple[FlinkMemory, dict[str, Recommendation]]:
         """Collect, evaluate, and change everything at once if one operator is out of bounds."""
         now_s = seen.now_s
         changed_s = now_s if memory.changed_s < 0 else memory.changed_s
@@ -63,7 +63,7 @@ class Flink(FlinkRules):
         if now_s < changed_s + self.stabilise_s + self.window_s:
             return memory, {}
         vertices, backlog = self._evaluated(window, seen)
-        delayed, targets, any_outside = dict(memory.delayed), dict[str, Target](), False
+        delayed, targets, any_outside = dict(memory.delayed), dict[str, Recommendation](), False
         for name, one in vertices.items():
             wanted, outside = self._decided(name, one, now_s, delayed, backlog=backlog)
             if wanted != one.current:

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from include.controllers.today.base import Autoscaler, Target, target_of
+from include.controllers.today.base import Autoscaler, Recommendation, target_of
 from include.model.decision import Reason
 from include.model.observation import Observation
 
@@ -52,9 +52,11 @@ class Replicas(Autoscaler):
     def recommendation(self, operator: str, seen: Observation) -> tuple[int, str] | None:
         """Instances and what they follow from; None where nothing can be said."""
 
-    def targets(self, memory: HpaMemory, seen: Observation) -> tuple[HpaMemory, dict[str, Target]]:
+    def targets(
+        self, memory: HpaMemory, seen: Observation
+    ) -> tuple[HpaMemory, dict[str, Recommendation]]:
         """Recommend, stabilise, limit."""
-        recommended, targets = dict(memory.recommended), dict[str, Target]()
+        recommended, targets = dict(memory.recommended), dict[str, Recommendation]()
         for name in sorted(seen.operators):
             current = len(seen.serving(name))
             found = self.recommendation(name, seen) if current else None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from include.controllers.today.base import Autoscaler, Target, target_of
+from include.controllers.today.base import Autoscaler, Recommendation, target_of
 from include.model.observation import Observation
 
 LONG_AGO_S = -1e9
@@ -65,9 +65,9 @@ class TargetTracking(Autoscaler):
 
     def targets(
         self, memory: TrackingMemory, seen: Observation
-    ) -> tuple[TrackingMemory, dict[str, Target]]:
+    ) -> tuple[TrackingMemory, dict[str, Recommendation]]:
         """Count the minutes of both alarms; act on the one that rings."""
-        of, targets = dict(memory.of), dict[str, Target]()
+        of, targets = dict(memory.of), dict[str, Recommendation]()
         for name in sorted(seen.operators):
             share, current = seen.operators[name].busy_share, len(seen.serving(name))
             if share is None or not current:
