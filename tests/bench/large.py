@@ -29,7 +29,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from include.measurements.rows import COVER
 from include.tables.build import MANY_RUNS
+from include.tables.covers import read_covers
 from include.tables.measured import check_files, complete_runs, register
 from include.tables.queries import SHARED, run_query, share
 from include.tables.session import spark_session
@@ -100,6 +102,7 @@ def spark(folder: Path, master: str) -> Answer:
         begun_s, cpu_s = time.perf_counter(), java_cpu_s(pid)
         with took("  Spark: list files", pid):
             register(session, folder, paths)
+            session.createDataFrame(read_covers(folder)).createOrReplaceTempView(COVER)
         answer: Answer = {}
         for step in (*SHARED, *LARGE):
             with took(f"  Spark: {step}", pid):
