@@ -1,0 +1,84 @@
+"""Recordings of running stream jobs, as users have them: CSV, Parquet, OpenMetrics, Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from include.inputs import input_file
+from include.model.errors import SpecError
+from include.recordings.assemble import Sheet, assemble
+from include.recordings.cells import shortened
+from include.recordings.mapping import Reads, choose, parse_mapping
+from include.recordings.prometheus import read_openmetrics, read_range
+from include.recordings.recording import SIGNALS, Recording, Signal, evenly, filled
+from include.recordings.series import joined, sheet_of
+from include.recordings.server import is_server, read_server
+from include.recordings.tables import read_csv, read_parquet
+
+__all__ = [
+    "SIGNALS", "Recording", "Signal", "evenly", "filled", "parse_mapping", "read_recording",
+]  # fmt: skip
+
+MOST_BYTES = 200_000_000
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+def read_recording(source: str, mapping: Mapping[str, str] = _NOTHING) -> Recording:
+    """The recording in a file, or of a server of Prometheus (``prometheus+http://...``).
+
+    ``mapping`` says which column, series or query a signal is read from, and in which unit:
+    ``{"time": "timestamp", "rate": "requests@per_min"}``. Columns whose names say what they are
+    need none. Raises SpecError with all problems at once, each with where it is.
+    """
+    if is_server(source):
+        name, found = read_server(source, mapping)
+        return assemble(name, *joined(found))
+    path = input_file(source, "recording")
+    name = path.name
+    if (size := path.stat().st_size) > MOST_BYTES:
+        problem = f"has {size / 1e6:.0f} MB, more than {MOST_BYTES // 1_000_000}; take longer steps"
+        raise SpecError(name, [problem])
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise SpecError(name, [f"cannot be read: {error.strerror}"]) from None
+    if path.suffix.lower() in (".parquet", ".pq") or content.startswith(b"PAR1"):
+        return _of_columns(name, read_parquet(name, path), mapping)
+    text = _text(name, content)
+    start = text.lstrip("﻿ \t\r\n")
+    if not start:
+        raise SpecError(name, ["the file is empty; write a line of column names, then readings"])
+    if path.suffix.lower() == ".json" or start[0] in "{[":
+        return assemble(name, *sheet_of(name, read_range(name, text), mapping))
+    if path.suffix.lower() in (".om", ".prom", ".openmetrics") or start[0] == "#":
+        return assemble(name, *sheet_of(name, read_openmetrics(name, text), mapping))
+    return _of_columns(name, read_csv(name, text), mapping)
+
+
+def _text(name: str, content: bytes) -> str:
+    if b"\0" in content:
+        raise SpecError(name, ["is no text (it has NULs); save it as CSV in UTF-8, or as Parquet"])
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise SpecError(
+            name, [f"line {line} is no text in UTF-8; save the file as UTF-8"]
+        ) from None
+
+
+def _of_columns(name: str, sheet: Sheet, mapping: Mapping[str, str]) -> Recording:
+    reads, problems = choose(list(sheet.columns), mapping)
+    if problems:
+        raise SpecError(name, shortened(problems))
+    return assemble(name, _with_note(sheet, reads), reads)
+
+
+def _with_note(sheet: Sheet, reads: list[Reads]) -> Sheet:
+    """The sheet with a note of the columns that nothing is read from."""
+    unread = sorted(set(sheet.columns) - {one.column for one in reads})
+    if not unread:
+        return sheet
+    note = f"not read: {', '.join(unread)}"
+    return Sheet(sheet.columns, sheet.lines, sheet.word, (*sheet.notes, note))

@@ -1,0 +1,101 @@
+"""Series of Prometheus: OpenMetrics text, and the JSON of a range query."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from include.model.errors import SpecError
+from include.recordings.series import Samples
+
+_ASK = "ask /api/v1/query_range for a range"
+
+
+def read_openmetrics(name: str, text: str) -> list[Samples]:
+    """The series of OpenMetrics text whose samples have timestamps. Raises SpecError."""
+    found: dict[tuple[str, tuple[tuple[str, str], ...]], dict[float, float]] = {}
+    counters = set()
+    without = 0
+    for kind, sample in _openmetrics_samples(name, text):
+        if sample.timestamp is None:
+            without += 1
+            continue
+        key = (sample.name, tuple(sorted(sample.labels.items())))
+        found.setdefault(key, {})[float(sample.timestamp)] = float(sample.value)
+        if kind == "counter" and sample.name.endswith("_total"):
+            counters.add(key)
+    if without:
+        problem = f"{without} samples have no timestamp; export them with the time of each"
+        raise SpecError(name, [problem])
+    if not found:
+        raise SpecError(name, ["there is no sample; check what was exported"])
+    return [
+        Samples(metric, dict(labels), values, (metric, labels) in counters)
+        for (metric, labels), values in found.items()
+    ]
+
+
+def _openmetrics_samples(name: str, text: str) -> Iterator[tuple[str, Any]]:
+    """The type of a sample's family, and the sample."""
+    from prometheus_client.openmetrics import parser
+
+    families: Any = parser.text_fd_to_metric_families
+    at = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal at
+        for line in text.splitlines(keepends=True):
+            at += 1
+            yield line
+
+    try:
+        for family in families(lines()):
+            yield from ((family.type, sample) for sample in family.samples)
+    except (ValueError, KeyError, IndexError) as error:
+        if "EOF" in str(error):
+            problem = "does not end in # EOF; it was cut off, or write that as its last line"
+        else:
+            problem = f"line {at} is no OpenMetrics: {error}"
+        raise SpecError(name, [problem]) from None
+
+
+def read_range(name: str, text: str) -> list[Samples]:
+    """The series of the response to a range query. Raises SpecError."""
+    try:
+        response = json.loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
+        raise SpecError(name, [f"cannot be read as JSON: {error}"]) from None
+    if not isinstance(response, dict) or "status" not in response:
+        problem = f"is no response of Prometheus; {_ASK}, and save what it answers"
+        raise SpecError(name, [problem])
+    if response["status"] != "success":
+        told = f"{response.get('errorType', 'error')}: {response.get('error', 'no reason given')}"
+        raise SpecError(name, [f"Prometheus answered with an error ({told:.300}); ask again"])
+    data = response.get("data")
+    kind = data.get("resultType") if isinstance(data, dict) else None
+    if kind != "matrix":
+        raise SpecError(name, [f"the result is a {kind or 'thing'} and no matrix; {_ASK}"])
+    result = data["result"] if isinstance(data, dict) and "result" in data else None
+    if result == []:
+        raise SpecError(name, ["the result is empty; check the query and its range"])
+    try:
+        return [_samples(one) for one in result or ()]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        problem = f"a series is not as Prometheus writes it ({error}); save its answer unchanged"
+        raise SpecError(name, [problem]) from None
+
+
+def _refused(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _samples(one: dict[str, Any]) -> Samples:
+    labels = {str(key): str(value) for key, value in one["metric"].items()}
+    values = {}
+    for at, value in one["values"]:
+        if not math.isfinite(at := float(at)):
+            raise ValueError("a time that is no number")
+        values[at] = float(value)
+    return Samples(labels.pop("__name__", ""), labels, values)

@@ -1,0 +1,128 @@
+"""A recording of a running stream job: readings over time, as somebody's monitoring kept them.
+
+What was not read is NaN. Absent is never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from include.model.errors import SpecError
+
+FloatArray = NDArray[np.float64]
+MOST_STEPS = 5_000_000
+_LAST_DIGIT = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """What is read of a job: its unit, its meaning, and the short name that users write."""
+
+    unit: str
+    meaning: str
+    alias: str
+
+
+SIGNALS: Mapping[str, Signal] = {
+    "arrivals_per_s": Signal("records per second", "records that are offered", "arrivals"),
+    "rate_per_s": Signal("records per second", "records that are processed", "rate"),
+    "lag_items": Signal("records", "records that wait", "lag"),
+    "latency_s": Signal("seconds", "from the arrival of a record to its result", "latency"),
+    "cpu_share": Signal("0 to 1", "CPU of what instances reserve, mean over instances", "cpu"),
+    "instances": Signal("count", "instances that run, of all operators", "instances"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """Readings of one job, all at the same times.
+
+    ``times_s`` ascend from 0; ``readings`` have an array of the same length by signal, NaN where
+    nothing was read. ``began_at`` is the first time in epoch seconds, where times were absolute.
+    ``notes`` are sentences: what was mapped and converted, how many values are absent.
+    """
+
+    name: str
+    times_s: FloatArray
+    readings: Mapping[str, FloatArray]
+    began_at: float | None
+    notes: tuple[str, ...]
+
+
+def evenly(recording: Recording, step_s: float) -> Recording:
+    """The recording in equal steps from 0; a time is where its step begins.
+
+    A reading of a step is the plain mean of those that fall into it, and NaN where none does: what
+    was read in one step says nothing of the next. Raises SpecError for a step that cannot be.
+    """
+    end_s = float(recording.times_s[-1])
+    if not step_s > 0 or step_s == np.inf:
+        raise SpecError(recording.name, [f"step_s must be a number above 0, got {step_s:g}"])
+    if end_s / step_s >= MOST_STEPS:
+        least = f"at least {end_s / (MOST_STEPS - 1):g}"
+        raise SpecError(recording.name, [f"step_s must be {least} for {end_s:g} s, got {step_s:g}"])
+    steps = np.floor(recording.times_s / step_s + _LAST_DIGIT).astype(np.int64)
+    count = int(steps[-1]) + 1
+    readings = {name: _means(steps, values, count) for name, values in recording.readings.items()}
+    return replace(
+        recording,
+        times_s=np.arange(count, dtype=np.float64) * step_s,
+        readings=readings,
+        notes=(*recording.notes, f"in steps of {step_s:g} s, each the plain mean of its readings"),
+    )
+
+
+def _means(steps: NDArray[np.int64], values: FloatArray, count: int) -> FloatArray:
+    known = ~np.isnan(values)
+    times = np.bincount(steps[known], minlength=count)
+    sums = np.bincount(steps[known], weights=values[known], minlength=count)
+    means: FloatArray = np.full(count, np.nan)
+    np.divide(sums, times, out=means, where=times > 0)
+    return means
+
+
+def filled(recording: Recording, longest_s: float) -> Recording:
+    """The recording with its short gaps bridged, and a note that counts them.
+
+    A gap goes from one reading of a signal to the next one. One of at most ``longest_s`` is
+    bridged by a line, of instances by the last count; a longer one stays NaN, and so does what
+    comes before the first reading and after the last.
+    """
+    readings, notes = {}, []
+    for name, values in recording.readings.items():
+        readings[name], bridged, left = _bridged(
+            recording.times_s, values, longest_s, hold=name == "instances"
+        )
+        if bridged or left:
+            how = "by the last count" if name == "instances" else "by a line"
+            notes.append(
+                f"{name}: {bridged} absent readings bridged {how} (gaps of at most "
+                f"{longest_s:g} s), {left} stay absent"
+            )
+    return replace(recording, readings=readings, notes=(*recording.notes, *notes))
+
+
+def _bridged(
+    times_s: FloatArray, values: FloatArray, longest_s: float, *, hold: bool
+) -> tuple[FloatArray, int, int]:
+    """The values, how many were bridged, how many stay absent."""
+    absent = np.isnan(values)
+    known = np.flatnonzero(~absent)
+    if not absent.any() or known.size == 0:
+        return values, 0, int(absent.sum())
+    rows = np.flatnonzero(absent)
+    after = np.searchsorted(known, rows)
+    inside = (after > 0) & (after < known.size)
+    rows, after = rows[inside], after[inside]
+    before_s, after_s = times_s[known[after - 1]], times_s[known[after]]
+    rows_in = rows[after_s - before_s <= longest_s + _LAST_DIGIT]
+    result = values.copy()
+    if hold:
+        result[rows_in] = values[known[np.searchsorted(known, rows_in) - 1]]
+    else:
+        result[rows_in] = np.interp(times_s[rows_in], times_s[known], values[known])
+    return result, rows_in.size, int(absent.sum()) - rows_in.size
