@@ -44,7 +44,7 @@ def read_recording(source: str, mapping: Mapping[str, str] = _NOTHING) -> Record
     except OSError as error:
         raise SpecError(name, [f"cannot be read: {error.strerror}"]) from None
     if path.suffix.lower() in (".parquet", ".pq") or content.startswith(b"PAR1"):
-        return _of_columns(name, read_parquet(name, path), mapping)
+        return _of_columns(name, read_parquet(name, content), mapping)
     text = _text(name, content)
     start = text.lstrip("﻿ \t\r\n")
     if not start:

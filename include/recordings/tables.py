@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from pathlib import Path
 from typing import Any
 
 from include.model.errors import SpecError
@@ -73,13 +72,13 @@ def _shape_problems(header: list[str], body: list[tuple[int, list[str]]]) -> lis
     return [f"{where}: {counted}; {what}"]
 
 
-def read_parquet(name: str, path: Path) -> Sheet:
+def read_parquet(name: str, content: bytes) -> Sheet:
     """The columns of a Parquet file; times of it as ISO text. Raises SpecError."""
     import pyarrow as pa
     import pyarrow.parquet
 
     try:
-        table: Any = pa.parquet.read_table(path)
+        table: Any = pa.parquet.read_table(pa.BufferReader(content))
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise SpecError(name, [f"cannot be read as Parquet ({reason}); write it again"]) from None

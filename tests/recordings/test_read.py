@@ -1,0 +1,184 @@
+"""Recordings as users have them: what is read, converted and said about it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from include.model.errors import SpecError
+from include.recordings import SIGNALS, Recording, parse_mapping, read_recording
+
+AT = 1_600_000_000.0
+REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "none"))
+
+
+def read(tmp_path: Path, content: bytes | str, mapping: str = "", file: str = "a.csv") -> Recording:
+    path = tmp_path / file
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return read_recording(str(path), parse_mapping(mapping) if mapping else {})
+
+
+def values(recording: Recording) -> dict[str, list[float | None]]:
+    return {
+        name: [None if np.isnan(one) else one for one in of.tolist()]
+        for name, of in recording.readings.items()
+    }
+
+
+def test_every_signal_is_recognised_by_its_name(tmp_path: Path) -> None:
+    names = "time_s,requests_per_s,throughput_records_per_s,consumer_lag_records,latency_ms"
+    found = read(tmp_path, f"{names},cpu_share,task_managers\n0,1,2,3,4,0.5,6\n15,1,2,3,4,0.5,6\n")
+    assert list(found.readings) == list(SIGNALS)
+    assert [one.tolist()[0] for one in found.readings.values()] == [1, 2, 3, 0.004, 0.5, 6]
+    assert found.name == "a.csv"
+    assert found.began_at is None
+
+
+def test_units_are_those_of_the_mapping_or_of_names(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        "t,a,b_per_min,c_s,d\n0,120,60,2,50\n1000,60,30,4,100\n",
+        "time=t@ms,rate=a@per_min,arrivals=b_per_min,latency=c_s,cpu=d@percent",
+    )
+    assert found.times_s.tolist() == [0, 1]
+    assert values(found) == {
+        "rate_per_s": [2, 1],
+        "arrivals_per_s": [1, 0.5],
+        "latency_s": [2, 4],
+        "cpu_share": [0.5, 1],
+    }
+    assert "rate_per_s is a, divided by 60: it is in per_min" in found.notes
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "mapping"),
+    [
+        ("1600000000", "1600000015", {}),
+        ("1600000000000", "1600000015000", {}),
+        ("1600000000000", "1600000015000", {"time": "time@ms"}),
+        ("2020-09-13T12:26:40Z", "2020-09-13T14:26:55+02:00", {}),
+        ("2020-09-13 12:26:40", "2020-09-13 12:26:55", {}),
+    ],
+)
+def test_absolute_times_begin_at_zero(
+    first: str, second: str, mapping: Mapping[str, str], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"time,rate\n{first},1\n{second},2\n")
+    found = read_recording(str(path), mapping)
+    assert found.times_s.tolist() == [0, 15]
+    assert found.began_at == AT
+
+
+def test_relative_times_may_be_long_and_begin_later(tmp_path: Path) -> None:
+    found = read(tmp_path, "time_ms,rate\n200000000,1\n200001000,2\n")
+    assert found.times_s.tolist() == [0, 1]
+    assert found.began_at is None
+    assert any("shifted by -200000 s" in note for note in found.notes)
+
+
+def test_absent_is_not_zero(tmp_path: Path) -> None:
+    found = read(tmp_path, "\ufefftime_s,rate,lag,heat\n0,1,NaN,8\n\n15,,null,9\n30,0,7,9\n")
+    assert values(found) == {"rate_per_s": [1, None, 0], "lag_items": [None, None, 7]}
+    assert {
+        "rate_per_s: 1 of 3 readings are absent",
+        "lag_items: 2 of 3 readings are absent",
+        "1 blank lines were left out",
+        "a byte order mark at the beginning was left out",
+        "not read: heat",
+    } <= set(found.notes)
+
+
+def test_a_count_becomes_a_rate(tmp_path: Path) -> None:
+    """It begins again at 30 s, and misses a reading at 60 s."""
+    rows = "0,100\n15,130\n30,5\n45,35\n60,\n75,95\n"
+    found = read(tmp_path, f"time_s,n\n{rows}", "rate=n@total")
+    assert values(found) == {"rate_per_s": [None, 2, None, 2, None, 2]}
+
+
+def test_parquet_is_read_with_its_types(tmp_path: Path) -> None:
+    out = io.BytesIO()
+    table = {
+        "timestamp": pa.array([AT * 1e9, (AT + 15) * 1e9]).cast(pa.int64()).cast("timestamp[ns]"),
+        "rate": pa.array([1, None]),
+        "cpu": pa.array([0.5, 0.25], pa.float32()),
+        "job": pa.array([["a"], ["b"]]),
+    }
+    pa.parquet.write_table(pa.table(table), out)
+    found = read(tmp_path, out.getvalue(), file="a.parquet")
+    assert (found.began_at, found.times_s.tolist()) == (AT, [0, 15])
+    assert values(found) == {"rate_per_s": [1, None], "cpu_share": [0.5, 0.25]}
+    assert any(note.startswith("job is list<") for note in found.notes)
+
+
+OPENMETRICS = """\
+# TYPE flink_records counter
+flink_records_total{job="x"} 100 1600000000
+flink_records_total{job="x"} 130 1600000015
+flink_records_total{job="y"} 7 1600000000
+# TYPE lag gauge
+lag 5 1600000000
+lag NaN 1600000015
+# EOF
+"""
+
+
+def test_openmetrics_is_read_by_metric_and_labels(tmp_path: Path) -> None:
+    found = read(tmp_path, OPENMETRICS, 'rate=flink_records_total{job="x"},lag=lag', "a.om")
+    assert (found.began_at, found.times_s.tolist()) == (AT, [0, 15])
+    assert values(found) == {"rate_per_s": [None, 2], "lag_items": [5, None]}
+
+
+def test_the_answer_to_a_range_query_is_read(tmp_path: Path) -> None:
+    """Series with other times: what one lacks is absent."""
+    result = [
+        {"metric": {"__name__": "latency_ms", "p": "95"}, "values": [[AT, "20"], [AT + 15, "30"]]},
+        {"metric": {"__name__": "latency_ms", "p": "50"}, "values": [[AT, "1"]]},
+        {"metric": {"__name__": "lag"}, "values": [[AT + 15, "3"], [AT + 30, "NaN"]]},
+    ]
+    text = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
+    found = read(tmp_path, text, 'latency=latency_ms{p="95"},lag=lag', "a.json")
+    assert found.times_s.tolist() == [0, 15, 30]
+    assert values(found) == {"latency_s": [0.02, 0.03, None], "lag_items": [None, 3, None]}
+
+
+def test_a_mapping_may_hold_queries() -> None:
+    text = 'rate=sum by (a, b) (rate(x{l="1,2"}[1m])), lag = lag{a=\'}\',b="c"}@items,cpu=c'
+    assert parse_mapping(text) == {
+        "rate": 'sum by (a, b) (rate(x{l="1,2"}[1m]))',
+        "lag": "lag{a='}',b=\"c\"}@items",
+        "cpu": "c",
+    }
+
+
+@given(text=st.text(alphabet='0123456789.,;:-+eEnainf"\n\r\t time_srate{}[]#@\ufeffTZ'))
+def test_any_text_is_read_or_refused(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.csv"
+    path.write_bytes(b"time_s,rate\n" + text.encode())
+    with suppress(SpecError):
+        found = read_recording(str(path))
+        assert (np.diff(found.times_s) > 0).all()
+        assert np.nanmin(found.readings["rate_per_s"]) >= 0
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="TIDEBENCH_TEST_DATA names no recordings")
+def test_recordings_of_real_jobs_are_read() -> None:
+    files = sorted(REAL.glob("recordings/*.csv"))
+    assert files
+    for file in files:
+        found = read_recording(str(file))
+        assert found.times_s.size == 4321
+        assert set(found.readings) == set(SIGNALS) - {"arrivals_per_s"}
+    for file in sorted(REAL.glob("traces/*.csv")):
+        assert set(read_recording(str(file)).readings) == {"arrivals_per_s"}

@@ -1,0 +1,226 @@
+"""Readings of a real Prometheus, and of servers that do not answer as one."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+from include.model.errors import SpecError
+from include.recordings import read_recording
+
+SECRET = "hunter2"
+PER_S = 40
+QUERIES = {
+    "rate": 'sum(rate(records_total{job="stream"}[5s]))',
+    "lag": "lag@items",
+    "latency": "latency_ms",
+}
+
+
+class Serving(ThreadingHTTPServer):
+    """Answers everything with what it was told to, and keeps what it was asked."""
+
+    daemon_threads = True
+
+    def __init__(self, status: int = 200, body: bytes = b"", **headers: str) -> None:
+        super().__init__(("127.0.0.1", 0), _Answer)
+        self.status, self.body, self.headers = status, body, headers
+        self.asked: list[tuple[str, str]] = []
+        self.began_s = time.monotonic()
+
+    def content(self) -> bytes:
+        return self.body
+
+
+class Job(Serving):
+    """A stream job that works off ``PER_S`` records a second, as it tells Prometheus."""
+
+    def content(self) -> bytes:
+        records = (time.monotonic() - self.began_s) * PER_S
+        return f"records_total {records:.3f}\nlag 7\nlatency_ms 250\n".encode()
+
+
+class _Answer(BaseHTTPRequestHandler):
+    server: Serving
+
+    def do_GET(self) -> None:
+        self.server.asked.append((self.path, self.headers.get("Authorization", "")))
+        body = self.server.content()
+        self.send_response(self.server.status)
+        for name, value in self.server.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def running(server: Serving) -> Iterator[Serving]:
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def serve() -> Iterator[list[Iterator[Serving]]]:
+    started: list[Iterator[Serving]] = []
+    yield started
+    for one in started:
+        next(one, None)
+
+
+def start(started: list[Iterator[Serving]], server: Serving) -> str:
+    started.append(running(server))
+    next(started[-1])
+    return f"127.0.0.1:{server.server_address[1]}"
+
+
+@pytest.mark.live
+def test_a_range_of_a_real_prometheus_is_read_back(
+    serve: list[Iterator[Serving]], tmp_path: Path
+) -> None:
+    program = shutil.which("prometheus")
+    if not program:
+        pytest.skip("no prometheus; apt-get install prometheus has it")
+    target = start(serve, Job())
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    config = tmp_path / "prometheus.yml"
+    config.write_text(
+        "scrape_configs: [{job_name: stream, scrape_interval: 1s, "
+        f"static_configs: [{{targets: ['{target}']}}]}}]"
+    )
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [
+                program, f"--config.file={config}", f"--storage.tsdb.path={tmp_path / 'data'}",
+                f"--web.listen-address={address}",
+            ],
+            stdout=log, stderr=log,
+        )  # fmt: skip
+    try:
+        end_s = scraped(address, tmp_path / "log")
+        found = read_recording(
+            f"prometheus+http://{address}?start={end_s - 5}&end={end_s}&step=1", QUERIES
+        )
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+    assert found.name == f"http://{address}"
+    assert found.times_s[0] == 0
+    assert found.began_at is not None
+    assert end_s - 5 <= found.began_at <= end_s
+    rate = found.readings["rate_per_s"]
+    assert np.nanmean(rate) == pytest.approx(PER_S, rel=0.3)
+    assert set(found.readings["lag_items"][~np.isnan(found.readings["lag_items"])]) == {7}
+    assert np.nanmax(found.readings["latency_s"]) == 0.25
+
+
+def scraped(address: str, log: Path, seconds: float = 90) -> float:
+    """When Prometheus has had the job for six seconds. Fails with its log after ``seconds``."""
+    query = {"query": "count_over_time(lag[1m]) >= 6"}
+    until_s = time.monotonic() + seconds
+    while time.monotonic() < until_s:
+        try:
+            answer = httpx.get(f"http://{address}/api/v1/query", params=query, timeout=5).json()
+            if answer["data"]["result"]:
+                return float(answer["data"]["result"][0]["value"][0])
+        except httpx.HTTPError:
+            pass
+        time.sleep(0.5)
+    raise AssertionError(log.read_text())
+
+
+def refused(source: str, mapping: dict[str, str] | None = None) -> str:
+    with pytest.raises(SpecError) as error:
+        read_recording(source, {"rate": "up"} if mapping is None else mapping)
+    return str(error.value)
+
+
+def test_credentials_come_from_the_environment_only(
+    serve: list[Iterator[Serving]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = (
+        b'{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},'
+        b'"values":[[0,"1"],[60,"2"]]}]}}'
+    )
+    server = Serving(body=body)
+    address = start(serve, server)
+    monkeypatch.setenv("TIDEBENCH_PROMETHEUS_TOKEN", SECRET)
+    found = read_recording(f"prometheus+http://{address}?start=0&end=60&step=60", {"rate": "up"})
+    assert server.asked[-1][1] == f"Bearer {SECRET}"
+    assert SECRET not in repr(found)
+    monkeypatch.delenv("TIDEBENCH_PROMETHEUS_TOKEN")
+    monkeypatch.setenv("TIDEBENCH_PROMETHEUS_USER", "me")
+    monkeypatch.setenv("TIDEBENCH_PROMETHEUS_PASSWORD", SECRET)
+    read_recording(f"prometheus+http://{address}?last_s=60", {"rate": "up"})
+    assert server.asked[-1][1].startswith("Basic ")
+    told = refused(f"prometheus+http://me:{SECRET}@{address}?last_s=60")
+    assert "set TIDEBENCH_PROMETHEUS_TOKEN" in told
+    assert SECRET not in told
+
+
+def test_nobody_else_is_told_a_token(
+    serve: list[Iterator[Serving]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDEBENCH_PROMETHEUS_TOKEN", SECRET)
+    other = Serving()
+    elsewhere = start(serve, other)
+    address = start(serve, Serving(302, Location=f"http://{elsewhere}/"))
+    assert "HTTP 302" in refused(f"prometheus+http://{address}?last_s=60")
+    assert other.asked == []
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "says"),
+    [
+        (401, b"", "refuses (HTTP 401); set TIDEBENCH_PROMETHEUS_TOKEN"),
+        (404, b"", "HTTP 404; check that it is the address"),
+        (200, b"<html>", "cannot be read as JSON"),
+        (400, b'{"status":"error","errorType":"bad_data","error":"no"}', "(bad_data: no)"),
+    ],
+)
+def test_what_a_server_refuses_is_told(
+    status: int, body: bytes, says: str, serve: list[Iterator[Serving]]
+) -> None:
+    address = start(serve, Serving(status, body))
+    assert says in refused(f"prometheus+http://{address}?last_s=60")
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("prometheus+http://localhost:1", "no range: write prometheus+http"),
+        ("prometheus+http://?last_s=5", "names no host"),
+        ("prometheus+http://localhost:port?last_s=5", "no address of a server"),
+        ("prometheus+http://localhost:1?last_s=60&step=0", "step must be above 0"),
+        ("prometheus+http://localhost:1?start=5&end=4", "end must come after start"),
+        ("prometheus+http://localhost:1?last_s=86400&step=1", "a step of at least 8 s"),
+        ("prometheus+http://localhost:1?start=today&end=9", "start must be a number"),
+        ("prometheus+http://localhost:1?last_s=inf", "last_s must be a number"),
+        ("prometheus+http://localhost:1?since=5", "unknown in the address: since"),
+        ("prometheus+http://localhost:1?last_s=60", "does not answer (ConnectError)"),
+    ],
+)
+def test_an_address_that_cannot_be_asked_is_refused(source: str, says: str) -> None:
+    assert says in refused(source)
+
+
+def test_every_signal_needs_a_query() -> None:
+    assert "map every signal to a query" in refused("prometheus+http://localhost:1?last_s=5", {})
