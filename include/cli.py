@@ -166,9 +166,13 @@ def sweep(
 def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file.")]) -> None:
     """Say everything that is wrong with an experiment, or what it would run."""
     from include.experiment.asked import runs_in_file
+    from include.experiment.levels import trace_notes
 
-    for point in runs_in_file(spec):
+    points = runs_in_file(spec)
+    for point in points:
         typer.echo(f"{point.run_id}  {point.duration_min:g} min, {point.windows} windows")
+    for note in dict.fromkeys(note for point in points for note in trace_notes(point)):
+        typer.echo(f"trace: {note}")
 
 
 @app.command()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
-from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from include.arrivals.base import Levels
-from include.inputs import input_file
+from include.arrivals.trace_files import Load, read_load
 from include.model.errors import SpecError
+
+DAY_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,84 +22,71 @@ class Trace:
     the rate over all sources is given, and ``items_per_level_s`` of the topology turns it
     into a level (the spec fills that in). ``scale`` multiplies the level, ``speedup`` lets
     the trace run faster.
+
+    Any other recording is read as include.recordings does: ``map`` says which column is the time
+    and which the rate, and in which unit. ``step_s`` takes the means of equal steps, ``gaps`` says
+    what stands where nothing was read, and with ``days_as_seeds`` seed 3 replays the third day.
     """
 
     path: str = field(metadata={"is": "a CSV or Parquet file with time_s and level"})
     scale: float = 1.0
     speedup: float = 1.0
     items_per_level_s: float = 1.0
+    map: str | Mapping[str, str] = ""
+    step_s: float | None = None
+    gaps: Literal["refuse", "hold", "zero"] = "refuse"
+    days_as_seeds: bool = False
 
     def problems(self) -> Iterator[str]:
         """Everything wrong with the file and the options, by reading the file."""
-        if self.scale <= 0:
+        if not 0 < self.scale < math.inf:
             yield f"scale must be above 0, got {self.scale:g}"
-        if self.speedup <= 0:
+        if not 0 < self.speedup < math.inf:
             yield f"speedup must be above 0, got {self.speedup:g}"
         try:
-            columns = read_columns(Path(self.path))
+            load = self._load()
         except SpecError as error:
             yield from error.problems
             return
-        yield from _row_problems(self.path, columns)
+        yield from load.problems()
+
+    def seed_problems(self, seed: int) -> Iterator[str]:
+        """What is wrong with a seed where seeds are days, unless the file has other problems."""
+        try:
+            load = self._load()
+        except SpecError:
+            return
+        if self.days_as_seeds and not any(load.problems()):
+            yield from self._day_problems(load, seed)
+
+    def notes(self) -> tuple[str, ...]:
+        """What was done to the file to make it a load. Raises SpecError."""
+        return self._load().notes
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """The trace from its first row; its last level holds to the end of the run."""
-        columns = read_columns(Path(self.path))
-        if problems := list(_row_problems(self.path, columns)):
+        """The trace from its first row, or a day of it; its last level holds to the end."""
+        load = self._load()
+        problems = list(load.problems())
+        if self.days_as_seeds and not problems:
+            problems = list(self._day_problems(load, seed))
+        if problems:
             raise SpecError("trace", problems)
-        levels = columns.get("level")
-        if levels is None:
-            levels = [rate / self.items_per_level_s for rate in columns["rate_items_per_s"]]
-        times_s = [t_s / self.speedup for t_s in columns["time_s"]]
+        if self.days_as_seeds:
+            load = load.of_day(seed, DAY_S)
+        levels = load.values
+        if load.is_rate:
+            levels = [rate / self.items_per_level_s for rate in levels]
+        times_s = [t_s / self.speedup for t_s in load.times_s]
         kept = [i for i, t_s in enumerate(times_s) if t_s < duration_s]
         return Levels(tuple(times_s[i] for i in kept), tuple(levels[i] * self.scale for i in kept))
 
+    def _load(self) -> Load:
+        given = self.map if isinstance(self.map, str) else tuple(sorted(self.map.items()))
+        return read_load(self.path, given, self.step_s, self.gaps)
 
-def read_columns(path: Path) -> dict[str, list[float]]:
-    """The numeric columns of a trace. Raises SpecError when it cannot be read as one."""
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    input_file(path, "trace")
-    try:
-        table: Any = (
-            pa.parquet.read_table(path) if path.suffix == ".parquet" else pa.csv.read_csv(path)
-        )
-    except (pa.ArrowInvalid, OSError) as error:
-        raise SpecError("trace", [f"{path} cannot be read as CSV or Parquet: {error}"]) from error
-    names = set(table.column_names)
-    if "time_s" not in names or not names & {"level", "rate_items_per_s"}:
-        has = ", ".join(table.column_names) or "none"
-        needs = f"{path} needs the columns time_s and level (or rate_items_per_s), has {has}"
-        raise SpecError("trace", [needs])
-    wanted = ["time_s", "level" if "level" in names else "rate_items_per_s"]
-    try:
-        return {name: table[name].cast(pa.float64()).to_pylist() for name in wanted}
-    except pa.ArrowInvalid as error:
-        raise SpecError("trace", [f"{path}: {error}; every value must be a number"]) from error
-
-
-def _row_problems(path: str, columns: dict[str, list[float]]) -> Iterator[str]:
-    times_s = columns["time_s"]
-    name = "level" if "level" in columns else "rate_items_per_s"
-    values = columns[name]
-    if not times_s:
-        yield f"{path} has no rows; give at least one"
-        return
-    if any(value is None or value != value for value in (*times_s, *values)):
-        yield f"{path} has empty cells; every row needs a time and a {name}"
-        return
-    if times_s[0] != 0:
-        yield f"{path} starts at {times_s[0]:g} s; the first row must be at time_s 0"
-    for i, (before_s, after_s) in enumerate(pairwise(times_s), start=2):
-        if after_s <= before_s:
-            yield (
-                f"{path} row {i}: time_s {after_s:g} does not come after {before_s:g}; "
-                "sort the rows and drop repeated times"
-            )
-            break
-    if min(values) < 0:
-        yield f"{path} row {values.index(min(values)) + 1}: {name} is negative ({min(values):g})"
-    if max(values) <= 0:
-        yield f"{path}: no {name} is above 0, so nothing would ever arrive"
+    def _day_problems(self, load: Load, seed: int) -> Iterator[str]:
+        days = 1 + int(load.times_s[-1] // DAY_S)
+        if not 1 <= seed <= days:
+            yield f"{self.path} has no day {seed}: it has {days}; take seeds from 1 to {days}"
+        elif not any(value > 0 for value in load.of_day(seed, DAY_S).values):
+            yield f"{self.path}: nothing arrives on day {seed}; take another seed"

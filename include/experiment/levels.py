@@ -9,6 +9,7 @@ from typing import Any
 
 from include.arrivals import PATTERNS
 from include.arrivals.base import Levels, product
+from include.arrivals.trace import Trace
 from include.experiment.options import checked_options, missing_options, option_types
 from include.experiment.spec import RunSpec
 from include.model.errors import unknown_name
@@ -51,6 +52,27 @@ def pattern_problems(where: str, pattern: str, options: Mapping[str, Any]) -> It
     yield from (f"{where} needs the option {option}" for option in missing)
     if not problems and not missing:
         yield from (f"{where}: {problem}" for problem in factory(**values).problems())
+
+
+def seed_problems(spec: RunSpec) -> Iterator[str]:
+    """What a trace that replays a day for every seed says of the seed."""
+    for trace in _traces(spec):
+        yield from (f"pattern {spec.pattern}: {one}" for one in trace.seed_problems(spec.seed))
+
+
+def trace_notes(spec: RunSpec) -> tuple[str, ...]:
+    """What was done to the file of a trace; of other patterns there is nothing to tell."""
+    return tuple(note for trace in _traces(spec) for note in trace.notes())
+
+
+def _traces(spec: RunSpec) -> Iterator[Trace]:
+    """The pattern of a run where it is a trace whose options can be read."""
+    if spec.pattern in PATTERNS:
+        factory = PATTERNS[spec.pattern]
+        values, problems = checked_options("", option_types(factory), spec.pattern_options)
+        if not problems and not missing_options(factory, spec.pattern_options):
+            found = factory(**values)
+            yield from (found,) if isinstance(found, Trace) else ()
 
 
 def source_problems(topology: Topology) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from pydantic import ValidationError
 
 from include.controllers import CONTROLLERS
-from include.experiment.levels import pattern_problems, source_problems
+from include.experiment.levels import pattern_problems, seed_problems, source_problems
 from include.experiment.options import checked_options, option_types
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.setting import setting_of
@@ -234,6 +234,7 @@ _CHECKS: tuple[tuple[str, Collection[str], Callable[[RunSpec], Iterator[str]]], 
     ("patterns", (), _pattern),
     ("btus_min", ("monitor_every_s",), _btu),
     ("seeds", (), _seed),
+    ("seeds", ("patterns",), seed_problems),
     ("duration_min", ("monitor_every_s",), _duration),
     ("testbed", (), _testbed),
     ("flavor", (), _flavor),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from include.arrivals.trace import read_columns
+from include.arrivals.trace_files import Load, read_load
 from include.experiment.form import experiment_params
 from include.experiment.params import matrix_from_params, run_from_params
 from include.experiment.run import resolve
@@ -141,7 +141,7 @@ def test_neither_do_options_nor_files_that_name_other_files(outside: Path) -> No
 def test_what_comes_with_the_project_and_what_is_inside_may_be_read(outside: Path) -> None:
     own = outside.parent / "inputs" / "own.csv"
     own.write_text("time_s,level\n0,2\n60,4\n")
-    assert read_columns(own)["level"] == [2, 4]
+    assert _trace(str(own)).values == [2, 4]
     assert load_topology("manufacturing").name == "manufacturing"
 
 
@@ -170,8 +170,8 @@ def _fill_in(form: Mapping[str, Any]) -> None:
         resolve(run_from_params(form))
 
 
-def _trace(name: str) -> object:
-    return read_columns(Path(name))
+def _trace(name: str) -> Load:
+    return read_load(name, "", None, "refuse")
 
 
 def test_text_that_looks_like_sql_is_stored_as_text(tmp_path: Path) -> None:

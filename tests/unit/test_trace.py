@@ -1,0 +1,153 @@
+"""Any recording as the load of a run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from include.arrivals.trace import DAY_S, Trace
+from include.cli import main
+from include.experiment.problems import problems_of
+from include.experiment.run import resolve
+from include.experiment.spec import RunSpec
+from include.model.errors import SpecError
+
+REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "none"))
+
+
+def a_point(seed: int = 1, **options: Any) -> RunSpec:
+    return RunSpec(
+        experiment="test",
+        controller="btu",
+        pattern="trace",
+        pattern_options=options,
+        btu_min=10,
+        seed=seed,
+        duration_min=20,
+    )
+
+
+def written(tmp_path: Path, *rows: str, name: str = "load.csv") -> str:
+    file = tmp_path / name
+    file.write_text("\n".join(rows) + "\n")
+    return str(file)
+
+
+def problem(path: str, seed: int = 1, **options: Any) -> str:
+    return "\n".join(problems_of(a_point(seed, path=path, **options)))
+
+
+def test_a_recording_with_a_mapping_is_a_load(tmp_path: Path) -> None:
+    at = "2026-01-01T00:0{}:00Z,{}"
+    path = written(tmp_path, "at,n", at.format(0, 120), at.format(1, 60), at.format(3, 0))
+    for given in ("time=at,arrivals=n@per_min", {"time": "at", "rate": "n@per_min"}):
+        trace = Trace(path, map=given, items_per_level_s=2.0, scale=3, speedup=2)
+        assert list(trace.problems()) == []
+        levels = trace.unfold(3600, seed=1)
+        assert levels.starts_s == (0, 30, 90)
+        assert levels.levels == (3.0, 1.5, 0.0)
+
+
+def test_obvious_names_need_no_mapping(tmp_path: Path) -> None:
+    path = written(tmp_path, "time_s,requests_per_s,latency_ms", "0,4,9", "60,8,9")
+    assert Trace(path, items_per_level_s=4).unfold(3600, seed=1).levels == (1, 2)
+
+
+def test_a_run_takes_its_items_per_level_from_the_topology(tmp_path: Path) -> None:
+    path = written(tmp_path, "time_s,requests_per_s", f"0,{16 / 0.48}", f"60,{48 / 0.48}")
+    run = resolve(a_point(path=path))
+    assert run.levels_of["S1"].levels == pytest.approx((1.0, 3.0))
+
+
+@pytest.mark.parametrize("head", ["time_s,level", "time_s,requests_per_s"])
+@pytest.mark.parametrize(
+    ("gaps", "levels"), [("hold", (4, 4, 4, 6)), ("zero", (0, 4, 0, 6)), ("refuse", None)]
+)
+def test_what_is_absent_is_what_the_user_says(
+    head: str, gaps: Any, levels: tuple[float, ...] | None, tmp_path: Path
+) -> None:
+    trace = Trace(written(tmp_path, head, "0,", "60,4", "120,", "180,6"), gaps=gaps)
+    if levels:
+        assert trace.unfold(3600, seed=1).levels == levels
+        assert "2 of 4 values were absent" in trace.notes()[-1]
+    else:
+        assert "empty cells" in (told := "".join(trace.problems())) or "write gaps: hold" in told
+
+
+def test_equal_steps_have_gaps_where_rows_are_missing(tmp_path: Path) -> None:
+    path = written(tmp_path, "time_s,level", "0,2", "30,4", "60,1", "180,5")
+    assert "1 of 4 values" in problem(path, step_s=60)
+    levels = Trace(path, step_s=60, gaps="zero").unfold(3600, seed=1)
+    assert (levels.starts_s, levels.levels) == ((0, 60, 120, 180), (3, 1, 0, 5))
+
+
+def test_a_seed_replays_its_day(tmp_path: Path) -> None:
+    """The second day begins with what held at midnight; the third is empty."""
+    rows = ["0,1", "82800,2", "90000,3", "172800,0", "259200,4"]
+    path = written(tmp_path, "time_s,level", *rows)
+    trace = Trace(path, days_as_seeds=True, speedup=2)
+    days = [trace.unfold(DAY_S, seed) for seed in (1, 2, 4)]
+    assert [day.starts_s for day in days] == [(0, 41400), (0, 1800), (0,)]
+    assert [day.levels for day in days] == [(1, 2), (2, 3), (4,)]
+    assert "nothing arrives on day 3" in problem(path, seed=3, days_as_seeds=True)
+    for seed in (0, 5):
+        told = f"has no day {seed}: it has 4; take seeds from 1 to 4"
+        assert told in problem(path, seed=seed, days_as_seeds=True)
+        with pytest.raises(SpecError, match="has no day"):
+            trace.unfold(DAY_S, seed)
+    assert Trace(path).unfold(DAY_S, 1) == Trace(path).unfold(DAY_S, 99)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "says"),
+    [
+        (("when,n", "0,1"), {}, "no column is the time; write time=COLUMN"),
+        (("t,n", "0,1", "9,2"), {"map": "rate=m"}, "no column 'm' for rate"),
+        (("t,n", "0,1", "9,2"), {"map": "rate"}, "maps nothing"),
+        (("t,n", "0,1", "9,x"), {"map": "rate=n"}, "line 3: n is no number"),
+        (("t,lag", "0,1", "9,2"), {}, "no rate that could be replayed, only lag_items"),
+        (("t,rate", "0,1", "9,2"), {"step_s": 0}, "step_s must be a number above 0"),
+        (("t,rate", "0,1", "9,2"), {"gaps": "fill"}, "gaps: input should be 'refuse', 'hold' or"),
+        (("t,rate", "0,0", "9,0"), {}, "nothing would ever arrive"),
+    ],
+)
+def test_a_wrong_recording_says_what_to_do(
+    rows: tuple[str, ...], options: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    told = problem(written(tmp_path, *rows), **options)
+    assert says in told
+    assert told.startswith("pattern trace")
+
+
+def test_check_says_what_was_done_to_a_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, "t_min,requests_per_min", "0,60", "1,", "2,90")
+    spec = tmp_path / "mine.yaml"
+    spec.write_text(
+        "{name: mine, controllers: [btu, fixed], duration_min: 10, patterns: "
+        "{name: trace, path: load.csv, gaps: hold}}"
+    )
+    monkeypatch.setattr("sys.argv", ["tidebench", "check", str(spec)])
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("trace:")] == [
+        "trace: the time is t_min, taken in min from the beginning",
+        "trace: arrivals_per_s is requests_per_min, divided by 60: it is in per_min",
+        "trace: arrivals_per_s: 1 of 3 readings are absent",
+        "trace: 1 of 3 values were absent: the last level holds, at the beginning the first",
+    ]
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="TIDEBENCH_TEST_DATA names no traces")
+def test_days_of_real_traces_are_seeds() -> None:
+    for file, days in (("nasa_july_1995_days_1_to_14", 14), ("twitter_august_2021_days_1_to_7", 7)):
+        path = str(REAL / "traces" / f"{file}.csv")
+        for seed in range(1, days + 1):
+            assert problem(path, seed=seed, days_as_seeds=True) == ""
+            assert len(Trace(path, days_as_seeds=True).unfold(DAY_S, seed).levels) == 1440
+        assert f"has no day {days + 1}" in problem(path, seed=days + 1, days_as_seeds=True)
