@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from include.arrivals.base import Levels
-from include.arrivals.trace_files import Load, read_load
+from include.arrivals.trace_files import TraceLoad, read_load
 from include.model.errors import SpecError
 
 DAY_S = 86_400.0
@@ -80,11 +80,11 @@ class Trace:
         kept = [i for i, t_s in enumerate(times_s) if t_s < duration_s]
         return Levels(tuple(times_s[i] for i in kept), tuple(levels[i] * self.scale for i in kept))
 
-    def _load(self) -> Load:
+    def _load(self) -> TraceLoad:
         given = self.map if isinstance(self.map, str) else tuple(sorted(self.map.items()))
         return read_load(self.path, given, self.step_s, self.gaps)
 
-    def _day_problems(self, load: Load, seed: int) -> Iterator[str]:
+    def _day_problems(self, load: TraceLoad, seed: int) -> Iterator[str]:
         days = 1 + int(load.times_s[-1] // DAY_S)
         if not 1 <= seed <= days:
             yield f"{self.path} has no day {seed}: it has {days}; take seeds from 1 to {days}"

@@ -21,7 +21,7 @@ Given = str | tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class TraceLoad:
     """What arrives: levels, or items per second when ``is_rate``, each until the next time."""
 
     path: str
@@ -55,7 +55,7 @@ class Load:
         if max(self.values) <= 0:
             yield f"{self.path}: no {self.name} is above 0, so nothing would ever arrive"
 
-    def of_day(self, day: int, day_s: float) -> Load:
+    def of_day(self, day: int, day_s: float) -> TraceLoad:
         """The rows of a day, the first being 1, from its beginning.
 
         What held at midnight holds until the first row of the day.
@@ -69,14 +69,14 @@ class Load:
         return replace(self, times_s=times_s, values=[self.values[i] for i in rows])
 
 
-def read_load(path: str, given: Given, step_s: float | None, gaps: str) -> Load:
+def read_load(path: str, given: Given, step_s: float | None, gaps: str) -> TraceLoad:
     """The load in a file. Raises SpecError when it cannot be read as one."""
     stat = input_file(path, "trace").stat()
     return _read_load(path, given, step_s, gaps, (stat.st_mtime_ns, stat.st_size))
 
 
 @lru_cache(maxsize=8)  # every seed and controller of an experiment asks again
-def _read_load(path: str, given: Given, step_s: float | None, gaps: str, _: Any) -> Load:
+def _read_load(path: str, given: Given, step_s: float | None, gaps: str, _: Any) -> TraceLoad:
     file = Path(path)
     problem = ""
     if not given:
@@ -110,17 +110,19 @@ def _read_table(path: Path) -> Any:
         raise SpecError("trace", [f"{path} cannot be read as CSV or Parquet: {error}"]) from error
 
 
-def _plain_load(path: Path, table: Any, name: str) -> Load:
+def _plain_load(path: Path, table: Any, name: str) -> TraceLoad:
     import pyarrow as pa
 
     try:
         times_s, values = (table[one].cast(pa.float64()).to_pylist() for one in ("time_s", name))
     except pa.ArrowInvalid as error:
         raise SpecError("trace", [f"{path}: {error}; every value must be a number"]) from error
-    return Load(str(path), name, times_s, values, is_rate=name != "level")
+    return TraceLoad(str(path), name, times_s, values, is_rate=name != "level")
 
 
-def _recorded(path: Path, given: Given, step_s: float | None, gaps: str, *, is_rate: bool) -> Load:
+def _recorded(
+    path: Path, given: Given, step_s: float | None, gaps: str, *, is_rate: bool
+) -> TraceLoad:
     """The load of any recording, in equal steps and with its gaps closed as asked."""
     from include.recordings import evenly, parse_mapping, read_recording
 
@@ -135,7 +137,7 @@ def _recorded(path: Path, given: Given, step_s: float | None, gaps: str, *, is_r
         recording = evenly(recording, step_s)
     values, notes = _without_gaps(path, recording, name, gaps)
     times_s: list[float] = recording.times_s.tolist()
-    return Load(str(path), name, times_s, values, is_rate, (*recording.notes, *notes))
+    return TraceLoad(str(path), name, times_s, values, is_rate, (*recording.notes, *notes))
 
 
 def _without_gaps(

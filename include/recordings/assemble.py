@@ -11,7 +11,7 @@ from include.model.errors import SpecError
 from include.recordings.cells import Cell, Place, numbers, places, shortened
 from include.recordings.mapping import TIME, Reads, said
 from include.recordings.recording import FloatArray, Recording
-from include.recordings.times import Times, read_times
+from include.recordings.times import RowTimes, read_times
 from include.recordings.units import TOTAL, UNITS
 
 LEAST_ROWS = 2
@@ -117,7 +117,7 @@ def _shares(read: Reads, values: FloatArray, place: Place) -> list[str]:
 
 def _recording(
     name: str,
-    times: Times,
+    times: RowTimes,
     reads: Sequence[Reads],
     values: Mapping[str, FloatArray],
     notes: tuple[str, ...],

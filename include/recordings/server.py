@@ -26,7 +26,7 @@ _USAGE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RangeAsked:
     """Which server is asked, and of which range: epoch seconds, and seconds between points."""
 
     url: str
@@ -65,7 +65,7 @@ def read_server(source: str, mapping: Mapping[str, str]) -> tuple[str, dict[Read
     return asked.url, found
 
 
-def _parsed(source: str) -> Asked:
+def _parsed(source: str) -> RangeAsked:
     """Where to ask and what. No message repeats what may be a password."""
     kind = "Prometheus"
     if os.environ.get("TIDEBENCH_INPUTS"):
@@ -102,7 +102,7 @@ def _parsed(source: str) -> Asked:
         problems += _range_problems(start_s, end_s, step_s)
     if problems:
         raise SpecError(url, problems)
-    return Asked(url, start_s, end_s, step_s)
+    return RangeAsked(url, start_s, end_s, step_s)
 
 
 def _number(name: str, text: str, problems: list[str]) -> float:
@@ -135,7 +135,7 @@ def _range_problems(start_s: float, end_s: float, step_s: float) -> list[str]:
     return []
 
 
-def _response(asked: Asked, query: str) -> str:
+def _response(asked: RangeAsked, query: str) -> str:
     """What the server answers; redirects are not followed, so nobody else is told a token."""
     import httpx
 

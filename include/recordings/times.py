@@ -21,7 +21,7 @@ _ISO = re.compile(r"\d{4}-\d\d?-\d\d?")
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class RowTimes:
     """Seconds of every row, absolute when ``absolute``, and what was said about them."""
 
     seconds: FloatArray
@@ -29,7 +29,9 @@ class Times:
     notes: tuple[str, ...]
 
 
-def read_times(read: Reads, cells: Sequence[Cell], place: Place) -> tuple[Times | None, list[str]]:
+def read_times(
+    read: Reads, cells: Sequence[Cell], place: Place
+) -> tuple[RowTimes | None, list[str]]:
     """The times of a column, and everything wrong with them; None when they cannot be read."""
     if any(isinstance(cell, str) and _ISO.match(cell.strip()) for cell in cells[:1000]):
         return _iso(read, cells, place)
@@ -46,7 +48,7 @@ def read_times(read: Reads, cells: Sequence[Cell], place: Place) -> tuple[Times 
 _EVERY = "every row needs a time: seconds, an epoch or ISO 8601 such as 2026-01-31T10:00:00Z"
 
 
-def _numeric(read: Reads, values: FloatArray, place: Place) -> tuple[Times | None, list[str]]:
+def _numeric(read: Reads, values: FloatArray, place: Place) -> tuple[RowTimes | None, list[str]]:
     units = np.array([_epoch_unit(value, read.unit) for value in values])
     kinds = sorted(set(units.tolist()))
     if len(kinds) > 1:
@@ -63,7 +65,7 @@ def _numeric(read: Reads, values: FloatArray, place: Place) -> tuple[Times | Non
     presumed = "" if read.unit or epoch else ", which names no unit"
     seconds = values / UNITS["time"][unit]
     note = f"the time is {read.column}{presumed}, taken {how}"
-    return Times(seconds, bool(epoch), (note,)), []
+    return RowTimes(seconds, bool(epoch), (note,)), []
 
 
 def _epoch_unit(value: float, said: str) -> str:
@@ -76,7 +78,7 @@ def _epoch_unit(value: float, said: str) -> str:
     return found
 
 
-def _iso(read: Reads, cells: Sequence[Cell], place: Place) -> tuple[Times | None, list[str]]:
+def _iso(read: Reads, cells: Sequence[Cell], place: Place) -> tuple[RowTimes | None, list[str]]:
     wrong, without, seconds, offsets = [], [], np.zeros(len(cells)), set()
     for i, cell in enumerate(cells):
         try:
@@ -107,4 +109,4 @@ def _iso(read: Reads, cells: Sequence[Cell], place: Place) -> tuple[Times | None
     note = f"the time is {read.column}, ISO times taken as {zone}"
     if len(offsets) > 1:
         note += f" ({', '.join(sorted(offsets))})"
-    return (None if problems else Times(seconds, True, (note,))), problems
+    return (None if problems else RowTimes(seconds, True, (note,))), problems

@@ -137,12 +137,12 @@ def test_the_yaml_blocks_are_those_that_are_tested() -> None:
         "README.md: name",
         "docs/adding.md: name",  # two: a topology, then a cluster of tenants
         "docs/adding.md: run_with",
-        "docs/adding.md: patterns",
+        "docs/adding.md: patterns",  # two: a trace, then another recording
         "docs/adding.md: every_run",
         "docs/openstack.md: image",
         "docs/reproduction.md: entries",
     ]
-    assert len(blocks("yaml")) == 8
+    assert len(blocks("yaml")) == 9
 
 
 @pytest.mark.spark
@@ -197,10 +197,16 @@ def test_what_a_topology_may_say_of_its_runs_can_be_said(tmp_path: Path) -> None
 
 
 def test_the_trace_is_one(tmp_path: Path) -> None:
-    _, values = yaml_blocks()["docs/adding.md: patterns"]
+    first, other = (
+        yaml.safe_load(code.text) for code in blocks("yaml") if code.text.startswith("patterns:")
+    )
     (tmp_path / "own_trace.csv").write_text("time_s,level\n0,3\n")
-    (point,) = load_spec(spec(tmp_path, **values)).points()
+    (tmp_path / "requests.csv").write_text("at,n\n0,2000\n30,\n60,4000\n120,\n")
+    (point,) = load_spec(spec(tmp_path, **first)).points()
     assert set(resolve(point).levels_of.values()).pop().levels == (3.0,)
+    points = list(load_spec(spec(tmp_path, **other)).points())
+    assert len(points) == 7
+    assert set(resolve(points[0]).levels_of.values()).pop().levels == (1.0, 2.0, 2.0)
 
 
 def test_the_calibration_of_a_cloud_is_one(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from include.arrivals.trace_files import Load, read_load
+from include.arrivals.trace_files import TraceLoad, read_load
 from include.experiment.form import experiment_params
 from include.experiment.params import matrix_from_params, run_from_params
 from include.experiment.run import resolve
@@ -170,7 +170,7 @@ def _fill_in(form: Mapping[str, Any]) -> None:
         resolve(run_from_params(form))
 
 
-def _trace(name: str) -> Load:
+def _trace(name: str) -> TraceLoad:
     return read_load(name, "", None, "refuse")
 
 
