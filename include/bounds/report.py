@@ -10,6 +10,7 @@ from include.bounds.demand import STEP_S
 from include.bounds.floor import Floor, floor_of
 from include.experiment.run import Run
 from include.model.errors import SpecError
+from include.model.host import PriceBook
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +48,20 @@ def bounds_of(runs: Iterable[Run], floor_within_s: float | None) -> Iterator[Bou
         if not _is_whole(run.spec.duration_s):
             continue
         cover = cover_of(run)
-        for book in (one for one in run.price_books if _is_whole(one.btu_s)):
+        for book in filter(_is_bounded, run.price_books):
             floor = None if floor_within_s is None else floor_of(run, book, floor_within_s)
             yield BoundRow(tuple(those), book.name, floor, *cover.cost(book))
 
 
 def unbounded(run: Run) -> list[str]:
-    """What of a run has no bound, and why: BTUs and durations that are no whole minutes."""
-    short = [book.name for book in run.price_books if not _is_whole(book.btu_s)]
+    """What of a run has no bound, and why: BTUs and durations that are no whole minutes, and
+    books with a minimum or a cap."""
+    short = [book.name for book in run.price_books if not _is_bounded(book)]
     problems = []
     if not _is_whole(run.spec.duration_s):
         problems.append(f"duration_min must be whole minutes, not {run.spec.duration_min:g}")
     if short:
-        told = f"price books with whole minutes only, not {', '.join(short)}"
+        told = f"price books that bill whole minutes and nothing else, not {', '.join(short)}"
         problems.append(f"{told}; take others in price_books")
     return problems
 
@@ -74,6 +76,11 @@ def _is_whole(length_s: float) -> bool:
     """Whether steps fill it."""
     steps = round(length_s / STEP_S)
     return steps > 0 and abs(length_s - steps * STEP_S) < 1e-6
+
+
+def _is_bounded(book: PriceBook) -> bool:
+    """Whether the cheapest leases under a book are known: whole BTUs of whole minutes."""
+    return book.pays_whole_btus and _is_whole(book.btu_s)
 
 
 def _load_of(run: Run) -> str:

@@ -8,7 +8,8 @@ a run lives in ``root/<experiment>``.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,15 @@ from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
 from include.files import read_json, write_bytes, write_json
 from include.measurements.origin import BY_HAND, DagRun, mark_origin
-from include.measurements.rows import TABLES
+from include.measurements.rows import TABLES, Billing
 from include.measurements.store import RunStore, read_snapshot, write_snapshot
 from include.measurements.variant import conditions_of, variant_of
+from include.model.billing import CloudPriceBook
 from include.model.errors import StoreError
+from include.model.host import PriceBook
 from include.testbeds import TESTBEDS
 
-ONCE_PER_RUN = ("run", "operator", "price", "lease")
+ONCE_PER_RUN = ("run", "operator", "price", "billing", "lease")
 Report = Callable[[dict[str, Any]], None]
 
 
@@ -211,7 +214,8 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
         if table not in ONCE_PER_RUN
     }
     if final:
-        parts |= {table: store.write_rows(table, 0, tables[table]) for table in ONCE_PER_RUN}
+        once = [table for table in ONCE_PER_RUN if table in tables]
+        parts |= {table: store.write_rows(table, 0, tables[table]) for table in once}
     summary = {
         "window": window,
         "start_min": start_s / 60,
@@ -228,7 +232,7 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
     }
     if final:
         whole = [store.gather(t, run.spec.windows) for t in TABLES if t not in ONCE_PER_RUN]
-        _write_manifest(run, store, [*whole, *(parts[table] for table in ONCE_PER_RUN)])
+        _write_manifest(run, store, [*whole, *(parts[table] for table in once)])
     write_json(store.commit(window), commit)
     return summary
 
@@ -271,8 +275,23 @@ def _once_per_run(run: Run, store: RunStore, session: Session) -> dict[str, Mapp
                 for name in ("btu_s", "price_per_btu", "penalty_per_item")
             },
         },
+        **_billing(books),
         "lease": _lease_log(store, run.spec.windows - 1, session.loop.testbed.leases()),
     }
+
+
+def _billing(books: Sequence[PriceBook]) -> dict[str, Mapping[str, Any]]:
+    """How books bill that do not only count BTUs; no table where there are none."""
+    own = [book for book in books if isinstance(book, CloudPriceBook)]
+    names = [field.name for field in fields(Billing)]
+    columns = {
+        name: [getattr(book, name) for book in own]
+        for name in names
+        if name not in ("price_book", "cap_per_month")
+    }
+    columns["price_book"] = [book.name for book in own]
+    columns["cap_per_month"] = [book.cap_per_month or 0.0 for book in own]
+    return {"billing": {name: columns[name] for name in names}} if own else {}
 
 
 def _lease_log(

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from include.controllers import CONTROLLERS
 from include.experiment.levels import pattern_problems, seed_problems, source_problems
 from include.experiment.options import checked_options, option_types
-from include.experiment.prices import PRICE_BOOKS
+from include.experiment.prices import price_book
 from include.experiment.setting import setting_of
 from include.experiment.spec import RunSpec
 from include.model.errors import Problem, SpecError, unknown_name
@@ -117,9 +117,14 @@ def _flavor(spec: RunSpec) -> Iterator[str]:
 
 
 def _price_books(spec: RunSpec) -> Iterator[str]:
+    names: list[str] = []
     for name in spec.price_books:
-        if name not in PRICE_BOOKS:
-            yield unknown_name("price book", name, PRICE_BOOKS)
+        try:
+            names.append(price_book(name).name)
+        except SpecError as error:
+            yield from error.problems
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"two price books are called {name}; each needs a name of its own"
 
 
 def _pattern(spec: RunSpec) -> Iterator[str]:

@@ -16,10 +16,11 @@ from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
 from include.experiment.levels import levels_of_sources
 from include.experiment.options import checked_options, option_types
-from include.experiment.prices import PRICE_BOOKS
+from include.experiment.prices import price_book
 from include.experiment.problems import problems_of
 from include.experiment.setting import setting_of
 from include.experiment.spec import RunSpec
+from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError
 from include.model.host import HostFlavor, PriceBook
 from include.model.topology import Topology
@@ -43,7 +44,7 @@ class Run:
     level_of: Mapping[str, int]
     """For every source, the place of its level in ``levels``."""
     flavor: HostFlavor
-    price_books: tuple[PriceBook, ...]
+    price_books: tuple[CloudPriceBook | PriceBook, ...]
     calibration: Mapping[str, Any]
     faults: Mapping[str, Any]
     instances_at_peak: Mapping[str, int]
@@ -131,7 +132,7 @@ def resolve(spec: RunSpec) -> Run:
         levels=tuple(unique),
         level_of={source: unique[levels] for source, levels in levels_of.items()},
         flavor=FLAVORS[spec.flavor],
-        price_books=tuple(PRICE_BOOKS[name] for name in spec.price_books),
+        price_books=tuple(price_book(name) for name in spec.price_books),
         calibration=calibration.model_dump(mode="json"),
         faults=parameters.Faults.model_validate(spec.faults).model_dump(mode="json"),
         instances_at_peak=_instances_at_peak(topology, levels_of, calibration.service_ms),

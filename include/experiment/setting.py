@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+
 from include.controllers.base import Setting
-from include.experiment.prices import PRICE_BOOKS
+from include.experiment.prices import PRICE_BOOKS, price_book
 from include.experiment.spec import RunSpec
-from include.model.host import HostFlavor
+from include.model.errors import SpecError
+from include.model.host import HostFlavor, PriceBook
 from include.model.topology import Topology
 
 
 def setting_of(spec: RunSpec, topology: Topology, flavor: HostFlavor) -> Setting:
     """The setting of a run's controller; nothing in it tells of arrivals to come."""
-    books = [PRICE_BOOKS[name] for name in spec.price_books if name in PRICE_BOOKS]
-    books = books or [*PRICE_BOOKS.values()]  # whoever asks before prices are checked
+    books = list(_books_of(spec)) or [*PRICE_BOOKS.values()]
     own = next((book for book in books if book.btu_s == spec.window_s), books[0])
     return Setting(
         topology=topology,
@@ -25,3 +28,10 @@ def setting_of(spec: RunSpec, topology: Topology, flavor: HostFlavor) -> Setting
         hosts_at_start=spec.hosts,
         max_hosts=spec.max_hosts,
     )
+
+
+def _books_of(spec: RunSpec) -> Iterator[PriceBook]:
+    """The books that can be read, for whoever asks before prices are checked."""
+    for name in spec.price_books:
+        with suppress(SpecError):
+            yield price_book(name)

@@ -311,6 +311,8 @@ def located(spec: ExperimentSpec, path: Path) -> ExperimentSpec:
         if "path" in pattern.options:
             pattern.options["path"] = str((path.parent / str(pattern.options["path"])).resolve())
     spec.topology = [_beside(path, one) for one in spec.topology]
+    if "price_books" in spec.model_fields_set:  # else those of the topology's file
+        spec.price_books = [_beside(path, one) for one in spec.price_books]
     spec.without = {_beside(path, one): names for one, names in spec.without.items()}
     if spec.calibration:
         spec.calibration = _beside(path, spec.calibration)

@@ -64,6 +64,25 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
+class Billing:
+    """How a price book bills beyond whole BTUs, and where its price is from.
+
+    A lease pays at least ``minimum_s``, a multiple of the BTU, and at most ``cap_per_month``,
+    which is 0 where there is no cap. Only books that users wrote have a row.
+    """
+
+    price_book: str
+    minimum_s: float
+    cap_per_month: float
+    currency: str
+    provider: str
+    region: str
+    instance_type: str
+    as_of: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessingDuration:
     """One sampled item at one operator; it stands for ``sample_every_items`` items.
 
@@ -220,6 +239,7 @@ TABLES: dict[str, type] = {
     "run": RunRow,
     "operator": OperatorRow,
     "price": Price,
+    "billing": Billing,
     "processing_duration": ProcessingDuration,
     "queue": Queue,
     "instance_utilisation": InstanceUtilisation,
@@ -231,7 +251,7 @@ TABLES: dict[str, type] = {
     "event": Event,
     "tenant": TenantRow,
 }
-"""Measured tables by name: ``run``, ``operator``, ``price`` and ``lease`` once per run,
+"""Measured tables by name: ``run``, ``operator``, ``price``, ``billing`` and ``lease`` once,
 the others once per window."""
 
 COVER = "cover"

@@ -73,3 +73,15 @@ class PriceBook:
         # A lease that ends with its BTU pays for no further one, whatever the last digit says.
         begun = math.ceil(leased_s / self.btu_s - 1e-9)
         return max(1, begun, round(paid_for_s / self.btu_s)) * self.price_per_btu
+
+    def bill(self, leased_s: float, active_s: float | None = None, *, lost: bool = False) -> float:
+        """Cost of one lease that lasted ``leased_s`` from the order, ``active_s`` from the boot.
+
+        ``lost`` says that the provider took the host back. Neither matters to these books.
+        """
+        return self.resource_cost(leased_s)
+
+    @property
+    def pays_whole_btus(self) -> bool:
+        """Whether a lease pays the BTUs it has begun, and nothing else decides."""
+        return True

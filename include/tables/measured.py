@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-FEW_ROWS = ("run", "operator", "price", "lease")
+FEW_ROWS = ("run", "operator", "price", "billing", "lease")
 """Tables with some rows per run, in a file of their own. Nearly every query reads some of them,
 and would open a thousand files for a thousand runs: they are read once, here."""
 

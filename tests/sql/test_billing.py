@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from include.experiment.prices import PRICE_BOOKS
+from include.model.billing import CloudPriceBook
+from tests.builders_prices import cloud_book
 from tests.sql.test_cases import built, view
 
 if TYPE_CHECKING:
@@ -16,6 +18,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 RUN_BTU_MIN = 10.0
+CLOUD = [
+    cloud_book(name="by_second", btu_s=1.0, minimum_s=60.0),
+    cloud_book(name="by_minute", btu_s=60.0, minimum_s=3600.0),
+    cloud_book(name="capped", btu_s=3600.0, minimum_s=3600.0, cap_per_month=0.25),
+    cloud_book(name="like_btu10", btu_s=600.0, minimum_s=600.0, cap_per_month=0.07),
+]
+"""The price of an hour is 0.1, so both caps are reached within the longest leases."""
 
 
 def leases(seed: int, count: int) -> list[dict[str, Any]]:
@@ -38,7 +47,7 @@ def leases(seed: int, count: int) -> list[dict[str, Any]]:
 
 def test_sql_bills_random_leases_as_the_model_does(spark: SparkSession) -> None:
     rows = leases(seed=1, count=700)
-    books = PRICE_BOOKS.values()
+    books = [*PRICE_BOOKS.values(), *CLOUD]
     view(spark, "lease", rows)
     view(spark, "run", [{"run": f"r{n}", "btu_min": RUN_BTU_MIN} for n in range(7)])
     prices = [
@@ -47,6 +56,12 @@ def test_sql_bills_random_leases_as_the_model_does(spark: SparkSession) -> None:
         for n in range(7) for book in books
     ]  # fmt: skip
     view(spark, "price", prices)
+    billing = [
+        {"run": f"r{n}", "price_book": book.name, "minimum_s": book.minimum_s,
+         "cap_per_month": book.cap_per_month or 0.0}
+        for n in range(7) for book in books if isinstance(book, CloudPriceBook)
+    ]  # fmt: skip
+    view(spark, "billing", billing)
     for name in ("operator", "processing_duration", "queue", "cover"):
         view(spark, name, [])
     billed = {
@@ -55,7 +70,7 @@ def test_sql_bills_random_leases_as_the_model_does(spark: SparkSession) -> None:
     }
     assert len(billed) == 7 * len(books)
     for (run, name), cost in billed.items():
-        book = PRICE_BOOKS[name]
+        book = next(one for one in books if one.name == name)
         expected = sum(
             book.resource_cost(
                 row["ended_s"] - row["ordered_s"],

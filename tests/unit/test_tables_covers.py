@@ -53,7 +53,7 @@ def test_bound_of_a_folder_says_which_runs_it_has_no_bound_of(tmp_path: Path) ->
     said = bound(str(tmp_path / "mine"), "--no-floor")
     told = f"no bound of run {UNEVEN.run_id}: "
     assert f"{told}duration_min must be whole minutes, not 2.5" in said
-    assert f"{told}price books with whole minutes only, not per_second" in said
+    assert f"{told}price books that bill whole minutes and nothing else, not per_second" in said
     assert set(read_covers(tmp_path / "mine")["run"].to_pylist()) == {SPEC.run_id}
 
 

@@ -1,0 +1,1 @@
+"""Price books of clouds: how they bill, files of users, and the list prices of libcloud."""

@@ -1,0 +1,190 @@
+"""List prices of clouds, as the data of apache-libcloud has them: on demand, for one hour.
+
+A price of 0 there is one that is missing, never a host that is free.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any
+
+from include.model.errors import SpecError, unknown_name
+
+_LIKE = re.compile(r"(\d+(?:\.\d+)?)cpu-(\d+(?:\.\d+)?)gb", re.IGNORECASE)
+CURRENCY = "USD"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A type of host in a region. ``per_hour`` is in USD; a size that nobody knows is None."""
+
+    instance_type: str
+    per_hour: float
+    vcpus: float | None
+    memory_gb: float | None
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """What a provider offers in a region, as of a day; ``unpriced`` types have no price there."""
+
+    provider: str
+    region: str
+    offers: tuple[Offer, ...]
+    unpriced: tuple[str, ...]
+    as_of: str
+    source: str
+
+    @property
+    def unsized(self) -> tuple[str, ...]:
+        """Types of which the data has a price, but neither CPUs nor memory."""
+        return tuple(one.instance_type for one in self.offers if one.vcpus is None)
+
+    def at_least(self, vcpus: float, memory_gb: float) -> list[Offer]:
+        """Types with so much of both, the cheapest first; of two as cheap the one by name."""
+        found = [
+            one
+            for one in self.offers
+            if one.vcpus is not None and one.vcpus >= vcpus and (one.memory_gb or 0) >= memory_gb
+        ]
+        return sorted(found, key=lambda one: (one.per_hour, one.instance_type))
+
+    def named(self, instance_type: str) -> Offer:
+        """The offer of a type. Raises SpecError when there is none, or it has no price."""
+        if instance_type in self.unpriced:
+            told = f"{instance_type} has no price in {self.region}; take another type or region"
+            raise SpecError("prices", [told])
+        by_name = {one.instance_type: one for one in self.offers}
+        if instance_type not in by_name:
+            raise SpecError("prices", [unknown_name("type", instance_type, by_name)[:400]])
+        return by_name[instance_type]
+
+
+def size_of(like: str) -> tuple[float, float]:
+    """CPUs and GB of ``4cpu-16gb``. Raises SpecError."""
+    found = _LIKE.fullmatch(like.strip())
+    if not found:
+        raise SpecError("--like", [f"write CPUs and memory such as 4cpu-16gb, got {like!r:.40}"])
+    return float(found[1]), float(found[2])
+
+
+def listed(provider: str, region: str, like: tuple[float, float] = (1.0, 1.0)) -> Listed:
+    """What a provider offers in a region. Raises SpecError for one that is not known.
+
+    GCE has prices of cores and memory alone, so its offers are hosts of just the size ``like``.
+    """
+    if provider not in _READERS:
+        raise SpecError("provider", [unknown_name("provider", provider, _READERS)])
+    prices = _READERS[provider](like)
+    regions = {one for by_region in prices.values() for one in by_region[1]}
+    if region not in regions:
+        raise SpecError("--region", [unknown_name(f"region of {provider}", region, regions)])
+    here = {name: (offer, by[region]) for name, (offer, by) in prices.items() if region in by}
+    return Listed(
+        provider=provider,
+        region=region,
+        offers=tuple(_priced(offer, per_hour) for offer, per_hour in here.values() if per_hour > 0),
+        unpriced=tuple(sorted(name for name, (_, per_hour) in here.items() if not per_hour > 0)),
+        as_of=datetime.fromtimestamp(_data()["updated"], UTC).date().isoformat(),
+        source=f"apache-libcloud {version('apache-libcloud')}, data/pricing.json",
+    )
+
+
+def _priced(offer: Offer, per_hour: float) -> Offer:
+    return Offer(
+        instance_type=offer.instance_type,
+        per_hour=per_hour,
+        vcpus=offer.vcpus,
+        memory_gb=offer.memory_gb,
+        remark=offer.remark,
+    )
+
+
+Prices = dict[str, tuple[Offer, Mapping[str, float]]]
+"""By type: its size without a price, and the price of every region."""
+
+
+def _ec2(_: tuple[float, float]) -> Prices:
+    from libcloud.compute.constants.ec2_instance_types import INSTANCE_TYPES
+
+    found: Prices = {}
+    for name, by_region in _data()["compute"]["ec2_linux"].items():
+        size: Any = INSTANCE_TYPES.get(name)
+        extra = size["extra"] if size else {}
+        offer = Offer(
+            instance_type=name,
+            per_hour=0.0,
+            vcpus=float(extra["vcpu"]) if "vcpu" in extra else None,
+            memory_gb=size["ram"] / 1024 if "vcpu" in extra else None,
+            remark=str(extra.get("physicalProcessor", "")),
+        )
+        found[name] = (offer, by_region)
+    return found
+
+
+def _azure(_: tuple[float, float]) -> Prices:
+    from libcloud.compute.drivers.azure import AZURE_COMPUTE_INSTANCE_TYPES
+
+    sizes: dict[str, Any] = {
+        f"standard{name.lower()}": one for name, one in AZURE_COMPUTE_INSTANCE_TYPES.items()
+    }
+    found: Prices = {}
+    for name, by_region in _data()["compute"]["azure_linux"].items():
+        if name.startswith("lowpriority"):
+            continue  # may be taken back at any time
+        size = sizes.get(name)
+        known = size is not None and isinstance(size["cores"], int)
+        offer = Offer(
+            instance_type=name,
+            per_hour=0.0,
+            vcpus=float(size["cores"]) if size and known else None,
+            memory_gb=size["ram"] / 1024 if size and known else None,
+        )
+        found[name] = (offer, by_region)
+    return found
+
+
+def _gce(like: tuple[float, float]) -> Prices:
+    vcpus, memory_gb = like
+    found: Prices = {}
+    for family, parts in _data()["compute"]["gce_instances"].items():
+        cores, memory = (parts.get(part, {}).get("on_demand", {}) for part in ("cpu", "ram"))
+        name = f"{family}-{vcpus:g}cpu-{memory_gb:g}gb"
+        remark = "cores and memory added up; check that the family has this size"
+        offer = Offer(
+            instance_type=name, per_hour=0.0, vcpus=vcpus, memory_gb=memory_gb, remark=remark
+        )
+        by_region = {
+            region: _sum_known(vcpus, cores[region]["price"], memory_gb, memory[region]["price"])
+            for region in cores.keys() & memory.keys()
+        }
+        if by_region:
+            found[name] = (offer, by_region)
+    return found
+
+
+def _sum_known(vcpus: float, per_core: float, memory_gb: float, per_gb: float) -> float:
+    """The price of both; 0, which is missing, where one of them is."""
+    return vcpus * per_core + memory_gb * per_gb if per_core > 0 and per_gb > 0 else 0.0
+
+
+_READERS: Mapping[str, Callable[[tuple[float, float]], Prices]] = {
+    "aws": _ec2,
+    "azure": _azure,
+    "gce": _gce,
+}
+PROVIDERS = tuple(_READERS)
+
+
+@cache
+def _data() -> Any:
+    """What libcloud ships. Its own, not one that somebody downloaded: a result names its source."""
+    return json.loads((files("libcloud") / "data" / "pricing.json").read_text(encoding="utf-8"))

@@ -1,0 +1,193 @@
+"""Price books of users, and those that are written of list prices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from include.cli import main
+from include.experiment.problems import problems_of
+from include.experiment.run import Run, resolve
+from include.experiment.spec import RunSpec, load_spec
+from include.model.billing import CloudPriceBook
+from include.model.errors import SpecError
+from include.prices.books import book_of, load_book
+from include.prices.console import MOST_SHOWN
+from include.prices.listed import PROVIDERS, listed, size_of
+from include.prices.rules import RULES
+
+MINE: dict[str, Any] = {
+    "name": "mine", "provider": "somebody", "region": "here", "instance_type": "cx1",
+    "currency": "EUR", "per_hour": 0.36, "rule": "hetzner", "cap_per_month": 20,
+    "as_of": "2026-01-31", "source": "a price list",
+}  # fmt: skip
+
+
+def without(*names: str, **changes: Any) -> dict[str, Any]:
+    return {name: value for name, value in (MINE | changes).items() if name not in names}
+
+
+def refused(raw: Any, tmp_path: Path) -> list[str]:
+    file = tmp_path / "mine.yaml"
+    file.write_text(raw if isinstance(raw, str) else yaml.safe_dump(raw))
+    with pytest.raises(SpecError) as error:
+        load_book(file)
+    assert error.value.source == "mine.yaml"
+    return list(error.value.problems)
+
+
+def test_a_book_bills_by_its_rule_unless_it_says_otherwise() -> None:
+    book = book_of(MINE, "mine")
+    assert (book.btu_s, book.minimum_s, book.cap_per_month) == (3600, 3600, 20)
+    assert book.price_per_btu == 0.36
+    other = book_of(without(minimum_s=7200, billed_from="active"), "mine")
+    assert (other.minimum_s, other.billed_from) == (7200, "active")
+    own = book_of(without("rule", billed_every_s=60, minimum_s=60), "mine")
+    assert own.price_per_btu == pytest.approx(0.006)
+    spot = book_of(without(rule="aws-spot", reserved={"hosts": 2, "per_hour": 0.1}), "mine")
+    assert (spot.interrupted_free_s, spot.reserved, spot.reserved_per_hour) == (3600, 2, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        ("name: [", "not readable as YAML"),
+        ("- a", "a price book is a mapping"),
+        (without(per_hour=0), "per_hour is 0: a price that is missing"),
+        (without(per_hour=-1), "per_hour: input should be greater than 0, got -1"),
+        (without(per_hour=float("inf")), "per_hour: input should be"),
+        (without("source"), "source: missing; add it"),
+        (without(rule="hetznr"), "unknown rule 'hetznr'. Did you mean 'hetzner'?"),
+        (without(rule=["aws"]), "rule: input should be a valid string"),
+        (without("rule"), "billed_every_s: missing; give it, or a rule (aws,"),
+        (without("cap_per_month"), "cap_per_month: missing; hetzner bills hours begun"),
+        (without(minimum_s=5000), "minimum_s must be a multiple of billed_every_s (3600)"),
+        (without(minimum_s=60), "minimum_s must be a multiple of billed_every_s (3600)"),
+        (without(billed_from="boot"), "billed_from: input should be 'order' or 'active'"),
+        (without(name="../x"), "name: string should match"),
+        (without(price=3), "price: unknown field"),
+        (without(reserved={"hosts": 0}), "reserved.hosts: input should be greater"),
+    ],
+)
+def test_a_wrong_book_says_what_to_do(raw: Any, says: str, tmp_path: Path) -> None:
+    assert any(says in problem for problem in refused(raw, tmp_path))
+
+
+def test_everything_wrong_with_a_book_is_said_at_once(tmp_path: Path) -> None:
+    found = refused(without("region", "as_of", per_hour=0, rule="none", x=1), tmp_path)
+    assert sorted(problem.split(":")[0].split("'")[0] for problem in found) == [
+        "as_of", "per_hour is 0", "region", "unknown rule ", "x",
+    ]  # fmt: skip
+
+
+def prices(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr("sys.argv", ["tidebench", "prices", *arguments])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return int(end.value.code or 0)
+
+
+def test_list_prices_are_shown_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "book.yaml"
+    given = ("aws", "--region", "us-east-1", "--like", "2cpu-8gb")
+    assert prices(*given, "--out", str(out), monkeypatch=monkeypatch) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line.split() for line in lines[1 : 1 + MOST_SHOWN]]
+    assert [float(row[3]) for row in rows] == sorted(float(row[3]) for row in rows)
+    assert all(float(row[1]) >= 2 and float(row[2]) >= 8 for row in rows)
+    assert any(line.startswith("As of:      20") and "libcloud" in line for line in lines)
+    book = load_book(out)
+    assert (book.provider, book.region, book.instance_type) == ("aws", "us-east-1", rows[0][0])
+    assert (book.btu_s, book.minimum_s, book.currency) == (1, 60, "USD")
+    assert book.bill(3600) == pytest.approx(float(rows[0][3]), abs=5e-5)
+    one = ("aws", "--region", "us-east-1", "--type", "m5.large", "--out", str(out))
+    assert prices(*one, monkeypatch=monkeypatch) == 0
+    assert load_book(out).bill(3600) == pytest.approx(0.096)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("awss", "--region", "x"), "unknown provider 'awss'. Did you mean 'aws'?"),
+        (("aws", "--region", "eu-centrl-1"), "Did you mean 'eu-central-1'?"),
+        (("aws", "--region", "us-east-1", "--like", "big"), "such as 4cpu-16gb, got 'big'"),
+        (("aws", "--region", "us-east-1", "--type", "m5.larg"), "Did you mean 'm5.large'?"),
+        (("aws", "--region", "ap-south-1", "--type", "m5.large"), "has no price in ap-south-1"),
+        (("aws", "--region", "us-east-1", "--like", "9999cpu-1gb", "--out", "x"), "no type to"),
+    ],
+)
+def test_what_is_not_listed_is_said(
+    arguments: tuple[str, ...],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert prices(*arguments, monkeypatch=monkeypatch) == 1
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("provider", "region"),
+    [("aws", "eu-central-1"), ("azure", "westeurope"), ("gce", "us-central1")],
+)
+def test_a_price_of_nothing_is_missing(provider: str, region: str) -> None:
+    found = listed(provider, region, size_of("4cpu-16gb"))
+    assert found.at_least(4, 16)
+    assert all(one.per_hour > 0 for one in found.offers)
+    assert not {one.instance_type for one in found.offers} & set(found.unpriced)
+    assert found.as_of >= "2025-01-01"
+    assert provider in RULES
+
+
+def test_a_price_is_added_up_of_cores_and_memory() -> None:
+    """n2 in us-central1: 0.031611 a core and 0.004237 a GB, as libcloud has them."""
+    found = {one.instance_type: one for one in listed("gce", "us-central1", (4, 16)).offers}
+    assert found["n2-4cpu-16gb"].per_hour == pytest.approx(4 * 0.031611 + 16 * 0.004237)
+    assert "n2-4cpu-16gb" in listed("gce", "europe-west6", (4, 16)).unpriced
+    assert PROVIDERS == ("aws", "azure", "gce")
+
+
+def a_point(*books: str) -> RunSpec:
+    return RunSpec(
+        experiment="test", controller="btu", pattern="constant", btu_min=10, seed=1,
+        duration_min=20, price_books=books,
+    )  # fmt: skip
+
+
+def test_a_spec_names_a_book_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(MINE))
+    (tmp_path / "spec.yaml").write_text(
+        "{name: own, controllers: btu, patterns: constant, duration_min: 10, "
+        "price_books: [btu10, mine.yaml]}"
+    )
+    (point,) = load_spec(tmp_path / "spec.yaml").points()
+    run = resolve(point)
+    assert [book.name for book in run.price_books] == ["btu10", "mine"]
+    again = Run.from_json(run.to_json())
+    assert again == run
+    assert isinstance(again.price_books[1], CloudPriceBook)
+    assert not isinstance(again.price_books[0], CloudPriceBook)
+
+
+def test_books_that_a_run_cannot_be_billed_by_are_refused(tmp_path: Path) -> None:
+    changes = {"name": "btu10", "rule": "aws-spot", "billed_from": "active"}
+    file = tmp_path / "mine.yaml"
+    file.write_text(yaml.safe_dump(MINE | changes | {"reserved": {"hosts": 1, "per_hour": 1}}))
+    told = problems_of(a_point(str(file)))
+    assert [problem.partition("; ")[2] for problem in told] == [
+        "choose one",
+        "write billed_from: order",
+        "write interrupted_free_s: 0",
+        "leave reserved out",
+    ]
+    file.write_text(yaml.safe_dump(MINE))
+    assert problems_of(a_point(str(file), str(file))) == [
+        "two price books are called mine; each needs a name of its own"
+    ]
+    assert problems_of(a_point(str(tmp_path / "no.yaml")))[0].startswith("price book no.yaml: ")
+    assert "unknown price book 'btu11'" in problems_of(a_point("btu11"))[0]
