@@ -14,6 +14,7 @@ from typer.main import get_command
 from include.cli import app
 from include.experiment.run import resolve
 from include.experiment.spec import load_spec
+from include.prices.books import load_book
 from include.quality.expectations import suite_of
 from include.studies.seen import read_seen
 from include.testbeds import TESTBEDS
@@ -140,9 +141,10 @@ def test_the_yaml_blocks_are_those_that_are_tested() -> None:
         "docs/adding.md: patterns",  # two: a trace, then another recording
         "docs/adding.md: every_run",
         "docs/openstack.md: image",
+        "docs/prices.md: provider",
         "docs/reproduction.md: entries",
     ]
-    assert len(blocks("yaml")) == 9
+    assert len(blocks("yaml")) == 10
 
 
 @pytest.mark.spark
@@ -207,6 +209,15 @@ def test_the_trace_is_one(tmp_path: Path) -> None:
     points = list(load_spec(spec(tmp_path, **other)).points())
     assert len(points) == 7
     assert set(resolve(points[0]).levels_of.values()).pop().levels == (1.0, 2.0, 2.0)
+
+
+def test_the_price_book_is_one(tmp_path: Path) -> None:
+    file = write(tmp_path, "mine.yaml", "docs/prices.md: provider")
+    assert load_book(file).cap_per_month == 15
+    (point,) = load_spec(
+        spec(tmp_path, patterns="constant", price_books=["btu10", "mine.yaml"])
+    ).points()
+    assert [book.name for book in resolve(point).price_books] == ["btu10", "somebody_small"]
 
 
 def test_the_calibration_of_a_cloud_is_one(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ RUN_BTU_MIN = 10.0
 CLOUD = [
     cloud_book(name="by_second", btu_s=1.0, minimum_s=60.0),
     cloud_book(name="by_minute", btu_s=60.0, minimum_s=3600.0),
-    cloud_book(name="capped", btu_s=3600.0, minimum_s=3600.0, cap_per_month=0.25),
+    cloud_book(name="capped", btu_s=3600.0, minimum_s=3600.0, cap_per_month=0.15),
     cloud_book(name="like_btu10", btu_s=600.0, minimum_s=600.0, cap_per_month=0.07),
 ]
 """The price of an hour is 0.1, so both caps are reached within the longest leases."""
