@@ -184,22 +184,10 @@ def prices(
     out: Annotated[Path | None, typer.Option(help="Write a price book of the first one.")] = None,
 ) -> None:
     """List what hosts cost on demand, the cheapest first, from the data of apache-libcloud."""
-    from include.files import write_bytes
-    from include.prices.console import as_yaml, lines_of
-    from include.prices.listed import listed, size_of
+    from include.prices.console import shown
 
-    size = size_of(like)
-    found = listed(provider, region, size)
-    offers = [found.named(type_)] if type_ else found.at_least(*size)
-    for line in lines_of(found, offers):
+    for line in shown(provider, region, like, type_, out):
         typer.echo(line)
-    if out and not offers:
-        raise SpecError("--out", ["there is no type to write a price book of"])
-    if out:
-        write_bytes(out, as_yaml(found, offers[0]).encode())
-        typer.echo(
-            f"Price book: {out} ({offers[0].instance_type}); name it in price_books of a spec"
-        )
 
 
 @app.command()

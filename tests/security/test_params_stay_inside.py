@@ -19,6 +19,8 @@ from include.experiment.run import resolve
 from include.experiment.spec import RunSpec, load_spec
 from include.inputs import input_file
 from include.model.errors import SpecError
+from include.prices.books import load_book
+from include.recordings import read_recording
 from include.tables.catalogue import TableSchema
 from include.testbeds import TESTBEDS
 from include.topologies.load import load_topology, run_defaults
@@ -95,7 +97,8 @@ def test_a_file_outside_the_inputs_is_refused_wherever_a_path_can_be_given(outsi
     link = outside.parent / "inputs" / "link.yaml"
     link.symlink_to(outside)
     for path in (outside, link, link.parent / ".." / outside.name):
-        for read in (load_topology, lambda name: load_spec(Path(name)), _trace):
+        readers = (load_topology, lambda name: load_spec(Path(name)), _trace)
+        for read in (*readers, load_book, read_recording):
             with pytest.raises(SpecError, match="must be there") as refused:
                 read(str(path))
             assert SECRET not in str(refused.value)
@@ -127,9 +130,10 @@ def test_neither_do_options_nor_files_that_name_other_files(outside: Path) -> No
     spec = outside.parent / "inputs" / "spec.yaml"
     spec.write_text(
         "name: x\ncontrollers: btu\npatterns: {name: trace, path: ../secret.yaml}\n"
-        "topology: ../secret.yaml\n"
+        "topology: ../secret.yaml\nprice_books: [../secret.yaml]\n"
     )
     for form in (
+        {"experiment": "x", "price_books": [str(outside)]},
         {"experiment": "x", "pattern": "trace", "pattern_options": {"path": str(outside)}},
         {"experiment": "x", "spec": str(spec)},
     ):
