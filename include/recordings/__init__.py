@@ -20,7 +20,7 @@ __all__ = [
     "SIGNALS", "Recording", "Signal", "evenly", "filled", "parse_mapping", "read_recording",
 ]  # fmt: skip
 
-MOST_BYTES = 200_000_000
+MOST_BYTES = 100_000_000
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 

@@ -11,6 +11,7 @@ from include.recordings.assemble import Sheet
 from include.recordings.cells import Cell, places, shortened
 
 _MARK = "﻿"
+MOST_ROWS = 5_000_000
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -78,10 +79,15 @@ def read_parquet(name: str, content: bytes) -> Sheet:
     import pyarrow.parquet
 
     try:
-        table: Any = pa.parquet.read_table(pa.BufferReader(content))
+        file = pa.parquet.ParquetFile(pa.BufferReader(content))
+        rows = file.metadata.num_rows
+        table: Any = file.read() if rows <= MOST_ROWS else None
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise SpecError(name, [f"cannot be read as Parquet ({reason}); write it again"]) from None
+    if table is None:
+        problem = f"has {rows} rows, more than {MOST_ROWS}; take longer steps"
+        raise SpecError(name, [problem])
     columns: dict[str, list[Cell]] = {}
     notes = []
     for field in table.schema:
@@ -90,8 +96,7 @@ def read_parquet(name: str, content: bytes) -> Sheet:
             notes.append(f"{field.name} is {field.type}, which is no reading, and was left out")
         else:
             columns[field.name] = cells
-    rows = range(1, table.num_rows + 1)
-    return Sheet(columns, rows, "row", tuple(notes))
+    return Sheet(columns, range(1, rows + 1), "row", tuple(notes))
 
 
 def _parquet_cells(column: Any, kind: Any) -> list[Cell] | None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from include.model.errors import SpecError
 from include.recordings import MOST_BYTES, parse_mapping, read_recording
+from include.recordings.tables import MOST_ROWS
 from tests.recordings.malformed import MALFORMED, Malformed
 
 
@@ -53,7 +57,18 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     with file.open("wb") as out:
         out.truncate(MOST_BYTES + 1)
-    with pytest.raises(SpecError, match="has 200 MB, more than 200"):
+    with pytest.raises(SpecError, match="has 100 MB, more than 100"):
+        read_recording(str(file))
+
+
+def test_rows_that_were_packed_into_a_small_file_are_counted_first(tmp_path: Path) -> None:
+    many = pa.DictionaryArray.from_arrays(np.zeros(MOST_ROWS + 1, np.int8), pa.array([1.0])).cast(
+        pa.float64()
+    )
+    file = tmp_path / "a.parquet"
+    pa.parquet.write_table(pa.table({"time_s": many, "rate": many}), file)
+    assert file.stat().st_size < MOST_BYTES / 100
+    with pytest.raises(SpecError, match="has 5000001 rows, more than 5000000"):
         read_recording(str(file))
 
 
