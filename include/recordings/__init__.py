@@ -51,7 +51,8 @@ def read_recording(source: str, mapping: Mapping[str, str] = _NOTHING) -> Record
         raise SpecError(name, ["the file is empty; write a line of column names, then readings"])
     if path.suffix.lower() == ".json" or start[0] in "{[":
         return assemble(name, *sheet_of(name, read_range(name, text), mapping))
-    if path.suffix.lower() in (".om", ".prom", ".openmetrics") or start[0] == "#":
+    kind = path.suffix.lower()
+    if kind in (".om", ".prom", ".openmetrics") or (start[0] == "#" and kind != ".csv"):
         return assemble(name, *sheet_of(name, read_openmetrics(name, text), mapping))
     return _of_columns(name, read_csv(name, text), mapping)
 

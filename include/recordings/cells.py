@@ -13,7 +13,7 @@ ABSENT = {"", "nan", "na", "n/a", "null", "none", "-"}
 """What stands where nothing was read. It is never taken for zero."""
 MOST_SHOWN = 10
 MOST_LINES = 5
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _COMMA = re.compile(r"[+-]?\d[\d.]*(,\d+)+")
 

@@ -18,6 +18,7 @@ from include.recordings.units import (
 )
 
 TIME = "time"
+MOST_NAMED = 20
 ALIASES: Mapping[str, str] = {TIME: TIME} | {one.alias: name for name, one in SIGNALS.items()}
 _SHORT = {signal: alias for alias, signal in ALIASES.items()}
 
@@ -139,7 +140,8 @@ def choose(names: Sequence[str], mapping: Mapping[str, str]) -> tuple[list[Reads
         ways = ", ".join(f"{alias}=COLUMN" for alias in ALIASES if alias != TIME)
         problems.append(f"no column is known as something that is read; write one of {ways}")
     if problems:
-        problems.append(f"the columns are: {', '.join(names)}")
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        problems.append(f"the columns are: {', '.join(names[:MOST_NAMED])}{more}")
     return reads, problems
 
 

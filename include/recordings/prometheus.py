@@ -23,7 +23,7 @@ def read_openmetrics(name: str, text: str) -> list[Samples]:
             without += 1
             continue
         key = (sample.name, tuple(sorted(sample.labels.items())))
-        found.setdefault(key, {})[float(sample.timestamp)] = float(sample.value)
+        found.setdefault(key, {})[float(sample.timestamp)] = _value(sample.value)
         if kind == "counter" and sample.name.endswith("_total"):
             counters.add(key)
     if without:
@@ -72,17 +72,19 @@ def read_range(name: str, text: str) -> list[Samples]:
         raise SpecError(name, [problem])
     if response["status"] != "success":
         told = f"{response.get('errorType', 'error')}: {response.get('error', 'no reason given')}"
-        raise SpecError(name, [f"Prometheus answered with an error ({told:.300}); ask again"])
+        raise SpecError(
+            name, [f"Prometheus answered with an error ({_text(told):.300}); ask again"]
+        )
     data = response.get("data")
     kind = data.get("resultType") if isinstance(data, dict) else None
     if kind != "matrix":
-        raise SpecError(name, [f"the result is a {kind or 'thing'} and no matrix; {_ASK}"])
+        raise SpecError(name, [f"the result is {_text(kind)} and no matrix; {_ASK}"])
     result = data["result"] if isinstance(data, dict) and "result" in data else None
     if result == []:
         raise SpecError(name, ["the result is empty; check the query and its range"])
     try:
         return [_samples(one) for one in result or ()]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         problem = f"a series is not as Prometheus writes it ({error}); save its answer unchanged"
         raise SpecError(name, [problem]) from None
 
@@ -92,10 +94,23 @@ def _refused(constant: str) -> float:
 
 
 def _samples(one: dict[str, Any]) -> Samples:
-    labels = {str(key): str(value) for key, value in one["metric"].items()}
+    labels = {_text(key): _text(value) for key, value in one["metric"].items()}
     values = {}
     for at, value in one["values"]:
         if not math.isfinite(at := float(at)):
             raise ValueError("a time that is no number")
-        values[at] = float(value)
+        if at in values:
+            raise ValueError(f"two values at {at:.15g}")
+        values[at] = _value(value)
     return Samples(labels.pop("__name__", ""), labels, values)
+
+
+def _value(value: Any) -> float:
+    """What was read; nothing where Prometheus has divided by 0, which gives NaN or an infinity."""
+    number = float(value)
+    return number if math.isfinite(number) else math.nan
+
+
+def _text(value: Any) -> str:
+    """Text that can be printed, also of half a character."""
+    return str(value).encode("utf-8", "backslashreplace").decode()

@@ -18,7 +18,7 @@ _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 def read_csv(name: str, text: str) -> Sheet:
     """The columns of CSV text. Raises SpecError with all problems of its shape at once."""
     notes = ["a byte order mark at the beginning was left out"] if text.startswith(_MARK) else []
-    reader = csv.reader(io.StringIO(text.removeprefix(_MARK), newline=""))
+    reader = csv.reader(io.StringIO(text.removeprefix(_MARK), newline=""), strict=True)
     try:
         rows = [(reader.line_num, row) for row in reader]
     except csv.Error as error:
@@ -31,6 +31,9 @@ def read_csv(name: str, text: str) -> Sheet:
         raise SpecError(name, ["the file is empty; write a line of column names, then readings"])
     (_, header), *body = rows
     header = [cell.strip() for cell in header]
+    if header[0] == "" and "index" not in header:  # as pandas writes it
+        header[0] = "index"
+        notes.append("the first column has no name and was called index")
     if problems := [*_header_problems(header), *_shape_problems(header, body)]:
         raise SpecError(name, shortened(problems))
     columns: dict[str, list[Cell]] = {
@@ -40,6 +43,8 @@ def read_csv(name: str, text: str) -> Sheet:
 
 
 def _header_problems(header: list[str]) -> list[str]:
+    if header[0].startswith("#"):
+        return ["the first line is a comment; begin with a line of column names"]
     if len(header) == 1:
         for mark, plural in _OTHER_DELIMITERS.items():
             if mark in header[0]:

@@ -154,6 +154,8 @@ MALFORMED = [
         csv(RATE, "0,5,5", "15,6,5"),
         ("line 2, line 3", "3 cells, but 2 columns"),
     ),
+    Malformed("a comment above", "a.csv", csv("# mine", RATE, "0,5"), ("line is a comment",)),
+    Malformed("a quote left open", "a.csv", csv(RATE, '0,"5', "15,6"), ("cannot be read as CSV",)),
     Malformed("a line cut off", "a.csv", csv(RATE, "0,5", "15"), ("line 3: 1 cells",)),
     Malformed("binary file", "a.csv", b"\x7fELF\0\0\1", ("is no text", "as CSV in UTF-8")),
     Malformed(
@@ -192,14 +194,28 @@ MALFORMED = [
     ),
     Malformed("empty result", "a.json", answer([]), ("empty; check the query",), {"rate": "up"}),
     Malformed(
-        "a vector", "a.json", answer([], "vector"), ("vector and no matrix", "query_range"),
+        "a vector", "a.json", answer([], "vector"), ("is vector and no matrix", "query_range"),
         {"rate": "up"},
     ),
     Malformed("other JSON", "a.json", b'{"rate": [1, 2]}', ("no response of Prometheus",)),
+    Malformed(
+        "half a character", "a.json", b'{"status":"error","error":"\\ud800"}',
+        ("(error: \\ud800)",),
+    ),
+    Malformed(
+        "a time beyond all numbers", "a.json",
+        answer([{"metric": {}, "values": [[10**400, "1"]]}]),
+        ("not as Prometheus writes it",), {"rate": "{}"},
+    ),
     Malformed("JSON cut off", "a.json", answer([])[:-5], ("cannot be read as JSON",)),
     Malformed(
         "values that are none", "a.json", answer([{"metric": {"__name__": "up"}, "values": [[0]]}]),
         ("not as Prometheus writes it",), {"rate": "up"},
+    ),
+    Malformed(
+        "two samples of one time", "a.json",
+        answer([{"metric": {"__name__": "up"}, "values": [[0, "1"], [0, "2"]]}]),
+        ("two values at 0",), {"rate": "up"},
     ),
     Malformed("no EOF", "a.om", OPENMETRICS, ("# EOF", "cut off"), {"rate": "records"}),
     Malformed(

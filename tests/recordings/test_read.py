@@ -153,6 +153,18 @@ def test_the_answer_to_a_range_query_is_read(tmp_path: Path) -> None:
     assert values(found) == {"latency_s": [0.02, 0.03, None], "lag_items": [None, 3, None]}
 
 
+def test_the_index_of_a_table_may_be_mapped(tmp_path: Path) -> None:
+    found = read(tmp_path, ",rate\n0,1\n15,2\n", "time=index@s")
+    assert found.times_s.tolist() == [0, 15]
+    assert "the first column has no name and was called index" in found.notes
+
+
+def test_what_prometheus_divided_by_nothing_is_absent(tmp_path: Path) -> None:
+    series = {"metric": {"__name__": "lag"}, "values": [[0, "+Inf"], [15, "NaN"], [30, "2"]]}
+    text = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [series]}})
+    assert values(read(tmp_path, text, "lag=lag", "a.json")) == {"lag_items": [None, None, 2]}
+
+
 def test_a_mapping_may_hold_queries() -> None:
     text = 'rate=sum by (a, b) (rate(x{l="1,2"}[1m])), lag = lag{a=\'}\',b="c"}@items,cpu=c'
     assert parse_mapping(text) == {
