@@ -21,7 +21,7 @@ Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,79}$")]
 Money = Annotated[float, Field(ge=0, lt=1e9, allow_inf_nan=False)]
 Price = Annotated[float, Field(gt=0, lt=1e9, allow_inf_nan=False)]
-Seconds = Annotated[float, Field(gt=0, lt=1e8, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=1, lt=1e8, allow_inf_nan=False)]
 
 
 class _Reserved(BaseModel):

@@ -66,6 +66,10 @@ def test_a_book_bills_by_its_rule_unless_it_says_otherwise() -> None:
         (without("cap_per_month"), "cap_per_month: missing; hetzner bills hours begun"),
         (without(minimum_s=5000), "minimum_s must be a multiple of billed_every_s (3600)"),
         (without(minimum_s=60), "minimum_s must be a multiple of billed_every_s (3600)"),
+        (
+            without(billed_every_s=1e-320),
+            "billed_every_s: input should be greater than or equal to 1",
+        ),
         (without(billed_from="boot"), "billed_from: input should be 'order' or 'active'"),
         (without(name="../x"), "name: string should match"),
         (without(price=3), "price: unknown field"),
