@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from include.bounds.report import unbounded
 from include.cli import main
 from include.experiment.problems import problems_of
 from include.experiment.run import Run, resolve
@@ -176,6 +177,14 @@ def test_a_spec_names_a_book_beside_it(tmp_path: Path) -> None:
     assert again == run
     assert isinstance(again.price_books[1], CloudPriceBook)
     assert not isinstance(again.price_books[0], CloudPriceBook)
+
+
+def test_bounds_are_of_whole_btus_only(tmp_path: Path) -> None:
+    hours, capped = tmp_path / "hours.yaml", tmp_path / "capped.yaml"
+    hours.write_text(yaml.safe_dump(without("cap_per_month", name="hours", rule="ovh")))
+    capped.write_text(yaml.safe_dump(without(name="capped")))
+    (told,) = unbounded(resolve(a_point("btu10", str(hours), str(capped))))
+    assert "nothing else, not capped;" in told
 
 
 def test_books_that_a_run_cannot_be_billed_by_are_refused(tmp_path: Path) -> None:
