@@ -160,13 +160,17 @@ def _upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, An
     dialect = {"postgresql": postgresql, "sqlite": sqlite}[connection.dialect.name]
     statement = dialect.insert(table)
     others = [column.name for column in table.columns if not column.primary_key]
-    connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=list(table.primary_key),
-            set_={name: statement.excluded[name] for name in others},
-        ),
-        rows,
+    statement = statement.on_conflict_do_update(
+        index_elements=list(table.primary_key),
+        set_={name: statement.excluded[name] for name in others},
     )
+    # Compiled once and handed to the driver: of half a million rows each would be looked at twice.
+    compiled = statement.compile(dialect=connection.dialect)
+    if compiled.positional:
+        names = compiled.positiontup or ()
+        connection.exec_driver_sql(compiled.string, [tuple(map(row.get, names)) for row in rows])
+    else:
+        connection.exec_driver_sql(compiled.string, list(rows))
 
 
 def _forget(connection: Connection, table: Table, of: Publication, runs: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from include.files import csv_text
@@ -19,7 +19,7 @@ def shown(value: Any, column: Column) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         if column.decimals is None:
-            return repr(value)
+            return repr(value + 0.0)  # no negative zero
         text = f"{value:.{column.decimals}f}"
         return text.removeprefix("-") if float(text) == 0 else text
     return str(value)
@@ -35,7 +35,7 @@ def as_markdown(rows: Rows, schema: TableSchema) -> str:
     lines = [f"# {schema.name}", "", schema.description, ""]
     lines.append(_bars(schema.column_names))
     lines.append(_bars("---:" if _is_number(c) else "---" for c in schema.columns))
-    lines += [_bars(map(_markdown_text, cells)) for cells in _cells(rows, schema)]
+    lines += map(_bars, _cells(rows, schema, _markdown_text))
     lines += ["", _bars(("column", "unit", "description")), _bars(("---",) * 3)]
     lines += [_bars((c.name, c.unit, _markdown_text(c.description))) for c in schema.columns]
     return "\n".join(lines) + "\n"
@@ -48,9 +48,9 @@ def as_latex(rows: Rows, schema: TableSchema) -> str:
         f"% {schema.name}: needs \\usepackage{{booktabs}}",
         f"\\begin{{tabular}}{{{align}}}",
         "\\toprule",
-        _latex_row(schema.column_names),
+        _latex_row(map(_latex_text, schema.column_names)),
         "\\midrule",
-        *(_latex_row(cells) for cells in _cells(rows, schema)),
+        *map(_latex_row, _cells(rows, schema, _latex_text)),
         "\\bottomrule",
         "\\end{tabular}",
     ]
@@ -65,8 +65,17 @@ WRITERS: Mapping[str, Callable[[Rows, TableSchema], str]] = {
 """Text formats by file suffix. To add one: write the function and the line."""
 
 
-def _cells(rows: Rows, schema: TableSchema) -> list[list[str]]:
-    return [[shown(row[column.name], column) for column in schema.columns] for row in rows]
+def _cells(
+    rows: Rows, schema: TableSchema, written: Callable[[str], str] = str
+) -> Iterator[tuple[str, ...]]:
+    """Rows of cells. A column of many rows has few different values; each is written once."""
+    columns = (_texts([row[c.name] for row in rows], c, written) for c in schema.columns)
+    return zip(*columns, strict=True)
+
+
+def _texts(values: list[Any], column: Column, written: Callable[[str], str]) -> list[str]:
+    known = {value: written(shown(value, column)) for value in set(values)}
+    return [known[value] for value in values]
 
 
 def _is_number(column: Column) -> bool:
@@ -87,5 +96,9 @@ _LATEX = str.maketrans(
 )
 
 
-def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join(cell.translate(_LATEX) for cell in cells) + " \\\\"
+def _latex_text(text: str) -> str:
+    return text.translate(_LATEX)
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    return f"{' & '.join(cells)} \\\\"

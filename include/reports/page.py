@@ -1,33 +1,41 @@
-"""report.html: one file with everything in it, so that it can be mailed, printed and kept."""
+"""report.html: one file that can be mailed, printed and kept.
+
+It has everything in it where runs are few; of many it has the tables and the first figures.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from include.reports.comparison import (
-    Comparison,
     Reference,
     compare_compliance,
     compare_cost,
     nothing_printed,
     printed_for,
 )
-from include.reports.documents import shown
-from include.reports.figures import compliance, scaling, timeline
 from include.reports.figures import tournament as tournament_figure
 from include.reports.names import named
+from include.reports.run_pages import (
+    MANY_RUNS,
+    OPEN_FIGURES,
+    Figures,
+    Tables,
+    about_runs,
+    by,
+    by_run,
+    drawn_from,
+    on_first_page,
+    run_pages,
+    templates,
+)
 from include.reports.tournament import METRICS, is_tournament, matches
-from include.tables.catalogue import PUBLISHED, schema_of
+from include.tables.catalogue import PUBLISHED
 from include.tables.staged import Row
-
-OPEN_FIGURES = 3
-"""Runs whose figures are open when the page is; those of the others unfold."""
 
 FORMATS = {"parquet": "Parquet", "csv": "CSV", "md": "Markdown", "tex": "LaTeX"}
 """What every table can be downloaded as, by the suffix of the file beside the page."""
@@ -48,67 +56,65 @@ _SPEC_COLUMNS = (
     "sample_every_items",
 )
 
-_PAGE = Environment(
-    loader=FileSystemLoader(Path(__file__).parent),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
 
-
-def render_page(
-    tables: Mapping[str, Sequence[Row]],
+def pages(
+    tables: Tables,
     verdict: Mapping[str, Any],
     origin: Mapping[str, Any],
     reference: Reference = nothing_printed,
-) -> str:
-    """The page as HTML text; equal arguments give equal text.
+) -> Iterator[tuple[str, str]]:
+    """Names and texts: report.html and, of many runs, a page for each.
 
+    Equal arguments give equal texts.
     ``tables`` are the published tables by name, ``verdict`` is verdict.json, ``origin`` says
     experiment, edition, git_commit and versions, ``reference`` what was printed about a run.
     """
-    drawn, printed = _drawn(tables["runs"]), printed_for(tables["runs"], reference)
+    figures = drawn_from(tables)
+    yield "report.html", _rendered(tables, verdict, origin, reference, figures)
+    yield from run_pages(tables, origin["experiment"], figures)
+
+
+def _rendered(
+    tables: Tables,
+    verdict: Mapping[str, Any],
+    origin: Mapping[str, Any],
+    reference: Reference,
+    figures: Figures,
+) -> str:
+    runs, printed = tables["runs"], printed_for(tables["runs"], reference)
     shares = list(compare_compliance(tables["compliance"], printed))
     costs = list(compare_cost(tables["cost"], printed))
-    return _PAGE.get_template("page.html.j2").render(
-        origin=origin,
-        runs=tables["runs"],
-        sentence=_sentence(tables["runs"]),
-        tournament=_tournament(tables),
-        compliance=_matrix(shares),
-        totals_of=_by_run([row for row in tables["compliance"] if row["scope"] == "overall"]),
-        cost=_matrix(costs),
-        printed_in=sorted({one.where for one in (*shares, *costs) if one.where}),
-        totals={row["run"]: row for row in tables["scaling_total"]},
-        utilisation={row["run"]: row for row in tables["utilisation"]},
-        adapt=_by_run(tables["time_to_adapt"]),
-        prices=_by_run(tables["cost"]),
-        covered=any(row["cover_cost"] is not None for row in tables["cost"]),
-        drawn=drawn,
-        figures=_figures(drawn, tables),
-        verdict=verdict,
-        quarantined=verdict["quarantined"],
-        checks=_by_table(verdict),
-        warnings=[check for check in verdict["checks"] if not check["passed"]],
-        schema_of=schema_of,
-        shown=shown,
-        spec_columns=_SPEC_COLUMNS,
-        open_figures=OPEN_FIGURES,
-        published=PUBLISHED,
-        formats=FORMATS,
+    first = on_first_page(runs)
+    return (
+        templates()
+        .get_template("page.html.j2")
+        .render(
+            about_runs(tables),
+            origin=origin,
+            runs=runs,
+            sentence=_sentence(runs),
+            tournament=_tournament(tables),
+            compliance=by(shares, lambda one: one.run),
+            totals_of=[row for row in tables["compliance"] if row["scope"] == "overall"],
+            cost=by(costs, lambda one: one.run),
+            printed_in=sorted({one.where for one in (*shares, *costs) if one.where}),
+            totals=tables["scaling_total"],
+            prices=by_run(tables["cost"]),
+            prices_of_all=tables["cost"],
+            covered=any(row["cover_cost"] is not None for row in tables["cost"]),
+            drawn=first,
+            figures={run["run"]: figures(run) for run in first},
+            verdict=verdict,
+            quarantined=verdict["quarantined"],
+            checks=_by_table(verdict),
+            warnings=[check for check in verdict["checks"] if not check["passed"]],
+            spec_columns=_SPEC_COLUMNS,
+            open_figures=OPEN_FIGURES,
+            many_runs=MANY_RUNS,
+            published=PUBLISHED,
+            formats=FORMATS,
+        )
     )
-
-
-def _drawn(runs: Sequence[Row]) -> list[Row]:
-    """Runs with figures of their own: all, but of a tournament one seed of every case."""
-    if not is_tournament(runs):
-        return list(runs)
-    case = ("topology", "pattern", "conditions", "controller", "variant", "btu_min")
-    first: dict[tuple[Any, ...], Row] = {}
-    for run in sorted(runs, key=lambda run: run["seed"]):
-        first.setdefault(tuple(run[name] for name in case), run)
-    return list(first.values())
 
 
 def _tournament(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
@@ -141,45 +147,5 @@ def _listed(values: Any) -> str:
     return " and ".join(filter(None, [", ".join(unique[:-1]), unique[-1]]))
 
 
-def _matrix(compared: Sequence[Comparison]) -> dict[str, list[Comparison]]:
-    return _by(compared, lambda one: one.run)
-
-
-def _by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    return _by(rows, lambda row: row["run"])
-
-
 def _by_table(verdict: Mapping[str, Any]) -> dict[str, list[Row]]:
     return {table: list(own) for table, own in groupby(verdict["checks"], lambda c: c["table"])}
-
-
-def _by(rows: Sequence[Any], key: Any) -> dict[str, list[Any]]:
-    return {name: list(own) for name, own in groupby(sorted(rows, key=key), key)}
-
-
-def _figures(
-    drawn: Sequence[Row], tables: Mapping[str, Sequence[Row]]
-) -> dict[str, dict[str, Markup]]:
-    """The figures of every run; runs of one topology are compared, so they share their axes.
-
-    They are made by matplotlib, which escapes its text.
-    """
-    rows = {table: _by_run(tables[table]) for table in ("timeline", "compliance", "scaling")}
-    figures: dict[str, dict[str, Markup]] = {}
-    for compared in _by(drawn, lambda run: run["topology"]).values():
-        names = [run["run"] for run in compared]
-        length_min = max(run["duration_min"] for run in compared)
-        over_time, activity = (
-            module.scale_of(
-                [row for name in names for row in rows[table].get(name, ())], length_min
-            )
-            for table, module in (("timeline", timeline), ("scaling", scaling))
-        )
-        for name in names:
-            scopes = compliance.in_order(rows["compliance"].get(name, ()))
-            figures[name] = {
-                "timeline": Markup(timeline.draw(name, rows["timeline"].get(name, ()), over_time)),
-                "compliance": Markup(compliance.draw(name, scopes)),
-                "scaling": Markup(scaling.draw(name, rows["scaling"].get(name, ()), activity)),
-            }
-    return figures

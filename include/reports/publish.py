@@ -15,7 +15,7 @@ from include.quality.verdict import passed_verdict
 from include.reports.comparison import Reference, nothing_printed
 from include.reports.database import sent_rows
 from include.reports.documents import WRITERS
-from include.reports.page import render_page
+from include.reports.page import pages
 from include.reports.provenance import git_commit, tool_versions
 from include.reports.publication import Publication, origins_of
 from include.reports.quarantine import quarantine_csv
@@ -74,7 +74,7 @@ def publish(
             f"{target} cannot be written: {error.strerror or error}. Free some space or make the "
             "folder writable, then publish again. What was published before is unchanged."
         ) from error
-    return sorted(path for path in target.iterdir() if path.is_file())
+    return _files(target)
 
 
 def report_files(
@@ -85,12 +85,17 @@ def report_files(
 ) -> Iterator[tuple[str, str]]:
     """What every experiment publishes: per table CSV, Markdown and LaTeX, and report.html.
 
+    Of many runs each has a page of its own below ``runs/``.
     ``reference`` says what was printed elsewhere about a run, to stand beside what is measured.
     """
     for table, rows in tables.items():
         for suffix, write in WRITERS.items():
             yield f"{table}.{suffix}", write(rows, schema_of(table))
-    yield "report.html", render_page(tables, verdict, origin, reference)
+    yield from pages(tables, verdict, origin, reference)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def _write_files(
@@ -114,7 +119,9 @@ def _write_files(
         (draft / f"{table}.parquet").write_bytes(staged_path(folder, table).read_bytes())
     (draft / "quarantine.csv").write_text(quarantine_csv(verdict["quarantined"]), encoding="utf-8")
     for name, text in files(tables, verdict, origin):
-        (draft / name).write_text(text, encoding="utf-8")
+        path = draft / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     manifest = {
         **origin,
         "runs": [
@@ -123,7 +130,7 @@ def _write_files(
         ],
         "left_out": sorted(verdict["quarantined"]),
         "rows": {table: len(rows) for table, rows in tables.items()},
-        "sha256": {path.name: digest(path) for path in sorted(draft.iterdir())},
+        "sha256": {str(path.relative_to(draft)): digest(path) for path in _files(draft)},
     }
     text = json.dumps(manifest, indent=2) + "\n"
     (draft / "manifest.json").write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ from include.tables.catalogue import schema_of
 from include.tables.covers import read_covers
 from include.tables.measured import are_few, check_files, complete_runs, register
 from include.tables.quarantine import Quarantine, sentences, unreadable, write_quarantine
-from include.tables.queries import SHARED, STEPS, read_by, run_query, share
+from include.tables.queries import SHARED, STEPS, is_read, read_by, run_query, share
 from include.tables.session import require_java, spark_session
 from include.tables.staged import staged_path, write_table
 
@@ -101,5 +101,6 @@ def _finished(
         rows = run_query(spark, step).toArrow()
     except PySparkException as error:
         raise StoreError(f"table {step} could not be built: {error}") from error
-    spark.createDataFrame(rows).createOrReplaceTempView(step)
+    if is_read(step):
+        spark.createDataFrame(rows).createOrReplaceTempView(step)
     return rows

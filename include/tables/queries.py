@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ _SHAPE = Environment(
 )
 
 
+@cache
 def query_of(table: str) -> str:
     """The text of one query, with ``:name`` where a value goes."""
     return _SHAPE.get_template(f"tables/{table}/query.sql.j2").render(
@@ -42,10 +44,16 @@ def query_of(table: str) -> str:
     )
 
 
+@cache
 def read_by(table: str) -> tuple[str, ...]:
     """The steps that a query may read: those before it that its text names."""
     words = set(re.findall(r"\w+", query_of(table)))
     return tuple(step for step in STEPS[: STEPS.index(table)] if step in words)
+
+
+def is_read(table: str) -> bool:
+    """Whether a later query may read this one, so that it has to be a view."""
+    return any(table in read_by(later) for later in STEPS[STEPS.index(table) + 1 :])
 
 
 def run_query(spark: SparkSession, table: str) -> DataFrame:

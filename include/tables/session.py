@@ -67,6 +67,11 @@ _OWN_VIEWS = {
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     # Listing the folders of a hundred runs here takes a blink, as a Spark job per table seconds.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    # Plans are drawn as text for a UI that is off.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.maxPlanStringLength": "100",
+    # Parameters are values only, so that no query has to be parsed once more to put them in.
+    "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
 }
 
 _LOCAL_MASTER = {
@@ -80,7 +85,21 @@ _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",
+    # What may be concluded about columns saves no time where there are few rows.
+    "spark.sql.constraintPropagation.enabled": "false",
 }
+
+_SMALL_APPLICATION = {
+    "spark.default.parallelism": "1",
+    # Aggregates and sorts would begin with a page of 64 MB each, and fill a gigabyte with them.
+    "spark.buffer.pageSize": "1m",
+    # A few kilobytes, to be read by the next task.
+    "spark.shuffle.compress": "false",
+    "spark.shuffle.checksum.enabled": "false",
+    "spark.broadcast.compress": "false",
+    "spark.broadcast.checksum": "false",
+}
+"""Settings that count from the start of an application for few rows."""
 
 
 def require_java() -> None:
@@ -119,7 +138,7 @@ def spark_session(
 
     running = SparkSession.getActiveSession()
     with tempfile.TemporaryDirectory(prefix="tidebench-warehouse-") as warehouse:
-        spark = running or _started(master, warehouse, many)
+        spark = running or _started(master, warehouse, many, small)
         try:
             yield _own_views(spark, small)
         finally:
@@ -127,11 +146,12 @@ def spark_session(
                 spark.stop()
 
 
-def _started(master: str | None, warehouse: str, many: bool) -> SparkSession:
+def _started(master: str | None, warehouse: str, many: bool, small: bool) -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("tidebench-tables")
     settings = {**_ALWAYS, "spark.sql.warehouse.dir": warehouse}
+    settings |= _SMALL_APPLICATION if small else {}
     if master is not None:
         builder = builder.master(master)
         settings |= local_driver() if _is_local(master) else {}

@@ -33,6 +33,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     publish(first, "first", url, DagRun("experiment", "manual__2026-01-01T00:00:00+00:00"))
     (first / "secret.html").write_text("secret")
     (first / "published" / "notes.py").write_text("secret")
+    (first / "published" / "runs").mkdir()
+    (first / "published" / "runs" / f"{RUN}.html").write_text("of many runs, the page of one")
     (first / "published" / "leak.html").symlink_to("/etc/hostname")
     (root / "secret.csv").write_text("secret")
     (first / "published" / "manifest.json").write_text(json.dumps({"left_out": ["short"]}))
@@ -203,6 +205,7 @@ def test_runs_stand_side_by_side(airflow: Airflow) -> None:
 
 def test_published_files_are_served_as_what_they_are(airflow: Airflow) -> None:
     for name, kind in (("report.html", "text/html"), ("cost.csv", "text/csv"),
+                       (f"runs/{RUN}.html", "text/html"),
                        ("cost.parquet", "application/vnd.apache.parquet")):  # fmt: skip
         status, headers, _ = get(airflow, f"/tidebench/files/first/published/{name}", airflow.token)
         assert status == 200

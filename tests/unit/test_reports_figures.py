@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import pytest
 
-from include.reports.figures import curves, scaling, style, timeline, tournament, tradeoff
-from include.reports.page import render_page
+from include.reports.figures import (
+    compliance,
+    curves,
+    scaling,
+    style,
+    timeline,
+    tournament,
+    tradeoff,
+)
+from include.reports.figures.frame import RUN
+from include.reports.page import pages
 from include.reports.tournament import Cell, Match, Standing
 from include.tables.catalogue import PUBLISHED
 from include.tables.staged import read_staged
@@ -23,20 +35,23 @@ Limits = list[tuple[tuple[float, float], tuple[float, float]]]
 
 
 @pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, Limits]:
-    """Limits of the x and the y axis of every panel of every figure that is drawn, by its name."""
-    seen: dict[str, Limits] = {}
+def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Limits]]:
+    """Limits of the x and the y axis of every panel of all that matplotlib draws, by its name."""
+    seen: dict[str, list[Limits]] = {}
     finish = style.as_svg
 
     def watched(figure: Figure, name: str, description: str) -> str:
-        seen[name] = [(a.get_xlim(), a.get_ylim()) for a in figure.axes if a.get_visible()]
+        own = [(a.get_xlim(), a.get_ylim()) for a in figure.axes if a.get_visible()]
+        seen.setdefault(name.removesuffix(f" {RUN}"), []).append(own)
         return finish(figure, name, description)
 
     monkeypatch.setattr(style, "as_svg", watched)
+    for module in (timeline, compliance, scaling):
+        module._frame.cache_clear()
     return seen
 
 
-def test_runs_of_one_page_share_their_axes(tmp_path: Path, drawn: dict[str, Limits]) -> None:
+def test_runs_of_one_page_share_their_axes(tmp_path: Path, drawn: dict[str, list[Limits]]) -> None:
     folder = stage(tmp_path, "calm")
     tables = {table: read_staged(folder, table) for table in PUBLISHED}
     busy = tables_of("busy", controller="threshold")
@@ -49,37 +64,96 @@ def test_runs_of_one_page_share_their_axes(tmp_path: Path, drawn: dict[str, Limi
     for table in ("runs", "timeline", "scaling", "compliance", "cost"):
         tables[table] = [*tables[table], *busy[table], *own_workload[table]]
     tables["tournament"] = [tables["tournament"][0] | {"metric": "resource_cost"}]
-    render_page(tables, VERDICT, ORIGIN)
-    for kind in ("timeline", "scaling", "compliance"):
-        assert drawn[f"{kind} calm"] == drawn[f"{kind} busy"]
-    over_time, activity = drawn["timeline calm"], drawn["scaling calm"]
+    dict(pages(tables, VERDICT, ORIGIN))
+    over_time, elsewhere = drawn["timeline"]  # calm and busy are drawn on the same
+    activity, _ = drawn["scaling"]
+    assert len(drawn["compliance"]) == 1
     assert {x for x, _ in (*over_time, *activity)} == {(0.0, 6.0)}
     assert over_time[1][1][1] > 20, "hosts of the busy run fit"
     assert over_time[3][1][1] > 9000
     assert activity[0][1][1] > 40, "bars stand on each other"
     assert activity[1][1][0] < -7
-    assert drawn["timeline elsewhere"][1][1][1] > 500 > over_time[1][1][1]
+    assert elsewhere[1][1][1] > 500 > over_time[1][1][1]
 
 
-def test_one_run_fills_its_own_axes(drawn: dict[str, Limits]) -> None:
+def test_one_run_fills_its_own_axes(drawn: dict[str, list[Limits]]) -> None:
     rows = tables_of("alone")
     timeline.draw("alone", rows["timeline"], timeline.scale_of(rows["timeline"], 2.0))
     scaling.draw("alone", rows["scaling"], scaling.scale_of(rows["scaling"], 2.0))
-    assert 9 < drawn["timeline alone"][2][1][1] < 11
-    assert 2 < drawn["scaling alone"][0][1][1] < 3
+    assert 9 < drawn["timeline"][0][2][1][1] < 11
+    assert 2 < drawn["scaling"][0][0][1][1] < 3
 
 
-def test_patterns_of_a_reproduction_share_their_axes(drawn: dict[str, Limits]) -> None:
+def places_of(svg: str) -> list[tuple[float, float, float, float]]:
+    """Left, lowest, right and highest point of what each path of a run's own shows, in points."""
+    ElementTree.fromstring(svg)  # is well-formed
+    found = []
+    for matrix, shapes in re.findall(r'<g transform="matrix\(([^)]*)\)">(.*?)</g>', svg):
+        a, _, _, d, e, f = map(float, matrix.split())
+        for path in re.findall(r' d="([^"]*)"', shapes):
+            x = y = 0.0
+            xs, ys = [], []
+            for letter, numbers in re.findall(r"([MHVhv])([^MHVZhvz]*)", path):
+                given = [float(one) for one in numbers.split()]
+                if letter == "M":
+                    x, y = given
+                x = given[0] if letter == "H" else x + given[0] if letter == "h" else x
+                y = given[0] if letter == "V" else y + given[0] if letter == "v" else y
+                xs.append(e + a * x)
+                ys.append(f + d * y)
+            found.append((min(xs), max(ys), max(xs), min(ys)))
+    return found
+
+
+def test_a_run_is_drawn_where_the_axes_are() -> None:
+    rows = tables_of("a<b")["timeline"]
+    svg = timeline.draw("a<b", rows, timeline.scale_of(rows, 2.0))
+    assert "of run a&lt;b</title>" in svg
+    boxes = re.findall(r'<rect x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)"', svg)
+    x, y, width, height = max(([float(one) for one in box] for box in boxes), key=lambda b: b[1])
+    # The lowest panel has the items that wait: 5 after 15 s, 40 in the end, on an axis to 43.2.
+    area, line = places_of(svg)[-2:]
+    zero, top = y + height, y + height * (1 - 40 / 43.2)
+    assert area == pytest.approx((x + width / 8, zero, x + width, top), abs=0.01)
+    assert line[1] == pytest.approx(zero - height * 5 / 43.2, abs=0.01)
+
+
+def test_shares_are_stacked_and_named() -> None:
+    rows = compliance.in_order(tables_of("x")["compliance"])
+    svg = compliance.draw("x", rows)
+    lefts_and_rights = [(left, right) for left, _, right, _ in places_of(svg)]
+    assert len(lefts_and_rights) == 4, "a path per level"
+    assert all(a[1] <= b[1] for a, b in pairwise(lefts_and_rights))
+    whole = lefts_and_rights[-1][1] - lefts_and_rights[0][0]
+    assert (lefts_and_rights[0][1] - lefts_and_rights[0][0]) / whole == pytest.approx(0.49)
+    assert svg.count(">49 %</text>") == len(rows)
+    nothing = [dict(row) for row in rows]
+    nothing[1] |= {"real_time_compliance_percent": None, "sampled_items": 0}
+    assert svg.count("nothing was sampled") == 0
+    assert compliance.draw("x", nothing).count(">nothing was sampled</text>") == 1
+
+
+def test_bars_stand_on_each_other_and_what_shrank_hangs_below() -> None:
+    rows = tables_of("x")["scaling"]
+    rows[0] |= {"upscaling": 3, "migrations": 2, "downscaling": 1}
+    up, moved, down, leased = places_of(scaling.draw("x", rows, scaling.scale_of(rows, 2.0)))
+    assert up[3] == pytest.approx(moved[1])
+    assert (up[1] - up[3]) / (moved[1] - moved[3]) == pytest.approx(1.5)
+    assert down[3] == pytest.approx(up[1])
+    assert (up[0], up[2]) == pytest.approx((leased[0], leased[2])), "of the same minute"
+
+
+def test_patterns_of_a_reproduction_share_their_axes(drawn: dict[str, list[Limits]]) -> None:
     low = {"threshold": [(0.0, 1.0, 2.0, 9.0), (1.0, 1.0, 3.0, 9.0)]}
     high = {"threshold": [(0.0, 8.0, 12.0, 60.0)]}
     scale = curves.scale_of([*low.values(), *high.values()], 120.0)
     for pattern, own in (("low", low), ("high", high)):
         curves.draw(pattern, own, scale)
     assert drawn["curves low"] == drawn["curves high"]
-    assert [top for _, (_, top) in drawn["curves low"]] == pytest.approx([8.64, 12.96, 64.8])
+    assert [top for _, (_, top) in drawn["curves low"][0]] == pytest.approx([8.64, 12.96, 64.8])
 
 
-def test_panels_of_cost_against_compliance_share_their_axes(drawn: dict[str, Limits]) -> None:
+def test_panels_of_cost_against_compliance_share_their_axes(drawn: dict[str, list[Limits]]) -> None:
     cells = [
         {"pattern": pattern, "controller": "btu", "btu_min": 10.0, "metric": metric,
          "mean": mean, "sigma": 0.5}
@@ -87,13 +161,13 @@ def test_panels_of_cost_against_compliance_share_their_axes(drawn: dict[str, Lim
         for metric, mean in (("resource_cost", cost), ("near_real_time_compliance", share))
     ]  # fmt: skip
     tradeoff.draw(cells, [], ["stepwise", "two_level"])
-    first, second = drawn["tradeoff"]
+    (first, second) = drawn["tradeoff"][0]
     assert first == second
     assert first[0][0] < 50 < 500 < first[0][1]
 
 
 def test_workloads_of_a_tournament_share_what_was_got_for_the_cost(
-    drawn: dict[str, Limits],
+    drawn: dict[str, list[Limits]],
 ) -> None:
     def cell(mean: float) -> Cell:
         return Cell(mean=mean, half=None, decimals=1, best=False)
@@ -111,7 +185,7 @@ def test_workloads_of_a_tournament_share_what_was_got_for_the_cost(
             for name, cost, share in (("one", 5.0, 97.0), ("other", 500.0, 20.0))
         ]
     )  # fmt: skip
-    one, other = drawn["tournament"]
+    one, other = drawn["tournament"][0]
     assert one[1] == other[1]
     assert one[0] != other[0], "what a host costs is not the same on both"
 

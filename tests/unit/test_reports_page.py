@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -13,12 +14,12 @@ import pytest
 from include.model.errors import StoreError
 from include.reports.comparison import compare_compliance, compare_cost, printed_for
 from include.reports.console import summary
-from include.reports.page import render_page
+from include.reports.page import pages
 from include.reports.publish import publish
 from include.studies import printed
-from include.tables.catalogue import PUBLISHED
-from include.tables.staged import read_staged
-from tests.builders_staged import RUN, change, let_pass, stage
+from include.tables.catalogue import PUBLISHED, is_by_run
+from include.tables.staged import Row, read_staged
+from tests.builders_staged import RUN, change, let_pass, restage, stage
 
 ORIGIN = {"experiment": "demo", "edition": "0", "git_commit": None, "versions": {"python": "3.11"}}
 CHECK = {"table": "cost", "sentence": "Fine.", "passed": True}
@@ -32,7 +33,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def _page(folder: Path) -> str:
     tables = {table: read_staged(folder, table) for table in PUBLISHED}
-    return render_page(tables, VERDICT, ORIGIN, printed)
+    return dict(pages(tables, VERDICT, ORIGIN, printed))["report.html"]
 
 
 class _Elements(HTMLParser):
@@ -90,7 +91,7 @@ def test_the_paper_is_named_only_where_it_has_a_figure(page: str) -> None:
     # Three tiles, three shares and four costs at the BTU of the run; of the four costs by the other
     # price book the paper says nothing.
     assert page.count("paper ") - page.count("units of the paper ") == 3 + 3 + 4
-    assert page.count('<td class="n"><b>') == 3 + 4 + 4
+    assert page.count("<td><b>") == 3 + 4 + 4
     assert "no published figure" not in page
 
 
@@ -137,27 +138,59 @@ def test_the_page_asks_nobody_for_anything(page: str) -> None:
 def test_ids_are_unique_also_with_several_runs(tmp_path: Path) -> None:
     first, second = stage(tmp_path / "a", "run-a"), stage(tmp_path / "b", "run-b")
     tables = {t: read_staged(first, t) + read_staged(second, t) for t in PUBLISHED}
-    page = render_page(tables, VERDICT, ORIGIN)
+    page = dict(pages(tables, VERDICT, ORIGIN))["report.html"]
     ids = [given["id"] for _, given in _Elements(page).seen if "id" in given]
     assert len(ids) == len(set(ids)) > 20
     assert page.count("<svg") == 6
     assert "2 runs of 2 minutes" in page
 
 
-@pytest.mark.parametrize(("runs", "folded"), [(20, 0), (21, 6)])
-def test_long_tables_of_many_runs_are_folded(
-    tmp_path: Path, runs: int, folded: int, monkeypatch: pytest.MonkeyPatch
+def _of_many(folder: Path, runs: int) -> dict[str, list[Row]]:
+    """The tables of a run, repeated for many."""
+    tables = {table: read_staged(stage(folder), table) for table in PUBLISHED}
+    names = [f"run-{k:02d}" for k in range(runs)]
+    for table in filter(is_by_run, PUBLISHED):
+        tables[table] = [row | {"run": name} for name in names for row in tables[table]]
+    return tables
+
+
+@pytest.mark.parametrize(("runs", "folded", "drawn"), [(20, 0, 20), (21, 7, 3)])
+def test_of_many_runs_tables_are_folded_and_figures_elsewhere(
+    tmp_path: Path, runs: int, folded: int, drawn: int
 ) -> None:
-    monkeypatch.setattr("include.reports.page._drawn", lambda runs: runs[:1])  # figures take long
-    tables = {table: read_staged(stage(tmp_path), table) for table in PUBLISHED}
-    (first,) = tables["runs"]
-    tables["runs"] = [first | {"run": f"run-{k:02d}"} for k in range(runs)]
-    for table in ("compliance", "cost"):
-        of_one = tables[table]
-        tables[table] = [row | {"run": run["run"]} for run in tables["runs"] for row in of_one]
-    page = render_page(tables, VERDICT, ORIGIN)
+    files = dict(pages(_of_many(tmp_path, runs), VERDICT, ORIGIN))
+    page = files.pop("report.html")
     assert page.count(f"<summary>all {runs} runs</summary>") == folded
+    assert page.count("<svg") == 3 * drawn
+    assert page.count("<script>") == (1 if folded else 0)
     assert f"run-{runs - 1}" in page
+    assert len(files) == (runs if folded else 0)
+
+
+def test_every_one_of_many_runs_has_a_page_of_its_own(tmp_path: Path) -> None:
+    folder = stage(tmp_path / "demo")
+    for table, rows in _of_many(tmp_path / "made", 21).items():
+        restage(folder, table, rows)
+    files = publish(let_pass(folder), "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    published = folder / "published"
+    page = (published / "report.html").read_text(encoding="utf-8")
+    links = [given["href"] for tag, given in _Elements(page).seen if tag == "a"]
+    of_runs = [published / link for link in links if link.startswith("runs/")]
+    assert len(of_runs) == len(set(of_runs)) == 21
+    assert set(of_runs) <= set(files)
+    manifest = json.loads((published / "manifest.json").read_text())
+    for path in of_runs:
+        text = path.read_text(encoding="utf-8")
+        assert f"<h1>{path.stem}</h1>" in text
+        assert f"of run {path.stem}</title>" in text
+        assert text.count("<svg") == 3
+        assert "memory reserved (highest 95 %)." in text
+        assert ">45.0</td>" in text, "time to adapt"
+        assert "<script" not in text
+        assert f"runs/{path.name}" in manifest["sha256"]
+        for tag, given in _Elements(text).seen:
+            if tag == "a":
+                assert (path.parent / given["href"].partition("#")[0]).is_file()
 
 
 def test_a_variant_stands_beside_its_controller(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from include.model.errors import StoreError
 from include.reports.console import summary
 from include.reports.figures import tournament as figure
 from include.reports.image import write_image
-from include.reports.page import render_page
+from include.reports.page import pages
 from include.reports.tournament import METRICS, is_tournament, matches
 from include.tables.catalogue import PUBLISHED, schema_of
 from include.tables.staged import read_staged, staged_path
@@ -169,7 +169,7 @@ def cup(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def test_the_page_of_a_tournament_shows_table_and_figure(tmp_path: Path) -> None:
-    page = render_page(cup(tmp_path), VERDICT, ORIGIN)
+    page = dict(pages(cup(tmp_path), VERDICT, ORIGIN))["report.html"]
     assert page.index('<section id="tournament">') < page.index('<section id="run">')
     assert '<td class="n"><b>10.00</b><small>± 1.59</small></td>' in page
     assert '<td class="n">12.00<small>± 1.59</small></td>' in page
@@ -180,7 +180,7 @@ def test_the_page_of_a_tournament_shows_table_and_figure(tmp_path: Path) -> None
 
 def test_an_ordinary_experiment_has_no_such_section(tmp_path: Path) -> None:
     tables = cup(tmp_path)
-    page = render_page({**tables, "runs": tables["runs"][:1]}, VERDICT, ORIGIN)
+    page = dict(pages({**tables, "runs": tables["runs"][:1]}, VERDICT, ORIGIN))["report.html"]
     assert 'id="tournament"' not in page
     assert "#tournament" not in page
 

@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from include.reports.figures import style
+from include.reports.figures.frame import Frame, Panel, framed
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+_THICK = 0.68
 _LABELS = ("real-time (1 x)", "near real-time (2 x)", "relaxed (5 x)", "later")
 
 
 def draw(run: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """One stacked bar per scope from the rows of `compliance` of one run, top to bottom."""
-    figure, (axis,) = style.panels([0.27 * len(rows) + 0.85])
-    names = [_label(row["scope"]) for row in rows]
-    left = [0.0] * len(rows)
-    for label, colour, shares in zip(_LABELS, style.LEVELS, _shares(rows), strict=True):
-        axis.barh(names, shares, left=left, color=colour, label=label, height=0.68)
-        left = [a + b for a, b in zip(left, shares, strict=True)]
-    for position, row in enumerate(rows):
-        share = row["real_time_compliance_percent"] or 0.0
-        known = row["real_time_compliance_percent"] is not None
-        axis.text(
-            1.2 if share > 8 else share + 1.2,
-            position,
-            f"{share:.0f} %" if known else "nothing was sampled",
-            va="center",
-            fontsize=8.5,
-            color="#ffffff" if share > 8 else style.TEXT,
+    strict = [row["strict_relaxed_compliance_percent"] for row in rows]
+    frame = _frame(tuple(_label(row["scope"]) for row in rows), strict != [None] * len(rows))
+    (panel,) = frame.panels
+    shares = [_share(panel, place, row) for place, row in enumerate(rows)]
+    return frame.filled(run, [panel.holding(_bars(rows)), _diamonds(panel, strict), *shares])
+
+
+@lru_cache(maxsize=64)
+def _frame(names: tuple[str, ...], strict: bool) -> Frame:
+    figure, (axis,) = style.panels([0.27 * len(names) + 0.85])
+    for label, colour in zip(_LABELS, style.LEVELS, strict=True):
+        axis.barh(names, 0, color=colour, label=label, height=_THICK)
+    if strict:
+        axis.plot(
+            [], linestyle="", marker="D", markersize=4.5, color=style.TEXT, label="strict relaxed"
         )
-    _diamonds(axis, rows)
-    axis.invert_yaxis()
+    axis.set_ylim(max(len(names), 1) - 0.5, -0.5)
     axis.set_xlim(0, 100)
     axis.set_xlabel("percent of sampled items", fontsize=9.5)
     axis.tick_params(labelsize=9)
@@ -49,18 +47,38 @@ def draw(run: str, rows: Sequence[Mapping[str, Any]]) -> str:
         handlelength=1,
         columnspacing=1.4,
     )
-    return style.as_svg(figure, f"compliance {run}", f"SLA compliance per operator of run {run}")
+    return framed(figure, [axis], "compliance", "SLA compliance per operator of run")
 
 
-def _diamonds(axis: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+def _bars(rows: Sequence[Mapping[str, Any]]) -> str:
+    left, shapes = [0.0] * len(rows), ""
+    for colour, shares in zip(style.LEVELS, _shares(rows), strict=True):
+        path = ""
+        for place, share in enumerate(shares):
+            path += f"M{left[place]:g} {place - _THICK / 2:g}h{share:g}v{_THICK}h{-share:g}z"
+            left[place] += share
+        shapes += f'<path fill="{colour}" d="{path}"/>'
+    return shapes
+
+
+def _share(panel: Panel, place: int, row: Mapping[str, Any]) -> str:
+    """The real-time share in words, inside its bar where that is wide enough."""
+    known = row["real_time_compliance_percent"]
+    share = known or 0.0
+    x, y = panel.at(1.2 if share > 8 else share + 1.2, place)
+    text = "nothing was sampled" if known is None else f"{share:.0f} %"
+    colour = "#ffffff" if share > 8 else "currentColor"
+    return f'<text style="{style.FONT}; fill: {colour}" x="{x:.1f}" y="{y + 3:.1f}">{text}</text>'
+
+
+def _diamonds(panel: Panel, strict: Sequence[float | None]) -> str:
     """Where the relaxed share of every scope would be if overdue items that were left counted."""
-    strict = [row["strict_relaxed_compliance_percent"] for row in rows]
-    places = [place for place, share in enumerate(strict) if share is not None]
-    if places:
-        axis.plot(
-            [strict[place] for place in places], places, linestyle="", marker="D", markersize=4.5,
-            color=style.TEXT, label="strict relaxed",
-        )  # fmt: skip
+    path = ""
+    for place, share in enumerate(strict):
+        if share is not None:
+            x, y = panel.at(share, place)
+            path += f"M{x:.1f} {y - 3.2:.1f}l3.2 3.2-3.2 3.2-3.2-3.2z"
+    return f'<path fill="currentColor" d="{path}"/>' if path else ""
 
 
 def in_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

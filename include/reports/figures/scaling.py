@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from include.reports.figures import style
+from include.reports.figures.frame import Frame, framed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+Series = Sequence[tuple[str, str, str, int]]
+"""Column, label, colour, and whether it is drawn upwards or downwards."""
 
 _INSTANCES = (
     ("upscaling", "upscaling", style.UP, 1),
@@ -41,40 +46,51 @@ def scale_of(rows: Sequence[Mapping[str, Any]], length_min: float) -> style.Scal
 
 def draw(run: str, rows: Sequence[Mapping[str, Any]], scale: style.Scale) -> str:
     """Bars per minute from the rows of `scaling` of one run, in order of the minutes."""
-    figure, (instances, hosts) = style.panels([1.9, 1.7])
-    _bars(instances, rows, _INSTANCES)
-    style.titled(instances, "Operator instances per minute")
-    _bars(hosts, rows, _HOSTS)
-    style.titled(hosts, "Hosts per minute")
-    for axis, limits in zip((instances, hosts), scale.limits, strict=True):
+    frame = _frame(scale)
+    return frame.filled(
+        run,
+        [
+            panel.holding(_bars(rows, series))
+            for panel, series in zip(frame.panels, (_INSTANCES, _HOSTS), strict=True)
+        ],
+    )
+
+
+@lru_cache(maxsize=64)
+def _frame(scale: style.Scale) -> Frame:
+    figure, axes = style.panels([1.9, 1.7])
+    titles = ("Operator instances per minute", "Hosts per minute")
+    panels = zip(axes, (_INSTANCES, _HOSTS), titles, scale.limits, strict=True)
+    for axis, series, title, limits in panels:
+        _legend(axis, series)
+        style.titled(axis, title)
         axis.set_ylim(*limits)
-    style.minutes(hosts, scale.length_min)
-    return style.as_svg(figure, f"scaling {run}", f"Scaling activity per minute of run {run}")
+        axis.axhline(0, color=style.LOAD, linewidth=0.8)
+        axis.grid(visible=False, axis="x")
+        style.whole(axis)
+    style.minutes(axes[-1], scale.length_min)
+    return framed(figure, axes, "scaling", "Scaling activity per minute of run")
 
 
-def _bars(
-    axis: Axes,
-    rows: Sequence[Mapping[str, Any]],
-    series: Sequence[tuple[str, str, str, int]],
-) -> None:
+def _bars(rows: Sequence[Mapping[str, Any]], series: Series) -> str:
+    top = {(row["minute"], sign): 0 for row in rows for sign in (1, -1)}
+    shapes = ""
+    for column, _, colour, sign in series:
+        path = ""
+        for row in rows:
+            if row[column]:
+                minute, height = row["minute"], sign * row[column]
+                path += f"M{minute}.05 {top[minute, sign]}h.9v{height}h-.9z"
+                top[minute, sign] += height
+        shapes += f'<path fill="{colour}" d="{path}"/>' if path else ""
+    return shapes
+
+
+def _legend(axis: Axes, series: Series) -> None:
+    """Also of what did not happen in a run."""
     from matplotlib.patches import Patch
 
-    top = {(row["minute"], sign): 0 for row in rows for sign in (1, -1)}
-    for column, _, colour, sign in series:
-        heights = {row["minute"]: sign * row[column] for row in rows if row[column]}
-        axis.bar(
-            [minute + 0.5 for minute in heights],
-            list(heights.values()),
-            width=0.9,
-            bottom=[top[minute, sign] for minute in heights],
-            color=colour,
-        )
-        for minute, height in heights.items():
-            top[minute, sign] += height
-    axis.axhline(0, color=style.LOAD, linewidth=0.8)
-    axis.grid(visible=False, axis="x")
-    style.whole(axis)
-    axis.legend(  # also of what did not happen in this run
+    axis.legend(
         handles=[Patch(color=colour, label=label) for _, label, colour, _ in series],
         loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, labelcolor=style.TEXT,
         fontsize=9, handlelength=1, borderaxespad=0.2, columnspacing=1.4,

@@ -20,10 +20,12 @@ LOAD, HOSTS, INSTANCES, WAITING = "#8a97a6", "#d97a1f", "#2f7fc1", "#9a63b5"
 UP, DOWN, MOVED, KEPT = "#2f7fc1", "#d97a1f", "#9a63b5", "#8a97a6"
 LEVELS = ("#157f78", "#4fb0a5", "#a9d5cd", "#d9604a")
 
+FONT = "font-size: 8.5px; font-family: 'DejaVu Sans', 'Verdana', sans-serif"
 TEXT, _LINE = "#101112", "#d0d1d2"
 _CSS = {TEXT: "currentColor", _LINE: "var(--line)"}
 _SETTINGS: dict[Any, Any] = {
     "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],
     "font.size": 9.5,
     "text.color": TEXT,
     "axes.labelcolor": TEXT,
@@ -124,12 +126,21 @@ def as_svg(figure: Figure, name: str, description: str) -> str:
     svg = sink.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    svg = _without_ballast(svg)
     prefix = re.sub(r"[^a-zA-Z0-9]+", "-", name)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", svg)
     for placeholder, colour in _CSS.items():
         svg = svg.replace(placeholder, colour)
     svg = re.sub(r'^<svg [^>]*?(viewBox="[^"]*")[^>]*>', _opening(prefix), svg, count=1)
     return svg.replace("@description@", _escaped(description), 1)
+
+
+def _without_ballast(svg: str) -> str:
+    """Without ids that nothing refers to, rotations by nothing and indentation: half the size."""
+    used = set(re.findall(r'#([^")]+)', svg))
+    svg = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in used else "", svg)
+    svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
+    return re.sub(r" *\n *", "\n", svg)
 
 
 def standalone(svg: str) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from functools import lru_cache
 from typing import Any
 
 from include.reports.figures import style
+from include.reports.figures.frame import Frame, framed
 
 _PANELS = (
     ("level_machines", "Load: machines that publish", style.LOAD, 1.05),
@@ -27,27 +28,43 @@ def scale_of(rows: Sequence[Mapping[str, Any]], length_min: float) -> style.Scal
 
 def draw(run: str, rows: Sequence[Mapping[str, Any]], scale: style.Scale) -> str:
     """One panel per quantity from the rows of `timeline` of one run, in time order."""
+    frame = _frame(scale)
+    return frame.filled(
+        run,
+        [
+            panel.holding(_area(rows, column, colour))
+            for panel, (column, _, colour, _) in zip(frame.panels, _PANELS, strict=True)
+        ],
+    )
+
+
+@lru_cache(maxsize=64)
+def _frame(scale: style.Scale) -> Frame:
     figure, axes = style.panels([height for *_, height in _PANELS])
-    shown = zip(axes, _PANELS, scale.limits, strict=True)
-    for axis, (column, title, colour, _), limits in shown:
-        seen = _changes([row for row in rows if row[column] is not None], column)
-        at_min = [row["time_s"] / 60 for row in seen]
-        values = [row[column] for row in seen]
-        axis.fill_between(at_min, values, step="post", color=colour, alpha=0.22, linewidth=0)
-        axis.plot(at_min, values, drawstyle="steps-post", color=colour, linewidth=1.5)
+    for axis, (_, title, _, _), limits in zip(axes, _PANELS, scale.limits, strict=True):
         style.titled(axis, title)
         axis.set_ylim(*limits)
         style.whole(axis)
         axis.grid(visible=False, axis="x")
     style.minutes(axes[-1], scale.length_min)
-    return style.as_svg(
-        figure,
-        f"timeline {run}",
-        f"Load, hosts, operator instances and waiting items over the minutes of run {run}",
+    description = "Load, hosts, operator instances and waiting items over the minutes of run"
+    return framed(figure, axes, "timeline", description)
+
+
+def _area(rows: Sequence[Mapping[str, Any]], column: str, colour: str) -> str:
+    """A step line over minutes with what is below it, turning only where the value does."""
+    points = [(row["time_s"] / 60, row[column]) for row in rows if row[column] is not None]
+    if not points:
+        return ""
+    (begin_min, before), (end_min, _) = points[0], points[-1]
+    line = f"M{begin_min:g} {before:g}"
+    for at_min, value in points:
+        if value != before:
+            line += f"H{at_min:g}V{value:g}"
+            before = value
+    line += f"H{end_min:g}"
+    return (
+        f'<path fill="{colour}" fill-opacity=".22" d="{line}V0H{begin_min:g}Z"/>'
+        f'<path fill="none" stroke="{colour}" stroke-width="1.5" '
+        f'vector-effect="non-scaling-stroke" d="{line}"/>'
     )
-
-
-def _changes(rows: Sequence[Mapping[str, Any]], column: str) -> list[Mapping[str, Any]]:
-    """The rows in which the step line turns, and the ends: the same picture in fewer bytes."""
-    inner = [row for before, row in pairwise(rows) if row[column] != before[column]]
-    return [*rows[:1], *inner, *rows[-1:]]
