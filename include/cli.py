@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from include.advise import console as advise_console
 from include.model.errors import SpecError, TidebenchError
 from include.studies import ALIASES, STUDIES
 
@@ -48,6 +49,9 @@ def _say_version(asked: bool) -> None:
         except PackageNotFoundError:
             typer.echo("tidebench, not installed as a package: make setup does that")
         raise typer.Exit
+
+
+app.command()(advise_console.backtest)
 
 
 @app.callback()

@@ -1,0 +1,205 @@
+"""A recorded load over the model of a job, under any controller."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from include.advise.cluster import OPERATOR, Cluster, Lease
+from include.advise.job import Job
+from include.controllers.base import Controller, Setting
+from include.controllers.deployment import first_deployment
+from include.model.host import HostFlavor
+from include.model.observation import Observation, OperatorSample
+from include.model.topology import Edge, Operator, Source, Topology
+from include.recordings.recording import FloatArray
+
+PLANNED_SHARE = 0.5
+"""Of what an unplanned restart does, a planned one does this much: it loses no time until
+somebody notices. Chosen; seen: the recording of one job under the HPA (docs/advise.md)."""
+QUIET_S = 60.0
+"""What is asked for within it takes one restart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What a replay takes for granted. CPU is read as a mean of ``metrics_every_s``, once in that
+    time; a change takes ``takes_s``; there are at most ``max_instances``."""
+
+    instances_at_start: int
+    max_instances: int
+    takes_s: float = 15.0
+    metrics_every_s: float = 60.0
+    instances_per_host: int = 1
+    btu_s: float = 3600.0
+    price_per_btu: float = 1.0
+    latency_limit_s: float = 2.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """What a controller would have done: readings by step, leases and restarts of the job."""
+
+    instances: FloatArray
+    cpu_share: FloatArray
+    lag_items: FloatArray
+    latency_s: FloatArray
+    leases: tuple[Lease, ...]
+    scalings: int
+
+
+def setting_for(demand_ms: float, step_s: float, conditions: Conditions) -> Setting:
+    """What a controller is told: one operator, of which a host takes so many instances."""
+    operator = Operator(
+        name=OPERATOR,
+        label="the whole job",
+        slo_ms=1000 * conditions.latency_limit_s,
+        cpu_cores=1.0,
+        memory_mb=1000.0,
+        storage_mb=0.0,
+        service_ms=max(1e-6, demand_ms),
+    )
+    topology = Topology(
+        name="recorded",
+        level_unit="records",
+        emission_period_s=1.0,
+        operators=(operator,),
+        sources=(Source(name="load", label="the load", items_per_level=1.0, size_bytes=0),),
+        edges=(Edge(origin="load", target=OPERATOR),),
+    )
+    hosts = conditions.instances_per_host
+    return Setting(
+        topology=topology,
+        flavor=HostFlavor(name="host", vcpus=float(hosts), memory_mb=1000.0 * hosts),
+        btu_s=conditions.btu_s,
+        seed=conditions.seed,
+        price_per_btu=conditions.price_per_btu,
+        monitor_every_s=step_s,
+        max_hosts=math.ceil(conditions.max_instances / hosts),
+    )
+
+
+class _Replay:
+    """The state of a replay from one step to the next."""
+
+    def __init__(self, job: Job, load: FloatArray, conditions: Conditions) -> None:
+        self.job, self.load, self.conditions = job, load, conditions
+        self.setting = setting_for(job.demand_ms.value, job.step_s, conditions)
+        self.cluster = Cluster("host", conditions.btu_s, conditions.takes_s, self.setting.max_hosts)
+        self.noise = np.random.default_rng(conditions.seed).normal(0, job.cpu_noise, load.size)
+        self.incidents = {round(one / job.step_s) for one in job.incidents_s}
+        self.columns = np.zeros((4, load.size))
+        self.waits = 0.0
+        self.arrived = self.done = 0.0
+        self.looked = (0.0, 0.0)
+        self.restarted, self.weight, self.scalings = -(10**9), 1.0, 0
+
+    def step(self, step: int) -> None:
+        """Let the load of one step flow."""
+        job, step_s = self.job, self.job.step_s
+        before = self.columns[0, step - 1] if step else float(self.conditions.instances_at_start)
+        self.cluster.settle(step * step_s)
+        instances = self.cluster.running(step * step_s)
+        if step and instances != before:
+            self.scalings += (step - self.restarted) * step_s >= QUIET_S
+            self.restarted, self.weight = step, PLANNED_SHARE
+        if step in self.incidents:
+            self.restarted, self.weight = step, 1.0
+        arrived = float(self.load[step]) * step_s
+        can = max(1, instances) * job.most_per_s * step_s
+        done = min(self.waits + arrived, can)
+        self.waits += arrived - done
+        self.arrived, self.done = self.arrived + arrived, self.done + done
+        self._record(step, instances, done / step_s)
+
+    def _record(self, step: int, instances: int, rate_per_s: float) -> None:
+        job, load, since = self.job, float(self.load[step]), step - self.restarted
+        restart, weight = job.restart, self.weight
+        excess = restart.cpu_excess[since] if since < len(restart.cpu_excess) else 0.0
+        each = np.array([rate_per_s / max(1, instances)])
+        cpu = float(job.cpu_share(each)[0]) + weight * excess + float(self.noise[step])
+        lag_s, late_s = job.quiet_lag_s, 0.0
+        if since < len(restart.lag_s):
+            lag_s = max(lag_s, weight * restart.lag_s[since])
+            late_s = weight * restart.latency_excess_s[since]
+        behind_s = self.waits / max(rate_per_s, 1.0)
+        self.columns[:, step] = (
+            instances,
+            min(1.0, max(0.0, cpu)),
+            load * (0.0 if math.isnan(lag_s) else lag_s) + self.waits,
+            job.quiet_latency_s + late_s + behind_s,
+        )
+
+    def observation(self, step: int, cpu_share: float | None, read_s: float) -> Observation:
+        """What a controller sees at the end of a step."""
+        now_s = (step + 1) * self.job.step_s
+        arrived, done = self.arrived - self.looked[0], self.done - self.looked[1]
+        self.looked = (self.arrived, self.done)
+        latency_ms = 1000 * float(self.columns[3, step])
+        waiting = round(float(self.columns[2, step]))
+        operator = OperatorSample(
+            operator=OPERATOR,
+            waiting_items=waiting,
+            durations_ms=(latency_ms,),
+            arrived_items=round(arrived),
+            completed_items=round(done),
+            longest_queue_items=waiting,
+            busy_share=cpu_share,
+            busiest_share=cpu_share,
+            arrived_in_all=round(self.arrived),
+            completed_in_all=round(self.done),
+        )
+        return Observation(
+            now_s=now_s,
+            operators={OPERATOR: operator},
+            hosts=self.cluster.hosts_seen(),
+            instances=self.cluster.instances_seen(
+                now_s, cpu_share, read_s - self.conditions.metrics_every_s
+            ),
+        )
+
+
+def replay(
+    job: Job,
+    load_per_s: FloatArray,
+    conditions: Conditions,
+    build: Callable[[Setting], Controller],
+) -> Replayed:
+    """Run a controller over the load, a value per step of the job's model, on a model of it.
+
+    The job begins with ``instances_at_start``, whatever the controller would have begun with.
+    """
+    state = _Replay(job, load_per_s, conditions)
+    controller = build(state.setting)
+    at_start = {OPERATOR: conditions.instances_at_start}
+    state.cluster.apply(first_deployment(state.setting, at_start), -conditions.takes_s)
+    for lease in state.cluster.leases.values():
+        lease.ordered_s, lease.paid_until_s = 0.0, conditions.btu_s
+    memory = controller.initial_memory()
+    per_look = max(1, round(controller.interval_s / job.step_s))
+    per_read = max(1, round(conditions.metrics_every_s / job.step_s))
+    read, read_s = 0.0, 0.0
+    for step in range(load_per_s.size):
+        state.step(step)
+        if step == 0 or step % per_read == 0:
+            read = float(state.columns[1, max(0, step + 1 - per_read) : step + 1].mean())
+            read_s = (step + 1) * job.step_s
+        if (step + 1) % per_look == 0:
+            memory, decision = controller.decide(memory, state.observation(step, read, read_s))
+            state.cluster.apply(decision, (step + 1) * job.step_s)
+    end_s = load_per_s.size * job.step_s
+    for lease in state.cluster.leases.values():
+        lease.ends_s = min(lease.ends_s, end_s)
+    instances, cpu, lag, latency = state.columns
+    return Replayed(
+        instances=instances,
+        cpu_share=cpu,
+        lag_items=lag,
+        latency_s=latency,
+        leases=tuple(state.cluster.leases.values()),
+        scalings=state.scalings,
+    )
