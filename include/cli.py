@@ -51,6 +51,7 @@ def _say_version(asked: bool) -> None:
         raise typer.Exit
 
 
+app.command()(advise_console.advise)
 app.command()(advise_console.backtest)
 
 

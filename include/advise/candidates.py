@@ -23,6 +23,8 @@ class Policy:
     name: str
     controller: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    at_start: int | None = None
+    """Instances that it begins with, where that is not what was recorded."""
 
     def build(self) -> Callable[[Setting], Controller]:
         """What makes the controller from its setting."""
@@ -61,7 +63,8 @@ def tried(conditions: Conditions, peak: int, usual: int) -> tuple[Policy, ...]:
     """What ``advise`` compares: ``peak`` instances carry the highest load, ``usual`` the median."""
     few, middle = max(1, usual), max(1, (peak + usual) // 2)
     asked: list[tuple[str, str, Mapping[str, Any]]] = [
-        (f"hpa, CPU {share:.0%}", "hpa", {"target_cpu": share}) for share in (0.35, 0.5, 0.7)
+        (f"hpa, CPU {100 * share:.0f} %", "hpa", {"target_cpu": share})
+        for share in (0.35, 0.5, 0.7)
     ]
     asked += [
         ("target-tracking, 50 %", "target-tracking", {}),
@@ -70,6 +73,6 @@ def tried(conditions: Conditions, peak: int, usual: int) -> tuple[Policy, ...]:
         ("tide", "tide", {}),
     ]
     sizes = sorted({few, middle, peak, conditions.max_instances})
-    asked += [(f"fixed, {size}", "fixed", {"instances_each": size}) for size in sizes]
     made = [(name, policy(controller, options, conditions)) for name, controller, options in asked]
-    return tuple(Policy(name, one.controller, one.options) for name, one in made)
+    fixed = [Policy(f"fixed, {n}", "fixed", {"instances_each": n}, at_start=n) for n in sizes]
+    return (*(Policy(name, one.controller, one.options) for name, one in made), *fixed)

@@ -55,7 +55,8 @@ class Job:
 
     ``cpu_at`` (shares) belongs to ``rates_per_s`` (records per second and instance), ascending.
     ``overhead`` (a share of each instance) and ``demand_ms`` (CPU time per record) are the line
-    through the same readings. ``most_per_s`` is the most that an instance was seen to process.
+    through the same readings. ``most_per_s`` is the most that an instance was seen to process,
+    ``cpu_at_most`` the highest CPU: what a job uses that is behind.
     ``incidents_s`` are the times of restarts that no scaling explains.
     """
 
@@ -66,6 +67,7 @@ class Job:
     overhead: Estimate
     demand_ms: Estimate
     most_per_s: float
+    cpu_at_most: float
     quiet_lag_s: float
     quiet_latency_s: float
     cpu_noise: float
@@ -162,7 +164,7 @@ def fit(recording: Recording, step_s: float = STEP_S) -> Job:
         )
     rates, shares = _curve(each, cpu)
     overhead, demand = _line(each, cpu, round(3600 / step_s))
-    changed = _changes(read.instances)
+    changed = lasting_changes(read.instances)
     own = [start for start in starts if not changed[max(0, start - 4) : start + 4].any()]
     restart, notes = _episodes(read, own, rates, shares)
     counts = np.unique(np.round(read.instances[settled]))
@@ -183,6 +185,7 @@ def fit(recording: Recording, step_s: float = STEP_S) -> Job:
         overhead=overhead,
         demand_ms=demand,
         most_per_s=most,
+        cpu_at_most=float(np.nanmax(read.cpu_share)),
         quiet_lag_s=_median(quiet_lag),
         quiet_latency_s=_median(read.latency_s[settled]),
         cpu_noise=float(np.std(cpu - predicted)),
@@ -197,7 +200,7 @@ def _median(values: FloatArray) -> float:
     return float(np.median(known)) if known.size else float("nan")
 
 
-def _changes(instances: FloatArray) -> Flags:
+def lasting_changes(instances: FloatArray) -> Flags:
     """Steps at which the number of instances becomes another one for longer than a dip."""
     whole = np.nan_to_num(instances)
     padded = np.pad(whole, DIP_STEPS, mode="edge")
@@ -226,7 +229,7 @@ def _settled(read: Readings, starts: list[int]) -> Flags:
     known = ~(np.isnan(read.cpu_share) | np.isnan(read.instances)) & (read.instances > 0.5)
     wait = round(SETTLES_S / read.step_s)
     known[:wait] = False
-    for start in (*starts, *np.flatnonzero(_changes(read.instances)).tolist()):
+    for start in (*starts, *np.flatnonzero(lasting_changes(read.instances)).tolist()):
         known[max(0, start - 4) : start + wait] = False
     return known
 

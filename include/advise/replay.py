@@ -122,6 +122,8 @@ class _Replay:
         excess = restart.cpu_excess[since] if since < len(restart.cpu_excess) else 0.0
         each = np.array([rate_per_s / max(1, instances)])
         cpu = float(job.cpu_share(each)[0]) + weight * excess + float(self.noise[step])
+        if self.waits:
+            cpu = max(cpu, job.cpu_at_most)
         lag_s, late_s = job.quiet_lag_s, 0.0
         if since < len(restart.lag_s):
             lag_s = max(lag_s, weight * restart.lag_s[since])

@@ -1,0 +1,132 @@
+"""The page of an answer: the answer first, then cost against objective, then how it was known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from include.advise.answer import Answer
+from include.advise.paste import configuration
+from include.files import csv_text, write_bytes
+from include.model.billing import CloudPriceBook
+from include.recordings.recording import FloatArray
+from include.reports.figures.style import HOSTS, INSTANCES, LOAD, WAITING, as_svg, panels, titled
+
+HERE = Path(__file__).parent
+MOST_POINTS = 1200
+COLUMNS = (
+    "policy", "holds", "cost_per_month", "regret", "share_within", "worst_hour_share",
+    "scalings_per_day", "mean_instances",
+)  # fmt: skip
+
+
+def write_page(answer: Answer, folder: Path) -> Path:
+    """Write ``advice.html``, ``advice.csv`` and ``configuration.txt``. Returns the page's path."""
+    shown = answer.recommended or answer.rows[0]
+    told, pasted = configuration(shown.policy, answer.question.conditions)
+    templates = Environment(
+        loader=FileSystemLoader([HERE, HERE.parent / "reports"]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    text = templates.get_template("advice.html.j2").render(
+        answer=answer,
+        rows=(answer.as_run, *answer.rows),
+        shown=shown,
+        told=told,
+        pasted=pasted,
+        currency=currency_of(answer),
+        origin=origin_of(answer),
+        tradeoff=_tradeoff(answer),
+        over_time=_over_time(answer, shown.policy.name),
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "advice.html"
+    write_bytes(path, text.encode())
+    write_bytes(folder / "advice.csv", csv_text(COLUMNS, _cells(answer)).encode())
+    write_bytes(folder / "configuration.txt", pasted.encode())
+    return path
+
+
+def currency_of(answer: Answer) -> str:
+    """In what the book counts."""
+    book = answer.question.book
+    return book.currency if isinstance(book, CloudPriceBook) else "cost units"
+
+
+def origin_of(answer: Answer) -> str:
+    """Where the price is from."""
+    book = answer.question.book
+    if not isinstance(book, CloudPriceBook):
+        return f"the book {book.name}, in the cost units of the papers"
+    where = f"{book.provider}, {book.region}, {book.instance_type}"
+    return f"{where}, as of {book.as_of} ({book.source})"
+
+
+def _cells(answer: Answer) -> list[list[str]]:
+    return [
+        [
+            row.policy.name,
+            "yes" if row.holds else "no",
+            f"{row.cost:.2f}",
+            f"{row.regret:.3f}",
+            f"{row.within:.4f}",
+            f"{min(one.worst_hour for one in row.outcomes):.4f}",
+            f"{np.mean([one.scalings_a_day for one in row.outcomes]):.1f}",
+            f"{np.mean([one.mean_instances for one in row.outcomes]):.2f}",
+        ]
+        for row in (answer.as_run, *answer.rows)
+    ]
+
+
+def _tradeoff(answer: Answer) -> str:
+    """Cost of a month against the share within the limit, a point per policy."""
+    figure, (axis,) = panels([3.2])
+    share = 100 * answer.question.objective.share
+    for row in (answer.as_run, *answer.rows):
+        colour = WAITING if row is answer.as_run else INSTANCES if row.holds else HOSTS
+        axis.plot(row.cost, 100 * row.within, "o", color=colour, markersize=5)
+        place = (row.cost, 100 * row.within)
+        axis.annotate(row.policy.name, place, (4, 3), textcoords="offset points", fontsize=8)
+    axis.axhline(share, color=LOAD, linestyle="--", linewidth=1)
+    axis.axvline(answer.bound_cost, color=LOAD, linestyle=":", linewidth=1)
+    axis.set_xlim(left=0)
+    axis.margins(x=0.15, y=0.08)
+    axis.set_xlabel(f"cost of a month, {currency_of(answer)}")
+    axis.set_ylabel(f"% within {answer.question.objective.limit_s:g} s")
+    told = "Cost against objective; dashed: the objective, dotted: the bound"
+    return as_svg(figure, "tradeoff", told)
+
+
+def _over_time(answer: Answer, name: str) -> str:
+    """Load, and instances as run, as advised, and of the bound."""
+    figure, (above, below) = panels([1.6, 2.4])
+    read, step_s = answer.read, answer.read.step_s
+    every = max(1, read.load_per_s.size // MOST_POINTS)
+    hours = _thinned(np.arange(read.load_per_s.size) * step_s / 3600, every)
+    above.plot(hours, _thinned(read.load_per_s, every), color=LOAD, linewidth=1)
+    titled(above, "Load, records per second")
+    per_host = answer.question.conditions.instances_per_host
+    series: Sequence[tuple[str, FloatArray, str]] = (
+        ("as it was run", read.instances, WAITING),
+        (name, answer.shown.instances, INSTANCES),
+        ("bound", answer.bound_hosts * per_host, HOSTS),
+    )
+    for label, values, colour in series:
+        thin = _thinned(values, every)
+        below.plot(hours, thin, color=colour, linewidth=1, label=label, drawstyle="steps-post")
+    below.set_ylim(bottom=0)
+    below.set_xlim(0, float(hours[-1]))
+    below.set_xlabel("hours")
+    below.legend(frameon=False, fontsize=8, loc="upper right", ncols=3)
+    titled(below, "Instances")
+    return as_svg(figure, "over-time", "Load and instances over time")
+
+
+def _thinned(values: FloatArray, every: int) -> FloatArray:
+    thin: FloatArray = values[::every]
+    return thin
