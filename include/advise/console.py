@@ -80,6 +80,7 @@ def advise(  # noqa: PLR0913  options of a command
         instances_per_host=per_host,
         btu_s=max(60.0, book.btu_s),
         price_per_btu=book.price_per_btu * max(60.0, book.btu_s) / book.btu_s,
+        penalty_per_item=book.penalty_per_item,
         latency_limit_s=asked.limit_s,
     )
     question = Question(objective=asked, book=book, conditions=conditions, seeds=seeds)

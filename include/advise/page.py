@@ -13,10 +13,21 @@ from include.advise.paste import configuration
 from include.files import csv_text, write_bytes
 from include.model.billing import CloudPriceBook
 from include.recordings.recording import FloatArray
-from include.reports.figures.style import HOSTS, INSTANCES, LOAD, WAITING, as_svg, panels, titled
+from include.reports.figures.style import (
+    HOSTS,
+    INSTANCES,
+    LOAD,
+    TEXT,
+    WAITING,
+    as_svg,
+    panels,
+    titled,
+)
 
 HERE = Path(__file__).parent
 MOST_POINTS = 1200
+SHOWN_BELOW = 10.0
+"""Percent points below the objective at which the figure of cost ends."""
 COLUMNS = (
     "policy", "holds", "cost_per_month", "regret", "share_within", "worst_hour_share",
     "scalings_per_day", "mean_instances",
@@ -87,15 +98,18 @@ def _tradeoff(answer: Answer) -> str:
     """Cost of a month against the share within the limit, a point per policy."""
     figure, (axis,) = panels([3.2])
     share = 100 * answer.question.objective.share
-    for row in (answer.as_run, *answer.rows):
+    for number, row in enumerate((answer.as_run, *answer.rows)):
         colour = WAITING if row is answer.as_run else INSTANCES if row.holds else HOSTS
-        axis.plot(row.cost, 100 * row.within, "o", color=colour, markersize=5)
         place = (row.cost, 100 * row.within)
-        axis.annotate(row.policy.name, place, (4, 3), textcoords="offset points", fontsize=8)
+        axis.plot(*place, "o", color=colour, markersize=5)
+        if place[1] > share - SHOWN_BELOW:
+            axis.annotate(
+                f"{number}", place, (4, 3), textcoords="offset points", fontsize=8, color=TEXT
+            )
     axis.axhline(share, color=LOAD, linestyle="--", linewidth=1)
     axis.axvline(answer.bound_cost, color=LOAD, linestyle=":", linewidth=1)
     axis.set_xlim(left=0)
-    axis.margins(x=0.15, y=0.08)
+    axis.set_ylim(max(0.0, share - SHOWN_BELOW), 100 + SHOWN_BELOW / 20)
     axis.set_xlabel(f"cost of a month, {currency_of(answer)}")
     axis.set_ylabel(f"% within {answer.question.objective.limit_s:g} s")
     told = "Cost against objective; dashed: the objective, dotted: the bound"
@@ -122,7 +136,7 @@ def _over_time(answer: Answer, name: str) -> str:
     below.set_ylim(bottom=0)
     below.set_xlim(0, float(hours[-1]))
     below.set_xlabel("hours")
-    below.legend(frameon=False, fontsize=8, loc="upper right", ncols=3)
+    below.legend(frameon=False, fontsize=8, loc="upper right", ncols=3, labelcolor=TEXT)
     titled(below, "Instances")
     return as_svg(figure, "over-time", "Load and instances over time")
 

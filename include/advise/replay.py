@@ -36,6 +36,7 @@ class Conditions:
     instances_per_host: int = 1
     btu_s: float = 3600.0
     price_per_btu: float = 1.0
+    penalty_per_item: float = 0.0001
     latency_limit_s: float = 2.0
     seed: int = 0
 
@@ -78,6 +79,7 @@ def setting_for(demand_ms: float, step_s: float, conditions: Conditions) -> Sett
         btu_s=conditions.btu_s,
         seed=conditions.seed,
         price_per_btu=conditions.price_per_btu,
+        penalty_per_item=conditions.penalty_per_item,
         monitor_every_s=step_s,
         max_hosts=math.ceil(conditions.max_instances / hosts),
     )

@@ -35,6 +35,10 @@ RUN_BY = {
     ".venv/bin/python -m include.cli run include/experiment/specs/autoscalers.yaml": HERE,  # cut
     ".venv/bin/python -m include.cli report var/autoscalers": HERE,  # as of var/demo
     ".venv/bin/python -m include.cli remove var/demo RUN": "tests/unit/test_reports_removal.py",
+    '.venv/bin/python -m include.cli advise recording.csv --objective "latency p95 < 2 s" '
+    "--prices book.yaml": "tests/advise/test_answer.py",
+    ".venv/bin/python -m include.cli backtest fit.csv --against seen.csv --controller hpa "
+    "--set target_cpu=0.35 --set max_instances=24": "tests/advise/test_backtest.py",
     "make reproduce": "tests/studies/test_conduct.py",  # a study of small runs
     ".venv/bin/python -m include.cli paper henge": HERE,  # that it is there; it takes minutes
     "python -m include.cli paper preprint": "tests/studies/preprint/test_study.py",  # its verdict

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from include.advise.answer import cost_of, leases_of
+from include.advise.candidates import policy, tried
+from include.advise.cluster import Lease
+from include.advise.paste import configuration
+from include.advise.replay import Conditions
+from include.cli import app
+from include.experiment.prices import price_book
+from include.model.billing import MONTH_S
+
+CONDITIONS = Conditions(instances_at_start=4, max_instances=8)
+
+
+def write_recording(path: Path, hours: int = 2) -> None:
+    """Four instances, overhead 0.1, 1 ms of CPU a record, a restart every hour; 15 s steps."""
+    draw = np.random.default_rng(1)
+    lines = ["time_s,rate_per_s,lag_items,latency_ms,cpu_share,instances"]
+    for step in range(hours * 240):
+        rate = 1000 + 600 * math.sin(step / 200)
+        since = step % 240 - 120
+        late, extra = (9000, 0.3) if since == 2 else (3000, 0.1) if since == 3 else (100, 0)
+        cpu = 0.1 + 0.001 * rate / 4 + extra + draw.normal(0, 0.005)
+        lines.append(f"{15 * step},{rate:.2f},{rate / 10:.1f},{late},{cpu:.5f},4")
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_leases_follow_the_counts_and_the_last_leased_ends_first() -> None:
+    leases = leases_of(np.array([2.0, 3.0, 1.0, 1.0, 2.0]), 10.0)
+
+    ends = sorted((one.ordered_s, one.ends_s) for one in leases)
+    assert ends == [(0.0, 20.0), (0.0, 50.0), (10.0, 20.0), (40.0, 50.0)]
+
+
+def test_a_month_costs_what_the_book_bills_for_the_leases() -> None:
+    book = price_book("btu10")
+    leases = [Lease(0.0, 600.0, 601.0), Lease(0.0, 600.0, 600.0)]
+
+    assert cost_of(leases, book, 1200.0, 15.0) == pytest.approx(3 * MONTH_S / 1200)
+
+
+def test_policies_that_are_tried_have_names_of_their_own_and_limits() -> None:
+    policies = tried(CONDITIONS, peak=6, usual=3)
+
+    names = [one.name for one in policies]
+    assert len(set(names)) == len(names)
+    assert {"tide", "flink-autoscaler", "ds2", "fixed, 3", "fixed, 6", "fixed, 8"} < set(names)
+    limits = [one.options["max_instances"] for one in policies if "max_instances" in one.options]
+    assert set(limits) == {8}
+    assert len(limits) >= 5
+
+
+def test_an_hpa_is_pasted_as_kubernetes_has_it() -> None:
+    hpa = policy("hpa", {"target_cpu": 0.35}, CONDITIONS)
+
+    _, text = configuration(hpa, CONDITIONS)
+
+    spec = yaml.safe_load(text)["spec"]
+    assert spec["maxReplicas"] == 8
+    assert spec["metrics"][0]["resource"]["target"]["averageUtilization"] == 35
+    assert spec["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 300
+
+
+@pytest.mark.parametrize("name", ["target-tracking", "flink-autoscaler", "tide"])
+def test_others_are_pasted_in_their_own_words(name: str) -> None:
+    _, text = configuration(policy(name, {}, CONDITIONS), CONDITIONS)
+
+    words = {"target-tracking": "TargetValue", "flink-autoscaler": "job.autoscaler.enabled"}
+    assert words.get(name, "controller: tide") in text
+
+
+def test_a_fixed_size_is_pasted_as_replicas() -> None:
+    fixed = next(one for one in tried(CONDITIONS, 6, 3) if one.name == "fixed, 6")
+
+    assert yaml.safe_load(configuration(fixed, CONDITIONS)[1]) == {"spec": {"replicas": 6}}
+
+
+def test_advise_writes_the_answer_the_table_and_what_to_paste(tmp_path: Path) -> None:
+    write_recording(tmp_path / "job.csv")
+    asked = ["--objective", "90 % within 1 s", "--max-instances", "8", "--seeds", "2"]
+
+    result = CliRunner().invoke(
+        app, ["advise", str(tmp_path / "job.csv"), *asked, "--out", str(tmp_path / "out")]
+    )
+
+    assert result.exit_code == 0, result.output
+    first = result.output.splitlines()[0]
+    page = (tmp_path / "out" / "advice.html").read_text()
+    assert "holds 90 % within 1 s at the lowest cost" in first
+    assert first.split(" holds ")[0] in page
+    rows = (tmp_path / "out" / "advice.csv").read_text().splitlines()
+    assert rows[1].startswith("as it was run,yes,")
+    held = [row.split(",") for row in rows[2:] if ",yes," in row]
+    costs = [float(row[-6]) for row in held]
+    assert costs == sorted(costs)
+    assert (tmp_path / "out" / "configuration.txt").read_text()
+
+
+def test_an_objective_that_nothing_holds_is_said(tmp_path: Path) -> None:
+    write_recording(tmp_path / "job.csv")
+    asked = ["--objective", "99.99 % within 50 ms", "--seeds", "1", "--out", str(tmp_path / "out")]
+
+    result = CliRunner().invoke(app, ["advise", str(tmp_path / "job.csv"), *asked])
+
+    assert result.exit_code == 0, result.output
+    assert "No policy that was tried holds 99.99 % within 0.05 s" in result.output
+
+
+def test_more_instances_on_a_host_cost_less() -> None:
+    counts = np.array([4.0, 4.0, 6.0])
+    one, two = (
+        cost_of(leases_of(np.ceil(counts / n), 60.0), price_book("per_minute"), 180.0, 60.0)
+        for n in (1, 2)
+    )
+
+    assert two == pytest.approx(one / 2)

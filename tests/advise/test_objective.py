@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from include.advise.objective import Objective, parse_objective
+from include.model.errors import SpecError
+
+
+@pytest.mark.parametrize(
+    ("text", "share", "limit_s"),
+    [
+        ("latency p95 < 2 s", 0.95, 2.0),
+        ("latency p99.9 <= 500 ms", 0.999, 0.5),
+        ("95 % within 2 s", 0.95, 2.0),
+        (" 99.5% within 250ms ", 0.995, 0.25),
+    ],
+)
+def test_both_forms_are_read(text: str, share: float, limit_s: float) -> None:
+    objective = parse_objective(text)
+
+    assert objective.share == pytest.approx(share)
+    assert objective.limit_s == pytest.approx(limit_s)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "latency < 2 s", "latency p95 < 2", "p95 < 2 s", "0 % within 2 s", "95 % within 0 s",
+     "100 % within 1 s", "latency p95 > 2 s"],
+)  # fmt: skip
+def test_anything_else_is_refused_with_both_forms(text: str) -> None:
+    with pytest.raises(SpecError, match="95 % within 2 s"):
+        parse_objective(text)
+
+
+def test_records_count_by_load_and_only_where_latency_is_known() -> None:
+    load = np.array([10.0, 30.0, 60.0, 1000.0])
+    latency = np.array([1.0, 3.0, 2.0, np.nan])
+
+    assert Objective(0.95, 2.0).within(load, latency) == pytest.approx(0.7)
