@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -270,7 +271,8 @@ def _episodes(
         ]
     rows = np.array(whole)[:, None] + np.arange(steps)
     usual = np.interp(read.load_per_s[rows] / read.instances[rows], rates, shares)
-    with np.errstate(all="ignore"):
+    with warnings.catch_warnings():  # of a signal that nobody recorded there is no mean
+        warnings.simplefilter("ignore", RuntimeWarning)
         cpu = np.nanmean(read.cpu_share[rows] - usual, axis=0)
         lag = np.nanmean(read.lag_items[rows] / np.maximum(read.load_per_s[rows], 1.0), axis=0)
         late = np.nanmean(read.latency_s[rows], axis=0) - _median(read.latency_s)
