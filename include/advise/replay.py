@@ -144,7 +144,7 @@ class _Replay:
         operator = OperatorSample(
             operator=OPERATOR,
             waiting_items=waiting,
-            durations_ms=(latency_ms,),
+            durations_ms=() if math.isnan(latency_ms) else (latency_ms,),
             arrived_items=round(arrived),
             completed_items=round(done),
             longest_queue_items=waiting,
