@@ -43,7 +43,7 @@ class Restart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A value and the interval that 95 % of resampled hours give."""
+    """A value and the interval that 95 % of resampled hours (or shorter parts) give."""
 
     value: float
     low: float
@@ -242,7 +242,12 @@ def _curve(each: FloatArray, cpu: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _line(each: FloatArray, cpu: FloatArray, block: int) -> tuple[Estimate, Estimate]:
-    """Overhead and demand (ms) by least squares; intervals from resampled hours."""
+    """Overhead and demand (ms) by least squares; intervals from resampled blocks.
+
+    Of less than twelve blocks shorter ones are taken: one alone would always be drawn, and its
+    interval would have no width.
+    """
+    block = min(block, each.size // BINS)
     slope, offset = np.polyfit(each, cpu, 1)
     draw = np.random.default_rng(0)
     blocks = [slice(at, at + block) for at in range(0, each.size, block)]
