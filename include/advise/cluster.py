@@ -46,12 +46,13 @@ class Cluster:
     btu_s: float
     takes_s: float
     max_hosts: int
+    max_instances: int
     instances: dict[str, _Instance] = field(default_factory=dict)
     leases: dict[str, Lease] = field(default_factory=dict)
     numbers: int = 0
 
     def apply(self, decision: Decision, now_s: float) -> None:
-        """Carry out what can be; hosts beyond the most and what is on them are left out."""
+        """Carry out what can be; hosts and instances beyond the most are left out."""
         real: dict[str, str] = {}
         for action in decision.actions:
             if isinstance(action, LeaseHost):
@@ -62,8 +63,8 @@ class Cluster:
             elif isinstance(action, StopInstance):
                 self._stop(action.instance, now_s)
             elif isinstance(action, MigrateInstance):
+                self._stop(action.instance, now_s)  # first: the copy takes its place
                 self._start(real.get(action.host, action.host), now_s)
-                self._stop(action.instance, now_s)
             elif isinstance(action, ProlongLease):
                 self.leases[action.host].paid_until_s += self.btu_s
             elif isinstance(action, ReleaseHost):
@@ -76,7 +77,8 @@ class Cluster:
         return name
 
     def _start(self, host: str, now_s: float) -> None:
-        if host in self.held():
+        lasting = sum(math.isinf(one.stops_s) for one in self.instances.values())
+        if host in self.held() and lasting < self.max_instances:
             self.numbers += 1
             ready_s = now_s + self.takes_s
             self.instances[f"{OPERATOR}-{self.numbers}"] = _Instance(host, now_s, ready_s)

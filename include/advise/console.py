@@ -112,11 +112,20 @@ def parsed_options(pairs: list[str]) -> dict[str, Any]:
     """``NAME=VALUE`` as options; values as YAML reads them. Raises SpecError with every bad one."""
     import yaml
 
-    wrong = [pair for pair in pairs if "=" not in pair.strip("=")]
-    if wrong:
-        told = [f"{pair!r} is no NAME=VALUE, such as target_cpu=0.35" for pair in wrong]
+    options: dict[str, Any] = {}
+    told: list[str] = []
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        if not (name.strip() and text.strip()):
+            told.append(f"{pair!r} is no NAME=VALUE, such as target_cpu=0.35")
+            continue
+        try:
+            options[name.strip()] = yaml.safe_load(text)
+        except yaml.YAMLError:
+            told.append(f"{pair!r} has no value that YAML can read; put it in quotes")
+    if told:
         raise SpecError("--set", told)
-    return {name.strip(): yaml.safe_load(text) for name, text in (p.split("=", 1) for p in pairs)}
+    return options
 
 
 def model_lines(job: Job) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,7 +43,7 @@ class Restart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A value and the interval that 95 % of resampled hours give."""
+    """A value and the interval that 95 % of resampled hours (or shorter parts) give."""
 
     value: float
     low: float
@@ -244,7 +245,12 @@ def _curve(each: FloatArray, cpu: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _line(each: FloatArray, cpu: FloatArray, block: int) -> tuple[Estimate, Estimate]:
-    """Overhead and demand (ms) by least squares; intervals from resampled hours."""
+    """Overhead and demand (ms) by least squares; intervals from resampled blocks.
+
+    Of less than twelve blocks shorter ones are taken: one alone would always be drawn, and its
+    interval would have no width.
+    """
+    block = min(block, each.size // BINS)
     slope, offset = np.polyfit(each, cpu, 1)
     draw = np.random.default_rng(0)
     blocks = [slice(at, at + block) for at in range(0, each.size, block)]
@@ -273,7 +279,8 @@ def _episodes(
         ]
     rows = np.array(whole)[:, None] + np.arange(steps)
     usual = np.interp(read.load_per_s[rows] / read.instances[rows], rates, shares)
-    with np.errstate(all="ignore"):
+    with warnings.catch_warnings():  # of a signal that nobody recorded there is no mean
+        warnings.simplefilter("ignore", RuntimeWarning)
         cpu = np.nanmean(read.cpu_share[rows] - usual, axis=0)
         lag = np.nanmean(read.lag_items[rows] / np.maximum(read.load_per_s[rows], 1.0), axis=0)
         late = np.nanmean(read.latency_s[rows], axis=0) - _median(read.latency_s)

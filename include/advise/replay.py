@@ -91,7 +91,13 @@ class _Replay:
     def __init__(self, job: Job, load: FloatArray, conditions: Conditions) -> None:
         self.job, self.load, self.conditions = job, load, conditions
         self.setting = setting_for(job.demand_ms.value, job.step_s, conditions)
-        self.cluster = Cluster("host", conditions.btu_s, conditions.takes_s, self.setting.max_hosts)
+        self.cluster = Cluster(
+            flavor=self.setting.flavor.name,
+            btu_s=conditions.btu_s,
+            takes_s=conditions.takes_s,
+            max_hosts=self.setting.max_hosts,
+            max_instances=conditions.max_instances,
+        )
         self.noise = np.random.default_rng(conditions.seed).normal(0, job.cpu_noise, load.size)
         self.incidents = {round(one / job.step_s) for one in job.incidents_s}
         self.columns = np.zeros((4, load.size))
@@ -148,7 +154,7 @@ class _Replay:
         operator = OperatorSample(
             operator=OPERATOR,
             waiting_items=waiting,
-            durations_ms=(latency_ms,),
+            durations_ms=() if math.isnan(latency_ms) else (latency_ms,),
             arrived_items=round(arrived),
             completed_items=round(done),
             longest_queue_items=waiting,

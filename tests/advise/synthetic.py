@@ -1,0 +1,130 @@
+"""Recordings of jobs that are known: what made the readings is what a model has to find again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from include.advise.job import Estimate, Job, Restart
+from include.advise.replay import Replayed
+from include.recordings import Recording
+from include.recordings.recording import FloatArray
+
+STEP_S = 15.0
+STEPS_PER_HOUR = 240
+QUIET_LATENCY_S = 1.0
+QUIET_LAG_S = 0.05
+LATE_FROM = 2
+"""The steps from the beginning of a restart to the first reading of latency that shows it."""
+CPU_EXCESS = (-0.1, -0.1, 0.3, 0.2, 0.1, 0.05)
+LAG_S = (5.0, 20.0, 15.0, 8.0, 3.0, 1.0)
+LATENCY_EXCESS_S = (0.0, 0.0, 12.0, 8.0, 4.0, 2.0)
+PROCESSED = (0.0, 0.2, 1.6, 1.6, 1.4, 1.2)
+"""Shares of the load: what waited is made up for, and their mean is 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Truth:
+    """A job: CPU of an instance is ``overhead`` and ``demand_ms`` for each of its records."""
+
+    overhead: float = 0.08
+    demand_ms: float = 0.1
+    noise: float = 0.01
+    restarts: tuple[int, ...] = ()
+    seed: int = 0
+
+
+def daily(hours: float = 12, mean: float = 50_000, swing: float = 0.5) -> FloatArray:
+    """A load (records per second, by step) that goes up and down once in six hours."""
+    steps = np.arange(round(hours * STEPS_PER_HOUR))
+    load: FloatArray = mean * (1 + swing * np.sin(2 * np.pi * steps / (6 * STEPS_PER_HOUR)))
+    return load
+
+
+def recording(
+    truth: Truth, load: FloatArray, instances: FloatArray | float = 20.0, name: str = "known.csv"
+) -> Recording:
+    """What a monitor would have kept of the job under the load."""
+    draw = np.random.default_rng(truth.seed)
+    count = np.broadcast_to(np.asarray(instances, dtype=np.float64), load.shape).copy()
+    cpu = truth.overhead + truth.demand_ms / 1000 * load / count
+    cpu += draw.normal(0, truth.noise, load.size)
+    rate = load * (1 + draw.normal(0, 0.005, load.size))
+    lag, latency = QUIET_LAG_S * load, np.full(load.size, QUIET_LATENCY_S)
+    for start in truth.restarts:
+        during = slice(start, start + len(LAG_S))
+        cpu[during] += CPU_EXCESS
+        rate[during] *= PROCESSED
+        lag[during] = load[during] * LAG_S
+        latency[during] += LATENCY_EXCESS_S
+    readings = {
+        "rate_per_s": rate,
+        "lag_items": lag,
+        "latency_s": latency,
+        "cpu_share": np.clip(cpu, 0, 1),
+        "instances": count,
+    }
+    return of_readings(readings, name)
+
+
+def of_readings(readings: dict[str, FloatArray], name: str = "known.csv") -> Recording:
+    """A recording with a reading every 15 s."""
+    steps = len(next(iter(readings.values())))
+    times_s = np.arange(steps) * STEP_S
+    return Recording(name=name, times_s=times_s, readings=readings, began_at=None, notes=())
+
+
+def without(given: Recording, *signals: str) -> Recording:
+    """The recording as it were if nobody had recorded these."""
+    kept = {name: of for name, of in given.readings.items() if name not in signals}
+    return of_readings(kept, given.name)
+
+
+def as_recording(run: Replayed, load: FloatArray, name: str = "replayed.csv") -> Recording:
+    """What a monitor would have kept of a replay, with the load as arrivals."""
+    return of_readings(
+        {
+            "arrivals_per_s": load,
+            "lag_items": run.lag_items,
+            "latency_s": run.latency_s,
+            "cpu_share": run.cpu_share,
+            "instances": run.instances,
+        },
+        name,
+    )
+
+
+def csv(given: Recording) -> str:
+    """The recording as a file whose columns say what they are."""
+    names = {"rate_per_s": "throughput_per_s", "lag_items": "lag", "instances": "task_managers"}
+    heads = ["time_s", *(names.get(name, name) for name in given.readings)]
+    rows = np.column_stack([given.times_s, *given.readings.values()])
+    lines = [",".join("" if np.isnan(one) else repr(float(one)) for one in row) for row in rows]
+    return "\n".join([",".join(heads), *lines, ""])
+
+
+def job(
+    restart: Restart = Restart(),  # noqa: B008  frozen
+    noise: float = 0.0,
+    incidents_s: Sequence[float] = (),
+    most_per_s: float = 10_000.0,
+    latency_s: float = QUIET_LATENCY_S,
+) -> Job:
+    """A model without overhead: an instance that is full does 10,000 records per second."""
+    return Job(
+        name="known",
+        step_s=STEP_S,
+        rates_per_s=(0.0, 10_000.0),
+        cpu_at=(0.0, 1.0),
+        overhead=Estimate(value=0.0, low=0.0, high=0.0),
+        demand_ms=Estimate(value=0.1, low=0.1, high=0.1),
+        most_per_s=most_per_s,
+        quiet_lag_s=0.0,
+        quiet_latency_s=latency_s,
+        cpu_noise=noise,
+        restart=restart,
+        incidents_s=tuple(incidents_s),
+        notes=(),
+    )

@@ -1,0 +1,224 @@
+"""A model held against another recording: what it made itself it predicts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from include.advise.backtest import Backtest, Comparison, backtest
+from include.advise.candidates import policy, tried
+from include.advise.console import parsed_options
+from include.advise.job import fit
+from include.advise.replay import Conditions, replay
+from include.cli import app
+from include.controllers import CONTROLLERS
+from include.model.errors import SpecError
+from include.recordings import Recording, read_recording
+from tests.advise.synthetic import Truth, as_recording, csv, daily, of_readings, recording, without
+
+REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "none"))
+HPA = {"target_cpu": 0.35, "max_instances": 24}
+RESTARTS = (400, 900, 1300, 1700, 2200, 2600)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Recording:
+    return recording(Truth(restarts=RESTARTS), daily(), name="fixed.csv")
+
+
+@pytest.fixture(scope="module")
+def seen(fitted: Recording) -> Recording:
+    """What the model of the other recording itself does under the HPA, as a recording."""
+    load = daily(mean=40_000)
+    start = Conditions(instances_at_start=12, max_instances=24, seed=7)
+    run = replay(fit(fitted), load, start, policy("hpa", HPA, start).build())
+    assert np.ptp(run.instances) > 5  # it has scaled
+    return as_recording(run, load)
+
+
+def rows(result: Backtest) -> dict[str, Comparison]:
+    return {row.name: row for row in result.rows}
+
+
+def test_with_its_seed_a_model_predicts_itself_to_the_digit(
+    fitted: Recording, seen: Recording
+) -> None:
+    result = backtest(fitted, seen, "hpa", HPA, seeds=(7,))
+    assert result.job == fit(fitted)
+    assert result.correlation == pytest.approx((1.0,))
+    assert len(result.rows) == 4
+    for row in result.rows:
+        assert row.recorded > 0
+        assert row.predicted == pytest.approx(row.recorded, rel=1e-12)
+        assert row.error == pytest.approx(0, abs=1e-12)
+
+
+def test_with_other_seeds_it_is_near(fitted: Recording, seen: Recording) -> None:
+    result = backtest(fitted, seen, "hpa", HPA, seeds=(1, 2, 3))
+    assert len(result.correlation) == 3
+    assert min(result.correlation) > 0.97
+    for row in result.rows:
+        assert row.low <= row.predicted <= row.high
+    assert abs(rows(result)["mean instances"].error) < 0.02
+    assert abs(rows(result)["mean CPU"].error) < 0.02
+    assert abs(rows(result)["median latency"].error) < 0.02
+    lag = rows(result)["time with lag above 10000"]
+    assert abs(lag.predicted - lag.recorded) < 0.02
+
+
+def test_another_policy_than_the_one_that_ran_is_seen_to_be_wrong(
+    fitted: Recording, seen: Recording
+) -> None:
+    result = backtest(fitted, seen, "hpa", HPA | {"target_cpu": 0.7}, seeds=(7,))
+    assert rows(result)["mean instances"].error < -0.3
+
+
+def test_errors_are_of_what_was_recorded_and_nan_where_nothing_was(
+    fitted: Recording, seen: Recording
+) -> None:
+    silent = without(seen, "latency_s", "lag_items")
+    result = backtest(fitted, silent, "hpa", HPA, seeds=(7,), lag_above=5)
+    assert np.isnan(rows(result)["median latency"].recorded)
+    assert np.isnan(rows(result)["median latency"].error)
+    assert np.isnan(rows(result)["time with lag above 5"].recorded)
+    assert rows(result)["mean instances"].error == pytest.approx(0, abs=1e-12)
+    one = Comparison(name="a", unit="", predicted=3, low=3, high=3, recorded=2)
+    assert one.error == 0.5
+
+
+def test_the_start_and_the_most_are_those_that_were_recorded(fitted: Recording) -> None:
+    load = daily(hours=2, mean=300_000)
+    instances = np.linspace(9, 14, load.size).round()
+    instances[0] = np.nan
+    shown = recording(Truth(), load, instances, "busy.csv")
+    result = backtest(fitted, shown, "hpa", {"target_cpu": 0.2}, seeds=(1,))
+    assert 9 < rows(result)["mean instances"].predicted <= 14
+    given_ = backtest(fitted, shown, "hpa", {"target_cpu": 0.2, "max_instances": 30}, seeds=(1,))
+    assert rows(given_)["mean instances"].predicted > 14
+    kept = backtest(fitted, shown, "fixed", {"instances_each": 9}, seeds=(1,))
+    assert rows(kept)["mean instances"].predicted == 9
+    assert np.isnan(kept.correlation[0])
+
+
+def test_nothing_to_hold_it_against_is_refused(fitted: Recording, seen: Recording) -> None:
+    empty = of_readings(dict(seen.readings) | {"instances": np.full(seen.times_s.size, np.nan)})
+    with pytest.raises(SpecError, match="no readings of instances to hold the replay against"):
+        backtest(fitted, empty, "hpa", HPA)
+
+
+@pytest.mark.parametrize(
+    ("controller", "options", "said"),
+    [
+        ("hpaa", {}, ["unknown controller 'hpaa'. Did you mean 'hpa'?"]),
+        (
+            "hpa",
+            {"targetcpu": 1, "tolerance": "much"},
+            ["unknown option 'targetcpu'. Did you mean 'target_cpu'?", "hpa.tolerance"],
+        ),
+        (
+            "hpa",
+            {"target_cpu": 2, "stabilise_s": -1},
+            ["target_cpu must be a share of at most 1", "stabilise_s must not be negative"],
+        ),
+    ],
+)
+def test_a_policy_that_cannot_be_says_everything_at_once(
+    controller: str, options: dict[str, object], said: list[str]
+) -> None:
+    with pytest.raises(SpecError) as error:
+        policy(controller, options, Conditions(instances_at_start=1, max_instances=5))
+    assert len(error.value.problems) == len(said)
+    assert all(any(one in told for told in error.value.problems) for one in said)
+
+
+def test_a_policy_with_a_limit_keeps_to_that_of_the_job_unless_it_has_its_own() -> None:
+    given_ = Conditions(instances_at_start=1, max_instances=5)
+    assert policy("hpa", {}, given_).options == {"max_instances": 5}
+    assert policy("hpa", {"max_instances": 3}, given_).options == {"max_instances": 3}
+    assert "max_instances" not in policy("fixed", {}, given_).options
+
+
+def test_policies_that_are_tried_can_be_built_and_have_names_of_their_own() -> None:
+    given_ = Conditions(instances_at_start=6, max_instances=24)
+    made = tried(given_, peak=12, usual=6)
+    assert len({one.name for one in made}) == len(made)
+    assert {one.controller for one in made} <= set(CONTROLLERS)
+    sizes = [one.options["instances_each"] for one in made if one.controller == "fixed"]
+    assert sizes == [6, 9, 12, 24]
+    same = [one.options["instances_each"] for one in tried(given_, 1, 0) if "fixed" in one.name]
+    assert same == [1, 24]
+
+
+def files(tmp_path: Path, *given_: Recording) -> list[str]:
+    for one in given_:
+        (tmp_path / one.name).write_text(csv(one))
+    first, second = (str(tmp_path / one.name) for one in given_)
+    return ["backtest", first, "--against", second]
+
+
+def test_the_command_shows_the_model_and_the_comparison(
+    tmp_path: Path, fitted: Recording, seen: Recording
+) -> None:
+    options = ["--set", "target_cpu=0.35", "--set", "max_instances=24", "--seeds=2"]
+    done = CliRunner().invoke(app, [*files(tmp_path, fitted, seen), *options])
+    assert done.exit_code == 0, done.exception
+    assert "Model of fixed.csv, in steps of 15 s:" in done.output
+    assert "restarts seen    6" in done.output
+    assert "note: what a restart does is the mean of 6 that were recorded" in done.output
+    lines = {line[:32].strip(): line[32:].split() for line in done.output.splitlines()}
+    predicted, *_, recorded, error = lines["mean instances"]
+    assert float(predicted) == pytest.approx(float(recorded), rel=0.02)
+    assert abs(float(error.rstrip("%"))) < 2
+    assert "median latency, s" in lines
+    assert "time with lag above 10000" in lines
+    assert float(lines["correlation of the instances"][0]) > 0.97
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--set", "target_cpu", "--set", "=3", "--set", "a="], ["'target_cpu'", "'=3'", "'a='"]),
+        (["--set", "b=[0.3", "--set", "a={", "--set", "c"], ["'b=[0.3'", "'a={'", "'c'"]),
+        (["--controller", "hpaa"], ["Did you mean 'hpa'?"]),
+        (["--set", "cpu=0.3"], ["unknown option 'cpu'"]),
+        (["--map", "rates=x,lagg=y"], ["'rates'", "'lagg'"]),
+        (["--map", "rate=nowhere"], ["nowhere"]),
+    ],
+)
+def test_what_the_command_cannot_do_is_said(
+    more: list[str], said: list[str], tmp_path: Path, fitted: Recording, seen: Recording
+) -> None:
+    done = CliRunner().invoke(app, [*files(tmp_path, fitted, seen), *more])
+    assert isinstance(done.exception, SpecError), done.exception
+    assert all(one in str(done.exception) for one in said), str(done.exception)
+
+
+def test_options_are_read_as_yaml_reads_them() -> None:
+    assert parsed_options([" a = 0.35", "b=24", "c=when_empty", "d=x=1"]) == {
+        "a": 0.35, "b": 24, "c": "when_empty", "d": "x=1",
+    }  # fmt: skip
+
+
+def is_there(name: str) -> bool:
+    return (REAL / "recordings" / name).is_file()
+
+
+@pytest.mark.skipif(
+    not (is_there("ads_fixed24.csv") and is_there("ads_reactive35.csv")),
+    reason="TIDEBENCH_TEST_DATA has no recordings/ads_fixed24.csv and ads_reactive35.csv",
+)
+def test_a_real_job_under_the_hpa_is_predicted_from_a_recording_of_24_instances() -> None:
+    fixed, reactive = (
+        read_recording(str(REAL / "recordings" / name))
+        for name in ("ads_fixed24.csv", "ads_reactive35.csv")
+    )
+    result = backtest(fixed, reactive, "hpa", HPA)
+    assert abs(rows(result)["mean instances"].error) <= 0.03
+    assert min(result.correlation) >= 0.93
+    assert abs(rows(result)["median latency"].error) <= 0.10
+    lag = rows(result)["time with lag above 10000"]
+    assert abs(lag.predicted - lag.recorded) <= 0.05

@@ -1,0 +1,200 @@
+"""A model has to find again what made the readings, and says so where it cannot."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from include.advise.job import Job, Readings, fit, readings_of
+from include.model.errors import SpecError
+from tests.advise.synthetic import (
+    CPU_EXCESS,
+    LAG_S,
+    LATENCY_EXCESS_S,
+    QUIET_LAG_S,
+    QUIET_LATENCY_S,
+    STEP_S,
+    Truth,
+    daily,
+    of_readings,
+    recording,
+    without,
+)
+
+RESTARTS = (400, 900, 1300, 1700, 2200, 2600)
+
+
+@pytest.fixture(scope="module")
+def known() -> Job:
+    return fit(recording(Truth(restarts=RESTARTS), daily()))
+
+
+def test_overhead_and_demand_are_found_again(known: Job) -> None:
+    truth = Truth()
+    assert known.overhead.value == pytest.approx(truth.overhead, abs=0.005)
+    assert known.overhead.low <= truth.overhead <= known.overhead.high
+    assert known.demand_ms.value == pytest.approx(truth.demand_ms, rel=0.03)
+    assert known.demand_ms.low <= truth.demand_ms <= known.demand_ms.high
+    assert known.cpu_noise == pytest.approx(truth.noise, rel=0.2)
+    assert known.quiet_latency_s == QUIET_LATENCY_S
+    assert known.quiet_lag_s == pytest.approx(QUIET_LAG_S, rel=0.02)
+
+
+def test_restarts_are_found_where_they_were_with_what_they_did(known: Job) -> None:
+    assert known.incidents_s == tuple(start * STEP_S for start in RESTARTS)
+    restart = known.restart
+    assert restart.seen == len(RESTARTS)
+    during = len(LAG_S)
+    assert restart.cpu_excess[:during] == pytest.approx(CPU_EXCESS, abs=0.02)
+    assert restart.lag_s[:during] == pytest.approx(LAG_S, rel=0.02)
+    assert restart.latency_excess_s[:during] == pytest.approx(LATENCY_EXCESS_S)
+    assert restart.cpu_excess[during:] == pytest.approx([0] * 6, abs=0.02)
+    assert restart.lag_s[during:] == pytest.approx([QUIET_LAG_S] * 6, rel=0.02)
+    assert restart.latency_excess_s[during:] == pytest.approx([0] * 6)
+
+
+def test_the_load_goes_on_through_a_restart() -> None:
+    load = daily()
+    found = readings_of(recording(Truth(restarts=RESTARTS), load)).load_per_s
+    np.testing.assert_allclose(found, load, rtol=0.03)
+
+
+@settings(max_examples=10, deadline=None)
+@given(overhead=st.floats(0, 0.2), demand_ms=st.floats(0.02, 0.15), seed=st.integers(0, 1000))
+def test_any_job_is_found_again(overhead: float, demand_ms: float, seed: int) -> None:
+    truth = Truth(overhead=overhead, demand_ms=demand_ms, noise=0.005, seed=seed)
+    found = fit(recording(truth, daily()))
+    assert found.overhead.value == pytest.approx(overhead, abs=0.008)
+    assert found.demand_ms.value == pytest.approx(demand_ms, abs=0.004)
+    for one in (found.overhead, found.demand_ms):
+        assert one.low <= one.value <= one.high
+    rates = np.linspace(0, 20_000, 200)
+    shares = found.cpu_share(rates)
+    assert (np.diff(shares) >= -1e-12).all()  # more records never take less CPU
+    assert ((shares >= 0) & (shares <= 1)).all()
+
+
+def test_an_hour_more_or_less_still_gives_an_interval() -> None:
+    found = fit(recording(Truth(), daily(hours=1)))
+    for one in (found.overhead, found.demand_ms):
+        assert one.low < one.value < one.high
+
+
+def test_a_scaling_is_no_incident_and_its_restart_is_not_learned() -> None:
+    instances = np.full(daily().size, 20.0)
+    instances[900:] = 30.0
+    found = fit(recording(Truth(restarts=(400, 900, 2000)), daily(), instances))
+    assert found.incidents_s == (400 * STEP_S, 2000 * STEP_S)
+    assert found.restart.seen == 2
+    assert found.overhead.value == pytest.approx(Truth().overhead, abs=0.005)
+    assert not any("instances were recorded" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("steps", [1, 3, 6])
+def test_a_dip_of_instances_is_no_scaling(steps: int) -> None:
+    instances = np.full(daily().size, 20.0)
+    instances[400 : 400 + steps] = 19.0  # one is not counted while the job restarts
+    found = fit(recording(Truth(restarts=(400, 2000)), daily(), instances))
+    assert found.incidents_s == (400 * STEP_S, 2000 * STEP_S)
+
+
+def test_everything_that_is_missing_is_said_at_once() -> None:
+    bare = without(recording(Truth(), daily()), "instances", "cpu_share", "rate_per_s")
+    with pytest.raises(SpecError) as error:
+        fit(bare)
+    assert error.value.source == "known.csv"
+    said = "\n".join(error.value.problems)
+    assert len(error.value.problems) == 3
+    for told in ("--map instances=COLUMN", "--map cpu=COLUMN", "--map rate=COLUMN"):
+        assert told in said
+
+
+@pytest.mark.parametrize(
+    ("hours", "swing", "said"),
+    [
+        (12, 0.0, "CPU per record cannot be told from overhead: record a day"),
+        (0.5, 0.5, "a model needs 120; record at least an hour"),
+    ],
+    ids=["constant", "short"],
+)
+def test_what_gives_no_model_is_refused_with_what_to_record(
+    hours: float, swing: float, said: str
+) -> None:
+    with pytest.raises(SpecError, match=said):
+        fit(recording(Truth(), daily(hours, swing=swing)))
+
+
+def test_what_a_recording_could_not_tell_is_noted() -> None:
+    notes = "\n".join(fit(recording(Truth(), daily())).notes)
+    assert "only 20 instances were recorded" in notes
+    assert "no restart was recorded, so scaling costs nothing in the model; record one" in notes
+
+
+def test_without_a_restart_nothing_is_learned_of_one() -> None:
+    found = fit(recording(Truth(), daily()))
+    assert found.incidents_s == ()
+    assert found.restart.seen == 0
+    assert found.restart.cpu_excess == found.restart.lag_s == found.restart.latency_excess_s == ()
+
+
+@pytest.mark.parametrize("absent", ["lag_items", "latency_s"])
+def test_one_of_lag_and_latency_shows_restarts(absent: str) -> None:
+    found = fit(without(recording(Truth(restarts=RESTARTS), daily()), absent))
+    assert found.restart.seen == len(RESTARTS)
+    assert np.isfinite(found.restart.lag_s).all()
+    assert np.isfinite(found.restart.latency_excess_s).all()
+
+
+def test_without_lag_and_latency_there_is_a_model_of_the_cpu() -> None:
+    found = fit(without(recording(Truth(), daily()), "lag_items", "latency_s"))
+    assert found.demand_ms.value == pytest.approx(Truth().demand_ms, rel=0.03)
+    assert found.restart.seen == 0
+    assert np.isnan(found.quiet_latency_s)
+
+
+def one_peak(signal: str) -> Readings:
+    values = np.full(400, 100.0)
+    values[200] = 9000.0
+    constant = np.full(400, 0.5)
+    return readings_of(of_readings({signal: values, "instances": constant, "cpu_share": constant}))
+
+
+def test_the_load_is_what_arrived_where_that_was_recorded_and_else_a_median() -> None:
+    assert one_peak("arrivals_per_s").load_per_s[200] == 9000
+    assert one_peak("arrivals_per_s").notes[-1] == "the load is what arrived, as recorded"
+    assert set(one_peak("rate_per_s").load_per_s.tolist()) == {100.0}
+    assert "the median of what was processed within 300 s" in one_peak("rate_per_s").notes[-1]
+
+
+@given(values=st.lists(st.floats(0, 1e6), min_size=30, max_size=80))
+def test_the_load_is_the_median_of_300_s_around(values: list[float]) -> None:
+    rate = np.array(values)
+    other = np.ones(rate.size)
+    found = readings_of(of_readings({"rate_per_s": rate, "instances": other, "cpu_share": other}))
+    for step in range(10, rate.size - 10):
+        assert found.load_per_s[step] == np.median(rate[step - 10 : step + 11])
+
+
+def test_short_gaps_are_bridged_long_ones_stay_but_load_is_everywhere() -> None:
+    given_ = recording(Truth(noise=0), daily())
+    short, long = slice(500, 510), slice(1000, 1100)
+    for values in given_.readings.values():
+        values[short] = values[long] = np.nan
+    found = readings_of(given_)
+    for of in (found.instances, found.cpu_share, found.lag_items, found.latency_s):
+        assert not np.isnan(of[short]).any()
+        assert np.isnan(of[long]).all()
+    assert not np.isnan(found.load_per_s).any()
+    assert any(re.search("cpu_share: 10 absent readings bridged", note) for note in found.notes)
+    assert fit(given_).demand_ms.value == pytest.approx(Truth().demand_ms, rel=0.03)
+
+
+def test_a_load_that_was_never_read_is_refused() -> None:
+    given_ = recording(Truth(), daily())
+    given_.readings["rate_per_s"][:] = np.nan
+    with pytest.raises(SpecError, match="rate_per_s has no readings"):
+        readings_of(given_)
