@@ -11,10 +11,10 @@ from math import ceil
 import numpy as np
 
 from include.advise.candidates import Policy, tried
-from include.advise.cluster import Lease
-from include.advise.job import Job, Readings, fit, lasting_changes, readings_of
-from include.advise.objective import Objective
-from include.advise.replay import Conditions, Replayed, replay
+from include.advise.cluster import ReplayLease
+from include.advise.job import JobModel, Readings, fit, lasting_changes, readings_of
+from include.advise.objective import LatencyObjective
+from include.advise.replay import ReplayConditions, Replayed, replay
 from include.model.billing import MONTH_S, CloudPriceBook
 from include.model.errors import SpecError
 from include.model.host import PriceBook
@@ -30,14 +30,14 @@ DAYS_TO_DRAW = 3
 class Question:
     """What is asked: the objective, the price of a host, and what a replay takes for granted."""
 
-    objective: Objective
+    objective: LatencyObjective
     book: PriceBook
-    conditions: Conditions
+    conditions: ReplayConditions
     seeds: int = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class PolicyOutcome:
     """One policy over one load: cost of a month, share within the limit, and how it went."""
 
     cost: float
@@ -48,11 +48,11 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class PolicyRow:
     """One policy over all seeds. ``regret`` is its mean cost over the bound's."""
 
     policy: Policy
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[PolicyOutcome, ...]
     regret: float
     holds: bool
 
@@ -73,7 +73,7 @@ class WhatIf:
 
     change: str
     policy: Policy
-    outcome: Outcome
+    outcome: PolicyOutcome
     holds: bool
 
 
@@ -86,11 +86,11 @@ class Answer:
     """
 
     question: Question
-    job: Job
+    job: JobModel
     read: Readings
-    as_run: Row
-    rows: tuple[Row, ...]
-    recommended: Row | None
+    as_run: PolicyRow
+    rows: tuple[PolicyRow, ...]
+    recommended: PolicyRow | None
     sure: float
     bound_cost: float
     bound_hosts: FloatArray
@@ -148,7 +148,7 @@ def advise(recording: Recording, question: Question) -> Answer:
     )
 
 
-def _rate_at_half(job: Job) -> float:
+def _rate_at_half(job: JobModel) -> float:
     """Records per second of an instance at half its CPU, or the most that was seen if less."""
     rates = np.linspace(0, job.most_per_s, 2000)
     reached = np.flatnonzero(job.cpu_share(rates) >= 0.5)
@@ -172,21 +172,21 @@ def _seeded(question: Question, seed: int) -> Question:
     return replace(question, conditions=replace(question.conditions, seed=seed))
 
 
-def _outcome(job: Job, load: FloatArray, question: Question, policy: Policy) -> Outcome:
+def _outcome(job: JobModel, load: FloatArray, question: Question, policy: Policy) -> PolicyOutcome:
     run = _replayed(job, load, question, policy)
     return outcome_of(run, load, job.step_s, question)
 
 
-def _replayed(job: Job, load: FloatArray, question: Question, policy: Policy) -> Replayed:
+def _replayed(job: JobModel, load: FloatArray, question: Question, policy: Policy) -> Replayed:
     start = policy.at_start or question.conditions.instances_at_start
     conditions = replace(question.conditions, instances_at_start=start)
     return replay(job, load, conditions, policy.build())
 
 
-def outcome_of(run: Replayed, load: FloatArray, step_s: float, question: Question) -> Outcome:
+def outcome_of(run: Replayed, load: FloatArray, step_s: float, question: Question) -> PolicyOutcome:
     """What a replay cost, and how it held the objective."""
     days = load.size * step_s / DAY_S
-    return Outcome(
+    return PolicyOutcome(
         cost=cost_of(run.leases, question.book, load.size * step_s, step_s),
         within=question.objective.within(load, run.latency_s),
         worst_hour=_worst_hour(load, run.latency_s, step_s, question.objective),
@@ -195,7 +195,9 @@ def outcome_of(run: Replayed, load: FloatArray, step_s: float, question: Questio
     )
 
 
-def cost_of(leases: Iterable[Lease], book: PriceBook, lasted_s: float, step_s: float) -> float:
+def cost_of(
+    leases: Iterable[ReplayLease], book: PriceBook, lasted_s: float, step_s: float
+) -> float:
     """Cost of a month of leases like these, in the currency of the book."""
     leases = list(leases)
     if isinstance(book, CloudPriceBook) and book.reserved:
@@ -205,7 +207,9 @@ def cost_of(leases: Iterable[Lease], book: PriceBook, lasted_s: float, step_s: f
     return sum(book.bill(one.ends_s - one.ordered_s) for one in leases) * MONTH_S / lasted_s
 
 
-def _worst_hour(load: FloatArray, latency: FloatArray, step_s: float, of: Objective) -> float:
+def _worst_hour(
+    load: FloatArray, latency: FloatArray, step_s: float, of: LatencyObjective
+) -> float:
     """The lowest share within the limit of any whole hour."""
     per_hour = round(3600 / step_s)
     hours = range(0, max(1, load.size - per_hour + 1), per_hour)
@@ -218,11 +222,11 @@ def _worst_hour(load: FloatArray, latency: FloatArray, step_s: float, of: Object
 
 
 def row_of(
-    policy: Policy, outcomes: Sequence[Outcome], bound_cost: float, question: Question
-) -> Row:
+    policy: Policy, outcomes: Sequence[PolicyOutcome], bound_cost: float, question: Question
+) -> PolicyRow:
     """A policy's row; it holds the objective when it does so with every seed."""
     mean = float(np.mean([one.cost for one in outcomes]))
-    return Row(
+    return PolicyRow(
         policy=policy,
         outcomes=tuple(outcomes),
         regret=mean / bound_cost,
@@ -230,7 +234,7 @@ def row_of(
     )
 
 
-def _sure(rows: Sequence[Row], question: Question) -> float:
+def _sure(rows: Sequence[PolicyRow], question: Question) -> float:
     won = 0
     for seed in range(question.seeds):
         held = [row for row in rows if row.outcomes[seed].within >= question.objective.share]
@@ -242,7 +246,7 @@ def _monthly(cost: float, read: Readings) -> float:
     return cost * MONTH_S / (read.load_per_s.size * read.step_s)
 
 
-def _as_run(read: Readings, question: Question) -> Outcome:
+def _as_run(read: Readings, question: Question) -> PolicyOutcome:
     """What the recording says of itself; hosts are given back in the reverse order."""
     counts = _known(read.instances)
     leases = leases_of(np.ceil(counts / question.conditions.instances_per_host), read.step_s)
@@ -265,12 +269,12 @@ def _known(values: FloatArray) -> FloatArray:
     return result
 
 
-def leases_of(hosts: FloatArray, step_s: float) -> list[Lease]:
+def leases_of(hosts: FloatArray, step_s: float) -> list[ReplayLease]:
     """Leases that give so many hosts in every step."""
-    held, ended = list[Lease](), list[Lease]()
+    held, ended = list[ReplayLease](), list[ReplayLease]()
     for step, count in enumerate(hosts.tolist()):
         while len(held) < count:
-            held.append(Lease(step * step_s, step * step_s))
+            held.append(ReplayLease(step * step_s, step * step_s))
         while len(held) > count:
             lease = held.pop()
             lease.ends_s = step * step_s
@@ -281,7 +285,7 @@ def leases_of(hosts: FloatArray, step_s: float) -> list[Lease]:
 
 
 def _what_if(
-    job: Job, load: FloatArray, question: Question, rows: Sequence[Row]
+    job: JobModel, load: FloatArray, question: Question, rows: Sequence[PolicyRow]
 ) -> Iterable[WhatIf]:
     """The first rows again, one thing changed at a time."""
     given = question.conditions
@@ -307,7 +311,7 @@ def _what_if(
             )
 
 
-def _fidelity(job: Job, read: Readings) -> tuple[tuple[str, float, float], ...]:
+def _fidelity(job: JobModel, read: Readings) -> tuple[tuple[str, float, float], ...]:
     """Load and instances as recorded, through the model: what it gives back."""
     each = read.load_per_s / np.maximum(read.instances, 1.0)
     cpu = job.cpu_share(np.nan_to_num(each))

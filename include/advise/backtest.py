@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from include.advise.candidates import policy
-from include.advise.job import Job, Readings, fit, readings_of
-from include.advise.replay import Conditions, Replayed, replay
+from include.advise.job import JobModel, Readings, fit, readings_of
+from include.advise.replay import ReplayConditions, Replayed, replay
 from include.model.errors import SpecError
 from include.recordings import Recording
 from include.recordings.recording import FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class PredictedFigure:
     """A figure as predicted (its mean over seeds, its lowest and highest) and as recorded."""
 
     name: str
@@ -37,8 +37,8 @@ class Comparison:
 class Backtest:
     """What came of it; ``correlation`` is that of the instances over time, by seed."""
 
-    job: Job
-    rows: tuple[Comparison, ...]
+    job: JobModel
+    rows: tuple[PredictedFigure, ...]
     correlation: tuple[float, ...]
 
 
@@ -60,7 +60,7 @@ def backtest(
     known = np.flatnonzero(~np.isnan(read.instances))
     if known.size == 0:
         raise SpecError(seen.name, ["has no readings of instances to hold the replay against"])
-    given = Conditions(
+    given = ReplayConditions(
         instances_at_start=max(1, round(float(read.instances[known[0]]))),
         max_instances=_most(options, read),
     )
@@ -87,7 +87,7 @@ def _correlation(run: Replayed, read: Readings) -> float:
     return float(np.corrcoef(run.instances[known], read.instances[known])[0, 1])
 
 
-def _compared(runs: Sequence[Replayed], read: Readings, lag_above: float) -> list[Comparison]:
+def _compared(runs: Sequence[Replayed], read: Readings, lag_above: float) -> list[PredictedFigure]:
     known = {
         "instances": ~np.isnan(read.instances),
         "latency": ~np.isnan(read.latency_s),
@@ -115,7 +115,7 @@ def _compared(runs: Sequence[Replayed], read: Readings, lag_above: float) -> lis
         mask = known[of]
         values = [measure(getattr(run, ours), mask) for run in runs]
         rows.append(
-            Comparison(
+            PredictedFigure(
                 name=name,
                 unit=unit,
                 predicted=float(np.mean(values)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from include.advise.replay import Conditions, setting_for
+from include.advise.replay import ReplayConditions, setting_for
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
 from include.experiment.options import checked_options, option_types
@@ -35,7 +35,7 @@ def _build(of: Callable[..., Controller], options: dict[str, Any], setting: Sett
     return of(setting=setting, **options)
 
 
-def policy(controller: str, options: Mapping[str, Any], conditions: Conditions) -> Policy:
+def policy(controller: str, options: Mapping[str, Any], conditions: ReplayConditions) -> Policy:
     """A checked policy; it never asks for more instances than there may be, where it has a limit.
 
     Raises SpecError with everything that is wrong with name and options.
@@ -55,11 +55,11 @@ def policy(controller: str, options: Mapping[str, Any], conditions: Conditions) 
     return made
 
 
-def _some_setting(conditions: Conditions) -> Setting:
+def _some_setting(conditions: ReplayConditions) -> Setting:
     return setting_for(1.0, 15.0, conditions)
 
 
-def tried(conditions: Conditions, peak: int, usual: int) -> tuple[Policy, ...]:
+def tried(conditions: ReplayConditions, peak: int, usual: int) -> tuple[Policy, ...]:
     """What ``advise`` compares: ``peak`` instances carry the highest load, ``usual`` the median."""
     few, middle = max(1, usual), max(1, (peak + usual) // 2)
     asked: list[tuple[str, str, Mapping[str, Any]]] = [

@@ -28,7 +28,7 @@ class _Instance:
 
 
 @dataclass(slots=True)
-class Lease:
+class ReplayLease:
     """A host from its order to its end (seconds); infinite while it is held."""
 
     ordered_s: float
@@ -38,7 +38,7 @@ class Lease:
 
 
 @dataclass(slots=True)
-class Cluster:
+class ReplayCluster:
     """Changes take effect ``takes_s`` after they were decided; new hosts are up at once, as the
     time to boot is part of it."""
 
@@ -48,7 +48,7 @@ class Cluster:
     max_hosts: int
     max_instances: int
     instances: dict[str, _Instance] = field(default_factory=dict)
-    leases: dict[str, Lease] = field(default_factory=dict)
+    leases: dict[str, ReplayLease] = field(default_factory=dict)
     numbers: int = 0
 
     def apply(self, decision: Decision, now_s: float) -> None:
@@ -73,7 +73,7 @@ class Cluster:
     def _lease(self, now_s: float) -> str:
         self.numbers += 1
         name = f"host-{self.numbers}"
-        self.leases[name] = Lease(now_s, now_s + self.btu_s)
+        self.leases[name] = ReplayLease(now_s, now_s + self.btu_s)
         return name
 
     def _start(self, host: str, now_s: float) -> None:
@@ -86,7 +86,7 @@ class Cluster:
     def _stop(self, name: str, now_s: float) -> None:
         self.instances[name].stops_s = min(self.instances[name].stops_s, now_s + self.takes_s)
 
-    def held(self) -> dict[str, Lease]:
+    def held(self) -> dict[str, ReplayLease]:
         """Hosts that are paid for."""
         return {name: one for name, one in self.leases.items() if math.isinf(one.ends_s)}
 

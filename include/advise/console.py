@@ -13,7 +13,7 @@ from include.model.errors import SpecError
 if TYPE_CHECKING:
     from include.advise.answer import Answer
     from include.advise.backtest import Backtest
-    from include.advise.job import Job
+    from include.advise.job import JobModel
 
 Map = Annotated[
     str, typer.Option("--map", help="Columns: time=timestamp,rate=requests@per_min, ...")
@@ -64,7 +64,7 @@ def advise(  # noqa: PLR0913  options of a command
     from include.advise.job import readings_of
     from include.advise.objective import parse_objective
     from include.advise.page import write_page
-    from include.advise.replay import Conditions
+    from include.advise.replay import ReplayConditions
     from include.experiment.prices import is_file, price_book
     from include.prices.books import load_book
     from include.recordings import parse_mapping, read_recording
@@ -74,7 +74,7 @@ def advise(  # noqa: PLR0913  options of a command
     recorded = read_recording(recording, parse_mapping(columns) if columns else {})
     counts = readings_of(recorded).instances
     known = np.round(counts[~np.isnan(counts)])
-    conditions = Conditions(
+    conditions = ReplayConditions(
         instances_at_start=max(1, int(known[0])),
         max_instances=max_instances or max(1, int(known.max())),
         instances_per_host=per_host,
@@ -128,7 +128,7 @@ def parsed_options(pairs: list[str]) -> dict[str, Any]:
     return options
 
 
-def model_lines(job: Job) -> list[str]:
+def model_lines(job: JobModel) -> list[str]:
     """The model in sentences."""
     demand, overhead = job.demand_ms, job.overhead
     return [

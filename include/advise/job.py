@@ -42,7 +42,7 @@ class Restart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class FittedValue:
     """A value and the interval that 95 % of resampled hours (or shorter parts) give."""
 
     value: float
@@ -51,7 +51,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class JobModel:
     """What a recording tells of a job in steps of ``step_s``.
 
     ``cpu_at`` (shares) belongs to ``rates_per_s`` (records per second and instance), ascending.
@@ -65,8 +65,8 @@ class Job:
     step_s: float
     rates_per_s: tuple[float, ...]
     cpu_at: tuple[float, ...]
-    overhead: Estimate
-    demand_ms: Estimate
+    overhead: FittedValue
+    demand_ms: FittedValue
     most_per_s: float
     cpu_at_most: float
     quiet_lag_s: float
@@ -148,7 +148,7 @@ def _load(even: Recording, step_s: float) -> tuple[FloatArray, str]:
     return np.median(around, axis=1), note
 
 
-def fit(recording: Recording, step_s: float = STEP_S) -> Job:
+def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
     """The model that the readings give. Raises SpecError where they cannot give one."""
     read = readings_of(recording, step_s)
     starts = _restarts(read)
@@ -178,7 +178,7 @@ def fit(recording: Recording, step_s: float = STEP_S) -> Job:
     processed = recording.readings.get("rate_per_s", recording.readings.get("arrivals_per_s"))
     most = float(np.nanmax(processed)) / float(np.nanmax(read.instances))  # type: ignore[arg-type]
     predicted = np.interp(each, rates, shares)
-    return Job(
+    return JobModel(
         name=recording.name,
         step_s=step_s,
         rates_per_s=tuple(rates.tolist()),
@@ -244,7 +244,7 @@ def _curve(each: FloatArray, cpu: FloatArray) -> tuple[FloatArray, FloatArray]:
     return rates, isotonic_regression(shares).x
 
 
-def _line(each: FloatArray, cpu: FloatArray, block: int) -> tuple[Estimate, Estimate]:
+def _line(each: FloatArray, cpu: FloatArray, block: int) -> tuple[FittedValue, FittedValue]:
     """Overhead and demand (ms) by least squares; intervals from resampled blocks.
 
     Of less than twelve blocks shorter ones are taken: one alone would always be drawn, and its
@@ -262,8 +262,10 @@ def _line(each: FloatArray, cpu: FloatArray, block: int) -> tuple[Estimate, Esti
         lines.append(np.polyfit(each[rows], cpu[rows], 1))
     low, high = np.percentile(np.array(lines), [2.5, 97.5], axis=0)
     return (
-        Estimate(value=float(offset), low=float(low[1]), high=float(high[1])),
-        Estimate(value=1000 * float(slope), low=1000 * float(low[0]), high=1000 * float(high[0])),
+        FittedValue(value=float(offset), low=float(low[1]), high=float(high[1])),
+        FittedValue(
+            value=1000 * float(slope), low=1000 * float(low[0]), high=1000 * float(high[0])
+        ),
     )
 
 
@@ -278,7 +280,8 @@ def _episodes(
             "no restart was recorded, so scaling costs nothing in the model; record one"
         ]
     rows = np.array(whole)[:, None] + np.arange(steps)
-    usual = np.interp(read.load_per_s[rows] / read.instances[rows], rates, shares)
+    each = read.load_per_s[rows] / np.maximum(read.instances[rows], 1.0)
+    usual = np.interp(each, rates, shares)
     with warnings.catch_warnings():  # of a signal that nobody recorded there is no mean
         warnings.simplefilter("ignore", RuntimeWarning)
         cpu = np.nanmean(read.cpu_share[rows] - usual, axis=0)

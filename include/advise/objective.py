@@ -15,7 +15,7 @@ _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%\s*within\s+(\d+(?:\.\d+)?)\s*(ms|s)")
 
 
 @dataclass(frozen=True, slots=True)
-class Objective:
+class LatencyObjective:
     """At least ``share`` of the records have a latency of at most ``limit_s``."""
 
     share: float
@@ -35,7 +35,7 @@ class Objective:
         return float(load_per_s[met].sum() / load_per_s[known].sum())
 
 
-def parse_objective(text: str) -> Objective:
+def parse_objective(text: str) -> LatencyObjective:
     """``latency p95 < 2 s`` or ``95 % within 2 s``. Raises SpecError for anything else."""
     for form in (_PERCENTILE, _SHARE):
         found = form.fullmatch(text.strip())
@@ -44,6 +44,6 @@ def parse_objective(text: str) -> Objective:
         percent, limit, unit = float(found[1]), float(found[2]), found[3]
         limit_s = limit / 1000 if unit == "ms" else limit
         if 0 < percent < 100 and limit_s > 0:
-            return Objective(percent / 100, limit_s)
+            return LatencyObjective(percent / 100, limit_s)
     told = f"cannot read {text!r}; write 'latency p95 < 2 s' or '95 % within 2 s'"
     raise SpecError("--objective", [told])

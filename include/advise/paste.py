@@ -9,12 +9,12 @@ from typing import Any
 import yaml
 
 from include.advise.candidates import Policy
-from include.advise.replay import Conditions, setting_for
+from include.advise.replay import ReplayConditions, setting_for
 
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "JOB"}
 
 
-def configuration(policy: Policy, conditions: Conditions) -> tuple[str, str]:
+def configuration(policy: Policy, conditions: ReplayConditions) -> tuple[str, str]:
     """A sentence on what to do with it, and what to paste; write your own names for JOB."""
     controller: Any = policy.build()(setting_for(1.0, 15.0, conditions))
     if policy.controller == "hpa":

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from include.advise.cluster import OPERATOR, Cluster, Lease
-from include.advise.job import Job
+from include.advise.cluster import OPERATOR, ReplayCluster, ReplayLease
+from include.advise.job import JobModel
 from include.controllers.base import Controller, Setting
 from include.controllers.deployment import first_deployment
 from include.model.host import HostFlavor
@@ -25,7 +25,7 @@ QUIET_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conditions:
+class ReplayConditions:
     """What a replay takes for granted. CPU is read as a mean of ``metrics_every_s``, once in that
     time; a change takes ``takes_s``; there are at most ``max_instances``."""
 
@@ -49,11 +49,11 @@ class Replayed:
     cpu_share: FloatArray
     lag_items: FloatArray
     latency_s: FloatArray
-    leases: tuple[Lease, ...]
+    leases: tuple[ReplayLease, ...]
     scalings: int
 
 
-def setting_for(demand_ms: float, step_s: float, conditions: Conditions) -> Setting:
+def setting_for(demand_ms: float, step_s: float, conditions: ReplayConditions) -> Setting:
     """What a controller is told: one operator, of which a host takes so many instances."""
     operator = Operator(
         name=OPERATOR,
@@ -88,10 +88,10 @@ def setting_for(demand_ms: float, step_s: float, conditions: Conditions) -> Sett
 class _Replay:
     """The state of a replay from one step to the next."""
 
-    def __init__(self, job: Job, load: FloatArray, conditions: Conditions) -> None:
+    def __init__(self, job: JobModel, load: FloatArray, conditions: ReplayConditions) -> None:
         self.job, self.load, self.conditions = job, load, conditions
         self.setting = setting_for(job.demand_ms.value, job.step_s, conditions)
-        self.cluster = Cluster(
+        self.cluster = ReplayCluster(
             flavor=self.setting.flavor.name,
             btu_s=conditions.btu_s,
             takes_s=conditions.takes_s,
@@ -174,9 +174,9 @@ class _Replay:
 
 
 def replay(
-    job: Job,
+    job: JobModel,
     load_per_s: FloatArray,
-    conditions: Conditions,
+    conditions: ReplayConditions,
     build: Callable[[Setting], Controller],
 ) -> Replayed:
     """Run a controller over the load, a value per step of the job's model, on a model of it.

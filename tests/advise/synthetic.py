@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from include.advise.job import Estimate, Job, Restart
+from include.advise.job import FittedValue, JobModel, Restart
 from include.advise.replay import Replayed
 from include.recordings import Recording
 from include.recordings.recording import FloatArray
@@ -111,19 +111,20 @@ def job(
     incidents_s: Sequence[float] = (),
     most_per_s: float = 10_000.0,
     latency_s: float = QUIET_LATENCY_S,
-) -> Job:
+) -> JobModel:
     """A model without overhead: an instance that is full does 10,000 records per second."""
-    return Job(
+    return JobModel(
         name="known",
         step_s=STEP_S,
         rates_per_s=(0.0, 10_000.0),
         cpu_at=(0.0, 1.0),
-        overhead=Estimate(value=0.0, low=0.0, high=0.0),
-        demand_ms=Estimate(value=0.1, low=0.1, high=0.1),
+        overhead=FittedValue(value=0.0, low=0.0, high=0.0),
+        demand_ms=FittedValue(value=0.1, low=0.1, high=0.1),
         most_per_s=most_per_s,
         quiet_lag_s=0.0,
         quiet_latency_s=latency_s,
         cpu_noise=noise,
+        cpu_at_most=1.0,
         restart=restart,
         incidents_s=tuple(incidents_s),
         notes=(),

@@ -10,14 +10,14 @@ from typer.testing import CliRunner
 
 from include.advise.answer import cost_of, leases_of
 from include.advise.candidates import policy, tried
-from include.advise.cluster import Lease
+from include.advise.cluster import ReplayLease
 from include.advise.paste import configuration
-from include.advise.replay import Conditions
+from include.advise.replay import ReplayConditions
 from include.cli import app
 from include.experiment.prices import price_book
 from include.model.billing import MONTH_S
 
-CONDITIONS = Conditions(instances_at_start=4, max_instances=8)
+CONDITIONS = ReplayConditions(instances_at_start=4, max_instances=8)
 
 
 def write_recording(path: Path, hours: int = 2) -> None:
@@ -42,7 +42,7 @@ def test_leases_follow_the_counts_and_the_last_leased_ends_first() -> None:
 
 def test_a_month_costs_what_the_book_bills_for_the_leases() -> None:
     book = price_book("btu10")
-    leases = [Lease(0.0, 600.0, 601.0), Lease(0.0, 600.0, 600.0)]
+    leases = [ReplayLease(0.0, 600.0, 601.0), ReplayLease(0.0, 600.0, 600.0)]
 
     assert cost_of(leases, book, 1200.0, 15.0) == pytest.approx(3 * MONTH_S / 1200)
 

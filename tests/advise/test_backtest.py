@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from include.advise.backtest import Backtest, Comparison, backtest
+from include.advise.backtest import Backtest, PredictedFigure, backtest
 from include.advise.candidates import policy, tried
 from include.advise.console import parsed_options
 from include.advise.job import fit
-from include.advise.replay import Conditions, replay
+from include.advise.replay import ReplayConditions, replay
 from include.cli import app
 from include.controllers import CONTROLLERS
 from include.model.errors import SpecError
@@ -34,13 +34,13 @@ def fitted() -> Recording:
 def seen(fitted: Recording) -> Recording:
     """What the model of the other recording itself does under the HPA, as a recording."""
     load = daily(mean=40_000)
-    start = Conditions(instances_at_start=12, max_instances=24, seed=7)
+    start = ReplayConditions(instances_at_start=12, max_instances=24, seed=7)
     run = replay(fit(fitted), load, start, policy("hpa", HPA, start).build())
     assert np.ptp(run.instances) > 5  # it has scaled
     return as_recording(run, load)
 
 
-def rows(result: Backtest) -> dict[str, Comparison]:
+def rows(result: Backtest) -> dict[str, PredictedFigure]:
     return {row.name: row for row in result.rows}
 
 
@@ -86,7 +86,7 @@ def test_errors_are_of_what_was_recorded_and_nan_where_nothing_was(
     assert np.isnan(rows(result)["median latency"].error)
     assert np.isnan(rows(result)["time with lag above 5"].recorded)
     assert rows(result)["mean instances"].error == pytest.approx(0, abs=1e-12)
-    one = Comparison(name="a", unit="", predicted=3, low=3, high=3, recorded=2)
+    one = PredictedFigure(name="a", unit="", predicted=3, low=3, high=3, recorded=2)
     assert one.error == 0.5
 
 
@@ -130,20 +130,20 @@ def test_a_policy_that_cannot_be_says_everything_at_once(
     controller: str, options: dict[str, object], said: list[str]
 ) -> None:
     with pytest.raises(SpecError) as error:
-        policy(controller, options, Conditions(instances_at_start=1, max_instances=5))
+        policy(controller, options, ReplayConditions(instances_at_start=1, max_instances=5))
     assert len(error.value.problems) == len(said)
     assert all(any(one in told for told in error.value.problems) for one in said)
 
 
 def test_a_policy_with_a_limit_keeps_to_that_of_the_job_unless_it_has_its_own() -> None:
-    given_ = Conditions(instances_at_start=1, max_instances=5)
+    given_ = ReplayConditions(instances_at_start=1, max_instances=5)
     assert policy("hpa", {}, given_).options == {"max_instances": 5}
     assert policy("hpa", {"max_instances": 3}, given_).options == {"max_instances": 3}
     assert "max_instances" not in policy("fixed", {}, given_).options
 
 
 def test_policies_that_are_tried_can_be_built_and_have_names_of_their_own() -> None:
-    given_ = Conditions(instances_at_start=6, max_instances=24)
+    given_ = ReplayConditions(instances_at_start=6, max_instances=24)
     made = tried(given_, peak=12, usual=6)
     assert len({one.name for one in made}) == len(made)
     assert {one.controller for one in made} <= set(CONTROLLERS)

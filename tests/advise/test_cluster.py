@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from include.advise.cluster import OPERATOR, Cluster
+from include.advise.cluster import OPERATOR, ReplayCluster
 from include.model.decision import (
     Action,
     Decision,
@@ -33,11 +33,11 @@ def new_host(handle: str, instances: int = 1) -> list[Action]:
     return [LeaseHost("host", handle), *([StartInstance(OPERATOR, handle)] * instances)]
 
 
-def cluster(max_hosts: int = 10, max_instances: int = 10) -> Cluster:
-    return Cluster("host", BTU_S, TAKES_S, max_hosts, max_instances)
+def cluster(max_hosts: int = 10, max_instances: int = 10) -> ReplayCluster:
+    return ReplayCluster("host", BTU_S, TAKES_S, max_hosts, max_instances)
 
 
-def one_instance() -> tuple[Cluster, str, str]:
+def one_instance() -> tuple[ReplayCluster, str, str]:
     """A cluster, its host and its instance, begun at 0 s."""
     made = cluster()
     made.apply(decided(*new_host("new-1")), 0)

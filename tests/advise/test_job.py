@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.advise.job import Job, Readings, fit, readings_of
+from include.advise.job import JobModel, Readings, fit, readings_of
 from include.model.errors import SpecError
 from tests.advise.synthetic import (
     CPU_EXCESS,
@@ -29,11 +29,11 @@ RESTARTS = (400, 900, 1300, 1700, 2200, 2600)
 
 
 @pytest.fixture(scope="module")
-def known() -> Job:
+def known() -> JobModel:
     return fit(recording(Truth(restarts=RESTARTS), daily()))
 
 
-def test_overhead_and_demand_are_found_again(known: Job) -> None:
+def test_overhead_and_demand_are_found_again(known: JobModel) -> None:
     truth = Truth()
     assert known.overhead.value == pytest.approx(truth.overhead, abs=0.005)
     assert known.overhead.low <= truth.overhead <= known.overhead.high
@@ -44,7 +44,7 @@ def test_overhead_and_demand_are_found_again(known: Job) -> None:
     assert known.quiet_lag_s == pytest.approx(QUIET_LAG_S, rel=0.02)
 
 
-def test_restarts_are_found_where_they_were_with_what_they_did(known: Job) -> None:
+def test_restarts_are_found_where_they_were_with_what_they_did(known: JobModel) -> None:
     assert known.incidents_s == tuple(start * STEP_S for start in RESTARTS)
     restart = known.restart
     assert restart.seen == len(RESTARTS)

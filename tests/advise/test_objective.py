@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from include.advise.objective import Objective, parse_objective
+from include.advise.objective import LatencyObjective, parse_objective
 from include.model.errors import SpecError
 
 
@@ -37,4 +37,4 @@ def test_records_count_by_load_and_only_where_latency_is_known() -> None:
     load = np.array([10.0, 30.0, 60.0, 1000.0])
     latency = np.array([1.0, 3.0, 2.0, np.nan])
 
-    assert Objective(0.95, 2.0).within(load, latency) == pytest.approx(0.7)
+    assert LatencyObjective(0.95, 2.0).within(load, latency) == pytest.approx(0.7)

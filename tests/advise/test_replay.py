@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from include.advise.candidates import policy
 from include.advise.cluster import OPERATOR
-from include.advise.job import Job, Restart
-from include.advise.replay import PLANNED_SHARE, Conditions, Replayed, replay
+from include.advise.job import JobModel, Restart
+from include.advise.replay import PLANNED_SHARE, ReplayConditions, Replayed, replay
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
 from include.controllers.fixed import Fixed
@@ -29,7 +29,11 @@ RESTART = Restart(
 
 
 def replayed(
-    load: FloatArray, given_: Conditions, controller: str = "hpa", of: Job | None = None, **to: Any
+    load: FloatArray,
+    given_: ReplayConditions,
+    controller: str = "hpa",
+    of: JobModel | None = None,
+    **to: Any,
 ) -> Replayed:
     return replay(of or job(), load, given_, policy(controller, to, given_).build())
 
@@ -52,7 +56,7 @@ def step_of(before: float, after: float, at: int = 101, steps: int = 400) -> Flo
 
 def test_the_same_seed_gives_the_same_replay_and_another_one_does_not() -> None:
     noisy, load = job(restart=RESTART, noise=0.05), daily(hours=3)
-    start = Conditions(instances_at_start=8, max_instances=20, seed=1)
+    start = ReplayConditions(instances_at_start=8, max_instances=20, seed=1)
     first = replayed(load, start, of=noisy, target_cpu=0.5)
     assert same(first, replayed(load, start, of=noisy, target_cpu=0.5))
     other = replayed(load, replace(start, seed=2), of=noisy, target_cpu=0.5)
@@ -62,7 +66,7 @@ def test_the_same_seed_gives_the_same_replay_and_another_one_does_not() -> None:
 
 @pytest.mark.parametrize("instances", [1, 7])
 def test_fixed_keeps_its_count_and_its_hosts(instances: int) -> None:
-    start = Conditions(instances_at_start=instances, max_instances=10)
+    start = ReplayConditions(instances_at_start=instances, max_instances=10)
     load = daily(hours=6, mean=3000)
     found = replayed(load, start, "fixed", instances_each=instances)
     assert set(found.instances.tolist()) == {instances}
@@ -73,7 +77,7 @@ def test_fixed_keeps_its_count_and_its_hosts(instances: int) -> None:
 
 
 def test_the_hpa_goes_to_what_usage_over_target_asks_for() -> None:
-    start = Conditions(instances_at_start=4, max_instances=20)
+    start = ReplayConditions(instances_at_start=4, max_instances=20)
     found = replayed(step_of(20_000, 35_000), start, target_cpu=0.5)
     # Four instances use 87 % at the look of 1,575 s: ceil(4 * 0.87 / 0.5) = 7, and 15 s later
     # they work.
@@ -85,7 +89,7 @@ def test_the_hpa_goes_to_what_usage_over_target_asks_for() -> None:
 
 def test_the_hpa_goes_down_after_the_stabilisation() -> None:
     load = step_of(35_000, 10_000)
-    start = Conditions(instances_at_start=7, max_instances=20)
+    start = ReplayConditions(instances_at_start=7, max_instances=20)
     found = replayed(load, start, target_cpu=0.5)
     changed = int(np.flatnonzero(np.diff(found.instances))[0]) + 1
     assert (changed - 101) * STEP_S >= 300
@@ -95,7 +99,7 @@ def test_the_hpa_goes_down_after_the_stabilisation() -> None:
 
 
 def test_a_scaling_costs_a_restart() -> None:
-    start = Conditions(instances_at_start=4, max_instances=20)
+    start = ReplayConditions(instances_at_start=4, max_instances=20)
     found = replayed(step_of(20_000, 35_000), start, of=job(restart=RESTART), target_cpu=0.5)
     assert found.scalings == 1
     during = slice(106, 109)
@@ -111,7 +115,7 @@ def test_a_scaling_costs_a_restart() -> None:
 
 def test_an_incident_does_all_that_was_recorded_and_is_no_scaling() -> None:
     broken = job(restart=RESTART, incidents_s=(600.0,))
-    start = Conditions(instances_at_start=4, max_instances=4)
+    start = ReplayConditions(instances_at_start=4, max_instances=4)
     found = replayed(np.full(100, 20_000.0), start, "fixed", of=broken, instances_each=4)
     expected = np.full(100, QUIET_LATENCY_S)
     expected[40:43] += RESTART.latency_excess_s
@@ -137,7 +141,7 @@ class Watches:
 
 
 def watched(
-    load: FloatArray, given_: Conditions, of: Job, controller: str = "hpa", **to: Any
+    load: FloatArray, given_: ReplayConditions, of: JobModel, controller: str = "hpa", **to: Any
 ) -> tuple[Replayed, list[Observation]]:
     made: list[Watches] = []
     build = policy(controller, to, given_).build()
@@ -158,7 +162,7 @@ def test_nothing_is_lost_and_limits_hold(
     levels: list[int], start: int, most: int, target: float
 ) -> None:
     load = np.repeat(np.array(levels, dtype=np.float64), 30)
-    given_ = Conditions(instances_at_start=min(start, most), max_instances=most)
+    given_ = ReplayConditions(instances_at_start=min(start, most), max_instances=most)
     found, seen = watched(load, given_, job(), target_cpu=target)
     assert found.instances.min() >= 1
     assert found.instances.max() <= most
@@ -182,7 +186,7 @@ def test_nothing_is_lost_and_limits_hold(
 @given(levels=LOADS, most=st.integers(1, 8), takes_s=st.sampled_from([0.0, 15.0, 60.0]))
 def test_the_log_of_leases_fits_the_instances(levels: list[int], most: int, takes_s: float) -> None:
     load = np.repeat(np.array(levels, dtype=np.float64), 30)
-    given_ = Conditions(instances_at_start=1, max_instances=most, takes_s=takes_s, btu_s=900)
+    given_ = ReplayConditions(instances_at_start=1, max_instances=most, takes_s=takes_s, btu_s=900)
     found = replayed(load, given_, target_cpu=0.5, stabilise_s=60)
     end_s = load.size * STEP_S
     begins = np.array([one.ordered_s for one in found.leases])
@@ -201,14 +205,14 @@ def test_the_log_of_leases_fits_the_instances(levels: list[int], most: int, take
 @pytest.mark.parametrize("name", sorted(CONTROLLERS))
 @pytest.mark.parametrize("per_host", [1, 2])
 def test_no_controller_gets_more_than_there_may_be(name: str, per_host: int) -> None:
-    given_ = Conditions(instances_at_start=2, max_instances=3, instances_per_host=per_host)
+    given_ = ReplayConditions(instances_at_start=2, max_instances=3, instances_per_host=per_host)
     more = {"instances_each": 4} if name == "fixed" else {}
     found = replayed(daily(hours=2, mean=60_000), given_, name, **more)
     assert 1 <= found.instances.min() <= found.instances.max() <= 3
 
 
 def test_a_latency_that_nobody_recorded_is_absent() -> None:
-    given_ = Conditions(instances_at_start=2, max_instances=2)
+    given_ = ReplayConditions(instances_at_start=2, max_instances=2)
     silent = job(latency_s=float("nan"))
     found, seen = watched(np.full(20, 1000.0), given_, silent, "fixed", instances_each=2)
     assert np.isnan(found.latency_s).all()
@@ -216,6 +220,6 @@ def test_a_latency_that_nobody_recorded_is_absent() -> None:
 
 
 def test_what_a_controller_begins_with_is_not_what_the_job_begins_with() -> None:
-    given_ = Conditions(instances_at_start=5, max_instances=9)
+    given_ = ReplayConditions(instances_at_start=5, max_instances=9)
     found = replay(job(), np.full(8, 1e4), given_, lambda setting: Fixed(setting=setting))
     assert found.instances.tolist() == [5] * 8
