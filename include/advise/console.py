@@ -61,6 +61,7 @@ def advise(  # noqa: PLR0913  options of a command
 
     from include.advise.answer import Question
     from include.advise.answer import advise as answer_to
+    from include.advise.export import write_experiment
     from include.advise.job import readings_of
     from include.advise.objective import parse_objective
     from include.advise.page import write_page
@@ -87,6 +88,8 @@ def advise(  # noqa: PLR0913  options of a command
     answer = answer_to(recorded, question)
     typer.echo(advice_table(answer))
     typer.echo(f"\nPage: {write_page(answer, out)}")
+    spec = write_experiment(answer.job, answer.read, conditions, out)
+    typer.echo(f"The model as an experiment: python -m include.cli run {spec}")
 
 
 def advice_table(answer: Answer) -> str:

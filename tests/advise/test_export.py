@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from include.advise.export import write_experiment
+from include.advise.job import fit, readings_of
+from include.advise.replay import ReplayConditions
+from include.control.stages import run_all
+from include.experiment.asked import runs_in_file
+from include.experiment.run import resolve
+from include.recordings import read_recording
+from tests.advise.test_answer import write_recording
+
+CONDITIONS = ReplayConditions(instances_at_start=4, max_instances=8)
+
+
+def test_the_files_are_an_experiment_that_runs(tmp_path: Path) -> None:
+    write_recording(tmp_path / "job.csv")
+    recording = read_recording(str(tmp_path / "job.csv"))
+    job = fit(recording)
+
+    spec = write_experiment(job, readings_of(recording), CONDITIONS, tmp_path / "out")
+    points = runs_in_file(spec)
+
+    assert [point.controller for point in points] == ["hpa", "target-tracking"]
+    topology = resolve(points[0]).topology
+    assert topology.operator["job"].service_ms == pytest.approx(job.demand_ms.value, abs=1e-6)
+    calibration = yaml.safe_load((tmp_path / "out" / "job_calibration.yaml").read_text())
+    assert calibration["overhead_cores"] == pytest.approx(0.1, abs=0.02)
+    assert calibration["rescale_pause_s"] == pytest.approx(4.45, abs=0.01)
+    assert run_all(points[0], tmp_path / "var")
+    files = list((tmp_path / "var").rglob("*.parquet"))
+    assert any("lease" in str(one) for one in files)
+    assert any("processing_duration" in str(one) for one in files)
