@@ -82,16 +82,17 @@ def _tracking(controller: Any) -> dict[str, Any]:
 
 
 def _flink(controller: Any) -> dict[str, str]:
-    """Options of the Flink Kubernetes operator's autoscaler."""
+    """Options of the Flink Kubernetes operator's autoscaler, as its releases from 1.11 name them."""
     prefix = "job.autoscaler."
     return {
         f"{prefix}enabled": "true",
-        f"{prefix}target.utilization": f"{controller.target_share:g}",
-        f"{prefix}target.utilization.boundary": f"{controller.boundary:g}",
+        f"{prefix}utilization.target": f"{controller.target_share:g}",
+        f"{prefix}utilization.max": f"{controller.target_share + controller.boundary:g}",
+        f"{prefix}utilization.min": f"{controller.target_share - controller.boundary:g}",
         f"{prefix}metrics.window": f"{controller.window_s:g} s",
         f"{prefix}stabilization.interval": f"{controller.stabilise_s:g} s",
         f"{prefix}catch-up.duration": f"{controller.catch_up_s:g} s",
         f"{prefix}restart.time": f"{controller.restart_s:g} s",
         f"{prefix}scale-down.interval": f"{controller.scale_down_after_s:g} s",
-        "pipeline.max-parallelism": f"{controller.max_instances}",
+        f"{prefix}vertex.max-parallelism": f"{controller.max_instances}",
     }

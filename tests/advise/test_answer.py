@@ -77,6 +77,17 @@ def test_others_are_pasted_in_their_own_words(name: str) -> None:
     assert words.get(name, "controller: tide") in text
 
 
+def test_the_band_of_flink_is_pasted_as_its_ends() -> None:
+    asked = {"target_share": 0.35, "boundary": 0.15}
+
+    _, text = configuration(policy("flink-autoscaler", asked, CONDITIONS), CONDITIONS)
+
+    options = yaml.safe_load(text)
+    ends = [options[f"job.autoscaler.utilization.{end}"] for end in ("min", "target", "max")]
+    assert [float(one) for one in ends] == pytest.approx([0.2, 0.35, 0.5])
+    assert options["job.autoscaler.vertex.max-parallelism"] == "8"
+
+
 def test_a_fixed_size_is_pasted_as_replicas() -> None:
     fixed = next(one for one in tried(CONDITIONS, 6, 3) if one.name == "fixed, 6")
 
