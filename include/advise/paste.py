@@ -82,7 +82,7 @@ def _tracking(controller: Any) -> dict[str, Any]:
 
 
 def _flink(controller: Any) -> dict[str, str]:
-    """Options of the Flink Kubernetes operator's autoscaler, as its releases from 1.11 name them."""
+    """Options of the Flink Kubernetes operator's autoscaler, as 1.13 names them."""
     prefix = "job.autoscaler."
     return {
         f"{prefix}enabled": "true",
