@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from include.advise.replay import ReplayConditions, setting_for
+from include.advise.request import FIXED, SUITABLE
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
 from include.experiment.options import checked_options, option_types
 from include.model.errors import SpecError, unknown_name
 
 CAPPED = "max_instances"
+CPU_TARGETS = (0.35, 0.5, 0.7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +62,50 @@ def _some_setting(conditions: ReplayConditions) -> Setting:
     return setting_for(1.0, 15.0, conditions)
 
 
-def tried(conditions: ReplayConditions, peak: int, usual: int) -> tuple[Policy, ...]:
-    """What ``advise`` compares: ``peak`` instances carry the highest load, ``usual`` the median."""
-    few, middle = max(1, usual), max(1, (peak + usual) // 2)
-    asked: list[tuple[str, str, Mapping[str, Any]]] = [
-        (f"hpa, CPU {100 * share:.0f} %", "hpa", {"target_cpu": share})
-        for share in (0.35, 0.5, 0.7)
-    ]
-    asked += [
-        ("target-tracking, 50 %", "target-tracking", {}),
-        ("flink-autoscaler", "flink-autoscaler", {}),
-        ("ds2", "ds2", {}),
-        ("tide", "tide", {}),
-    ]
-    sizes = sorted({few, middle, peak, conditions.max_instances})
-    made = [(name, policy(controller, options, conditions)) for name, controller, options in asked]
-    fixed = [Policy(f"fixed, {n}", "fixed", {"instances_each": n}, at_start=n) for n in sizes]
-    return (*(Policy(name, one.controller, one.options) for name, one in made), *fixed)
+def chosen_names(asked: Sequence[str]) -> tuple[str, ...]:
+    """The controllers that are tried: those asked for, else all that are suitable.
+
+    Raises SpecError with every name that is not among them.
+    """
+    if unknown := [
+        unknown_name("controller", one, SUITABLE) for one in asked if one not in SUITABLE
+    ]:
+        raise SpecError("controllers", unknown)
+    return tuple(asked) or SUITABLE
+
+
+def tried(
+    conditions: ReplayConditions,
+    sizes: Sequence[int],
+    *,
+    lag_each_items: float,
+    only: Sequence[str] = SUITABLE,
+) -> tuple[Policy, ...]:
+    """What ``advise`` compares: controllers as they ship, where that helps with settings of the
+    job as well, and fixed ``sizes``.
+
+    ``lag_each_items`` are the records that wait for an instance at half its CPU.
+    """
+    settings: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+        "hpa": {f"CPU {100 * share:.0f} %": {"target_cpu": share} for share in CPU_TARGETS},
+        "target-tracking": {"50 %": {}},
+        "keda": {"": {}, **_keda_of_the_job(lag_each_items)},
+    }
+    made = []
+    for name in only:
+        for told, options in settings.get(name, {"": {}}).items():
+            shown = f"{name}, {told}" if told else name
+            made.append(replace(policy(name, options, conditions), name=shown))
+    return (
+        *(one for one in made if one.controller != FIXED),
+        *(_fixed(n) for n in sorted(set(sizes)) if FIXED in only),
+    )
+
+
+def _keda_of_the_job(lag_each_items: float) -> dict[str, dict[str, Any]]:
+    each = round(lag_each_items) if math.isfinite(lag_each_items) else 0
+    return {f"{each} records": {"items_each": float(each)}} if each > 0 else {}
+
+
+def _fixed(instances: int) -> Policy:
+    return Policy(f"fixed, {instances}", FIXED, {"instances_each": instances}, at_start=instances)

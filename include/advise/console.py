@@ -51,63 +51,59 @@ def advise(  # noqa: PLR0913  options of a command
     objective: Annotated[str, typer.Option(help="Such as 'latency p95 < 2 s'.")],
     prices: Annotated[str, typer.Option(help="A price book, by name or file.")] = "per_second",
     columns: Map = "",
-    max_instances: Annotated[int, typer.Option(min=0, help="0: the most recorded.")] = 0,
-    per_host: Annotated[int, typer.Option(min=1, help="Instances on a host.")] = 1,
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="How many replays.")] = 3,
-    out: Annotated[Path, typer.Option(help="The folder for the page.")] = Path("var/advice"),
+    max_instances: Annotated[int, typer.Option(help="0: the most recorded.")] = 0,
+    per_host: Annotated[int, typer.Option(help="Instances on a host.")] = 1,
+    seeds: Annotated[int, typer.Option(help="How many replays.")] = 3,
+    controllers: Annotated[
+        str, typer.Option(help="Those to try, with commas; all that are suitable by default.")
+    ] = "",
+    out: Annotated[Path, typer.Option(help="The folder for what comes of it.")] = Path(
+        "var/advice"
+    ),
+    master: Annotated[
+        str, typer.Option(envvar="TIDEBENCH_SPARK_MASTER", help="Spark master.")
+    ] = "local[*]",
 ) -> None:
     """Say which policy would have run a recorded job at the lowest cost; write a page about it."""
-    import numpy as np
-
-    from include.advise.answer import Question
     from include.advise.answer import advise as answer_to
-    from include.advise.export import write_experiment
-    from include.advise.job import readings_of
-    from include.advise.objective import parse_objective
-    from include.advise.page import write_page
-    from include.advise.replay import ReplayConditions
-    from include.experiment.prices import is_file, price_book
-    from include.prices.books import load_book
-    from include.recordings import parse_mapping, read_recording
+    from include.advise.case import keep_case
+    from include.advise.publish import EXPERIMENT, PAGE, publish_answer
+    from include.advise.request import AdviceRequest
 
-    asked = parse_objective(objective)
-    book = load_book(prices) if is_file(prices) else price_book(prices)
-    recorded = read_recording(recording, parse_mapping(columns) if columns else {})
-    counts = readings_of(recorded).instances
-    known = np.round(counts[~np.isnan(counts)])
-    conditions = ReplayConditions(
-        instances_at_start=max(1, int(known[0])),
-        max_instances=max_instances or max(1, int(known.max())),
-        instances_per_host=per_host,
-        btu_s=max(60.0, book.btu_s),
-        price_per_btu=book.price_per_btu * max(60.0, book.btu_s) / book.btu_s,
-        penalty_per_item=book.penalty_per_item,
-        latency_limit_s=asked.limit_s,
+    request = AdviceRequest(
+        recording=recording,
+        objective=objective,
+        prices=prices,
+        columns=columns,
+        max_instances=max_instances,
+        per_host=per_host,
+        seeds=seeds,
+        controllers=tuple(one.strip() for one in controllers.split(",") if one.strip()),
     )
-    question = Question(objective=asked, book=book, conditions=conditions, seeds=seeds)
-    answer = answer_to(recorded, question)
+    case = keep_case(request, out)
+    typer.echo(f"replaying {len(case.policies)} policies with {seeds} seeds each ...")
+    answer = answer_to(case, out, master=master)
+    published = publish_answer(answer, out)
     typer.echo(advice_table(answer))
-    typer.echo(f"\nPage: {write_page(answer, out)}")
-    spec = write_experiment(answer.job, answer.read, conditions, out)
-    typer.echo(f"The model as an experiment: python -m include.cli run {spec}")
+    typer.echo(f"\nPage: {published / PAGE}")
+    typer.echo(f"The model as an experiment: python -m include.cli run {published / EXPERIMENT}")
 
 
 def advice_table(answer: Answer) -> str:
     """The answer, as the terminal shows it."""
     best, asked = answer.recommended, answer.question.objective
     first = (
-        f"{best.policy.name} holds {asked} at the lowest cost ({answer.sure:.0%} of the seeds)."
+        f"{best.name} holds {asked} at the lowest cost (in {best.cheapest:.0%} of the seeds)."
         if best
         else f"No policy that was tried holds {asked}; the nearest comes first."
     )
     titles = ("policy", "holds", "a month", "/ bound", "within", "worst hour")
     lines = [first, "", "{:<24} {:>6} {:>12} {:>8} {:>8} {:>11}".format(*titles)]
-    for row in (answer.as_run, *answer.rows):
-        worst = min(one.worst_hour for one in row.outcomes)
-        lines.append(
-            f"{row.policy.name:<24} {'yes' if row.holds else 'no':>6} {row.cost:>12,.2f} "
-            f"{row.regret:>8.2f} {row.within:>8.2%} {worst:>11.2%}"
-        )
+    lines += [
+        f"{row.name:<24} {'yes' if row.holds else 'no':>6} {row.cost:>12,.2f} "
+        f"{row.regret:>8.2f} {row.within:>8.2%} {row.worst_hour:>11.2%}"
+        for row in (answer.as_run, *answer.rows)
+    ]
     return "\n".join(lines)
 
 

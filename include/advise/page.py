@@ -9,8 +9,6 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from include.advise.answer import Answer
-from include.advise.paste import configuration
-from include.files import csv_text, write_bytes
 from include.model.billing import CloudPriceBook
 from include.recordings.recording import FloatArray
 from include.reports.figures.style import (
@@ -28,39 +26,27 @@ HERE = Path(__file__).parent
 MOST_POINTS = 1200
 SHOWN_BELOW = 10.0
 """Percent points below the objective at which the figure of cost ends."""
-COLUMNS = (
-    "policy", "holds", "cost_per_month", "regret", "share_within", "worst_hour_share",
-    "scalings_per_day", "mean_instances",
-)  # fmt: skip
 
 
-def write_page(answer: Answer, folder: Path) -> Path:
-    """Write ``advice.html``, ``advice.csv`` and ``configuration.txt``. Returns the page's path."""
-    shown = answer.recommended or answer.rows[0]
-    told, pasted = configuration(shown.policy, answer.question.conditions)
+def page_of(answer: Answer, told: str, pasted: str) -> str:
+    """The page as HTML; ``told`` says what to do with ``pasted``."""
     templates = Environment(
         loader=FileSystemLoader([HERE, HERE.parent / "reports"]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    text = templates.get_template("advice.html.j2").render(
+    return templates.get_template("advice.html.j2").render(
         answer=answer,
         rows=(answer.as_run, *answer.rows),
-        shown=shown,
+        shown=answer.best,
         told=told,
         pasted=pasted,
         currency=currency_of(answer),
         origin=origin_of(answer),
         tradeoff=_tradeoff(answer),
-        over_time=_over_time(answer, shown.policy.name),
+        over_time=_over_time(answer, answer.best.name),
     )
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "advice.html"
-    write_bytes(path, text.encode())
-    write_bytes(folder / "advice.csv", csv_text(COLUMNS, _cells(answer)).encode())
-    write_bytes(folder / "configuration.txt", pasted.encode())
-    return path
 
 
 def currency_of(answer: Answer) -> str:
@@ -76,22 +62,6 @@ def origin_of(answer: Answer) -> str:
         return f"the book {book.name}, in the cost units of the papers"
     where = f"{book.provider}, {book.region}, {book.instance_type}"
     return f"{where}, as of {book.as_of} ({book.source})"
-
-
-def _cells(answer: Answer) -> list[list[str]]:
-    return [
-        [
-            row.policy.name,
-            "yes" if row.holds else "no",
-            f"{row.cost:.2f}",
-            f"{row.regret:.3f}",
-            f"{row.within:.4f}",
-            f"{min(one.worst_hour for one in row.outcomes):.4f}",
-            f"{np.mean([one.scalings_a_day for one in row.outcomes]):.1f}",
-            f"{np.mean([one.mean_instances for one in row.outcomes]):.2f}",
-        ]
-        for row in (answer.as_run, *answer.rows)
-    ]
 
 
 def _tradeoff(answer: Answer) -> str:

@@ -235,6 +235,28 @@ class CoverRow:
     cover_cost: float
 
 
+@dataclass(frozen=True, slots=True)
+class AdviceOutcomeRow:
+    """One replay of a policy over a recorded load, or what was recorded (``as_run``).
+
+    ``position`` says how early the policy was tried. Costs are of a month, ``bound_cost`` is that
+    of the bound over the same recording, and ``asked_share`` the share of the objective.
+    """
+
+    position: int
+    policy: str
+    controller: str
+    as_run: bool
+    seed: int
+    cost_per_month: float
+    share_within: float
+    worst_hour_share: float
+    scalings_per_day: float
+    mean_instances: float
+    asked_share: float
+    bound_cost: float
+
+
 TABLES: dict[str, type] = {
     "run": RunRow,
     "operator": OperatorRow,
@@ -255,5 +277,6 @@ TABLES: dict[str, type] = {
 the others once per window."""
 
 COVER = "cover"
-COMPUTED: dict[str, type] = {COVER: CoverRow}
+ADVICE_OUTCOME = "advice_outcome"
+COMPUTED: dict[str, type] = {COVER: CoverRow, ADVICE_OUTCOME: AdviceOutcomeRow}
 """What queries read beside the measured tables; without rows until somebody asks for it."""

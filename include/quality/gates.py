@@ -72,18 +72,37 @@ def _refusal(folder: Path, verdict: Verdict) -> str:
     )
 
 
-def _data_docs(folder: Path, runs: Sequence[str]) -> tuple[Check, ...]:
+def require_sound(folder: Path, tables: Sequence[str]) -> None:
+    """Hold staged tables that are about no run against their suites; writes their Data Docs.
+
+    Raises GateFailed with every check that failed, StoreError when a table was not built.
+    """
+    failed = [one for one in _data_docs(folder, (), tables) if one.refuses]
+    if failed:
+        listed = "\n".join(str(one) for one in failed)
+        docs = folder / "data_docs" / "index.html"
+        raise GateFailed(
+            f"{folder.name}: nothing was published, for these checks failed:\n{listed}\n"
+            f"The Data Docs are in {docs}."
+        )
+
+
+def _data_docs(
+    folder: Path, runs: Sequence[str], tables: Sequence[str] = CHECKED
+) -> tuple[Check, ...]:
     """Every check as it is now, after putting the Data Docs on it in place."""
     docs = folder / "data_docs"
     with new_folder(docs) as draft:
-        checks = tuple(_checked(folder, runs, draft))
+        checks = tuple(_checked(folder, runs, draft, tables))
         swap_in(draft, docs)
     return checks
 
 
-def _checked(folder: Path, runs: Sequence[str], docs: Path) -> Iterator[Check]:
-    """Every check of every table, in the order of CHECKED; the Data Docs come last."""
-    for table in CHECKED:
+def _checked(
+    folder: Path, runs: Sequence[str], docs: Path, tables: Sequence[str]
+) -> Iterator[Check]:
+    """Every check of these tables, in their order; the Data Docs come last."""
+    for table in tables:
         read_staged(folder, table)  # a missing or torn file is named before anything is checked
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Great Expectations calls deprecated parts of itself
@@ -91,7 +110,7 @@ def _checked(folder: Path, runs: Sequence[str], docs: Path) -> Iterator[Check]:
         source = context.data_sources.add_pandas_filesystem(
             "staged", base_directory=(folder / "staged").absolute()
         )
-        for table in CHECKED:
+        for table in tables:
             batch = source.add_parquet_asset(table).add_batch_definition_path(
                 table, path=staged_path(folder, table).name
             )

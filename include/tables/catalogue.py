@@ -39,6 +39,9 @@ PUBLISHED: tuple[str, ...] = (
 INPUT_CHECKS = "input_checks"
 """Staged beside them for the gate, and never published: one row per run and check."""
 
+ADVICE_RANKING = "advice_ranking"
+"""The table of `advise`, built and checked like the others, over a recording in place of runs."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, Column, schema_of
+from include.tables.catalogue import ADVICE_RANKING, INPUT_CHECKS, PUBLISHED, Column, schema_of
 
 _HEAD = """\
 # Every column of every table
@@ -52,7 +52,8 @@ What counts as arrived and as completed depends on the testbed:
 
 def dictionary() -> str:
     """The page as Markdown, tables in the order in which they are published."""
-    return "\n".join([_HEAD, *(line for t in (*PUBLISHED, INPUT_CHECKS) for line in _table(t))])
+    tables = (*PUBLISHED, INPUT_CHECKS, ADVICE_RANKING)
+    return "\n".join([_HEAD, *(line for name in tables for line in _table(name))])
 
 
 def _table(name: str) -> Iterator[str]:

@@ -31,6 +31,16 @@ class ReportLink(BaseOperatorLink):
         return airflow_url(f"{PREFIX}/files/{_experiment(operator)}/published/report.html")
 
 
+class AdviceLink(BaseOperatorLink):
+    """To the published page of an advice."""
+
+    name = "Advice"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """The address, once the task has run: its folder is a template."""
+        return airflow_url(f"{PREFIX}/files/{_experiment(operator)}/published/advice.html")
+
+
 class RunsLink(BaseOperatorLink):
     """To the runs of the experiment in the page "Experiments"."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -103,6 +105,19 @@ def csv(given: Recording) -> str:
     rows = np.column_stack([given.times_s, *given.readings.values()])
     lines = [",".join("" if np.isnan(one) else repr(float(one)) for one in row) for row in rows]
     return "\n".join([",".join(heads), *lines, ""])
+
+
+def write_small_recording(path: Path, hours: int = 2) -> None:
+    """A file: four instances, overhead 0.1, 1 ms of CPU a record, a restart every hour."""
+    draw = np.random.default_rng(1)
+    lines = ["time_s,rate_per_s,lag_items,latency_ms,cpu_share,instances"]
+    for step in range(hours * STEPS_PER_HOUR):
+        rate = 1000 + 600 * math.sin(step / 200)
+        since = step % STEPS_PER_HOUR - 120
+        late, extra = (9000, 0.3) if since == 2 else (3000, 0.1) if since == 3 else (100, 0)
+        cpu = 0.1 + 0.001 * rate / 4 + extra + draw.normal(0, 0.005)
+        lines.append(f"{15 * step},{rate:.2f},{rate / 10:.1f},{late},{cpu:.5f},4")
+    path.write_text("\n".join(lines) + "\n")
 
 
 def job(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import math
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -8,29 +8,18 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from include.advise.answer import cost_of, leases_of
 from include.advise.candidates import policy, tried
 from include.advise.cluster import ReplayLease
+from include.advise.outcomes import cost_of, leases_of
 from include.advise.paste import configuration
 from include.advise.replay import ReplayConditions
+from include.advise.request import SUITABLE
 from include.cli import app
 from include.experiment.prices import price_book
 from include.model.billing import MONTH_S
+from tests.advise.synthetic import write_small_recording
 
 CONDITIONS = ReplayConditions(instances_at_start=4, max_instances=8)
-
-
-def write_recording(path: Path, hours: int = 2) -> None:
-    """Four instances, overhead 0.1, 1 ms of CPU a record, a restart every hour; 15 s steps."""
-    draw = np.random.default_rng(1)
-    lines = ["time_s,rate_per_s,lag_items,latency_ms,cpu_share,instances"]
-    for step in range(hours * 240):
-        rate = 1000 + 600 * math.sin(step / 200)
-        since = step % 240 - 120
-        late, extra = (9000, 0.3) if since == 2 else (3000, 0.1) if since == 3 else (100, 0)
-        cpu = 0.1 + 0.001 * rate / 4 + extra + draw.normal(0, 0.005)
-        lines.append(f"{15 * step},{rate:.2f},{rate / 10:.1f},{late},{cpu:.5f},4")
-    path.write_text("\n".join(lines) + "\n")
 
 
 def test_leases_follow_the_counts_and_the_last_leased_ends_first() -> None:
@@ -48,11 +37,12 @@ def test_a_month_costs_what_the_book_bills_for_the_leases() -> None:
 
 
 def test_policies_that_are_tried_have_names_of_their_own_and_limits() -> None:
-    policies = tried(CONDITIONS, peak=6, usual=3)
+    policies = tried(CONDITIONS, [3, 6, 8], lag_each_items=185.4)
 
     names = [one.name for one in policies]
     assert len(set(names)) == len(names)
-    assert {"tide", "flink-autoscaler", "ds2", "fixed, 3", "fixed, 6", "fixed, 8"} < set(names)
+    assert {"tide", "flink-autoscaler", "keda, 185 records", "fixed, 3", "fixed, 8"} < set(names)
+    assert {one.controller for one in policies} == set(SUITABLE)
     limits = [one.options["max_instances"] for one in policies if "max_instances" in one.options]
     assert set(limits) == {8}
     assert len(limits) >= 5
@@ -89,37 +79,48 @@ def test_the_band_of_flink_is_pasted_as_its_ends() -> None:
 
 
 def test_a_fixed_size_is_pasted_as_replicas() -> None:
-    fixed = next(one for one in tried(CONDITIONS, 6, 3) if one.name == "fixed, 6")
+    fixed = next(
+        one for one in tried(CONDITIONS, [6, 3], lag_each_items=9.0) if one.name == "fixed, 6"
+    )
 
     assert yaml.safe_load(configuration(fixed, CONDITIONS)[1]) == {"spec": {"replicas": 6}}
 
 
+@pytest.mark.spark
 def test_advise_writes_the_answer_the_table_and_what_to_paste(tmp_path: Path) -> None:
-    write_recording(tmp_path / "job.csv")
+    write_small_recording(tmp_path / "job.csv")
     asked = ["--objective", "90 % within 1 s", "--max-instances", "8", "--seeds", "2"]
+    asked += ["--controllers", "hpa,tide,btu,fixed"]
 
     result = CliRunner().invoke(
         app, ["advise", str(tmp_path / "job.csv"), *asked, "--out", str(tmp_path / "out")]
     )
 
     assert result.exit_code == 0, result.output
-    first = result.output.splitlines()[0]
-    page = (tmp_path / "out" / "advice.html").read_text()
+    first = result.output.splitlines()[1]
+    published = tmp_path / "out" / "published"
+    page = (published / "advice.html").read_text()
     assert "holds 90 % within 1 s at the lowest cost" in first
     assert first.split(" holds ")[0] in page
-    rows = (tmp_path / "out" / "advice.csv").read_text().splitlines()
-    assert rows[1].startswith("as it was run,yes,")
-    held = [row.split(",") for row in rows[2:] if ",yes," in row]
-    costs = [float(row[-6]) for row in held]
+    table = csv.DictReader((published / "advice_ranking.csv").open())
+    rows = list(table)
+    assert [row["rank"] for row in rows] == [str(n) for n in range(len(rows))]
+    assert rows[0]["policy"] == "as it was run"
+    assert rows[0]["holds"] == "yes"
+    costs = [float(row["cost_per_month"]) for row in rows[1:] if row["holds"] == "yes"]
     assert costs == sorted(costs)
-    assert (tmp_path / "out" / "configuration.txt").read_text()
+    assert (published / "configuration.txt").read_text()
+    assert (tmp_path / "out" / "data_docs" / "index.html").is_file()
 
 
+@pytest.mark.spark
 def test_an_objective_that_nothing_holds_is_said(tmp_path: Path) -> None:
-    write_recording(tmp_path / "job.csv")
-    asked = ["--objective", "99.99 % within 50 ms", "--seeds", "1", "--out", str(tmp_path / "out")]
+    write_small_recording(tmp_path / "job.csv")
+    asked = ["--objective", "99.99 % within 50 ms", "--seeds", "1", "--controllers", "hpa,fixed"]
 
-    result = CliRunner().invoke(app, ["advise", str(tmp_path / "job.csv"), *asked])
+    result = CliRunner().invoke(
+        app, ["advise", str(tmp_path / "job.csv"), *asked, "--out", str(tmp_path / "out")]
+    )
 
     assert result.exit_code == 0, result.output
     assert "No policy that was tried holds 99.99 % within 0.05 s" in result.output

@@ -12,13 +12,13 @@ from include.control.stages import run_all
 from include.experiment.asked import runs_in_file
 from include.experiment.run import resolve
 from include.recordings import read_recording
-from tests.advise.test_answer import write_recording
+from tests.advise.synthetic import write_small_recording
 
 CONDITIONS = ReplayConditions(instances_at_start=4, max_instances=8)
 
 
 def test_the_files_are_an_experiment_that_runs(tmp_path: Path) -> None:
-    write_recording(tmp_path / "job.csv")
+    write_small_recording(tmp_path / "job.csv")
     recording = read_recording(str(tmp_path / "job.csv"))
     job = fit(recording)
 

@@ -1,0 +1,51 @@
+"""
+Say which policy would have run a recorded job at the lowest cost while its objective held.
+
+- `resolve_advice`: reads the recording and the prices, and tells every problem at once
+- `replay_policy`: one task per policy replays it over the recorded load with every seed
+- `build_ranking`, `check_ranking`: one Spark application ranks them; a gate checks the ranking
+- `publish_advice`: the page with the answer, what to paste, and the model as an experiment
+
+The same as `python -m include.cli advise`, byte for byte. `docs/advise.md` has what a recording
+needs and what the answer cannot know. Clear a task to repeat it: the recording is kept as it was
+read.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from airflow.sdk import Param, dag
+
+from include.advise.form import advice_params
+from tidebench import advice
+from tidebench.stage import DEFAULTS
+
+OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_advice', key='experiment') }}"}
+
+
+@dag(
+    dag_id="advise",
+    schedule=None,
+    is_paused_upon_creation=False,
+    max_active_runs=1,
+    max_active_tasks=4,  # a replay keeps one core busy
+    dagrun_timeout=timedelta(days=1),
+    default_args=DEFAULTS,
+    params={name: Param(**keywords) for name, keywords in advice_params().items()},
+    tags=["advice"],
+    doc_md=__doc__,
+)
+def advise() -> None:
+    resolve = advice.ResolveAdvice(task_id="resolve_advice")
+    replay = advice.MeasurePolicy.partial(task_id="replay_policy", **OF, **advice.NAMED).expand(
+        policy=resolve.output
+    )
+    build = advice.BuildRanking(task_id="build_ranking", **OF)
+    check = advice.CheckRanking(task_id="check_ranking", **OF)
+    publish = advice.PublishAdvice(task_id="publish_advice", **OF)
+
+    replay >> build >> check >> publish
+
+
+advise()

@@ -1,0 +1,189 @@
+"""What is asked about a recording: checked, and kept in a folder so that tasks can share it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import ceil
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import yaml
+
+from include.advise.candidates import Policy, chosen_names, tried
+from include.advise.job import JobModel, Readings, fit, readings_of
+from include.advise.objective import LatencyObjective, parse_objective
+from include.advise.replay import ReplayConditions
+from include.advise.request import AdviceRequest
+from include.experiment.prices import is_file, price_book
+from include.files import read_json, write_bytes, write_json
+from include.inputs import input_text
+from include.model.errors import SpecError, StoreError
+from include.model.host import PriceBook
+from include.prices.books import load_book
+from include.recordings import Recording, parse_mapping, read_recording
+from include.recordings.kept import keep_recording, kept_recording
+from include.recordings.recording import FloatArray
+
+DAY_S = 86_400.0
+DAYS_TO_DRAW = 3
+"""A recording of at least so many whole days gives every seed but the first drawn days."""
+SHORTEST_BTU_S = 60.0
+"""A book that bills by the second tells controllers that they pay by the minute: they plan leases,
+and one of a second is over before a host is up."""
+MOST_INSTANCES = 2000
+MOST_SEEDS = 100
+Read = TypeVar("Read")
+_REQUEST, _RECORDING, _BOOK = "request.json", "recording.parquet", "book.yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked: the objective, the price of a host, and what a replay takes for granted."""
+
+    objective: LatencyObjective
+    book: PriceBook
+    conditions: ReplayConditions
+    seeds: int = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A recorded job, what is asked about it, and the policies that are tried in their order."""
+
+    question: Question
+    job: JobModel
+    read: Readings
+    policies: tuple[Policy, ...]
+
+
+def case_of(request: AdviceRequest) -> Case:
+    """Read everything that the request names. Raises SpecError with all that is wrong at once."""
+    return _case(request, *_looked_at(request))
+
+
+def keep_case(request: AdviceRequest, folder: Path) -> Case:
+    """The same, kept in ``folder/case`` for `open_case`. Raises SpecError before it writes."""
+    objective, book, recording = _looked_at(request)
+    case = _case(request, objective, book, recording)
+    inside = folder / "case"
+    keep_recording(recording, inside / _RECORDING)
+    if is_file(request.prices):
+        write_bytes(inside / _BOOK, input_text(request.prices, "price book").encode())
+    write_json(inside / _REQUEST, asdict(request))
+    return case
+
+
+def open_case(folder: Path) -> Case:
+    """What `keep_case` has kept. Raises StoreError when it is missing or damaged."""
+    inside = folder / "case"
+    try:
+        values = read_json(inside / _REQUEST)
+        request = AdviceRequest(**{**values, "controllers": tuple(values["controllers"])})
+        book = load_book(inside / _BOOK) if is_file(request.prices) else price_book(request.prices)
+        recording = kept_recording(inside / _RECORDING)
+        return _case(request, parse_objective(request.objective), book, recording)
+    except (SpecError, TypeError, KeyError, yaml.YAMLError) as error:
+        told = f"{inside} cannot be read ({error}); ask for the advice again"
+        raise StoreError(told) from error
+
+
+def _looked_at(request: AdviceRequest) -> tuple[LatencyObjective, PriceBook, Recording]:
+    """Objective, book and recording; one cannot hide what is wrong with another."""
+    problems = [f"{name}: {one}" for name, one in _wrong_numbers(request)]
+
+    def seen(look: Callable[[], Read]) -> Read | None:
+        try:
+            return look()
+        except SpecError as error:
+            problems.extend(f"{error.source}: {one}" for one in error.problems)
+            return None
+
+    columns = request.columns
+    objective = seen(lambda: parse_objective(request.objective))
+    mapping = seen(lambda: parse_mapping(columns)) if columns else {}
+    recording = None
+    if mapping is not None:
+        recording = seen(lambda: read_recording(request.recording, mapping))
+    if is_file(request.prices):
+        book: PriceBook | None = seen(lambda: load_book(request.prices))
+    else:
+        book = seen(lambda: price_book(request.prices))
+    seen(lambda: chosen_names(request.controllers))
+    if problems or objective is None or book is None or recording is None:
+        raise SpecError("advise", problems)
+    return objective, book, recording
+
+
+def _wrong_numbers(request: AdviceRequest) -> Iterator[tuple[str, str]]:
+    for name, lowest, highest in (
+        ("max_instances", 0, MOST_INSTANCES),
+        ("per_host", 1, MOST_INSTANCES),
+        ("seeds", 1, MOST_SEEDS),
+    ):
+        value = getattr(request, name)
+        if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
+            yield name, f"write a whole number from {lowest} to {highest}, got {value!r}"
+
+
+def _case(
+    request: AdviceRequest, objective: LatencyObjective, book: PriceBook, recording: Recording
+) -> Case:
+    job, read = fit(recording), readings_of(recording)
+    if np.isnan(job.quiet_latency_s):
+        told = "has no latency; map it (--map latency=COLUMN): an objective is about latency"
+        raise SpecError(recording.name, [told])
+    known = np.round(read.instances[~np.isnan(read.instances)])
+    btu_s = max(SHORTEST_BTU_S, book.btu_s)
+    conditions = ReplayConditions(
+        instances_at_start=max(1, int(known[0])),
+        max_instances=request.max_instances or max(1, int(known.max())),
+        instances_per_host=request.per_host,
+        btu_s=btu_s,
+        price_per_btu=book.price_per_btu * btu_s / book.btu_s,
+        penalty_per_item=book.penalty_per_item,
+        latency_limit_s=objective.limit_s,
+    )
+    question = Question(objective=objective, book=book, conditions=conditions, seeds=request.seeds)
+    policies = tried(
+        conditions,
+        _sizes(job, read.load_per_s, conditions.max_instances),
+        lag_each_items=job.quiet_lag_s * rate_at_half(job),
+        only=chosen_names(request.controllers),
+    )
+    return Case(question=question, job=job, read=read, policies=policies)
+
+
+def _sizes(job: JobModel, load: FloatArray, most: int) -> Sequence[int]:
+    """Instances that carry the median load and the highest one at half their CPU, and between."""
+    at_half = rate_at_half(job)
+    few, many = (
+        max(1, min(most, ceil(float(value) / at_half))) for value in (np.median(load), load.max())
+    )
+    return sorted({few, (few + many) // 2, many, most})
+
+
+def rate_at_half(job: JobModel) -> float:
+    """Records per second of an instance at half its CPU, or the most that was seen if less."""
+    rates = np.linspace(0, job.most_per_s, 2000)
+    reached = np.flatnonzero(job.cpu_share(rates) >= 0.5)
+    return float(rates[reached[0]]) if reached.size and reached[0] else job.most_per_s
+
+
+def load_of(read: Readings, seed: int) -> FloatArray:
+    """The recorded load for the first seed; for the others days drawn from it, where it has them.
+
+    A recording of fewer days is the same load for every seed: other days are not known.
+    """
+    per_day = round(DAY_S / read.step_s)
+    days = read.load_per_s.size // per_day
+    if seed == 1 or days < DAYS_TO_DRAW:
+        return read.load_per_s
+    drawn = np.random.default_rng(seed).integers(0, days, days)
+    return np.concatenate([read.load_per_s[day * per_day : (day + 1) * per_day] for day in drawn])
+
+
+def seeded(question: Question, seed: int) -> Question:
+    """The question with the seed of one replay."""
+    return replace(question, conditions=replace(question.conditions, seed=seed))

@@ -1,0 +1,200 @@
+"""What a policy does over a recorded load: one row per replay, as the table job reads it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from include.advise.candidates import Policy
+from include.advise.case import DAY_S, Case, Question, load_of, seeded
+from include.advise.cluster import ReplayLease
+from include.advise.job import JobModel, Readings, lasting_changes
+from include.advise.replay import Replayed, replay
+from include.files import write_bytes
+from include.measurements.rows import ADVICE_OUTCOME, AdviceOutcomeRow
+from include.model.billing import MONTH_S, CloudPriceBook
+from include.model.errors import StoreError
+from include.model.host import PriceBook
+from include.recordings.recording import FloatArray
+from include.tables.measured import arrow_columns
+
+AS_RUN = "as it was run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyOutcome:
+    """One policy over one load: cost of a month, share within the limit, and how it went."""
+
+    cost: float
+    within: float
+    worst_hour: float
+    scalings_a_day: float
+    mean_instances: float
+
+
+def measure_policy(case: Case, position: int, folder: Path) -> Path:
+    """Replay the policy at ``position`` with every seed; write its rows, and return the file."""
+    policy, rows = case.policies[position], []
+    for seed in range(1, case.question.seeds + 1):
+        load = load_of(case.read, seed)
+        found = outcome(case.job, load, seeded(case.question, seed), policy)
+        rows.append(_row(case, position + 1, policy.name, policy.controller, seed, found))
+    return _write(folder, position + 1, rows)
+
+
+def measure_recorded(case: Case, folder: Path) -> Path:
+    """Write what the recording says of itself, as position 0."""
+    found = recorded_outcome(case.read, case.question)
+    return _write(folder, 0, [_row(case, 0, AS_RUN, "", 0, found)])
+
+
+def forget_outcomes(folder: Path) -> None:
+    """Remove the rows of an earlier request."""
+    for path in (folder / "measurements").glob("*.parquet"):
+        path.unlink(missing_ok=True)
+
+
+def read_outcomes(folder: Path) -> pa.Table:
+    """The rows of every policy. Raises StoreError, naming it, when a file is missing or torn."""
+    paths = sorted((folder / "measurements").glob("*.parquet"))
+    if not paths:
+        raise StoreError(f"{folder} has no replays; ask for the advice again")
+    tables = []
+    for path in paths:
+        try:
+            tables.append(pq.ParquetFile(path).read())
+        except (OSError, pa.ArrowException) as error:
+            raise StoreError(f"{path} cannot be read ({error}); measure it again") from error
+    return pa.concat_tables(tables).combine_chunks()
+
+
+def _row(
+    case: Case, position: int, policy: str, controller: str, seed: int, found: PolicyOutcome
+) -> AdviceOutcomeRow:
+    return AdviceOutcomeRow(
+        position=position,
+        policy=policy,
+        controller=controller,
+        as_run=position == 0,
+        seed=seed,
+        cost_per_month=found.cost,
+        share_within=found.within,
+        worst_hour_share=found.worst_hour,
+        scalings_per_day=found.scalings_a_day,
+        mean_instances=found.mean_instances,
+        asked_share=case.question.objective.share,
+        bound_cost=bound_of(case)[0],
+    )
+
+
+def _write(folder: Path, position: int, rows: Sequence[AdviceOutcomeRow]) -> Path:
+    whole = [{**asdict(row), "experiment": folder.name, "run": ""} for row in rows]
+    table = pa.Table.from_pylist(whole, pa.schema(arrow_columns(ADVICE_OUTCOME)))
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    path = folder / "measurements" / f"{position:03d}.parquet"
+    write_bytes(path, sink.getvalue())
+    return path
+
+
+def bound_of(case: Case) -> tuple[float, FloatArray]:
+    """What hosts cost in a month that carry the load at full capacity, with foresight, without
+    restarts or rounding; and how many there are in every step."""
+    read, question = case.read, case.question
+    needed = np.ceil(read.load_per_s / case.job.most_per_s)
+    hosts = np.ceil(needed / question.conditions.instances_per_host)
+    price_per_s = question.book.price_per_btu / question.book.btu_s
+    cost = float(hosts.sum()) * read.step_s * price_per_s
+    return cost * MONTH_S / (read.load_per_s.size * read.step_s), hosts
+
+
+def outcome(job: JobModel, load: FloatArray, question: Question, policy: Policy) -> PolicyOutcome:
+    """One replay, summed up."""
+    return outcome_of(replayed(job, load, question, policy), load, job.step_s, question)
+
+
+def replayed(job: JobModel, load: FloatArray, question: Question, policy: Policy) -> Replayed:
+    """One replay; a policy that begins with a number of its own gets it."""
+    start = policy.at_start or question.conditions.instances_at_start
+    conditions = replace(question.conditions, instances_at_start=start)
+    return replay(job, load, conditions, policy.build())
+
+
+def outcome_of(run: Replayed, load: FloatArray, step_s: float, question: Question) -> PolicyOutcome:
+    """What a replay cost, and how it held the objective."""
+    days = load.size * step_s / DAY_S
+    return PolicyOutcome(
+        cost=cost_of(run.leases, question.book, load.size * step_s, step_s),
+        within=question.objective.within(load, run.latency_s),
+        worst_hour=_worst_hour(load, run.latency_s, step_s, question),
+        scalings_a_day=run.scalings / days,
+        mean_instances=float(np.nanmean(run.instances)),
+    )
+
+
+def cost_of(
+    leases: Iterable[ReplayLease], book: PriceBook, lasted_s: float, step_s: float
+) -> float:
+    """Cost of a month of leases like these, in the currency of the book."""
+    leases = list(leases)
+    if isinstance(book, CloudPriceBook) and book.reserved:
+        times_s = np.arange(0, lasted_s, step_s)
+        held = [float(sum(a.ordered_s <= t_s < a.ends_s for a in leases)) for t_s in times_s]
+        return book.fleet_cost(held, step_s) * MONTH_S / lasted_s
+    return sum(book.bill(one.ends_s - one.ordered_s) for one in leases) * MONTH_S / lasted_s
+
+
+def _worst_hour(load: FloatArray, latency: FloatArray, step_s: float, asked: Question) -> float:
+    """The lowest share within the limit of any whole hour."""
+    per_hour = round(3600 / step_s)
+    hours = range(0, max(1, load.size - per_hour + 1), per_hour)
+    shares = [
+        asked.objective.within(load[at : at + per_hour], latency[at : at + per_hour])
+        for at in hours
+        if not np.isnan(latency[at : at + per_hour]).all()
+    ]
+    return min(shares)
+
+
+def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
+    """What the recording says of itself; hosts are given back in the reverse order."""
+    counts = _known(read.instances)
+    leases = leases_of(np.ceil(counts / question.conditions.instances_per_host), read.step_s)
+    run = Replayed(
+        instances=counts,
+        cpu_share=read.cpu_share,
+        lag_items=read.lag_items,
+        latency_s=read.latency_s,
+        leases=tuple(leases),
+        scalings=int(lasting_changes(counts).sum()),
+    )
+    return outcome_of(run, read.load_per_s, read.step_s, question)
+
+
+def _known(values: FloatArray) -> FloatArray:
+    """Absent readings as the last one before them, or the first one after."""
+    known = np.flatnonzero(~np.isnan(values))
+    before = np.searchsorted(known, np.arange(values.size), side="right") - 1
+    result: FloatArray = np.round(values[known[np.maximum(0, before)]])
+    return result
+
+
+def leases_of(hosts: FloatArray, step_s: float) -> list[ReplayLease]:
+    """Leases that give so many hosts in every step."""
+    held, ended = list[ReplayLease](), list[ReplayLease]()
+    for step, count in enumerate(hosts.tolist()):
+        while len(held) < count:
+            held.append(ReplayLease(step * step_s, step * step_s))
+        while len(held) > count:
+            lease = held.pop()
+            lease.ends_s = step * step_s
+            ended.append(lease)
+    for lease in held:
+        lease.ends_s = hosts.size * step_s
+    return [*ended, *held]

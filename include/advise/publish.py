@@ -1,0 +1,40 @@
+"""What comes of an answer as files: the page, the ranking, what to paste, and the experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from include.advise.answer import Answer
+from include.advise.export import write_experiment
+from include.advise.page import page_of
+from include.advise.paste import configuration
+from include.files import new_folder, swap_in, write_bytes
+from include.reports.documents import WRITERS
+from include.tables.catalogue import ADVICE_RANKING, schema_of
+from include.tables.staged import read_staged
+
+PAGE = "advice.html"
+CONFIGURATION = "configuration.txt"
+EXPERIMENT = "job_experiment.yaml"
+
+
+def publish_answer(answer: Answer, folder: Path) -> Path:
+    """Put ``folder/published`` in place of what was there. Returns its path.
+
+    It has the page, the ranking as CSV, Markdown and LaTeX, the configuration, and the model as
+    an experiment that ``run`` takes.
+    """
+    published = folder / "published"
+    rows, schema = read_staged(folder, ADVICE_RANKING), schema_of(ADVICE_RANKING)
+    policy = answer.best.policy
+    assert policy is not None
+    told, pasted = configuration(policy, answer.question.conditions)
+    with new_folder(published) as draft:
+        write_bytes(draft / PAGE, page_of(answer, told, pasted).encode())
+        write_bytes(draft / CONFIGURATION, pasted.encode())
+        for suffix, write in WRITERS.items():
+            text = write(rows, schema)
+            write_bytes(draft / f"{ADVICE_RANKING}.{suffix}", text.encode())
+        write_experiment(answer.job, answer.read, answer.question.conditions, draft)
+        swap_in(draft, published)
+    return published

@@ -1,0 +1,29 @@
+"""What a user asks `advise`, as it was typed: nothing is read or checked yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FIXED = "fixed"
+SUITABLE: tuple[str, ...] = (
+    "hpa", "keda", "target-tracking", "flink-autoscaler", "ds2", "drs", "dhalion", "daedalus",
+    "btu", "btu-runtime", "threshold", "fugu-local", "fugu-global", "fugu-sarsa",
+    "kalman-pure", "kalman-ekf", "henge", "tide", FIXED,
+)  # fmt: skip
+"""Controllers that can be asked for. Left out are readings of the same rule by other papers, and
+what needs instances by operator."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceRequest:
+    """What a user gives. ``max_instances`` 0 means the most that were recorded;
+    ``controllers`` empty means all that are suitable."""
+
+    recording: str
+    objective: str
+    prices: str = "per_second"
+    columns: str = ""
+    max_instances: int = 0
+    per_host: int = 1
+    seeds: int = 3
+    controllers: tuple[str, ...] = ()

@@ -1,0 +1,140 @@
+"""The tasks of the DAG `advise`: a recording is checked, replayed, ranked and answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import BaseOperator
+
+from tidebench.connections import spark_runs_here
+from tidebench.links import AdviceLink
+from tidebench.spark import let_spark_find_this_python
+from tidebench.stage import (
+    REPOSITORY,
+    Review,
+    TidebenchOperator,
+    data_root,
+    without_vain_retries,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from airflow.sdk import Context
+
+NAMED = {"map_index_template": "{{ task.policy.name }}"}
+"""For tasks that are mapped over policies: each copy is named after its own."""
+
+
+class ResolveAdvice(BaseOperator):
+    """Check the recording and everything that is asked, all at once, before anything is replayed.
+
+    What was read is kept, so that every task works on the same. XComs: ``experiment`` is the name
+    of the folder; the return value lists the policies for mapping.
+    """
+
+    def execute(self, context: Context) -> list[dict[str, Any]]:
+        """Return one entry per policy: its position and its name in the UI."""
+        from include.advise.case import keep_case
+        from include.advise.form import request_from_params, require_free
+        from include.advise.outcomes import forget_outcomes, measure_recorded
+
+        with without_vain_retries():
+            name, request = request_from_params(context["params"])
+            folder = data_root() / name
+            require_free(folder)
+            case = keep_case(request, folder)
+        forget_outcomes(folder)
+        measure_recorded(case, folder)
+        context["ti"].xcom_push(key="experiment", value=name)
+        self.log.info("tidebench: %d policies to replay", len(case.policies))
+        return [{"position": k, "name": one.name} for k, one in enumerate(case.policies)]
+
+
+class MeasurePolicy(TidebenchOperator):
+    """Replay one policy over the recorded load with every seed."""
+
+    template_fields: Sequence[str] = ("experiment", "policy")
+
+    def __init__(self, *, experiment: str, policy: dict[str, Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.experiment = experiment
+        self.policy = policy
+
+    def execute(self, context: Context) -> str:
+        """Return the file with its rows."""
+        from include.advise.case import open_case
+        from include.advise.outcomes import measure_policy
+
+        folder = data_root() / self.experiment
+        with without_vain_retries():
+            case = open_case(folder)
+            path = measure_policy(case, self.policy["position"], folder)
+        self.say("%s is replayed with %d seeds", self.policy["name"], case.question.seeds)
+        return str(path)
+
+
+class BuildRanking(SparkSubmitOperator):
+    """Rank the policies, in one Spark application.
+
+    The connection ``spark_default`` chooses the Spark master; undefined means all cores of this
+    machine.
+    """
+
+    template_fields: Sequence[str] = ("experiment",)
+
+    def __init__(self, *, experiment: str, conn_id: str = "spark_default", **kwargs: Any) -> None:
+        super().__init__(
+            application=str(REPOSITORY / "include" / "advise" / "ranking.py"),
+            conn_id=conn_id,
+            name="tidebench advice",
+            **kwargs,
+        )
+        self.experiment = experiment
+        self.conn_id = conn_id
+
+    def execute(self, context: Context) -> None:
+        """Submit and wait. A machine without Java fails before Spark starts."""
+        from include.tables.session import local_driver, require_java
+
+        with without_vain_retries():
+            require_java()
+        self.application_args = ["--folder", str(data_root() / self.experiment)]
+        if spark_runs_here(self.conn_id):
+            self.conf = local_driver()
+        let_spark_find_this_python()
+        super().execute(context)
+        self.log.info("tidebench: the ranking is built")
+
+
+class CheckRanking(Review):
+    """Gate: nothing is published unless Great Expectations accepts the ranking."""
+
+    def work(self, experiment: str, root: Path) -> None:
+        """Check; the evidence is in ``data_docs/`` either way."""
+        from include.advise.ranking import check_ranking
+
+        check_ranking(root / experiment)
+        self.say("the ranking passed its checks")
+
+
+class PublishAdvice(Review):
+    """Publish the page, the ranking, what to paste, and the model as an experiment."""
+
+    operator_extra_links = (AdviceLink(),)
+
+    def work(self, experiment: str, root: Path) -> list[str]:
+        """Return the paths of what was published."""
+        from include.advise.answer import answer_of
+        from include.advise.case import open_case
+        from include.advise.console import advice_table
+        from include.advise.publish import publish_answer
+
+        folder = root / experiment
+        answer = answer_of(open_case(folder), folder)
+        published = publish_answer(answer, folder)
+        for line in advice_table(answer).splitlines():
+            self.say("%s", line)
+        return [str(path) for path in sorted(published.iterdir())]

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from include.advise.case import case_of, keep_case, open_case
+from include.advise.request import AdviceRequest
+from include.model.errors import SpecError, StoreError
+from tests.advise.synthetic import write_small_recording
+
+BOOK = """\
+name: mine
+provider: none
+region: here
+instance_type: box
+currency: EUR
+per_hour: 0.2
+as_of: 2026-01-01
+source: my bill
+billed_every_s: 60
+minimum_s: 60
+"""
+
+
+@pytest.fixture
+def request_(tmp_path: Path) -> AdviceRequest:
+    write_small_recording(tmp_path / "job.csv")
+    return AdviceRequest(recording=str(tmp_path / "job.csv"), objective="90 % within 1 s")
+
+
+def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+    asked = AdviceRequest(
+        recording=str(tmp_path / "none.csv"),
+        objective="fast",
+        prices="gold",
+        per_host=0,
+        seeds=101,
+        controllers=("hpa", "hpaa"),
+    )
+
+    with pytest.raises(SpecError) as caught:
+        case_of(asked)
+
+    told = "\n".join(caught.value.problems)
+    for part in ("none.csv", "'fast'", "'gold'", "per_host", "seeds", "Did you mean 'hpa'"):
+        assert part in told
+    assert len(caught.value.problems) == 6
+
+
+def test_a_bad_mapping_is_told_with_the_rest(request_: AdviceRequest) -> None:
+    with pytest.raises(SpecError) as caught:
+        case_of(replace(request_, columns="speed=x", objective="soon"))
+
+    assert len(caught.value.problems) == 2
+
+
+def test_what_is_kept_is_what_was_asked(tmp_path: Path, request_: AdviceRequest) -> None:
+    (tmp_path / "mine.yaml").write_text(BOOK)
+    asked = replace(request_, prices=str(tmp_path / "mine.yaml"), seeds=2, controllers=("hpa",))
+
+    kept = keep_case(asked, tmp_path / "out")
+    (tmp_path / "job.csv").unlink()
+    (tmp_path / "mine.yaml").unlink()
+    opened = open_case(tmp_path / "out")
+
+    assert opened.question == kept.question
+    assert opened.job == kept.job
+    assert opened.policies == kept.policies
+    np.testing.assert_array_equal(opened.read.load_per_s, kept.read.load_per_s)
+    assert opened.question.book.name == "mine"
+
+
+def test_nothing_is_kept_of_what_is_wrong(tmp_path: Path, request_: AdviceRequest) -> None:
+    with pytest.raises(SpecError):
+        keep_case(replace(request_, objective="soon"), tmp_path / "out")
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_case_that_is_damaged_is_said(tmp_path: Path, request_: AdviceRequest) -> None:
+    keep_case(request_, tmp_path / "out")
+    (tmp_path / "out" / "case" / "recording.parquet").write_bytes(b"PAR1")
+
+    with pytest.raises(StoreError, match="ask for the advice again"):
+        open_case(tmp_path / "out")
+
+
+def test_sizes_carry_the_median_and_the_highest_load_at_half_the_cpu(
+    request_: AdviceRequest,
+) -> None:
+    case = case_of(replace(request_, max_instances=9, controllers=("fixed",)))
+
+    # An instance is at half its CPU with 400 records/s, the load is 480 to 1,600 records/s.
+    sizes = [one.at_start for one in case.policies]
+    assert sizes[-2:] == [4, 9]
+    assert sizes[0] in (3, 4)
+
+
+def test_only_the_controllers_that_were_asked_for_are_tried(request_: AdviceRequest) -> None:
+    case = case_of(replace(request_, controllers=("tide", "keda")))
+
+    assert [one.name for one in case.policies][:2] == ["tide", "keda"]
+    assert {one.controller for one in case.policies} == {"tide", "keda"}

@@ -1,0 +1,57 @@
+"""The DAG `advise` for real: mapped replays, Spark, the gate, and the bytes of the command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from include.cli import app
+from include.tables.staged import read_staged
+from tests.advise.synthetic import write_small_recording
+from tests.e2e.dag_process import started
+
+pytestmark = pytest.mark.airflow
+
+NAME = "advice-mine"
+
+
+def test_the_dag_gives_what_the_command_gives(
+    airflow_environment: dict[str, str], data_root: Path, tmp_path: Path
+) -> None:
+    recording = tmp_path / "job.csv"
+    write_small_recording(recording)
+    asked = {"objective": "90 % within 1 s", "max_instances": 8, "seeds": 2}
+    params = {"name": "mine", "recording": str(recording), "controllers": ["hpa", "fixed"], **asked}
+
+    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(data_root)}
+    with started(environment, params, tmp_path / "log", "advise") as dag:
+        assert dag.finish() == 0, dag.tail()
+    folder, alone = data_root / NAME, tmp_path / NAME
+    policies = [row["policy"] for row in read_staged(folder, "advice_ranking") if row["rank"]]
+    assert len(dag.done("replay_policy")) == len(policies) >= 5
+
+    command = ["advise", str(recording), "--objective", asked["objective"], "--out", str(alone)]
+    command += ["--max-instances", "8", "--seeds", "2", "--controllers", "hpa,fixed"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert published(folder) == published(alone)
+
+
+def published(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((folder / "published").iterdir())}
+
+
+def test_everything_that_is_wrong_with_a_form_fails_the_first_task(
+    airflow_environment: dict[str, str], data_root: Path, tmp_path: Path
+) -> None:
+    params = {"name": "mine", "recording": str(tmp_path / "no.csv"), "objective": "soon"}
+
+    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(data_root)}
+    with started(environment, params, tmp_path / "log", "advise") as dag:
+        assert dag.finish() != 0, dag.tail()
+
+    assert "cannot read 'soon'" in dag.said
+    assert "there is no file" in dag.said
+    assert not (data_root / NAME).exists()
