@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from include.advise.candidates import CAPPED, Policy
+from include.advise.bill import HostBound, bound_of
+from include.advise.candidates import CAPPED, Policy, fixed
 from include.advise.case import Case, Question, seeded
 from include.advise.job import JobModel, Readings
 from include.advise.outcomes import (
     PolicyOutcome,
-    bound_of,
     forget_outcomes,
     measure_policy,
     measure_recorded,
@@ -28,7 +28,6 @@ from include.advise.ranking import build_ranking, check_ranking
 from include.advise.replay import Replayed
 from include.model.billing import CloudPriceBook
 from include.model.host import PriceBook
-from include.recordings.recording import FloatArray
 from include.tables.catalogue import ADVICE_RANKING
 from include.tables.staged import read_staged
 
@@ -45,6 +44,7 @@ class PolicyRow:
     policy: Policy | None
     name: str
     holds: bool
+    guessed: bool
     cost: float
     lowest_cost: float
     highest_cost: float
@@ -79,8 +79,7 @@ class Answer:
     as_run: PolicyRow
     rows: tuple[PolicyRow, ...]
     recommended: PolicyRow | None
-    bound_cost: float
-    bound_hosts: FloatArray
+    bound: HostBound
     shown: Replayed
     what_if: tuple[WhatIf, ...]
     fidelity: tuple[tuple[str, float, float], ...]
@@ -90,6 +89,11 @@ class Answer:
     def best(self) -> PolicyRow:
         """What is recommended, or else comes nearest."""
         return self.rows[0]
+
+    @property
+    def most_needed(self) -> int:
+        """Instances that the highest load takes when each does the most that was seen."""
+        return int(np.ceil(float(self.read.load_per_s.max()) / self.job.most_per_s))
 
 
 def advise(case: Case, folder: Path, *, master: str | None = "local[*]") -> Answer:
@@ -111,7 +115,6 @@ def answer_of(case: Case, folder: Path) -> Answer:
     policies = {one.name: one for one in case.policies}
     table = [_row(row, policies) for row in read_staged(folder, ADVICE_RANKING)]
     as_run, *rows = table
-    bound_cost, bound_hosts = bound_of(case)
     best = rows[0]
     assert best.policy is not None
     return Answer(
@@ -120,9 +123,8 @@ def answer_of(case: Case, folder: Path) -> Answer:
         read=case.read,
         as_run=as_run,
         rows=tuple(rows),
-        recommended=best if best.holds else None,
-        bound_cost=bound_cost,
-        bound_hosts=bound_hosts,
+        recommended=best if best.holds and not best.guessed else None,
+        bound=bound_of(case),
         shown=replayed(case.job, case.read.load_per_s, seeded(case.question, 1), best.policy),
         what_if=_what_if(case, [row.policy for row in rows[:ASKED_WHAT_IF] if row.policy]),
         fidelity=_fidelity(case.job, case.read),
@@ -134,6 +136,7 @@ def _row(row: Mapping[str, Any], policies: Mapping[str, Policy]) -> PolicyRow:
         policy=policies.get(row["policy"]),
         name=row["policy"],
         holds=row["holds"],
+        guessed=row["guessed"],
         cost=row["cost_per_month"],
         lowest_cost=row["lowest_cost"],
         highest_cost=row["highest_cost"],
@@ -150,22 +153,23 @@ def _row(row: Mapping[str, Any], policies: Mapping[str, Policy]) -> PolicyRow:
 def _what_if(case: Case, policies: Sequence[Policy]) -> tuple[WhatIf, ...]:
     """The first policies again, one thing changed at a time, with the recorded load of seed 1."""
     asked = list(product(_changes(case), policies))
+    policies_then = [_with_most(one, case.question, changed) for (_, _, changed), one in asked]
     with ProcessPoolExecutor(AT_ONCE) as pool:
         found = pool.map(
             outcome,
             [case.job] * len(asked),
             [factor * case.read.load_per_s for (_, factor, _), _ in asked],
             [question for (_, _, question), _ in asked],
-            [_with_most(policy, case.question, question) for (_, _, question), policy in asked],
+            policies_then,
         )
         return tuple(
             WhatIf(
                 change=change,
-                policy=policy.name,
+                policy=tried.name,
                 outcome=one,
                 holds=one.within >= case.question.objective.share,
             )
-            for ((change, _, _), policy), one in zip(asked, found, strict=True)
+            for ((change, _, _), _), tried, one in zip(asked, policies_then, found, strict=True)
         )
 
 
@@ -206,7 +210,9 @@ def _priced(question: Question, factor: float, btu_s: float) -> Question:
 
 
 def _with_most(policy: Policy, given: Question, changed: Question) -> Policy:
-    """The policy with the most instances that there may be then, where it had a limit."""
+    """The policy with the most instances that there may be then; of a fixed size, with twice."""
+    if policy.at_start and changed.conditions.max_instances > given.conditions.max_instances:
+        return fixed(policy.at_start * 2)
     if policy.options.get(CAPPED) != given.conditions.max_instances:
         return policy
     return replace(policy, options={**policy.options, CAPPED: changed.conditions.max_instances})

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from include.advise.candidates import policy
+from include.advise.case import DAY_S
 from include.advise.job import JobModel, Readings, fit, readings_of
+from include.advise.objective import LatencyObjective
+from include.advise.outcomes import scalings_of
 from include.advise.replay import ReplayConditions, Replayed, replay
 from include.model.errors import SpecError
 from include.recordings import Recording
@@ -34,6 +38,14 @@ class PredictedFigure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the figures count: time with more records that wait, records within a latency."""
+
+    lag_items: float = 10_000.0
+    latency: LatencyObjective = LatencyObjective(0.95, 2.0)  # noqa: RUF009  frozen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Backtest:
     """What came of it; ``correlation`` is that of the instances over time, by seed."""
 
@@ -48,7 +60,7 @@ def backtest(
     controller: str,
     options: Mapping[str, Any],
     seeds: Sequence[int] = (1, 2, 3),
-    lag_above: float = 10_000.0,
+    limits: Limits = Limits(),
 ) -> Backtest:
     """Fit the model to ``fitted`` alone, and replay the load of ``seen`` under the controller.
 
@@ -68,7 +80,7 @@ def backtest(
     runs = [replay(job, read.load_per_s, replace(given, seed=seed), build) for seed in seeds]
     return Backtest(
         job=job,
-        rows=tuple(_compared(runs, read, lag_above)),
+        rows=tuple(_compared(runs, read, limits)),
         correlation=tuple(_correlation(run, read) for run in runs),
     )
 
@@ -87,33 +99,32 @@ def _correlation(run: Replayed, read: Readings) -> float:
     return float(np.corrcoef(run.instances[known], read.instances[known])[0, 1])
 
 
-def _compared(runs: Sequence[Replayed], read: Readings, lag_above: float) -> list[PredictedFigure]:
-    known = {
-        "instances": ~np.isnan(read.instances),
-        "latency": ~np.isnan(read.latency_s),
-        "lag": ~np.isnan(read.lag_items),
-        "cpu": ~np.isnan(read.cpu_share),
-    }
+def _compared(runs: Sequence[Replayed], read: Readings, limits: Limits) -> list[PredictedFigure]:
+    """Each figure of the replays and of the recording, where that has readings."""
+    lag_above, objective = limits.lag_items, limits.latency
+    days = read.load_per_s.size * read.step_s / DAY_S
 
-    def mean(values: FloatArray, mask: FloatArray) -> float:
-        return float(values[mask].mean()) if mask.any() else float("nan")
+    def within(one: Replayed | Readings) -> float:
+        latency = np.where(np.isnan(read.latency_s), np.nan, one.latency_s)
+        return objective.within(read.load_per_s, latency)
 
-    def median(values: FloatArray, mask: FloatArray) -> float:
-        return float(np.median(values[mask])) if mask.any() else float("nan")
+    def scalings(one: Replayed | Readings) -> float:
+        return scalings_of(one.instances, read.step_s) / days
 
-    def above(values: FloatArray, mask: FloatArray) -> float:
-        return float((values[mask] > lag_above).mean()) if mask.any() else float("nan")
-
-    asked = (
-        ("mean instances", "", "instances", mean, "instances", "instances"),
-        ("median latency", "s", "latency", median, "latency_s", "latency_s"),
-        (f"time with lag above {lag_above:g}", "share", "lag", above, "lag_items", "lag_items"),
-        ("mean CPU", "share", "cpu", mean, "cpu_share", "cpu_share"),
+    limit = f"records within {objective.limit_s:g} s"
+    behind = f"time with lag above {lag_above:g}"
+    asked: tuple[tuple[str, str, str, Callable[[Any], float]], ...] = (
+        ("mean instances", "", "instances", _of("instances", read, np.mean)),
+        ("scalings a day", "", "instances", scalings),
+        ("median latency", "s", "latency_s", _of("latency_s", read, np.median)),
+        (limit, "share", "latency_s", within),
+        (behind, "share", "lag_items", _of("lag_items", read, lambda v: (v > lag_above).mean())),
+        ("mean CPU", "share", "cpu_share", _of("cpu_share", read, np.mean)),
     )
     rows = []
-    for name, unit, of, measure, ours, theirs in asked:
-        mask = known[of]
-        values = [measure(getattr(run, ours), mask) for run in runs]
+    for name, unit, of, measure in asked:
+        recorded = not np.isnan(getattr(read, of)).all()
+        values = [measure(run) if recorded else math.nan for run in runs]
         rows.append(
             PredictedFigure(
                 name=name,
@@ -121,7 +132,15 @@ def _compared(runs: Sequence[Replayed], read: Readings, lag_above: float) -> lis
                 predicted=float(np.mean(values)),
                 low=min(values),
                 high=max(values),
-                recorded=measure(getattr(read, theirs), mask),
+                recorded=measure(read) if recorded else math.nan,
             )
         )
     return rows
+
+
+def _of(
+    name: str, read: Readings, summed_up: Callable[[FloatArray], Any]
+) -> Callable[[Replayed | Readings], float]:
+    """A figure of the readings of one name, at the times at which the recording has some."""
+    known = ~np.isnan(getattr(read, name))
+    return lambda one: float(summed_up(getattr(one, name)[known]))

@@ -16,6 +16,8 @@ from include.experiment.options import checked_options, option_types
 from include.model.errors import SpecError, unknown_name
 
 CAPPED = "max_instances"
+BY_BUSY_TIME = ("flink-autoscaler", "ds2")
+"""They decide by the time that operators are busy. Backtests with CPU in its place are far off."""
 CPU_TARGETS = (0.35, 0.5, 0.7)
 
 
@@ -28,6 +30,11 @@ class Policy:
     options: Mapping[str, Any] = field(default_factory=dict)
     at_start: int | None = None
     """Instances that it begins with, where that is not what was recorded."""
+
+    @property
+    def guessed(self) -> bool:
+        """Whether it decides by something that no recording has, and CPU stands in."""
+        return self.controller in BY_BUSY_TIME
 
     def build(self) -> Callable[[Setting], Controller]:
         """What makes the controller from its setting."""
@@ -98,7 +105,7 @@ def tried(
             made.append(replace(policy(name, options, conditions), name=shown))
     return (
         *(one for one in made if one.controller != FIXED),
-        *(_fixed(n) for n in sorted(set(sizes)) if FIXED in only),
+        *(fixed(n) for n in sorted(set(sizes)) if FIXED in only),
     )
 
 
@@ -107,5 +114,6 @@ def _keda_of_the_job(lag_each_items: float) -> dict[str, dict[str, Any]]:
     return {f"{each} records": {"items_each": float(each)}} if each > 0 else {}
 
 
-def _fixed(instances: int) -> Policy:
+def fixed(instances: int) -> Policy:
+    """So many instances all the time."""
     return Policy(f"fixed, {instances}", FIXED, {"instances_each": instances}, at_start=instances)

@@ -19,6 +19,7 @@ from include.advise.request import AdviceRequest
 from include.experiment.prices import is_file, price_book
 from include.files import read_json, write_bytes, write_json
 from include.inputs import input_text
+from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError, StoreError
 from include.model.host import PriceBook
 from include.prices.books import load_book
@@ -111,6 +112,8 @@ def _looked_at(request: AdviceRequest) -> tuple[LatencyObjective, PriceBook, Rec
     else:
         book = seen(lambda: price_book(request.prices))
     seen(lambda: chosen_names(request.controllers))
+    if isinstance(book, CloudPriceBook) and book.billed_from != "order":
+        problems.append(f"{book.name}: replays bill from the order; write billed_from: order")
     if problems or objective is None or book is None or recording is None:
         raise SpecError("advise", problems)
     return objective, book, recording
@@ -132,7 +135,10 @@ def _case(
 ) -> Case:
     job, read = fit(recording), readings_of(recording)
     if np.isnan(job.quiet_latency_s):
-        told = "has no latency; map it (--map latency=COLUMN): an objective is about latency"
+        told = "has no latency away from restarts and scalings"
+        if np.isnan(read.latency_s).all():
+            told = "has no latency"
+        told = f"{told}; map it (--map latency=COLUMN) or record it: an objective is about latency"
         raise SpecError(recording.name, [told])
     known = np.round(read.instances[~np.isnan(read.instances)])
     btu_s = max(SHORTEST_BTU_S, book.btu_s)

@@ -11,7 +11,7 @@ import typer
 from include.model.errors import SpecError
 
 if TYPE_CHECKING:
-    from include.advise.answer import Answer
+    from include.advise.answer import Answer, PolicyRow
     from include.advise.backtest import Backtest
     from include.advise.job import JobModel
 
@@ -28,20 +28,26 @@ def backtest(  # noqa: PLR0913  options of a command
     options: Option = None,
     columns: Map = "",
     lag_above: Annotated[float, typer.Option(min=0, help="Records that count as behind.")] = 1e4,
+    objective: Annotated[
+        str, typer.Option(help="Whose limit the share within it is counted for.")
+    ] = "latency p95 < 2 s",
     seeds: Annotated[int, typer.Option(min=1, max=100, help="How many replays.")] = 3,
 ) -> None:
     """Fit a model to one recording; predict another of the same job, and compare."""
+    from include.advise.backtest import Limits
     from include.advise.backtest import backtest as held_against
+    from include.advise.objective import parse_objective
     from include.recordings import parse_mapping, read_recording
 
+    asked, given = parse_objective(objective), parsed_options(options or [])
     mapping = parse_mapping(columns) if columns else {}
     result = held_against(
         read_recording(fitted, mapping),
         read_recording(against, mapping),
         controller,
-        parsed_options(options or []),
+        given,
         seeds=range(1, seeds + 1),
-        lag_above=lag_above,
+        limits=Limits(lag_items=lag_above, latency=asked),
     )
     typer.echo(backtest_table(result))
 
@@ -92,19 +98,33 @@ def advise(  # noqa: PLR0913  options of a command
 def advice_table(answer: Answer) -> str:
     """The answer, as the terminal shows it."""
     best, asked = answer.recommended, answer.question.objective
-    first = (
-        f"{best.name} holds {asked} at the lowest cost (in {best.cheapest:.0%} of the seeds)."
-        if best
-        else f"No policy that was tried holds {asked}; the nearest comes first."
-    )
-    titles = ("policy", "holds", "a month", "/ bound", "within", "worst hour")
-    lines = [first, "", "{:<24} {:>6} {:>12} {:>8} {:>8} {:>11}".format(*titles)]
+    most = answer.question.conditions.max_instances
+    if best:
+        won = f"{round(best.cheapest * best.seeds)} of {best.seeds}"
+        lines = [f"{best.name} holds {asked} at the lowest cost (the cheapest with {won} seeds)."]
+    else:
+        lines = [f"No policy that can be relied on holds {asked}; the nearest comes first."]
+    if answer.most_needed > most:
+        needed = f"the load needs {answer.most_needed} instances at its highest"
+        lines.append(f"Mind that {needed}, and there may be {most}; raise --max-instances.")
+    titles = ("policy", "holds", "a month", "/ bound", "within", "worst hour", "scalings/day")
+    lines += ["", "{:<24} {:>6} {:>12} {:>8} {:>8} {:>11} {:>13}".format(*titles)]
     lines += [
-        f"{row.name:<24} {'yes' if row.holds else 'no':>6} {row.cost:>12,.2f} "
-        f"{row.regret:>8.2f} {row.within:>8.2%} {row.worst_hour:>11.2%}"
+        f"{row.name:<24} {held(row):>6} {row.cost:>12,.2f} {row.regret:>8.2f} "
+        f"{row.within:>8.2%} {row.worst_hour:>11.2%} {row.scalings_a_day:>13.0f}"
         for row in (answer.as_run, *answer.rows)
     ]
+    if any(row.guessed for row in answer.rows):
+        told = (
+            "decides by busy time, which no recording has; CPU stands in, so it is not recommended"
+        )
+        lines.append(f"* {told}")
     return "\n".join(lines)
+
+
+def held(row: PolicyRow) -> str:
+    """Whether a policy holds the objective, with a mark where that is a guess."""
+    return ("yes" if row.holds else "no") + ("*" if row.guessed else "")
 
 
 def parsed_options(pairs: list[str]) -> dict[str, Any]:

@@ -25,6 +25,9 @@ BINS = 12
 DIP_STEPS = 6
 """Readings of fewer instances that are not more than that are a dip, no scaling."""
 DRAWS = 200
+LEAST_INSTANCES = 0.5
+SUSTAINED = 3
+FAR_OFF = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +154,9 @@ def _load(even: Recording, step_s: float) -> tuple[FloatArray, str]:
 def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
     """The model that the readings give. Raises SpecError where they cannot give one."""
     read = readings_of(recording, step_s)
+    if np.nanmax(read.instances) <= LEAST_INSTANCES:
+        told = "instances are below 1 throughout; map the column that counts them"
+        raise SpecError(recording.name, [told])
     starts = _restarts(read)
     settled = _settled(read, starts)
     if settled.sum() < 10 * BINS:
@@ -158,13 +164,21 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
         raise SpecError(recording.name, [f"{told}; record at least an hour"])
     each = read.load_per_s[settled] / read.instances[settled]
     cpu = read.cpu_share[settled]
-    if each.max() < 1.2 * each.min():
+    if each.max() <= 1.2 * each.min():
         told = f"loads of an instance from {each.min():.0f} to {each.max():.0f} records/s only"
         raise SpecError(
             recording.name, [f"{told}; CPU per record cannot be told from overhead: record a day"]
         )
     rates, shares = _curve(each, cpu)
     overhead, demand = _line(each, cpu, round(3600 / step_s))
+    if demand.low <= 0:
+        told = (
+            f"CPU does not rise with the load ({demand.low:.3g} to {demand.high:.3g} ms a record)"
+        )
+        problem = (
+            f"{told}; map the CPU of the instances, or record more of the load's ups and downs"
+        )
+        raise SpecError(recording.name, [problem])
     changed = lasting_changes(read.instances)
     own = [start for start in starts if not changed[max(0, start - 4) : start + 4].any()]
     restart, notes = _episodes(read, own, rates, shares)
@@ -175,8 +189,8 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
             "instance, and not to the job, is assumed; record another count to tell"
         )
     quiet_lag = read.lag_items[settled] / np.maximum(read.load_per_s[settled], 1.0)
-    processed = recording.readings.get("rate_per_s", recording.readings.get("arrivals_per_s"))
-    most = float(np.nanmax(processed)) / float(np.nanmax(read.instances))  # type: ignore[arg-type]
+    most, unlikely = _most_per_s(recording, read)
+    notes += [*unlikely, *_coarse(recording, step_s)]
     predicted = np.interp(each, rates, shares)
     return JobModel(
         name=recording.name,
@@ -194,6 +208,34 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
         incidents_s=tuple(float(read.times_s[start]) for start in own),
         notes=(*read.notes, *notes),
     )
+
+
+def _most_per_s(recording: Recording, read: Readings) -> tuple[float, list[str]]:
+    """The most that an instance processed in three readings on end: the median of the three.
+
+    One reading alone may be a fault of the monitoring; a note says so where it is far off.
+    """
+    name = "rate_per_s" if "rate_per_s" in recording.readings else "arrivals_per_s"
+    processed = filled(evenly(recording, read.step_s), LOAD_WINDOW_S).readings[name]
+    each = processed / np.maximum(read.instances, 1.0)
+    if each.size >= SUSTAINED:
+        around = np.lib.stride_tricks.sliding_window_view(each, SUSTAINED)
+        most = float(np.nanmax(np.median(around, axis=1), initial=np.nan))
+        single = float(np.nanmax(each))
+        if single > FAR_OFF * most:
+            told = f"one reading is {single / most:.3g} times the most that was processed in"
+            return most, [f"{told} {SUSTAINED} readings on end; it does not count as capacity"]
+        return most, []
+    return float(np.nanmax(each)), []
+
+
+def _coarse(recording: Recording, step_s: float) -> list[str]:
+    """A note where readings come so seldom that a restart is smeared over them."""
+    apart_s = float(np.median(np.diff(recording.times_s))) if recording.times_s.size > 1 else 0.0
+    if apart_s <= 2 * step_s:
+        return []
+    told = f"readings come every {apart_s:g} s, so what a restart does is smeared"
+    return [f"{told}; record one every {step_s:g} s"]
 
 
 def _median(values: FloatArray) -> float:
@@ -227,7 +269,9 @@ def _restarts(read: Readings) -> list[int]:
 
 def _settled(read: Readings, starts: list[int]) -> Flags:
     """Steps with all readings, away from restarts, changes of the instances and the beginning."""
-    known = ~(np.isnan(read.cpu_share) | np.isnan(read.instances)) & (read.instances > 0.5)
+    known = ~(np.isnan(read.cpu_share) | np.isnan(read.instances)) & (
+        read.instances > LEAST_INSTANCES
+    )
     wait = round(SETTLES_S / read.step_s)
     known[:wait] = False
     for start in (*starts, *np.flatnonzero(lasting_changes(read.instances)).tolist()):

@@ -10,8 +10,11 @@ import numpy as np
 from include.model.errors import SpecError
 from include.recordings.recording import FloatArray
 
-_PERCENTILE = re.compile(r"latency\s+p(\d+(?:\.\d+)?)\s*<=?\s*(\d+(?:\.\d+)?)\s*(ms|s)")
-_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%\s*within\s+(\d+(?:\.\d+)?)\s*(ms|s)")
+_LIMIT = r"(\d{1,9}(?:\.\d+)?)\s*(ms|s|min)"
+_PERCENTILE = re.compile(r"(?:latency\s+)?p(\d+(?:\.\d+)?)\s*<=?\s*" + _LIMIT)
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%\s*within\s+" + _LIMIT)
+_SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0}
+MOST_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +31,24 @@ class LatencyObjective:
     def within(self, load_per_s: FloatArray, latency_s: FloatArray) -> float:
         """The share of the records that came while the latency was within the limit.
 
-        Where latency is absent nothing is known, and nothing counts.
+        Where latency is absent nothing is known, and nothing counts; where no record comes, none
+        is late.
         """
         known = ~np.isnan(latency_s)
         met = known & (latency_s <= self.limit_s)
-        return float(load_per_s[met].sum() / load_per_s[known].sum())
+        came = float(load_per_s[known].sum())
+        return float(load_per_s[met].sum()) / came if came else 1.0
 
 
 def parse_objective(text: str) -> LatencyObjective:
     """``latency p95 < 2 s`` or ``95 % within 2 s``. Raises SpecError for anything else."""
     for form in (_PERCENTILE, _SHARE):
-        found = form.fullmatch(text.strip())
+        found = form.fullmatch(text.strip().lower())
         if found is None:
             continue
         percent, limit, unit = float(found[1]), float(found[2]), found[3]
-        limit_s = limit / 1000 if unit == "ms" else limit
-        if 0 < percent < 100 and limit_s > 0:
+        limit_s = limit * _SECONDS[unit]
+        if 0 < percent < 100 and 0 < limit_s <= MOST_S:
             return LatencyObjective(percent / 100, limit_s)
     told = f"cannot read {text!r}; write 'latency p95 < 2 s' or '95 % within 2 s'"
     raise SpecError("--objective", [told])

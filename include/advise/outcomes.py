@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from include.advise.bill import bound_of, cost_of
 from include.advise.candidates import Policy
 from include.advise.case import DAY_S, Case, Question, load_of, seeded
 from include.advise.cluster import ReplayLease
@@ -18,13 +19,13 @@ from include.advise.job import JobModel, Readings, lasting_changes
 from include.advise.replay import Replayed, replay
 from include.files import write_bytes
 from include.measurements.rows import ADVICE_OUTCOME, AdviceOutcomeRow
-from include.model.billing import MONTH_S, CloudPriceBook
 from include.model.errors import StoreError
-from include.model.host import PriceBook
 from include.recordings.recording import FloatArray
 from include.tables.measured import arrow_columns
 
 AS_RUN = "as it was run"
+QUIET_S = 60.0
+"""What is asked for within it takes one restart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +45,14 @@ def measure_policy(case: Case, position: int, folder: Path) -> Path:
     for seed in range(1, case.question.seeds + 1):
         load = load_of(case.read, seed)
         found = outcome(case.job, load, seeded(case.question, seed), policy)
-        rows.append(_row(case, position + 1, policy.name, policy.controller, seed, found))
+        rows.append(_row(case, position + 1, policy, seed, found))
     return _write(folder, position + 1, rows)
 
 
 def measure_recorded(case: Case, folder: Path) -> Path:
     """Write what the recording says of itself, as position 0."""
     found = recorded_outcome(case.read, case.question)
-    return _write(folder, 0, [_row(case, 0, AS_RUN, "", 0, found)])
+    return _write(folder, 0, [_row(case, 0, Policy(AS_RUN, ""), 0, found)])
 
 
 def forget_outcomes(folder: Path) -> None:
@@ -75,13 +76,14 @@ def read_outcomes(folder: Path) -> pa.Table:
 
 
 def _row(
-    case: Case, position: int, policy: str, controller: str, seed: int, found: PolicyOutcome
+    case: Case, position: int, policy: Policy, seed: int, found: PolicyOutcome
 ) -> AdviceOutcomeRow:
     return AdviceOutcomeRow(
         position=position,
-        policy=policy,
-        controller=controller,
+        policy=policy.name,
+        controller=policy.controller,
         as_run=position == 0,
+        guessed=policy.guessed,
         seed=seed,
         cost_per_month=found.cost,
         share_within=found.within,
@@ -89,7 +91,7 @@ def _row(
         scalings_per_day=found.scalings_a_day,
         mean_instances=found.mean_instances,
         asked_share=case.question.objective.share,
-        bound_cost=bound_of(case)[0],
+        bound_cost=bound_of(case).cost,
     )
 
 
@@ -101,17 +103,6 @@ def _write(folder: Path, position: int, rows: Sequence[AdviceOutcomeRow]) -> Pat
     path = folder / "measurements" / f"{position:03d}.parquet"
     write_bytes(path, sink.getvalue())
     return path
-
-
-def bound_of(case: Case) -> tuple[float, FloatArray]:
-    """What hosts cost in a month that carry the load at full capacity, with foresight, without
-    restarts or rounding; and how many there are in every step."""
-    read, question = case.read, case.question
-    needed = np.ceil(read.load_per_s / case.job.most_per_s)
-    hosts = np.ceil(needed / question.conditions.instances_per_host)
-    price_per_s = question.book.price_per_btu / question.book.btu_s
-    cost = float(hosts.sum()) * read.step_s * price_per_s
-    return cost * MONTH_S / (read.load_per_s.size * read.step_s), hosts
 
 
 def outcome(job: JobModel, load: FloatArray, question: Question, policy: Policy) -> PolicyOutcome:
@@ -133,33 +124,19 @@ def outcome_of(run: Replayed, load: FloatArray, step_s: float, question: Questio
         cost=cost_of(run.leases, question.book, load.size * step_s, step_s),
         within=question.objective.within(load, run.latency_s),
         worst_hour=_worst_hour(load, run.latency_s, step_s, question),
-        scalings_a_day=run.scalings / days,
+        scalings_a_day=scalings_of(run.instances, step_s) / days,
         mean_instances=float(np.nanmean(run.instances)),
     )
-
-
-def cost_of(
-    leases: Iterable[ReplayLease], book: PriceBook, lasted_s: float, step_s: float
-) -> float:
-    """Cost of a month of leases like these, in the currency of the book."""
-    leases = list(leases)
-    if isinstance(book, CloudPriceBook) and book.reserved:
-        times_s = np.arange(0, lasted_s, step_s)
-        held = [float(sum(a.ordered_s <= t_s < a.ends_s for a in leases)) for t_s in times_s]
-        return book.fleet_cost(held, step_s) * MONTH_S / lasted_s
-    return sum(book.bill(one.ends_s - one.ordered_s) for one in leases) * MONTH_S / lasted_s
 
 
 def _worst_hour(load: FloatArray, latency: FloatArray, step_s: float, asked: Question) -> float:
     """The lowest share within the limit of any whole hour."""
     per_hour = round(3600 / step_s)
     hours = range(0, max(1, load.size - per_hour + 1), per_hour)
-    shares = [
+    return min(
         asked.objective.within(load[at : at + per_hour], latency[at : at + per_hour])
         for at in hours
-        if not np.isnan(latency[at : at + per_hour]).all()
-    ]
-    return min(shares)
+    )
 
 
 def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
@@ -172,9 +149,15 @@ def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
         lag_items=read.lag_items,
         latency_s=read.latency_s,
         leases=tuple(leases),
-        scalings=int(lasting_changes(counts).sum()),
     )
     return outcome_of(run, read.load_per_s, read.step_s, question)
+
+
+def scalings_of(instances: FloatArray, step_s: float) -> int:
+    """Changes of the count that last; those within a minute of each other are one."""
+    known = instances if not np.isnan(instances).any() else _known(instances)
+    changes = np.flatnonzero(lasting_changes(known))
+    return int(changes.size and 1 + (np.diff(changes) * step_s >= QUIET_S).sum())
 
 
 def _known(values: FloatArray) -> FloatArray:

@@ -24,6 +24,7 @@ from include.reports.figures.style import (
 
 HERE = Path(__file__).parent
 MOST_POINTS = 1200
+KINDS = {"as it was run": (WAITING, 8), "holds": (INSTANCES, 5), "misses": (HOSTS, 5)}
 SHOWN_BELOW = 10.0
 """Percent points below the objective at which the figure of cost ends."""
 
@@ -68,22 +69,33 @@ def _tradeoff(answer: Answer) -> str:
     """Cost of a month against the share within the limit, a point per policy."""
     figure, (axis,) = panels([3.2])
     share = 100 * answer.question.objective.share
+    places: dict[tuple[float, float], list[str]] = {}
     for number, row in enumerate((answer.as_run, *answer.rows)):
-        colour = WAITING if row is answer.as_run else INSTANCES if row.holds else HOSTS
-        place = (row.cost, 100 * row.within)
-        axis.plot(*place, "o", color=colour, markersize=5)
-        if place[1] > share - SHOWN_BELOW:
-            axis.annotate(
-                f"{number}", place, (4, 3), textcoords="offset points", fontsize=8, color=TEXT
-            )
+        kind = "as it was run" if row is answer.as_run else "holds" if row.holds else "misses"
+        colour, size = KINDS[kind]
+        axis.plot(row.cost, 100 * row.within, "o", color=colour, markersize=size)
+        if 100 * row.within > share - SHOWN_BELOW:
+            places.setdefault((round(row.cost), round(100 * row.within, 1)), []).append(f"{number}")
+    for place, numbers in places.items():
+        axis.annotate(
+            _spans(numbers), place, (5, 4), textcoords="offset points", fontsize=8, color=TEXT
+        )
+    for kind, (colour, size) in KINDS.items():
+        axis.plot([], [], "o", color=colour, markersize=size, label=kind)
+    axis.legend(frameon=False, fontsize=8, loc="lower right", ncols=3, labelcolor=TEXT)
     axis.axhline(share, color=LOAD, linestyle="--", linewidth=1)
-    axis.axvline(answer.bound_cost, color=LOAD, linestyle=":", linewidth=1)
+    axis.axvline(answer.bound.cost, color=LOAD, linestyle=":", linewidth=1)
     axis.set_xlim(left=0)
     axis.set_ylim(max(0.0, share - SHOWN_BELOW), 100 + SHOWN_BELOW / 20)
     axis.set_xlabel(f"cost of a month, {currency_of(answer)}")
     axis.set_ylabel(f"% within {answer.question.objective.limit_s:g} s")
     told = "Cost against objective; dashed: the objective, dotted: the bound"
     return as_svg(figure, "tradeoff", told)
+
+
+def _spans(numbers: Sequence[str]) -> str:
+    """The labels of policies in one place: the first and how many more there are."""
+    return numbers[0] if len(numbers) == 1 else f"{numbers[0]} and {len(numbers) - 1} more"
 
 
 def _over_time(answer: Answer, name: str) -> str:
@@ -98,7 +110,7 @@ def _over_time(answer: Answer, name: str) -> str:
     series: Sequence[tuple[str, FloatArray, str]] = (
         ("as it was run", read.instances, WAITING),
         (name, answer.shown.instances, INSTANCES),
-        ("bound", answer.bound_hosts * per_host, HOSTS),
+        ("bound", answer.bound.hosts * per_host, HOSTS),
     )
     for label, values, colour in series:
         thin = _thinned(values, every)

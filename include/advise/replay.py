@@ -20,8 +20,6 @@ from include.recordings.recording import FloatArray
 PLANNED_SHARE = 0.5
 """Of what an unplanned restart does, a planned one does this much: it loses no time until
 somebody notices. Chosen; seen: the recording of one job under the HPA (docs/advise.md)."""
-QUIET_S = 60.0
-"""What is asked for within it takes one restart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +41,13 @@ class ReplayConditions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """What a controller would have done: readings by step, leases and restarts of the job."""
+    """What a controller would have done: readings by step, and leases."""
 
     instances: FloatArray
     cpu_share: FloatArray
     lag_items: FloatArray
     latency_s: FloatArray
     leases: tuple[ReplayLease, ...]
-    scalings: int
 
 
 def setting_for(demand_ms: float, step_s: float, conditions: ReplayConditions) -> Setting:
@@ -104,7 +101,7 @@ class _Replay:
         self.waits = 0.0
         self.arrived = self.done = 0.0
         self.looked = (0.0, 0.0)
-        self.restarted, self.weight, self.scalings = -(10**9), 1.0, 0
+        self.restarted, self.weight = -(10**9), 1.0
 
     def step(self, step: int) -> None:
         """Let the load of one step flow."""
@@ -113,7 +110,6 @@ class _Replay:
         self.cluster.settle(step * step_s)
         instances = self.cluster.running(step * step_s)
         if step and instances != before:
-            self.scalings += (step - self.restarted) * step_s >= QUIET_S
             self.restarted, self.weight = step, PLANNED_SHARE
         if step in self.incidents:
             self.restarted, self.weight = step, 1.0
@@ -211,5 +207,4 @@ def replay(
         lag_items=lag,
         latency_s=latency,
         leases=tuple(state.cluster.leases.values()),
-        scalings=state.scalings,
     )

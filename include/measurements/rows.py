@@ -239,6 +239,7 @@ class CoverRow:
 class AdviceOutcomeRow:
     """One replay of a policy over a recorded load, or what was recorded (``as_run``).
 
+    ``guessed`` says that the policy decides by something that was not recorded.
     ``position`` says how early the policy was tried. Costs are of a month, ``bound_cost`` is that
     of the bound over the same recording, and ``asked_share`` the share of the objective.
     """
@@ -247,6 +248,7 @@ class AdviceOutcomeRow:
     policy: str
     controller: str
     as_run: bool
+    guessed: bool
     seed: int
     cost_per_month: float
     share_within: float

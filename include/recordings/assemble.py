@@ -14,6 +14,8 @@ from include.recordings.recording import FloatArray, Recording
 from include.recordings.times import RowTimes, read_times
 from include.recordings.units import TOTAL, UNITS
 
+MOST_VALUE = 1e12
+
 LEAST_ROWS = 2
 ROUNDED_UP = 1.01
 """A share up to here is rounding of the recorder; above, it is another unit."""
@@ -90,6 +92,12 @@ def _values(read: Reads, values: FloatArray, place: Place) -> list[str]:
         problems.append(
             f"{places(negative, place)}: {read.column} is negative ({values[negative[0]]:g}); "
             "leave cells empty where nothing was read"
+        )
+    many = np.flatnonzero(values > MOST_VALUE).tolist()
+    if many:
+        problems.append(
+            f"{places(many, place)}: {read.column} is {values[many[0]]:g}, more than any job has "
+            f"({MOST_VALUE:g}); check the unit"
         )
     if read.signal == "cpu_share" and not negative:
         problems += _shares(read, values, place)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from include.advise.backtest import Backtest, PredictedFigure, backtest
+from include.advise.backtest import Backtest, Limits, PredictedFigure, backtest
 from include.advise.candidates import policy, tried
 from include.advise.console import parsed_options
 from include.advise.job import fit
@@ -50,7 +50,7 @@ def test_with_its_seed_a_model_predicts_itself_to_the_digit(
     result = backtest(fitted, seen, "hpa", HPA, seeds=(7,))
     assert result.job == fit(fitted)
     assert result.correlation == pytest.approx((1.0,))
-    assert len(result.rows) == 4
+    assert len(result.rows) == 6
     for row in result.rows:
         assert row.recorded > 0
         assert row.predicted == pytest.approx(row.recorded, rel=1e-12)
@@ -81,7 +81,7 @@ def test_errors_are_of_what_was_recorded_and_nan_where_nothing_was(
     fitted: Recording, seen: Recording
 ) -> None:
     silent = without(seen, "latency_s", "lag_items")
-    result = backtest(fitted, silent, "hpa", HPA, seeds=(7,), lag_above=5)
+    result = backtest(fitted, silent, "hpa", HPA, seeds=(7,), limits=Limits(lag_items=5))
     assert np.isnan(rows(result)["median latency"].recorded)
     assert np.isnan(rows(result)["median latency"].error)
     assert np.isnan(rows(result)["time with lag above 5"].recorded)

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from include.advise.bill import bound_of
 from include.advise.case import case_of, keep_case, open_case
+from include.advise.outcomes import recorded_outcome
 from include.advise.request import AdviceRequest
 from include.model.errors import SpecError, StoreError
 from tests.advise.synthetic import write_small_recording
@@ -54,7 +56,9 @@ def test_a_bad_mapping_is_told_with_the_rest(request_: AdviceRequest) -> None:
     with pytest.raises(SpecError) as caught:
         case_of(replace(request_, columns="speed=x", objective="soon"))
 
-    assert len(caught.value.problems) == 2
+    told = "\n".join(caught.value.problems)
+    assert "'speed'" in told
+    assert "'soon'" in told
 
 
 def test_what_is_kept_is_what_was_asked(tmp_path: Path, request_: AdviceRequest) -> None:
@@ -104,3 +108,43 @@ def test_only_the_controllers_that_were_asked_for_are_tried(request_: AdviceRequ
 
     assert [one.name for one in case.policies][:2] == ["tide", "keda"]
     assert {one.controller for one in case.policies} == {"tide", "keda"}
+
+
+def test_a_book_that_bills_from_when_a_host_is_up_is_refused(
+    tmp_path: Path, request_: AdviceRequest
+) -> None:
+    (tmp_path / "mine.yaml").write_text(BOOK + "billed_from: active\n")
+
+    with pytest.raises(SpecError, match="write billed_from: order"):
+        case_of(replace(request_, prices=str(tmp_path / "mine.yaml")))
+
+
+def test_reserved_hosts_are_in_the_bound(tmp_path: Path, request_: AdviceRequest) -> None:
+    reserved = "reserved: {hosts: 4, per_hour: 0.01}\n"
+    (tmp_path / "mine.yaml").write_text(BOOK + reserved)
+    case = case_of(replace(request_, prices=str(tmp_path / "mine.yaml")))
+
+    as_run = recorded_outcome(case.read, case.question)
+    assert as_run.cost == pytest.approx(4 * 0.01 * 730)
+    assert bound_of(case).cost == pytest.approx(as_run.cost)
+
+
+def test_what_may_wait_for_long_is_bound_by_the_mean_load_alone(request_: AdviceRequest) -> None:
+    case = case_of(replace(request_, objective="50 % within 10 min"))
+
+    hosts = 0.5 * float(case.read.load_per_s.mean()) / case.job.most_per_s
+    assert bound_of(case).hosts == pytest.approx(hosts)
+
+
+def test_latency_that_is_known_at_the_beginning_alone_is_told(
+    tmp_path: Path, request_: AdviceRequest
+) -> None:
+    lines = (tmp_path / "job.csv").read_text().splitlines()
+    head, *rows = [line.split(",") for line in lines]
+    for step, row in enumerate(rows):
+        row[3] = row[3] if step < 10 else ""
+    text = "\n".join(",".join(row) for row in [head, *rows])
+    (tmp_path / "job.csv").write_text(text + "\n")
+
+    with pytest.raises(SpecError, match="no latency away from restarts"):
+        case_of(request_)

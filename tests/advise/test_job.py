@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from include.advise.job import JobModel, Readings, fit, readings_of
 from include.model.errors import SpecError
+from include.recordings import Recording
 from tests.advise.synthetic import (
     CPU_EXCESS,
     LAG_S,
@@ -198,3 +199,54 @@ def test_a_load_that_was_never_read_is_refused() -> None:
     given_.readings["rate_per_s"][:] = np.nan
     with pytest.raises(SpecError, match="rate_per_s has no readings"):
         readings_of(given_)
+
+
+def test_one_reading_far_off_is_no_capacity() -> None:
+    load = daily(6)
+    sound = recording(Truth(), load)
+    rate = sound.readings["rate_per_s"].copy()
+    rate[700] = 1e9
+    spoiled = of_readings({**sound.readings, "rate_per_s": rate})
+
+    model = fit(spoiled)
+
+    assert model.most_per_s == pytest.approx(fit(sound).most_per_s, rel=0.02)
+    assert any("does not count as capacity" in note for note in model.notes)
+    assert not any("does not count as capacity" in note for note in fit(sound).notes)
+
+
+def test_cpu_that_does_not_rise_with_the_load_is_refused() -> None:
+    sound = recording(Truth(), daily(6))
+    flat = {**sound.readings, "cpu_share": np.full(sound.times_s.size, 0.3)}
+
+    with pytest.raises(SpecError, match="CPU does not rise with the load"):
+        fit(of_readings(flat))
+
+
+def test_a_job_without_load_is_refused() -> None:
+    sound = recording(Truth(), daily(6))
+    idle = {**sound.readings, "rate_per_s": np.zeros(sound.times_s.size)}
+
+    with pytest.raises(SpecError, match="cannot be told from overhead"):
+        fit(of_readings(idle))
+
+
+def test_less_than_an_instance_throughout_is_refused() -> None:
+    sound = recording(Truth(), daily(6))
+    few = {**sound.readings, "instances": np.full(sound.times_s.size, 0.3)}
+
+    with pytest.raises(SpecError, match="below 1 throughout"):
+        fit(of_readings(few))
+
+
+def test_readings_that_come_seldom_are_told() -> None:
+    sound = recording(Truth(), daily(24))
+    seldom = Recording(
+        name="seldom",
+        times_s=sound.times_s[::4],
+        readings={name: values[::4] for name, values in sound.readings.items()},
+        began_at=None,
+        notes=(),
+    )
+
+    assert any("readings come every 60 s" in note for note in fit(seldom).notes)

@@ -25,7 +25,8 @@ def test_both_forms_are_read(text: str, share: float, limit_s: float) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "latency < 2 s", "latency p95 < 2", "p95 < 2 s", "0 % within 2 s", "95 % within 0 s",
+    ["", "latency < 2 s", "latency p95 < 2", "p95 < 2 h", "95 % within 2000 min",
+     "0 % within 2 s", "95 % within 0 s",
      "100 % within 1 s", "latency p95 > 2 s"],
 )  # fmt: skip
 def test_anything_else_is_refused_with_both_forms(text: str) -> None:
@@ -38,3 +39,19 @@ def test_records_count_by_load_and_only_where_latency_is_known() -> None:
     latency = np.array([1.0, 3.0, 2.0, np.nan])
 
     assert LatencyObjective(0.95, 2.0).within(load, latency) == pytest.approx(0.7)
+
+
+def test_hours_without_records_hold_every_objective() -> None:
+    asked = LatencyObjective(0.95, 2.0)
+
+    assert asked.within(np.zeros(3), np.array([9.0, 9.0, 9.0])) == 1.0
+    assert asked.within(np.array([1.0]), np.array([np.nan])) == 1.0
+
+
+@pytest.mark.parametrize("text", ["p95 < 2 s", "Latency P95 < 2000 ms", "95 % within 2 S"])
+def test_an_objective_may_be_short_and_in_capitals(text: str) -> None:
+    assert parse_objective(text) == LatencyObjective(0.95, 2.0)
+
+
+def test_a_limit_may_be_in_minutes() -> None:
+    assert parse_objective("99 % within 1.5 min") == LatencyObjective(0.99, 90.0)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from include.advise.candidates import policy
 from include.advise.cluster import OPERATOR
 from include.advise.job import JobModel, Restart
+from include.advise.outcomes import scalings_of
 from include.advise.replay import PLANNED_SHARE, ReplayConditions, Replayed, replay
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
@@ -70,7 +71,7 @@ def test_fixed_keeps_its_count_and_its_hosts(instances: int) -> None:
     load = daily(hours=6, mean=3000)
     found = replayed(load, start, "fixed", instances_each=instances)
     assert set(found.instances.tolist()) == {instances}
-    assert found.scalings == 0
+    assert scalings_of(found.instances, STEP_S) == 0
     end_s = load.size * STEP_S
     assert [(one.ordered_s, one.ends_s) for one in found.leases] == [(0, end_s)] * instances
     np.testing.assert_allclose(found.cpu_share, load / instances / 10_000)
@@ -83,7 +84,7 @@ def test_the_hpa_goes_to_what_usage_over_target_asks_for() -> None:
     # they work.
     assert set(found.instances[:106].tolist()) == {4}
     assert set(found.instances[106:].tolist()) == {7}
-    assert found.scalings == 1
+    assert scalings_of(found.instances, STEP_S) == 1
     assert found.instances[-1] == math.ceil(4 * 0.87 / 0.5)
 
 
@@ -101,7 +102,7 @@ def test_the_hpa_goes_down_after_the_stabilisation() -> None:
 def test_a_scaling_costs_a_restart() -> None:
     start = ReplayConditions(instances_at_start=4, max_instances=20)
     found = replayed(step_of(20_000, 35_000), start, of=job(restart=RESTART), target_cpu=0.5)
-    assert found.scalings == 1
+    assert scalings_of(found.instances, STEP_S) == 1
     during = slice(106, 109)
     excess = PLANNED_SHARE * np.array(RESTART.latency_excess_s)
     np.testing.assert_allclose(found.latency_s[during], QUIET_LATENCY_S + excess)
@@ -120,7 +121,7 @@ def test_an_incident_does_all_that_was_recorded_and_is_no_scaling() -> None:
     expected = np.full(100, QUIET_LATENCY_S)
     expected[40:43] += RESTART.latency_excess_s
     np.testing.assert_allclose(found.latency_s, expected)
-    assert found.scalings == 0
+    assert scalings_of(found.instances, STEP_S) == 0
 
 
 @dataclass(frozen=True, kw_only=True)
