@@ -105,7 +105,11 @@ class Testbed(Protocol):
         ...
 
     def observe(self) -> Observation:
-        """What the monitor sees now."""
+        """What the monitor sees now, for whoever decides: the next counts start from here."""
+        ...
+
+    def look(self) -> Observation:
+        """The same for anybody else: counts go on, so the next :meth:`observe` misses nothing."""
         ...
 
     def apply(self, decision: Decision) -> tuple[Outcome, ...]:

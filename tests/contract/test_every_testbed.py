@@ -83,6 +83,20 @@ def test_the_monitor_counts_what_flows(testbed):
     assert second["O1"].duration_ms > 50
 
 
+def test_a_look_takes_nothing_from_whoever_observes(testbed, build):
+    testbed.advance_to(60)
+    testbed.observe()
+    testbed.advance_to(120)
+    looked = testbed.look()
+    assert looked.operators["O1"].arrived_items == pytest.approx(240, abs=3)
+    assert testbed.look() == looked
+    testbed.take_measurements()
+    other = build()
+    other.restore(testbed.snapshot())
+    assert testbed.observe() == other.observe() == looked
+    assert testbed.look().operators["O1"].arrived_items == 0
+
+
 def test_a_new_instance_serves_after_its_host_is_up_and_its_image_is_there(testbed):
     testbed.advance_to(60)
     first, second = testbed.apply(

@@ -191,6 +191,17 @@ def test_an_instance_that_joins_later_counts_with_the_average_until_it_is_throug
     assert memory.x == pytest.approx((0.2, 0.7))
 
 
+@pytest.mark.parametrize(("keeps", "total"), [(False, 0.8), (True, 1.2)])
+def test_what_an_instance_that_leaves_had_to_do_may_stay(keeps: bool, total: float) -> None:
+    ekf = Ekf(r=(0.01,), a=(0.0,), b=(0.0,), keeps_total=keeps)
+    memory = ekf.initial()
+    for i in range(60):
+        memory, before = ekf.step(memory, measured(i * PERIOD_S, [[0.4]] * 3))
+    assert before.total[0, 0] == pytest.approx(1.2)
+    _, after = ekf.step(memory, measured(60 * PERIOD_S, [[0.4]] * 2))
+    assert after.total[0, 0] == pytest.approx(total, abs=0.02)
+
+
 def test_a_step_of_the_rate_is_believed_before_it_is_measured() -> None:
     rates = [2.0] * 60 + [6.0]
     found, _ = averages(EKF, [[0.2]] * 61, rates)

@@ -12,12 +12,15 @@ import pytest
 
 from include.model.errors import CapacityExhausted, SpecError
 from include.model.topology import Edge
+from include.testbeds.base import TestbedConfig
 from include.testbeds.live.calibration import load_calibration
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance, live_fleet
 from include.testbeds.live.hosts.local import leases
 from include.testbeds.live.journal import COLUMNS, Journal
 from include.testbeds.live.processes import DetachedProcess
-from include.testing.builders import a_topology, an_operator
+from include.testbeds.live.reading import LiveReading
+from include.testbeds.live.testbed import LiveTestbed
+from include.testing.builders import SMALL, a_topology, an_operator
 from include.topologies import load_topology
 
 
@@ -43,6 +46,31 @@ def test_the_live_topology_fits_its_hosts():
     topology = load_topology("manufacturing_live")
     completed = load_calibration("manufacturing_live").complete(topology)
     assert set(completed.service_ms) == set(topology.operator)
+
+
+def test_a_look_at_a_live_run_takes_nothing_from_its_controller():
+    topology = a_topology(an_operator("O1", service_ms=3.0))
+    config = TestbedConfig(
+        topology=topology,
+        levels_of={},
+        flavor=SMALL,
+        max_hosts=1,
+        btu_s=600.0,
+        duration_s=600.0,
+        seed=1,
+        monitor_every_s=15.0,
+        calibration=load_calibration("default").model_dump(mode="json"),
+        faults={},
+        run="looked-at",
+    )
+    testbed = LiveTestbed(config, hosts=object())
+    testbed._state.reading = LiveReading(
+        time_s=0.0, waiting={"O1": 0}, arrived={"O1": 9}, completed={"O1": 7}
+    )
+    looked = testbed.look()
+    assert looked.operators["O1"].arrived_items == 9
+    assert testbed.observe() == looked
+    assert testbed.look().operators["O1"].arrived_items == 0
 
 
 def test_a_journal_hands_over_once_and_mends_what_a_crash_cut(tmp_path):

@@ -70,6 +70,8 @@ class Filtered:
     memory_noise: float = 0.01
     """Standard deviations of the measurement noise: the square roots of R."""
     q_floor: float = 0.001
+    keeps_total: bool = False
+    """Whether an estimate of ekf stays when an instance leaves: the others have its work to do."""
     cpu_per_rate: float = 0.0
     cpu_per_rate_change: float = 0.0
     memory_per_rate: float = 0.0
@@ -220,6 +222,7 @@ def _ekf(options: Filtered) -> Any:
         dead_time_s=options.dead_time_s,
         ease_in_s=options.ease_in_s,
         q_floor=options.q_floor,
+        keeps_total=options.keeps_total,
     )
 
 

@@ -150,8 +150,7 @@ def _items(
 ) -> tuple[int, int]:
     """Items that arrived and were completed since the last look of this controller.
 
-    Others look as well, as whoever sums a window up, and what is counted since the last look is
-    since theirs.
+    Counts since the beginning do not depend on who else observes.
     """
     name = one.operator
     if name in now and name in before:

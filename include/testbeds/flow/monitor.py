@@ -35,9 +35,11 @@ class FlowMonitor(VirtualMonitor):
     def of(cls, queues: FluidQueues, tenants: Tenants) -> FlowMonitor:
         """A monitor of queues that has read nothing."""
         calibration, draws = queues.calibration, queues.draws
+        topology = queues.config.topology
         return cls(
             names=queues.names,
-            order=queues.config.topology.operator_names,
+            order=topology.operator_names,
+            homes=tuple(topology.operator[name].runs_in or name for name in queues.names),
             noise=Noise(draws, calibration.cpu_noise, NOISE_WIDTH, kinds=2),
             queues=queues,
             sampler=ItemSampler(queues.names, calibration, draws),

@@ -111,9 +111,9 @@ class FlowTestbed(VirtualTestbed):
 
     # ----------------------------------------------------- reading and recording
 
-    def observe(self) -> Observation:
+    def look(self) -> Observation:
         """The last reading of the monitor, and the hosts and instances as they are now."""
-        seen = VirtualTestbed.observe(self)
+        seen = VirtualTestbed.look(self)
         missed = self.monitor.reading.missed
         return replace(seen, tenants={} if missed else dict(self.tenants.samples))
 

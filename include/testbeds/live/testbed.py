@@ -219,11 +219,20 @@ class LiveTestbed:
     # --------------------------------------------------------------- reading
 
     def observe(self) -> Observation:
+        """A look from which on counts start anew, when there was a reading to count."""
+        seen, self._observed = self._look()
+        return seen
+
+    def look(self) -> Observation:
         """The reading of this time, and hosts and instances as they are now.
 
         A reading of another time tells nothing of this one, so operators are absent then.
         """
-        state = self._state
+        return self._look()[0]
+
+    def _look(self) -> tuple[Observation, dict[str, dict[str, Any]]]:
+        """What is seen, and what the next look would take differences from."""
+        state, now = self._state, self._observed
         reading = state.reading
         of_now = abs(reading.time_s - self._now_s) < state.config.monitor_every_s + ROUNDING_S
         operators = {}
@@ -231,8 +240,7 @@ class LiveTestbed:
             now = observed_of(reading, self._observed, state.fleet.instances.values())
             seen_before = {**self._observed, "busy": now["busy"]}
             operators = operator_samples(state.config.topology, reading, seen_before)
-            self._observed = now
-        return Observation(
+        seen = Observation(
             now_s=self._now_s,
             operators=operators,
             hosts={one.name: host_sample(state, one) for one in state.fleet.leased()},
@@ -240,6 +248,7 @@ class LiveTestbed:
                 one.name: instance_sample(state, one) for one in state.fleet.instances.values()
             },
         )
+        return seen, now
 
     # ------------------------------------------------------------- recording
 

@@ -35,6 +35,7 @@ class SimulatedMonitor(VirtualMonitor):
         return cls(
             names=network.names,
             order=network.topology.operator_names,
+            homes=tuple(op.runs_in or op.name for op in operators),
             noise=noise,
             network=network,
             host=host,

@@ -15,7 +15,7 @@ Shares = tuple[float, float]
 
 @dataclass(slots=True)
 class BusyMeter:
-    """Adds up readings until somebody looks; a look between two readings sees the last shares."""
+    """Adds up readings until it begins anew; before the next reading it shows the last shares."""
 
     operators: int
     shares: list[Shares | None] = field(init=False)
@@ -34,12 +34,11 @@ class BusyMeter:
             self._unread.append((operator[could], instance[could], busy_s[could], there_s[could]))
 
     def look(self) -> list[Shares | None]:
-        """The shares since the last look, or those of that look when nothing was read since."""
+        """The shares of what was read since :meth:`begin_anew`, the last ones if nothing was."""
         if self._unread:
             operator, instance, busy_s, there_s = map(
                 np.concatenate, zip(*self._unread, strict=True)
             )
-            self._unread = []
             _, first, row = np.unique(instance, return_index=True, return_inverse=True)
             of, busy_s, there_s = (
                 operator[first],
@@ -58,6 +57,10 @@ class BusyMeter:
                 )
             ]
         return self.shares
+
+    def begin_anew(self) -> None:
+        """Forget the readings that the last look has seen."""
+        self._unread = []
 
     def to_plain(self) -> dict[str, Any]:
         """Plain values for a snapshot."""

@@ -73,12 +73,14 @@ class VirtualMonitor:
     """Operators in flow order: the rows of all arrays."""
     order: tuple[str, ...]
     """The same in the order of the topology's file."""
+    homes: tuple[str, ...]
+    """By row, the operator whose instances do the work: another one where it runs in that."""
     noise: Noise
     reading: VirtualReading = field(init=False)
     counted: np.ndarray = field(init=False)
     """(2, operators): items that arrived and were completed so far, at the last reading."""
     observed: np.ndarray = field(init=False)
-    """The same, when somebody last observed."""
+    """The same, when a controller last observed."""
     busy: BusyMeter = field(init=False)
     _durations_ms: list[tuple[float, ...]] = field(init=False)
     _unread: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
@@ -129,9 +131,8 @@ class VirtualMonitor:
         return self._durations_ms
 
     def operator_samples(self) -> dict[str, OperatorSample]:
-        """The last reading of every operator; counts of items are those since the last call."""
+        """The last reading of every operator; counts are those since :meth:`count_anew`."""
         arrived, completed = (self.counted - self.observed).tolist()
-        self.observed = self.counted
         durations_ms, row = self.durations_ms(), {name: o for o, name in enumerate(self.names)}
         arrived_in_all, completed_in_all = self.counted.tolist()
         longest = self.reading.longest
@@ -152,6 +153,11 @@ class VirtualMonitor:
             )
             for name in self.order
         }
+
+    def count_anew(self) -> None:
+        """Somebody has observed: what is counted from here on is for the next time."""
+        self.observed = self.counted
+        self.busy.begin_anew()
 
     def host_sample(self, host: VirtualHost, now_us: int) -> HostSample:
         """A leased host as it is now; what was not read is absent."""
@@ -194,7 +200,7 @@ class VirtualMonitor:
     def makers(self) -> dict[str, Callable[[Taken], dict[str, Any]]]:
         """How kept rows become the columns of each measured table."""
         return {
-            "processing_duration": lambda taken: durations_table(taken, self.names),
+            "processing_duration": lambda taken: durations_table(taken, self.names, self.homes),
             "queue": lambda taken: queue_table(taken, self.names),
             "instance_utilisation": lambda taken: instances_table(taken, self.names),
             "host_utilisation": hosts_table,

@@ -13,14 +13,17 @@ ARRIVAL = ("time_s", "source", "level", "published_items")
 QUEUE = ("waiting_items", "arrived_items", "completed_items", "instances", "ready_instances")
 
 
-def durations_table(taken: Taken, names: tuple[str, ...]) -> dict[str, Any]:
-    """Sampled items as arrays of (operators, durations, instances, times, waits, ages)."""
+def durations_table(taken: Taken, names: tuple[str, ...], homes: tuple[str, ...]) -> dict[str, Any]:
+    """Sampled items as arrays of (operators, durations, instances, times, waits, ages).
+
+    An instance is named after its own operator (``homes``), whichever one's items it works on.
+    """
     columns = map(np.concatenate, zip(*taken, strict=True))
     operator, duration_ms, instance, done_s, wait_ms, age_ms = columns
     return {
         "time_s": done_s,
         "operator": Coded(operator, names),
-        "instance": instance_names(operator, instance, names),
+        "instance": instance_names(operator, instance, homes),
         "duration_ms": duration_ms,
         "wait_ms": wait_ms,
         "age_ms": age_ms,

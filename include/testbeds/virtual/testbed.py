@@ -193,6 +193,13 @@ class VirtualTestbed(ABC):
     # --------------------------------------------------------------- reading
 
     def observe(self) -> Observation:
+        """A look from which on the monitor counts anew; one that it missed is none."""
+        seen = self.look()
+        if not self.monitor.reading.missed:
+            self.monitor.count_anew()
+        return seen
+
+    def look(self) -> Observation:
         """The last reading of the monitor, and the hosts and instances as they are now."""
         self.settle()
         now_us, monitor = self.now_us, self.monitor

@@ -45,6 +45,9 @@ class Ekf:
     ease_in_s: float = 10.0
     q_floor: float = 0.001
     """Lowest Q, as a share of R: eq. 18 may come out at or below 0."""
+    keeps_total: bool = False
+    """Whether what an instance that leaves had to do goes to those that stay, so that the total of
+    eq. 15 is what it was. Else it falls with every instance that is stopped."""
     counts: bool = True
 
     def initial(self) -> EkfMemory:
@@ -59,6 +62,8 @@ class Ekf:
         before = [memory.rate.get(name, rate) for name, rate in zip(names, rates, strict=True)]
         u = np.stack([measured.rate, measured.rate - before], axis=1)
         rows = _Rows.of(memory, measured)
+        if self.keeps_total and memory.instances != measured.instances:
+            rows.take_over(memory.operators_of, measured)
         models = {name: memory.models[name] for name in names if name in memory.models}
         fits = self._fits(memory, measured, rows, u)
         self._filter(measured, rows, u, models)
@@ -186,6 +191,17 @@ class _Rows:
         rows.begun_s[~known], rows.count[~known] = measured.t_s, NEW
         return rows
 
+    def take_over(self, before: tuple[str, ...], measured: Measured) -> None:
+        """Raise the states of those that stay to the total with those that have left.
+
+        ``before`` has the operator of every instance at the last measurement.
+        """
+        stay = np.bincount(measured.operator_of, self.known, len(measured.operators))
+        had = np.array([before.count(name) for name in measured.operators])
+        share = np.divide(had, stay, out=np.ones(len(stay)), where=stay > 0)
+        through = self.count == 0
+        self.x[through] *= share[measured.operator_of[through]][:, None]
+
     def collect(self, z: F64) -> None:
         """Add a measurement to the sums of eq. 16 and 17 of filters in their dead time."""
         dead = self.count != 0
@@ -200,6 +216,7 @@ class _Rows:
         """The rows as fields of the memory; only a regression needs the last z."""
         return {
             "instances": measured.instances,
+            "operators_of": tuple(measured.operators[o] for o in measured.operator_of.tolist()),
             "begun_s": tuple(self.begun_s.tolist()),
             "measurements": tuple(self.count.tolist()),
             "z": tuple(measured.z.ravel().tolist()) if with_z else (),

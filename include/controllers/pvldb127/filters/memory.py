@@ -49,6 +49,7 @@ class EkfMemory:
     fits: dict[str, Regression] = field(default_factory=dict)
     """Of operators in their first dead time, unless a and b are given."""
     instances: tuple[str, ...] = ()
+    operators_of: tuple[str, ...] = ()
     begun_s: tuple[float, ...] = ()
     measurements: tuple[int, ...] = ()
     z: tuple[float, ...] = ()

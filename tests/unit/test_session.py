@@ -1,0 +1,125 @@
+"""A session cut into windows: nobody who sums one up takes anything from the controller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from include.control.session import Session
+from include.experiment.run import resolve
+from include.experiment.spec import parse_spec
+from include.measurements.store import to_arrow
+from include.model.observation import Observation
+
+END_S, WINDOW_S = 600, 300
+
+
+@dataclass
+class Recorder:
+    """Hands everything on to a controller, and keeps what it was shown."""
+
+    controller: Any
+    seen: list[Observation] = field(default_factory=list)
+
+    def __getattr__(self, name):
+        return getattr(self.controller, name)
+
+    def decide(self, memory, seen):
+        self.seen.append(seen)
+        return self.controller.decide(memory, seen)
+
+
+def a_run(controller, topology, pattern):
+    raw = {
+        "name": "session",
+        "topology": topology,
+        "controllers": controller,
+        "patterns": pattern,
+        "btus_min": END_S / 60,
+        "duration_min": END_S / 60,
+        "seeds": 2,
+    }
+    (spec,) = parse_spec(raw, source="a test").points()
+    return resolve(spec)
+
+
+def opened(run):
+    session = Session.open(run)
+    recorder = Recorder(session.loop.controller)
+    session.loop = replace(session.loop, controller=recorder)
+    return session, recorder.seen
+
+
+def measured(session, start_s, end_s):
+    decisions = session.run(start_s, end_s)
+    return {**session.loop.testbed.take_measurements(), "decision": decisions}
+
+
+def rows(windows):
+    """By table: every row of all windows, as measured; as text, since NaN is never NaN."""
+    found = {}
+    for tables in windows:
+        for table, columns in tables.items():
+            found.setdefault(table, []).extend(to_arrow(table, columns).to_pylist())
+    return {table: [str(row) for row in all_of] for table, all_of in found.items()}
+
+
+def arrived(seen):
+    """What has arrived at every operator, each time that a window starts."""
+    return [
+        [operator.arrived_items for operator in one.operators.values()]
+        for one in seen
+        if one.now_s % WINDOW_S == 0
+    ]
+
+
+def in_windows(run, *, new_process):
+    """What a controller sees and what is measured, window by window, each summed up."""
+    session, seen = opened(run)
+    session.deploy()
+    kept = [seen]
+    windows = []
+    for start_s in range(0, END_S, WINDOW_S):
+        windows.append(measured(session, start_s, start_s + WINDOW_S))
+        session.summary(windows[-1])
+        snapshot = session.snapshot()
+        if new_process:
+            session, seen = opened(run)
+            session.restore(snapshot)
+            kept.append(seen)
+    return [one for part in kept for one in part], rows(windows)
+
+
+WORLDS = (
+    ("kalman-pure", "cell_images", "pyramid"),
+    ("fixed", "manufacturing", "stepwise"),
+    ("kalman-pure", "tenants_diurnal", "diurnal"),
+)
+
+
+@pytest.mark.parametrize("new_process", [False, True])
+@pytest.mark.parametrize(("controller", "topology", "pattern"), WORLDS)
+def test_windows_show_what_a_single_one_shows(controller, topology, pattern, new_process):
+    run = a_run(controller, topology, pattern)
+    session, expected = opened(run)
+    session.deploy()
+    whole = rows([measured(session, 0, END_S)])
+    seen, cut = in_windows(run, new_process=new_process)
+    at = [one.now_s for one in expected if one.now_s % WINDOW_S == 0]
+    assert at == [0, 300], "the controller looks as a window starts"
+    assert all(sum(counts) > 0 for counts in arrived(expected)[1:])
+    assert seen == expected
+    assert cut == whole
+
+
+def test_a_summary_says_what_stands_at_the_end():
+    session, _ = opened(a_run("fixed", "manufacturing", "stepwise"))
+    session.deploy()
+    tables = measured(session, 0, WINDOW_S)
+    summary = session.summary(tables)
+    stands = session.loop.testbed.observe()
+    assert summary["hosts"] == len(stands.hosts) > 0
+    assert summary["instances"] == len(stands.instances) > 0
+    assert sum(one.arrived_items for one in stands.operators.values()) > 0, "nobody took them"
