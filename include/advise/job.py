@@ -26,7 +26,6 @@ DIP_STEPS = 6
 """Readings of fewer instances that are not more than that are a dip, no scaling."""
 DRAWS = 200
 LEAST_INSTANCES = 0.5
-SUSTAINED = 3
 FAR_OFF = 2.0
 
 
@@ -211,22 +210,23 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
 
 
 def _most_per_s(recording: Recording, read: Readings) -> tuple[float, list[str]]:
-    """The most that an instance processed in three readings on end: the median of the three.
+    """The most that an instance processed in a reading.
 
-    One reading alone may be a fault of the monitoring; a note says so where it is far off.
+    One that is far above what two readings on end reach is a fault of the monitoring; then that
+    counts, and a note says so. Instances that are away for a moment count as there.
     """
     name = "rate_per_s" if "rate_per_s" in recording.readings else "arrivals_per_s"
     processed = filled(evenly(recording, read.step_s), LOAD_WINDOW_S).readings[name]
-    each = processed / np.maximum(read.instances, 1.0)
-    if each.size >= SUSTAINED:
-        around = np.lib.stride_tricks.sliding_window_view(each, SUSTAINED)
-        most = float(np.nanmax(np.median(around, axis=1), initial=np.nan))
-        single = float(np.nanmax(each))
-        if single > FAR_OFF * most:
-            told = f"one reading is {single / most:.3g} times the most that was processed in"
-            return most, [f"{told} {SUSTAINED} readings on end; it does not count as capacity"]
-        return most, []
-    return float(np.nanmax(each)), []
+    counts = np.fmax(read.instances, lasting_counts(read.instances))
+    each = processed / np.maximum(counts, 1.0)
+    single = float(np.nanmax(each))
+    if each.size < 2:
+        return single, []
+    sustained = float(np.nanmax(np.minimum(each[1:], each[:-1])))
+    if single <= FAR_OFF * sustained:
+        return single, []
+    told = f"one reading is {single / sustained:.3g} times the most that was processed in two on"
+    return sustained, [f"{told} end; it does not count as capacity"]
 
 
 def _coarse(recording: Recording, step_s: float) -> list[str]:
@@ -243,12 +243,17 @@ def _median(values: FloatArray) -> float:
     return float(np.median(known)) if known.size else float("nan")
 
 
+def lasting_counts(instances: FloatArray) -> FloatArray:
+    """The number of instances by step without what is no longer than a dip."""
+    padded = np.pad(np.nan_to_num(instances), DIP_STEPS, mode="edge")
+    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * DIP_STEPS + 1)
+    lasting: FloatArray = np.round(np.median(around, axis=1))
+    return lasting
+
+
 def lasting_changes(instances: FloatArray) -> Flags:
     """Steps at which the number of instances becomes another one for longer than a dip."""
-    whole = np.nan_to_num(instances)
-    padded = np.pad(whole, DIP_STEPS, mode="edge")
-    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * DIP_STEPS + 1)
-    lasting = np.round(np.median(around, axis=1))
+    lasting = lasting_counts(instances)
     changes: Flags = np.diff(lasting, prepend=lasting[0]) != 0
     return changes
 

@@ -67,6 +67,8 @@ NOT_RUN = {
     "TIDEBENCH_SCHEDULES=reap,nightly_reproducibility make airflow": "make airflow is; "
     "tests/dags/test_policy.py has what the variable does",
     "make test-openstack": "is a group of tests",
+    'airflow dags test advise --conf \'{"name": "mine", "recording": "/data/job.csv", '
+    '"prices": "btu60"}\'': "tests/e2e/test_advise_dag.py runs it with a recording",
     "apt-get install docker.io debootstrap iproute2 iptables": "changes the machine",
     "docker buildx imagetools inspect python:3.11.13-slim-bookworm": "asks a registry of images",
     "BASE_IMAGE=python:3.11.13-slim-bookworm@sha256:... docker compose build": "the same",
