@@ -16,6 +16,9 @@ from include.model.errors import SpecError, TidebenchError
 from include.studies import ALIASES, STUDIES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from include.experiment.run import Run
     from include.studies.base import Study, StudyResults
 
 # Looking for plug-ins that nobody has takes pydantic longer than checking a spec.
@@ -205,6 +208,9 @@ def bound(
         float, typer.Option(min=1, help="Seconds that the solver may take for one floor.")
     ] = 60,
     floor: Annotated[bool, typer.Option(help="The floor, too; it takes longest.")] = True,
+    parts: Annotated[
+        bool, typer.Option(help="Of a folder: what each run was billed, taken apart.")
+    ] = False,
 ) -> None:
     """Say what the hosts of an experiment must cost at least, for whoever knows all arrivals.
 
@@ -217,6 +223,8 @@ def bound(
     from include.tables.covers import stored_runs, write_covers
 
     folder = of.resolve() if of.is_dir() else None
+    if parts and folder is None:
+        raise SpecError("--parts", ["give the folder of an experiment that was run"])
     runs = stored_runs(folder) if folder else [resolve(one) for one in runs_in_file(of)]
     if folder is None:
         require_bounded(runs)
@@ -233,6 +241,22 @@ def bound(
                 typer.echo(f"no bound of run {run.spec.run_id}: {told}")
         write_covers(folder, rows)
         typer.echo(f"\nCovers: {of / 'bounds.json'}\nRegret: python -m include.cli report {of}")
+        if parts:
+            _say_parts(folder, runs)
+
+
+def _say_parts(folder: Path, runs: Sequence[Run]) -> None:
+    from dataclasses import astuple
+
+    from include.tables.regret import PARTS, regret_rows, write_regret
+
+    rows = list(regret_rows(folder, runs))
+    titles = "".join(f"{name.replace('_', ' '):>17}" for name in (*PARTS, "billed"))
+    typer.echo(f"\n{'run':<44} {'price book':<11}{titles}")
+    for row in rows:
+        costs = "".join(f"{cost:>17.2f}" for cost in (*astuple(row.parts), row.parts.total))
+        typer.echo(f"{row.run.spec.run_id:<44} {row.price_book:<11}{costs}")
+    typer.echo(f"\nParts: {write_regret(folder, rows)}")
 
 
 def _between(low: float, high: float | None) -> str:

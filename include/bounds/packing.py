@@ -21,11 +21,12 @@ def fewest_hosts(counts: Counts, offered: Series, needs: Series) -> tuple[int, i
     (resources,)), ``needs`` what an instance takes (resources, operators).
     """
     low = max(math.ceil(one - 1e-9) for one in (needs @ counts) / offered)
-    high = _first_fit_decreasing(counts, offered, needs)
+    high = first_fit_hosts(counts, offered, needs)
     return (low, high) if low == high else _exact(counts, offered, needs, low, high)
 
 
-def _first_fit_decreasing(counts: Counts, offered: Series, needs: Series) -> int:
+def first_fit_hosts(counts: Counts, offered: Series, needs: Series) -> int:
+    """Hosts that first fit takes when the largest instances come first."""
     largest = np.argsort(-(needs / offered[:, None]).max(axis=0), kind="stable")
     left: list[Series] = []
     for op in largest:

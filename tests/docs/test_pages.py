@@ -30,6 +30,9 @@ RUN_BY = {
     "ls var/demo/runs/*/ var/demo/measurements": HERE,
     ".venv/bin/python -m include.cli bound include/experiment/specs/demo.yaml": HERE,
     ".venv/bin/python -m include.cli bound var/demo": HERE,
+    ".venv/bin/python -m include.cli bound var/demo --no-floor --parts": (
+        "tests/bounds/test_parts.py"
+    ),
     ".venv/bin/python -m include.cli run include/experiment/specs/tide.yaml": HERE,  # cut
     ".venv/bin/python -m include.cli report var/tide": HERE,  # as of var/demo
     ".venv/bin/python -m include.cli run include/experiment/specs/autoscalers.yaml": HERE,  # cut
