@@ -87,8 +87,8 @@ def backtest(
 
 def _most(options: Mapping[str, Any], read: Readings) -> int:
     asked = options.get("max_instances")
-    if isinstance(asked, int):
-        return asked
+    if isinstance(asked, int | float) and float(asked).is_integer():
+        return int(asked)
     return max(1, round(float(np.nanmax(read.instances))))
 
 

@@ -151,6 +151,14 @@ def test_policies_that_are_tried_can_be_built_and_have_names_of_their_own() -> N
     assert sizes == [6, 12, 24]
 
 
+def test_the_most_may_be_written_with_a_point(fitted: Recording, seen: Recording) -> None:
+    found = [
+        backtest(fitted, seen, "target-tracking", {"max_instances": most}, seeds=(1,))
+        for most in (13, 13.0)
+    ]
+    assert found[0].rows == found[1].rows
+
+
 def files(tmp_path: Path, *given_: Recording) -> list[str]:
     for one in given_:
         (tmp_path / one.name).write_text(csv(one))

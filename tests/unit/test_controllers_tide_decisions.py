@@ -1,0 +1,210 @@
+"""tide's decisions: who gets a place, when a host goes, what options do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from include.controllers.tide.controller import LONG_BTU_S, Tide
+from include.controllers.tide.estimates import Flow, Load, TideMemory
+from include.controllers.tide.leases import Expected
+from include.controllers.tide.loss import Loss
+from include.model.decision import (
+    Action,
+    Decision,
+    LeaseHost,
+    MigrateInstance,
+    ProlongLease,
+    ReleaseHost,
+    StartInstance,
+    StopInstance,
+)
+from include.model.observation import HostSample, InstanceSample, Observation
+from include.testing.builders import (
+    SMALL,
+    a_host,
+    a_sample,
+    a_setting,
+    an_instance,
+    an_observation,
+    instances,
+)
+
+SETTING = a_setting()
+NOTHING: np.ndarray[Any, Any] = np.zeros((0, 1))
+FLOW = Flow(SETTING)
+
+
+def a_load(**values: Sequence[float]) -> Load:
+    """One operator unless more values say otherwise: 10 items/s of 0.2 s, nothing waits."""
+    usual = {"rate_per_s": [10.0], "service_s": [0.2], "waiting": [0.0]}
+    arrays = {name: np.array(value, dtype=float) for name, value in (usual | values).items()}
+    return Load(**arrays)
+
+
+def a_loss(load: Load | None = None, **options: float) -> Loss:
+    usual = {"work_off_s": 40.0, "disturbed": 0.03, "overload": 4.0, "age_s": 20.0}
+    return Loss(load or a_load(), **(usual | options))
+
+
+def read(arrived: dict[str, int], completed: dict[str, int], busy: float = 1.0) -> Observation:
+    """Operators with these items in 15 s, each with one instance that is so busy."""
+    samples = [
+        replace(a_sample(name, 0), arrived_items=count, completed_items=completed[name])
+        for name, count in arrived.items()
+    ]
+    running = [an_instance(f"i-{name}", name, cpu_share=busy) for name in arrived]
+    return an_observation(operators=samples, running=running, hosts=[a_host()], now_s=15.0)
+
+
+SEEN_BEFORE = TideMemory(seen_s=0.0)
+
+
+def remembered(**changes: Any) -> TideMemory:
+    """Every operator gets 1 item/s of 0.5 s on average, read 15 s ago."""
+    of_all = dict.fromkeys(FLOW.names, 1.0)
+    half = dict.fromkeys(FLOW.names, 0.5)
+    usual = TideMemory(
+        seen_s=3585.0, source_per_s={"S1": 1.0}, rate_per_s=of_all, work_s=half, done=of_all
+    )
+    return replace(usual, **changes)
+
+
+def decide(
+    memory: TideMemory,
+    hosts: Iterable[HostSample],
+    running: Iterable[InstanceSample],
+    waiting: dict[str, int] | None = None,
+    arrived: int = 15,
+) -> tuple[TideMemory, Decision]:
+    samples = [
+        replace(
+            a_sample(name, (waiting or {}).get(name, 0)),
+            arrived_items=arrived,
+            completed_items=arrived,
+        )
+        for name in FLOW.names
+    ]
+    given_share = [replace(one, cpu_share=0.5) for one in running]
+    seen = an_observation(operators=samples, hosts=hosts, running=given_share)
+    return Tide(setting=SETTING).decide(memory, seen)
+
+
+def of(decision: Decision, *kinds: type) -> list[Action]:
+    return [action for action in decision.actions if isinstance(action, kinds)]
+
+
+class TestWhoGetsAPlace:
+    def test_free_room_goes_where_it_saves_most(self) -> None:
+        _, decided = decide(remembered(), [a_host()], instances({"h1": "O1 O2 O3"}), {"O2": 90})
+        assert of(decided, StartInstance) == [StartInstance("O2", "h1")]
+        assert "O2 has 1 instances; one more saves" in decided.because
+
+    def test_an_operator_gives_way_to_one_that_saves_more(self) -> None:
+        _, decided = decide(remembered(), [a_host()], instances({"h1": "O1 O1 O2 O3"}), {"O3": 400})
+        assert of(decided, StopInstance, StartInstance) == [
+            StopInstance("i2"),
+            StartInstance("O3", "h1"),
+        ]
+        assert "i2 gives its place, costing" in decided.because
+
+    def test_nobody_gives_its_last_instance(self) -> None:
+        full = a_host(), a_host("h2", up=False)
+        _, decided = decide(remembered(), full, instances({"h1": "O1 O2 O3 O3"}), {"O3": 900})
+        assert not of(decided, StopInstance)
+
+    def test_an_operator_without_instances_comes_first(self) -> None:
+        _, decided = decide(remembered(), [a_host()], instances({"h1": "O1 O1 O1 O3"}))
+        assert of(decided, StartInstance) == [StartInstance("O2", "h1")]
+        assert "O2 has no instance" in decided.because
+
+
+class TestLeases:
+    def test_a_host_is_leased_for_what_is_worth_it(self) -> None:
+        busy = [a_host()], instances({"h1": "O1 O2 O3 O3"})
+        _, decided = decide(remembered(), *busy, {"O1": 300, "O2": 300})
+        assert of(decided, LeaseHost)
+        assert "hosts are worth their price" in decided.because
+
+    def test_what_waits_for_a_host_that_boots_asks_for_no_other(self) -> None:
+        hosts = [a_host(), a_host("h2", up=False)]
+        running = instances({"h1": "O1 O2 O3 O3", "h2": "O1 O2 O2 O3"})
+        _, decided = decide(remembered(), hosts, running, {"O1": 3000})
+        assert not of(decided, LeaseHost)
+
+    def test_a_host_that_the_others_replace_goes_when_its_btu_ends(self) -> None:
+        hosts = [a_host(paid_until_s=3640.0), a_host("h2")]
+        running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
+        _, decided = decide(remembered(), hosts, running)
+        assert not of(decided, ReleaseHost)
+        later = [a_host(paid_until_s=3625.0), a_host("h2")]
+        _, decided = decide(remembered(), later, running)
+        assert of(decided, StopInstance, ReleaseHost) == [
+            StopInstance("i1"),
+            StopInstance("i2"),
+            ReleaseHost("h1"),
+        ]
+
+    def test_the_last_instance_moves_where_nothing_arrives(self) -> None:
+        quiet = remembered(rate_per_s={}, source_per_s={"S1": 0.0})
+        hosts = [a_host(paid_until_s=3625.0), a_host("h2")]
+        running = instances({"h1": "O1", "h2": "O2 O3"})
+        _, decided = decide(quiet, hosts, running, arrived=0)
+        assert of(decided, MigrateInstance, ReleaseHost) == [
+            MigrateInstance("i1", "h2"),
+            ReleaseHost("h1"),
+        ]
+
+    def test_a_host_that_is_needed_is_billed_when_its_next_btu_begins(self) -> None:
+        running = instances({"h1": "O1 O2 O3"})
+        _, decided = decide(remembered(), [a_host(paid_until_s=3601.0)], running)
+        assert not of(decided, ProlongLease, ReleaseHost)
+        _, decided = decide(remembered(), [a_host(paid_until_s=3600.0)], running)
+        assert of(decided, ProlongLease) == [ProlongLease("h1")]
+
+    def test_a_host_stays_if_it_is_needed_again_before_it_is_cleared(self) -> None:
+        running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
+        hosts = [a_host(paid_until_s=3625.0), a_host("h2")]
+        _, decided = decide(remembered(), hosts, running, {"O1": 300, "O2": 300})
+        assert not of(decided, ReleaseHost, StopInstance)
+
+    def test_without_readings_leases_are_kept_and_nothing_else(self) -> None:
+        seen = an_observation(hosts=[a_host(paid_until_s=3600.0), a_host("h2")])
+        memory, decided = Tide(setting=SETTING).decide(remembered(), seen)
+        assert decided.actions == (ProlongLease("h1"),)
+        assert memory == remembered()
+
+
+def test_more_care_never_wants_fewer_hosts() -> None:
+    loss = a_loss(a_load(rate_per_s=[40.0], service_s=[0.1]))
+    prices = [Tide(setting=SETTING, care=care)._place_per_s for care in (0.5, 1.0, 2.0, 4.0)]
+    wanted = [Expected(loss, NOTHING, 1.0).wanted(price)[0] for price in prices]
+    assert prices == sorted(prices, reverse=True)
+    assert wanted == sorted(wanted)
+    assert wanted[0] < wanted[-1]
+
+
+def test_a_place_costs_its_share_of_a_host() -> None:
+    """A host of 4 places costs 1 for 600 s; a late item costs 0.0001, at this BTU 1.25 times."""
+    price = Tide(setting=SETTING, care=1.0)._place_per_s
+    assert price == pytest.approx(1 / 600 / 4 / 0.0001 / (1 + 600 / LONG_BTU_S))
+
+
+def test_long_items_are_not_left_waiting_for_the_price_of_a_host() -> None:
+    """Items of 10 s: no instance saves what a place costs, and arrivals want 10 instances."""
+    long = remembered(
+        work_s=dict.fromkeys(FLOW.names, 10_000.0), done=dict.fromkeys(FLOW.names, 1000.0)
+    )
+    busy = instances({"h1": "O1 O2 O3 O3"})
+    _, decided = decide(long, [a_host()], busy)
+    assert len(of(decided, LeaseHost)) >= 7  # 30 instances and some to spare, four to a host
+
+
+def test_options_that_make_no_sense_are_all_named() -> None:
+    wrong = Tide(setting=SETTING, care=0.0, disturbed=1.0, overload=0.5, holds_s=0.0)
+    assert len(list(wrong.problems())) == 4
+    assert SMALL.memory_mb // 1000 == 4
