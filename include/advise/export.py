@@ -9,7 +9,7 @@ import yaml
 
 from include.advise.cluster import OPERATOR
 from include.advise.job import JobModel, Readings
-from include.advise.replay import PLANNED_SHARE, ReplayConditions
+from include.advise.replay import ReplayConditions
 from include.files import csv_text, write_bytes
 
 FLAVOR = "kvm-1cpu"
@@ -25,7 +25,7 @@ def write_experiment(
     CPU is not there, nor restarts by themselves.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    restart_s = PLANNED_SHARE * max(job.restart.latency_excess_s, default=0.0)
+    restart_s = job.planned_share * max(job.restart.latency_excess_s, default=0.0)
     documents = {
         "job_topology.yaml": _topology(job),
         "job_calibration.yaml": {

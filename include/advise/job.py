@@ -26,6 +26,12 @@ DIP_STEPS = 6
 """Readings of fewer instances that are not more than that are a dip, no scaling."""
 DRAWS = 200
 LEAST_INSTANCES = 0.5
+LEAST_SEEN = 5
+"""So many scalings, and restarts of their own, a comparison of the two takes."""
+PLANNED_SHARE = 0.5
+"""Of what an unplanned restart does, a planned one does this much where no recording tells: it
+loses no time until somebody notices. Chosen; seen: one recording of a job under the HPA, whose own
+scalings give the same (docs/advise.md)."""
 FAR_OFF = 2.0
 
 
@@ -60,7 +66,8 @@ class JobModel:
     ``overhead`` (a share of each instance) and ``demand_ms`` (CPU time per record) are the line
     through the same readings. ``most_per_s`` is the most that an instance was seen to process,
     ``cpu_at_most`` the highest CPU: what a job uses that is behind.
-    ``incidents_s`` are the times of restarts that no scaling explains.
+    A scaling does ``planned_share`` of what ``restart`` does; ``incidents_s`` are the times of
+    restarts that no scaling explains.
     """
 
     name: str
@@ -75,6 +82,7 @@ class JobModel:
     quiet_latency_s: float
     cpu_noise: float
     restart: Restart
+    planned_share: float = PLANNED_SHARE
     incidents_s: tuple[float, ...]
     notes: tuple[str, ...]
 
@@ -181,6 +189,9 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
     changed = lasting_changes(read.instances)
     own = [start for start in starts if not changed[max(0, start - 4) : start + 4].any()]
     restart, notes = _episodes(read, own, rates, shares)
+    scaling, _ = _episodes(read, _scalings(read, changed), rates, shares)
+    restart, planned_share, told_of_both = _compared(restart, scaling)
+    notes += told_of_both
     counts = np.unique(np.round(read.instances[settled]))
     if counts.size == 1:
         notes.append(
@@ -204,6 +215,7 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
         quiet_latency_s=_median(read.latency_s[settled]),
         cpu_noise=float(np.std(cpu - predicted)),
         restart=restart,
+        planned_share=planned_share,
         incidents_s=tuple(float(read.times_s[start]) for start in own),
         notes=(*read.notes, *notes),
     )
@@ -236,6 +248,27 @@ def _coarse(recording: Recording, step_s: float) -> list[str]:
         return []
     told = f"readings come every {apart_s:g} s, so what a restart does is smeared"
     return [f"{told}; record one every {step_s:g} s"]
+
+
+def _scalings(read: Readings, changed: Flags) -> list[int]:
+    """Where scalings begin that no other one comes shortly before."""
+    steps = np.flatnonzero(changed)
+    apart = np.diff(steps, prepend=-(10**9)) * read.step_s >= EPISODE_S
+    return [int(step) - round(BEFORE_S / read.step_s) for step in steps[apart]]
+
+
+def _compared(own: Restart, scaling: Restart) -> tuple[Restart, float, list[str]]:
+    """The restart that counts, what a scaling does of it, and where that is from: latency that
+    comes on top, added up over an episode."""
+    late_s, planned_s = sum(own.latency_excess_s), sum(scaling.latency_excess_s)
+    if scaling.seen < LEAST_SEEN or planned_s <= 0:
+        told = f"fewer than {LEAST_SEEN} scalings were recorded: that one does {PLANNED_SHARE:g} of"
+        return own, PLANNED_SHARE, [f"{told} what a restart does is assumed"] if own.seen else []
+    if own.seen < LEAST_SEEN or late_s <= 0:
+        return scaling, 1.0, [f"what a scaling does is the mean of {scaling.seen} recorded"]
+    share = planned_s / late_s
+    told = f"a scaling does {share:.2f} of what a restart does by itself"
+    return own, share, [f"{told} ({scaling.seen} and {own.seen} recorded)"]
 
 
 def _median(values: FloatArray) -> float:

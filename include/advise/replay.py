@@ -17,10 +17,6 @@ from include.model.observation import Observation, OperatorSample
 from include.model.topology import Edge, Operator, Source, Topology
 from include.recordings.recording import FloatArray
 
-PLANNED_SHARE = 0.5
-"""Of what an unplanned restart does, a planned one does this much: it loses no time until
-somebody notices. Chosen; seen: the recording of one job under the HPA (docs/advise.md)."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayConditions:
@@ -110,7 +106,7 @@ class _Replay:
         self.cluster.settle(step * step_s)
         instances = self.cluster.running(step * step_s)
         if step and instances != before:
-            self.restarted, self.weight = step, PLANNED_SHARE
+            self.restarted, self.weight = step, job.planned_share
         if step in self.incidents:
             self.restarted, self.weight = step, 1.0
         arrived = float(self.load[step]) * step_s

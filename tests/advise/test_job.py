@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.advise.job import JobModel, Readings, fit, readings_of
+from include.advise.job import PLANNED_SHARE, JobModel, Readings, fit, readings_of
 from include.model.errors import SpecError
 from include.recordings import Recording
 from tests.advise.synthetic import (
@@ -250,3 +250,42 @@ def test_readings_that_come_seldom_are_told() -> None:
     )
 
     assert any("readings come every 60 s" in note for note in fit(seldom).notes)
+
+
+SCALED = tuple(range(300, 2800, 100))
+
+
+def with_scalings(share: float, restarts: tuple[int, ...], scaled: tuple[int, ...]) -> Recording:
+    """A recording in which every scaling does so much of what a restart does."""
+    load = daily()
+    steps = np.arange(load.size)
+    counts = 20.0 + np.searchsorted(scaled, steps, side="right") % 2
+    made = recording(Truth(restarts=restarts), load, counts)
+    latency = made.readings["latency_s"].copy()
+    for start in scaled:
+        latency[start : start + len(LATENCY_EXCESS_S)] += share * np.array(LATENCY_EXCESS_S)
+    return of_readings({**made.readings, "latency_s": latency})
+
+
+@pytest.mark.parametrize("share", [0.3, 1.4])
+def test_what_a_scaling_does_of_a_restart_is_found_again(share: float) -> None:
+    own = tuple(one + 50 for one in SCALED[::4])
+    model = fit(with_scalings(share, own, SCALED))
+
+    assert model.planned_share == pytest.approx(share, abs=0.05)
+    assert any("of what a restart does by itself" in note for note in model.notes)
+
+
+def test_of_few_scalings_nothing_is_concluded() -> None:
+    model = fit(with_scalings(1.4, RESTARTS, SCALED[:3]))
+
+    assert model.planned_share == PLANNED_SHARE
+    assert any("fewer than 5 scalings" in note for note in model.notes)
+
+
+def test_where_only_scalings_restart_the_job_they_are_what_a_restart_is() -> None:
+    model = fit(with_scalings(1.0, (), SCALED))
+
+    assert model.planned_share == 1.0
+    assert max(model.restart.latency_excess_s) == pytest.approx(max(LATENCY_EXCESS_S), rel=0.05)
+    assert model.incidents_s == ()
