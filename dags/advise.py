@@ -7,8 +7,8 @@ Say which policy would have run a recorded job at the lowest cost while its obje
 - `publish_advice`: the page with the answer, what to paste, and the model as an experiment
 
 The same as `python -m include.cli advise`, byte for byte. `docs/advise.md` has what a recording
-needs and what the answer cannot know. Clear a task to repeat it: the recording is kept as it was
-read.
+needs and what the answer cannot know. What was read is kept: cleared tasks behind `resolve_advice`
+work on the same recording. A newer DAG run of the same name takes its place.
 """
 
 from __future__ import annotations

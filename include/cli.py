@@ -248,8 +248,12 @@ def bound(
 def _say_parts(folder: Path, runs: Sequence[Run]) -> None:
     from dataclasses import astuple
 
-    from include.tables.regret import PARTS, regret_rows, write_regret
+    from include.tables.regret import PARTS, has_parts, regret_rows, write_regret
 
+    for run in runs:
+        if not has_parts(run):
+            why = "its duration is no whole minutes, or its hosts share their CPU"
+            typer.echo(f"no parts of run {run.spec.run_id}: {why}")
     rows = list(regret_rows(folder, runs))
     titles = "".join(f"{name.replace('_', ' '):>17}" for name in (*PARTS, "billed"))
     typer.echo(f"\n{'run':<44} {'price book':<11}{titles}")

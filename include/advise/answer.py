@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ def answer_of(case: Case, folder: Path) -> Answer:
         as_run=as_run,
         rows=tuple(rows),
         recommended=best if best.holds and not best.guessed else None,
-        bound=bound_of(case),
+        bound=bound_of(case, case.read.load_per_s),
         shown=replayed(case.job, case.read.load_per_s, seeded(case.question, 1), best.policy),
         what_if=_what_if(case, [row.policy for row in rows[:ASKED_WHAT_IF] if row.policy]),
         fidelity=_fidelity(case.job, case.read),
@@ -196,7 +197,7 @@ def _priced(question: Question, factor: float, btu_s: float) -> Question:
         cap = None if book.cap_per_month is None else factor * book.cap_per_month
         changed = replace(
             changed,
-            minimum_s=max(book.minimum_s, btu_s),
+            minimum_s=ceil(book.minimum_s / btu_s) * btu_s,
             cap_per_month=cap,
             reserved_per_hour=factor * book.reserved_per_hour,
         )

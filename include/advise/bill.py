@@ -46,7 +46,7 @@ class HostBound:
     hosts: FloatArray
 
 
-def bound_of(case: Case) -> HostBound:
+def bound_of(case: Case, load: FloatArray) -> HostBound:
     """What hosts cost at least that process the share of the records that the objective asks for.
 
     With foresight, without boot, restarts or billed time that is not used, and every instance
@@ -56,34 +56,40 @@ def bound_of(case: Case) -> HostBound:
     """
     read, question = case.read, case.question
     each = case.job.most_per_s * question.conditions.instances_per_host
-    load, share = read.load_per_s, question.objective.share
-    if question.objective.limit_s >= read.step_s:
+    share, carried = question.objective.share, question.objective.limit_s / read.step_s
+    if carried >= 1:
         hosts = np.full(load.size, share * float(load.mean()) / each)
     else:
-        hosts = whole_hosts(load, each, share)
+        hosts = whole_hosts(load, each, share, carried)
     lasted_s = load.size * read.step_s
     return HostBound(cost=_least_cost(hosts, question.book, read.step_s, lasted_s), hosts=hosts)
 
 
-def whole_hosts(load_per_s: FloatArray, each_per_s: float, share: float) -> FloatArray:
-    """The fewest hosts by step that process ``share`` of the load, the last one in part.
+def whole_hosts(
+    load_per_s: FloatArray, each_per_s: float, share: float, carried: float = 0.0
+) -> FloatArray:
+    """The fewest hosts by step that process ``share`` of the load in time, the last one in part.
 
-    The linear relaxation of a knapsack: the last host of a step processes what is left there,
-    so leaving it away loses that, and every further one ``each_per_s``.
+    What arrives in a step may be processed within the share ``carried`` of the next one as well:
+    with hosts k in a step and l in the next at most min(load, each * k) + carried * each * l. So
+    every host adds ``carried * each`` in any case. The rest is the linear relaxation of a
+    knapsack: the last host of a step processes what is left there, and leaving it away loses that;
+    every further one loses ``each_per_s``.
     """
     hosts = np.ceil(load_per_s / each_per_s)
     last = load_per_s - np.maximum(0.0, hosts - 1) * each_per_s
-    spare = (1 - share) * float(load_per_s.sum())
+    spare = (1 - share) * float(load_per_s.sum()) + carried * each_per_s * float(hosts.sum())
     order = np.argsort(last, kind="stable")
     order = order[hosts[order] > 0]
-    lost = np.cumsum(last[order])
+    loses = last[order] + carried * each_per_s
+    lost = np.cumsum(loses)
     gone = int(np.searchsorted(lost, spare, side="right"))
     hosts[order[:gone]] -= 1
     rest = spare - (float(lost[gone - 1]) if gone else 0.0)
     if gone < order.size:
-        hosts[order[gone]] -= rest / float(last[order[gone]])
+        hosts[order[gone]] -= rest / float(loses[gone])
         return hosts
-    total = max(0.0, float(hosts.sum()) - rest / each_per_s)
+    total = max(0.0, float(hosts.sum()) - rest / (each_per_s * (1 + carried)))
     return hosts * (total / float(hosts.sum())) if hosts.sum() else hosts
 
 

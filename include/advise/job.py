@@ -190,8 +190,7 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
     own = [start for start in starts if not changed[max(0, start - 4) : start + 4].any()]
     restart, notes = _episodes(read, own, rates, shares)
     scaling, _ = _episodes(read, _scalings(read, changed), rates, shares)
-    restart, planned_share, told_of_both = _compared(restart, scaling)
-    notes += told_of_both
+    restart, planned_share, notes = _compared(restart, scaling, notes)
     counts = np.unique(np.round(read.instances[settled]))
     if counts.size == 1:
         notes.append(
@@ -257,18 +256,23 @@ def _scalings(read: Readings, changed: Flags) -> list[int]:
     return [int(step) - round(BEFORE_S / read.step_s) for step in steps[apart]]
 
 
-def _compared(own: Restart, scaling: Restart) -> tuple[Restart, float, list[str]]:
-    """The restart that counts, what a scaling does of it, and where that is from: latency that
-    comes on top, added up over an episode."""
+def _compared(own: Restart, scaling: Restart, notes: list[str]) -> tuple[Restart, float, list[str]]:
+    """The restart that counts, what a scaling does of it, and what ``notes`` say then: latency
+    that comes on top, added up over an episode."""
     late_s, planned_s = sum(own.latency_excess_s), sum(scaling.latency_excess_s)
-    if scaling.seen < LEAST_SEEN or planned_s <= 0:
-        told = f"fewer than {LEAST_SEEN} scalings were recorded: that one does {PLANNED_SHARE:g} of"
-        return own, PLANNED_SHARE, [f"{told} what a restart does is assumed"] if own.seen else []
-    if own.seen < LEAST_SEEN or late_s <= 0:
-        return scaling, 1.0, [f"what a scaling does is the mean of {scaling.seen} recorded"]
-    share = planned_s / late_s
-    told = f"a scaling does {share:.2f} of what a restart does by itself"
-    return own, share, [f"{told} ({scaling.seen} and {own.seen} recorded)"]
+    if scaling.seen >= LEAST_SEEN and planned_s > 0:
+        if not own.seen:
+            told = f"what a scaling does is the mean of {scaling.seen} that were recorded"
+            return scaling, 1.0, [f"{told}; no other restart was"]
+        if own.seen >= LEAST_SEEN and late_s > 0:
+            share = planned_s / late_s
+            told = f"a scaling does {share:.2f} of what a restart does by itself"
+            return own, share, [*notes, f"{told} ({scaling.seen} and {own.seen} recorded)"]
+    if not own.seen:
+        return own, PLANNED_SHARE, notes
+    told = f"fewer than {LEAST_SEEN} scalings, or restarts by themselves, were recorded: that a"
+    assumed = f"{told} scaling does {PLANNED_SHARE:g} of what a restart does is assumed"
+    return own, PLANNED_SHARE, [*notes, assumed]
 
 
 def _median(values: FloatArray) -> float:

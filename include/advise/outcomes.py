@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -56,9 +57,9 @@ def measure_recorded(case: Case, folder: Path) -> Path:
 
 
 def forget_outcomes(folder: Path) -> None:
-    """Remove the rows of an earlier request."""
-    for path in (folder / "measurements").glob("*.parquet"):
-        path.unlink(missing_ok=True)
+    """Remove what came of an earlier request: it would pass for an answer to this one."""
+    for name in ("measurements", "staged", "published"):
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def read_outcomes(folder: Path) -> pa.Table:
@@ -91,7 +92,7 @@ def _row(
         scalings_per_day=found.scalings_a_day,
         mean_instances=found.mean_instances,
         asked_share=case.question.objective.share,
-        bound_cost=bound_of(case).cost,
+        bound_cost=bound_of(case, load_of(case.read, max(1, seed))).cost,
     )
 
 

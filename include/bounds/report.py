@@ -45,10 +45,10 @@ def bounds_of(runs: Iterable[Run], floor_within_s: float | None) -> Iterator[Bou
         loads.setdefault(_load_of(run), []).append(run)
     for those in loads.values():
         run = those[0]
-        if not _is_whole(run.spec.duration_s):
+        if not is_whole(run.spec.duration_s):
             continue
         cover = cover_of(run)
-        for book in filter(_is_bounded, run.price_books):
+        for book in filter(is_bounded, run.price_books):
             floor = None if floor_within_s is None else floor_of(run, book, floor_within_s)
             yield BoundRow(tuple(those), book.name, floor, *cover.cost(book))
 
@@ -56,9 +56,9 @@ def bounds_of(runs: Iterable[Run], floor_within_s: float | None) -> Iterator[Bou
 def unbounded(run: Run) -> list[str]:
     """What of a run has no bound, and why: BTUs and durations that are no whole minutes, and
     books with a minimum or a cap."""
-    short = [book.name for book in run.price_books if not _is_bounded(book)]
+    short = [book.name for book in run.price_books if not is_bounded(book)]
     problems = []
-    if not _is_whole(run.spec.duration_s):
+    if not is_whole(run.spec.duration_s):
         problems.append(f"duration_min must be whole minutes, not {run.spec.duration_min:g}")
     if short:
         told = f"price books that bill whole minutes and nothing else, not {', '.join(short)}"
@@ -72,15 +72,15 @@ def require_bounded(runs: Iterable[Run]) -> None:
         raise SpecError("bound", problems)
 
 
-def _is_whole(length_s: float) -> bool:
+def is_whole(length_s: float) -> bool:
     """Whether steps fill it."""
     steps = round(length_s / STEP_S)
     return steps > 0 and abs(length_s - steps * STEP_S) < 1e-6
 
 
-def _is_bounded(book: PriceBook) -> bool:
+def is_bounded(book: PriceBook) -> bool:
     """Whether the cheapest leases under a book are known: whole BTUs of whole minutes."""
-    return book.pays_whole_btus and _is_whole(book.btu_s)
+    return book.pays_whole_btus and is_whole(book.btu_s)
 
 
 def _load_of(run: Run) -> str:

@@ -35,8 +35,12 @@ from include.plain_yaml import read_yaml
 from include.topologies.files import spelled
 from include.topologies.load import run_defaults, validation_problems
 
-NAMED = "[a-z0-9][a-z0-9_-]{0,63}"
-NAME = "use up to 64 small letters, digits, - and _, with a letter or digit first"
+NAMED = "(?!advice-)[a-z0-9][a-z0-9_-]{0,63}"
+"""Folders of `advise` lie beside those of experiments and begin with advice-."""
+NAME = (
+    "use up to 64 small letters, digits, - and _, with a letter or digit first and no advice- "
+    "in front"
+)
 Combine = Callable[..., Iterable[tuple[Any, ...]]]
 
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from include.bounds.parts import CostParts, HostUse, parts_of
-from include.bounds.report import unbounded
+from include.bounds.report import is_bounded, is_whole
 from include.files import csv_text, write_bytes
 from include.measurements.store import RunStore
+from include.model.errors import StoreError
 from include.tables.staged import read_table
 
 if TYPE_CHECKING:
@@ -36,18 +37,24 @@ class RegretRow:
 
 
 def regret_rows(folder: Path, runs: Iterable[Run]) -> Iterator[RegretRow]:
-    """One row per run and price book. Runs and books without a bound have none (`unbounded`).
+    """One row per run that `has_parts` and price book that is bounded.
 
     Raises StoreError, naming it, when a file of a run cannot be read.
     """
     for run in runs:
-        if unbounded(run):
+        if not has_parts(run):
             continue
         store = RunStore(folder, run.spec.experiment, run.spec.run_id)
         rows = {name: _rows(store, name) for name in ("queue", "host_utilisation", "lease")}
-        for book in run.price_books:
+        for book in filter(is_bounded, run.price_books):
             parts = parts_of(run, book, _use(run, book, rows))
             yield RegretRow(run, book.name, parts)
+
+
+def has_parts(run: Run) -> bool:
+    """Whether what a run was billed can be taken apart: its duration is whole minutes, and its
+    instances reserve CPU, so that memory and CPU say which hosts they take."""
+    return is_whole(run.spec.duration_s) and not run.flavor.cpu_shared
 
 
 def write_regret(folder: Path, rows: Iterable[RegretRow]) -> Path:
@@ -64,7 +71,14 @@ def write_regret(folder: Path, rows: Iterable[RegretRow]) -> Path:
 
 def _rows(store: RunStore, table: str) -> list[dict[str, Any]]:
     paths = sorted(store.part(table, 0).parent.glob("*.parquet"))
-    return [row for path in paths for row in read_table(path)]
+    rows = [row for path in paths for row in read_table(path)]
+    if not rows:
+        where = store.part(table, 0).parent
+        raise StoreError(
+            f"{where} has no rows, though the run is complete. Remove the run (python -m "
+            f"include.cli remove {store.folder} {store.run_id}) and measure it again."
+        )
+    return rows
 
 
 def _use(run: Run, book: PriceBook, rows: dict[str, list[dict[str, Any]]]) -> HostUse:

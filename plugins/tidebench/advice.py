@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseOperator
 
+from include.model.errors import StoreError
 from tidebench.connections import spark_runs_here
 from tidebench.links import AdviceLink
 from tidebench.spark import let_spark_find_this_python
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from airflow.sdk import Context
+
+    from include.advise.candidates import Policy
 
 NAMED = {"map_index_template": "{{ task.policy.name }}"}
 """For tasks that are mapped over policies: each copy is named after its own."""
@@ -71,9 +74,20 @@ class MeasurePolicy(TidebenchOperator):
         folder = data_root() / self.experiment
         with without_vain_retries():
             case = open_case(folder)
+            require_same(case.policies, self.policy)
             path = measure_policy(case, self.policy["position"], folder)
         self.say("%s is replayed with %d seeds", self.policy["name"], case.question.seeds)
         return str(path)
+
+
+def require_same(policies: Sequence[Policy], asked: Mapping[str, Any]) -> None:
+    """Raise StoreError when a newer request of this name has taken the place of the case."""
+    names = [one.name for one in policies]
+    if asked["name"] not in names[asked["position"] : asked["position"] + 1]:
+        raise StoreError(
+            f"{asked['name']} is not what is asked now: a newer DAG run has this name. Trigger "
+            "the DAG again, with a name of its own"
+        )
 
 
 class BuildRanking(SparkSubmitOperator):

@@ -8,8 +8,10 @@ import pytest
 
 from include.advise.bill import bound_of
 from include.advise.case import case_of, keep_case, open_case
-from include.advise.outcomes import recorded_outcome
+from include.advise.form import request_from_params
+from include.advise.outcomes import forget_outcomes, measure_recorded, recorded_outcome
 from include.advise.request import AdviceRequest
+from include.experiment.spec import require_name
 from include.model.errors import SpecError, StoreError
 from tests.advise.synthetic import write_small_recording
 
@@ -126,14 +128,14 @@ def test_reserved_hosts_are_in_the_bound(tmp_path: Path, request_: AdviceRequest
 
     as_run = recorded_outcome(case.read, case.question)
     assert as_run.cost == pytest.approx(4 * 0.01 * 730)
-    assert bound_of(case).cost == pytest.approx(as_run.cost)
+    assert bound_of(case, case.read.load_per_s).cost == pytest.approx(as_run.cost)
 
 
 def test_what_may_wait_for_long_is_bound_by_the_mean_load_alone(request_: AdviceRequest) -> None:
     case = case_of(replace(request_, objective="50 % within 10 min"))
 
     hosts = 0.5 * float(case.read.load_per_s.mean()) / case.job.most_per_s
-    assert bound_of(case).hosts == pytest.approx(hosts)
+    assert bound_of(case, case.read.load_per_s).hosts == pytest.approx(hosts)
 
 
 def test_latency_that_is_known_at_the_beginning_alone_is_told(
@@ -148,3 +150,21 @@ def test_latency_that_is_known_at_the_beginning_alone_is_told(
 
     with pytest.raises(SpecError, match="no latency away from restarts"):
         case_of(request_)
+
+
+def test_no_experiment_takes_the_folder_of_an_advice() -> None:
+    name, _ = request_from_params({"name": "mine", "recording": "job.csv"})
+    with pytest.raises(SpecError, match="no advice- in front"):
+        require_name(name)
+
+
+def test_a_new_request_forgets_the_answer_to_an_earlier_one(
+    tmp_path: Path, request_: AdviceRequest
+) -> None:
+    case = keep_case(request_, tmp_path / "out")
+    measure_recorded(case, tmp_path / "out")
+    (tmp_path / "out" / "published").mkdir()
+
+    forget_outcomes(tmp_path / "out")
+
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["case"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from include.cli import app
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
+from include.tables.regret import has_parts
 
 BOOK = PRICE_BOOKS["btu10"]
 READINGS = 20
@@ -96,3 +97,24 @@ def test_parts_are_of_what_was_run(tmp_path: Path) -> None:
 
     assert done.exit_code != 0
     assert "give the folder of an experiment" in str(done.exception)
+
+
+def test_a_table_that_is_missing_is_told_and_never_a_bill_of_nothing(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(
+        "name: small\ncontrollers: btu\npatterns: random_walk_1\nbtus_min: 10\nduration_min: 10\n"
+    )
+    root = ["--root", str(tmp_path)]
+    assert CliRunner().invoke(app, ["run", str(tmp_path / "small.yaml"), *root]).exit_code == 0
+    for path in (tmp_path / "small" / "measurements" / "lease").rglob("*.parquet"):
+        path.unlink()
+
+    done = CliRunner().invoke(app, ["bound", str(tmp_path / "small"), "--no-floor", "--parts"])
+
+    assert done.exit_code != 0
+    assert "has no rows" in str(done.exception)
+    assert not (tmp_path / "small" / "regret.csv").exists()
+
+
+def test_hosts_that_share_their_cpu_have_no_parts(run: Run) -> None:
+    assert has_parts(run)
+    assert not has_parts(replace(run, flavor=replace(run.flavor, cpu_shared=True)))
