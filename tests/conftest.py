@@ -11,11 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+# No test fails because the machine has other work.
+settings.register_profile("tidebench", deadline=None)
+settings.load_profile("tidebench")
 
 # Airflow writes its configuration where this says when it is imported; never into ~/airflow.
 os.environ.setdefault("AIRFLOW_HOME", str(REPOSITORY / "var" / "airflow"))
