@@ -2,58 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.controllers.tide.estimates import Flow, Load, TideMemory, learned, load_of
+from include.controllers.tide.estimates import Flow, TideMemory, learned, load_of
 from include.controllers.tide.leases import Expected, hosts_for, hosts_worth, share_of_now
-from include.controllers.tide.loss import Loss
 from include.model.host import HostFlavor
-from include.model.observation import Observation
 from include.model.topology import Edge, Source, Topology
 from include.testing.builders import (
     SMALL,
-    a_host,
     a_sample,
     a_setting,
     an_instance,
     an_observation,
     an_operator,
 )
-
-SETTING = a_setting()
-FLOW = Flow(SETTING)
-
-
-def a_load(**values: Sequence[float]) -> Load:
-    """One operator unless more values say otherwise: 10 items/s of 0.2 s, nothing waits."""
-    usual = {"rate_per_s": [10.0], "service_s": [0.2], "waiting": [0.0]}
-    arrays = {name: np.array(value, dtype=float) for name, value in (usual | values).items()}
-    return Load(**arrays)
-
-
-def a_loss(load: Load | None = None, **options: float) -> Loss:
-    usual = {"work_off_s": 40.0, "disturbed": 0.03, "overload": 4.0, "age_s": 20.0}
-    return Loss(load or a_load(), **(usual | options))
-
-
-def read(arrived: dict[str, int], completed: dict[str, int], busy: float = 1.0) -> Observation:
-    """Operators with these items in 15 s, each with one instance that is so busy."""
-    samples = [
-        replace(a_sample(name, 0), arrived_items=count, completed_items=completed[name])
-        for name, count in arrived.items()
-    ]
-    running = [an_instance(f"i-{name}", name, cpu_share=busy) for name in arrived]
-    return an_observation(operators=samples, running=running, hosts=[a_host()], now_s=15.0)
-
-
-SEEN_BEFORE = TideMemory(seen_s=0.0)
+from tests.tide_world import FLOW, NOTHING, SEEN_BEFORE, a_load, a_loss, read
 
 
 class TestWhatItKnows:
@@ -154,9 +122,6 @@ class TestWhatAPlaceIsWorth:
         one, two = (alone.late_per_s(np.array([count])) for count in (2.0, 3.0))
         assert alone.gain(np.array([1.0]))[0] > (alone.late_per_s(np.array([1.0])) - one)[0]
         assert two[0] < one[0]
-
-
-NOTHING: np.ndarray[Any, Any] = np.zeros((0, 1))
 
 
 class TestWhatABtuIsExpectedToSave:
