@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from include.advise.request import SUITABLE, AdviceRequest
-from include.experiment.form import CHECKED_BY_US
+from include.experiment.form import Section, form_of
 from include.experiment.lines import entries_of
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.spec import NAMED
@@ -16,61 +18,63 @@ from include.model.errors import SpecError, unknown_name
 
 FOLDER = "advice-"
 """What the name of an advice begins with as a folder beside those of experiments."""
-_FINE = "Fine tuning"
+
+
+class WhatIsAsked(Section):
+    """What an advice is about."""
+
+    name: str = Field(
+        "job",
+        title="Name",
+        description="What comes of it is kept under advice- and this name.",
+    )
+    recording: str = Field(
+        "",
+        title="Recording",
+        description="Path of a CSV, Parquet or OpenMetrics file, of the JSON of a range query, or "
+        "a Prometheus server as prometheus+http://...; docs/recordings.md says what it needs.",
+    )
+    objective: str = Field(
+        "latency p95 < 2 s",
+        title="Objective",
+        description="A latency, or a share as in 95 % within 2 s.",
+    )
+    prices: str = Field(
+        "per_second",
+        title="Prices",
+        description=f"The path of a price book, or one of {', '.join(PRICE_BOOKS)}.",
+    )
+    columns: str = Field(
+        "",
+        title="Columns",
+        description="Which column is what, as in time=timestamp,rate=n@per_min; none is needed "
+        "where names say it.",
+    )
+
+
+class FineTuning(Section):
+    """What an advice needs no answer for."""
+
+    headed = "Fine tuning"
+
+    controllers: list[str] = Field(
+        [],
+        title="Controllers",
+        description=f"Those to try, one per line; none means all of them: {', '.join(SUITABLE)}.",
+        examples=list(SUITABLE),
+    )
+    max_instances: int = Field(
+        0, title="Most instances", description="0: the most that were recorded."
+    )
+    per_host: int = Field(
+        1, title="Instances on a host", description="How many share the host that is paid."
+    )
+    seeds: int = Field(3, title="Seeds", description="How many replays each policy has.")
 
 
 def advice_params() -> dict[str, dict[str, Any]]:
-    """Per param, the keyword arguments of an Airflow ``Param``: default and JSON schema."""
-    return {name: {**field, **CHECKED_BY_US} for name, field in _fields().items()}
-
-
-def _fields() -> dict[str, dict[str, Any]]:
-    return {
-        "name": _text("job", "Name", "What comes of it is kept under advice- and this name."),
-        "recording": _text(
-            "",
-            "Recording",
-            "Path of a CSV, Parquet or OpenMetrics file, of the JSON of a range query, or a "
-            "Prometheus server as prometheus+http://...; docs/recordings.md says what it needs.",
-        ),
-        "objective": _text(
-            "latency p95 < 2 s", "Objective", "A latency, or a share as in 95 % within 2 s."
-        ),
-        "prices": _text(
-            "per_second",
-            "Prices",
-            f"The path of a price book, or one of {', '.join(PRICE_BOOKS)}.",
-        ),
-        "columns": _text(
-            "",
-            "Columns",
-            "Which column is what, as in time=timestamp,rate=n@per_min; none is needed where "
-            "names say it.",
-        ),
-        "controllers": {
-            "default": [],
-            "type": "array",
-            "items": {"type": "string"},
-            "examples": list(SUITABLE),
-            "title": "Controllers",
-            "description": "Those to try, one per line; none means all of them: "
-            f"{', '.join(SUITABLE)}.",
-            "section": _FINE,
-        },
-        "max_instances": _number(0, "Most instances", "0: the most that were recorded."),
-        "per_host": _number(1, "Instances on a host", "How many share the host that is paid."),
-        "seeds": _number(3, "Seeds", "How many replays each policy has."),
-    }
-
-
-def _text(default: str, title: str, description: str) -> dict[str, Any]:
-    described = {"title": title, "description": description, "section": None}
-    return {"default": default, "type": "string", **described}
-
-
-def _number(default: int, title: str, description: str) -> dict[str, Any]:
-    described = {"title": title, "description": description, "section": _FINE}
-    return {"default": default, "type": "integer", **described}
+    """The form of an advice."""
+    return form_of(WhatIsAsked, FineTuning)
 
 
 def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
@@ -79,7 +83,7 @@ def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
     known = advice_params()
     problems = [unknown_name("param", name, known) for name in params if name not in known]
     values = {name: params.get(name, field["default"]) for name, field in known.items()}
-    texts = ("name", "recording", "objective", "prices", "columns")
+    texts = tuple(WhatIsAsked.model_fields)
     problems += [
         f"{name} must be text, got {values[name]!r}"
         for name in texts

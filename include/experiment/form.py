@@ -1,10 +1,18 @@
-"""The trigger forms of the DAGs: what can be filled in, as the schemas of their params."""
+"""The trigger forms of the DAGs: what can be filled in, as the schemas of their params.
+
+A form is made of sections, each a pydantic model: its fields are those of the form, and its JSON
+schema says how Airflow draws them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, Field
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core.core_schema import NullableSchema
 
 from include.arrivals import PATTERNS
 from include.controllers import CONTROLLERS
@@ -19,17 +27,11 @@ from include.topologies.load import topology_names
 EVERY_S = default_of("monitor_every_s")
 SHORTEST_MIN = least_duration_min(EVERY_S)
 SPECS = Path(__file__).with_name("specs")
-UNDER_TOPOLOGY = ("monitor_every_s", "hosts", "max_hosts")
-"""Fields that a form may leave empty: then the file of the topology decides."""
 BY_TESTBED = "by testbed"
 WAYS = (BY_TESTBED, "task", "dag_run")
 """How a cell of a matrix can be measured: whole in one task, or by a run of its own DAG."""
-
-
-FIRST = None
-"""The section that Airflow opens with the form: the one without a name. The others are closed."""
-LINES: dict[str, Any] = {"default": []}
-"""A field of lines. It has no type of its own: Airflow draws the field by its default."""
+WITHOUT_FILES = [name for name in PATTERNS if name != "trace"]
+"""A pattern that reads a file needs an option, so in a matrix it needs a spec file."""
 CHECKED_BY_US = {
     "$schema": "http://json-schema.org/draft-07/schema#",
     "$ref": "#/definitions/anything",
@@ -41,10 +43,36 @@ the words of JSON Schema; `params` tells everything at once. For the same reason
 minimum or maximum: the form of Airflow changes what is outside to them without a word."""
 
 
-def experiment_params() -> dict[str, dict[str, Any]]:
-    """Per param, the keyword arguments of an Airflow ``Param``: default and JSON schema."""
+class Section(BaseModel):
+    """Fields that a form shows together. The section without a name is open with the form, the
+    others are closed. A field of lines is Any: Airflow draws it by its default."""
+
+    headed: ClassVar[str | None] = None
+
+
+class _AsDrawn(GenerateJsonSchema):
+    """Airflow draws a field that may be empty by a list of types, and nothing by anyOf."""
+
+    def nullable_schema(self, schema: NullableSchema) -> dict[str, Any]:
+        filled_in = self.generate_inner(schema["schema"])
+        return {**filled_in, "type": [filled_in["type"], "null"]}
+
+
+def form_of(*sections: type[Section]) -> dict[str, dict[str, Any]]:
+    """Per field, the keyword arguments of an Airflow ``Param``: default and JSON schema."""
     return {
-        **_checked_by_us({**_what_runs(), **_where_it_runs(), **_fine_tuning()}),
+        name: {**drawn, "section": section.headed, **CHECKED_BY_US}
+        for section in sections
+        for name, drawn in section.model_json_schema(schema_generator=_AsDrawn)[
+            "properties"
+        ].items()
+    }
+
+
+def experiment_params() -> dict[str, dict[str, Any]]:
+    """The form of one run."""
+    return {
+        **form_of(WhatRuns, WhereItRuns, Options, Circumstances, UnderTopology),
         "report": {
             "default": True,
             "type": "boolean",
@@ -57,209 +85,22 @@ def experiment_params() -> dict[str, dict[str, Any]]:
 
 def batch_params() -> dict[str, dict[str, Any]]:
     """The form of a matrix: a spec file, or one field per axis and what all cells share."""
-    return _checked_by_us(_matrix())
+    return form_of(SpecFile, Axes, WhereItRuns, EachCell, Circumstances, UnderTopology)
 
 
-def _checked_by_us(fields: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {name: {**field, **CHECKED_BY_US} for name, field in fields.items()}
+def _one_of(known: Mapping[str, Any], default: str, title: str, description: str) -> Any:
+    shown: dict[str, Any] = {"title": title, "description": description}
+    return Field(default, **shown, json_schema_extra={"enum": list(known)})
 
 
-def _matrix() -> dict[str, dict[str, Any]]:
-    return {
-        "spec": {
-            "default": None,
-            "type": ["string", "null"],
-            "examples": sorted(path.stem for path in SPECS.glob("*.yaml")),
-            "title": "Spec file",
-            "description": "One that comes with the project, or the path of your own .yaml file. "
-            "Its matrix runs, and nothing below counts.",
-            "section": FIRST,
-        },
-        **_axes(),
-        **_where_it_runs(),
-        "each_cell": {
-            "default": BY_TESTBED,
-            "type": "string",
-            "enum": list(WAYS),
-            "title": "Each cell",
-            "description": "One task that measures all windows, or a run of the DAG experiment. "
-            "By testbed: a task where a run takes less time than it says, else a DAG run.",
-            "section": "Where it runs and what it costs",
-        },
-        **{name: _fine_tuning()[name] for name in ("faults", "calibration", *UNDER_TOPOLOGY)},
-    }
+def _some_of(known: list[str], default: list[str], title: str, description: str = "") -> Any:
+    said = description or f"Any of {', '.join(known)}."
+    return Field(default, title=title, description=said, examples=list(known))
 
 
-def _what_runs() -> dict[str, dict[str, Any]]:
-    section = FIRST
-    return {
-        "experiment": {
-            "default": "experiment",
-            "type": "string",
-            "title": "Experiment",
-            "description": "Results are kept under this name: small letters, digits, - and _.",
-            "section": section,
-        },
-        "topology": {
-            "default": "manufacturing",
-            "type": "string",
-            "examples": list(topology_names()),
-            "title": "Topology",
-            "description": "One that comes with the project, or the path of your own .yaml file.",
-            "section": section,
-        },
-        "pattern": _choice("random_walk_1", PATTERNS, "Arrival pattern", section)
-        | {"description": "How much arrives over time; its options are under fine tuning."},
-        "controller": _choice("btu", CONTROLLERS, "Controller", section)
-        | {"description": "The provisioning policy; its options are under fine tuning."},
-        "btu_min": {
-            "default": default_of("btus_min")[0],
-            "type": "number",
-            "title": "BTU (minutes)",
-            "description": "Billing time unit; a run is cut into windows of this length.",
-            "section": section,
-        },
-        "seed": {
-            "default": 1,
-            "type": "integer",
-            "title": "Seed",
-            "description": "The same spec and seed give the same measurements.",
-            "section": section,
-        },
-        "duration_min": {
-            "default": default_of("duration_min"),
-            "type": "number",
-            "title": "Duration (minutes)",
-            "description": f"How long items arrive: at least {SHORTEST_MIN:g} where the monitor "
-            f"reads every {EVERY_S:g} s, at most {MOST_MINUTES}.",
-            "section": section,
-        },
-    }
-
-
-def _axes() -> dict[str, dict[str, Any]]:
-    one = _what_runs()
-    section = FIRST
-    whole: dict[str, Any] = {"type": "array", "items": {}, "section": section}
-    files = {"trace"}  # a pattern that reads a file needs an option, so it needs a spec file
-    return {
-        "experiment": one["experiment"],
-        "topology": {
-            "default": ["manufacturing"],
-            **whole,
-            "items": {"type": "string"},
-            "title": "Topologies",
-            "description": "One per line: those that come with the project, or paths of your own "
-            f".yaml files. Known: {', '.join(topology_names())}.",
-        },
-        "controllers": _choices(["btu", "threshold"], CONTROLLERS, "Controllers", section),
-        "patterns": _choices(
-            ["random_walk_1"], [name for name in PATTERNS if name not in files], "Patterns", section
-        ),
-        "btus_min": {
-            "default": default_of("btus_min"),
-            **whole,
-            "title": "BTUs (minutes)",
-            "description": "One per line or with commas, for example 10, 30, 60.",
-        },
-        "seeds": {
-            "default": [1],
-            **whole,
-            "title": "Seeds",
-            "description": "One per line or with commas, for example 1, 2, 3 or 1-3: as many runs "
-            "of everything else.",
-        },
-        "duration_min": one["duration_min"],
-    }
-
-
-def _where_it_runs() -> dict[str, dict[str, Any]]:
-    section = "Where it runs and what it costs"
-    return {
-        "testbed": _choice(default_of("testbed"), TESTBEDS, "Testbed", section)
-        | {
-            "description": "simulated is per item and flow in rates, both in seconds; others "
-            "take as long as the run says."
-        },
-        "flavor": _choice(default_of("flavor"), FLAVORS, "Host flavor", section)
-        | {"description": "The kind of host that is leased: its cores and memory."},
-        "price_books": {
-            **_choices(default_of("price_books"), PRICE_BOOKS, "Price books", section),
-            "description": "The same leases are priced by every book.",
-        },
-    }
-
-
-def _fine_tuning() -> dict[str, dict[str, Any]]:
-    section = "Fine tuning"
-    options = {**LINES, "section": section}
-    built = {name: registered.build for name, registered in CONTROLLERS.items()}
-    return {
-        "trace": {
-            "default": None,
-            "type": ["string", "null"],
-            "title": "Trace file",
-            "description": "For the pattern trace: CSV or Parquet with time_s and level.",
-            "section": section,
-        },
-        "pattern_options": {
-            **options,
-            "title": "Pattern options",
-            "description_md": _lines("level = 6", options_help(PATTERNS)),
-        },
-        "controller_options": {
-            **options,
-            "title": "Controller options",
-            "description_md": _lines(
-                "scale_up_above_items = 100", options_help(built, hidden=("setting",))
-            ),
-        },
-        "faults": {
-            **options,
-            "title": "Faults",
-            "description_md": _lines("host_losses_per_hour = 0.5", _faults_help()),
-        },
-        "calibration": {
-            "default": None,
-            "type": ["string", "null"],
-            "examples": _calibrations(),
-            "title": "Calibration",
-            "description": "Name or path; empty takes the one that fits the topology.",
-            "section": section,
-        },
-        **_under_topology(section),
-    }
-
-
-def _under_topology(section: str | None) -> dict[str, dict[str, Any]]:
-    number = {"default": None, "section": section}
-    return {
-        "monitor_every_s": {
-            **number,
-            "type": ["number", "null"],
-            "title": "Monitor every (seconds)",
-            "description": "How often the monitor reads; empty: what the topology says, "
-            f"else {EVERY_S:g}.",
-        },
-        "hosts": {
-            **number,
-            "type": ["integer", "null"],
-            "title": "Hosts",
-            "description": "Leased before the first item; 0: as many as the first instances need; "
-            f"empty: what the topology says, else {default_of('hosts')}.",
-        },
-        "max_hosts": {
-            **number,
-            "type": ["integer", "null"],
-            "title": "Most hosts",
-            "description": "How many there are to lease; empty: what the topology says, else "
-            f"{default_of('max_hosts')}.",
-        },
-    }
-
-
-def _lines(example: str, known: str) -> str:
-    return f"One per line, name = value, for example {example}; none is needed.\n\n{known}"
+def _lines(title: str, example: str, known: str) -> Any:
+    said = f"One per line, name = value, for example {example}; none is needed.\n\n{known}"
+    return Field([], title=title, json_schema_extra={"description_md": said})
 
 
 def _faults_help() -> str:
@@ -274,27 +115,185 @@ def _calibrations() -> list[str]:
     )
 
 
-def _choice(
-    default: str, known: Mapping[str, Any], title: str, section: str | None
-) -> dict[str, Any]:
-    return {
-        "default": default,
-        "type": "string",
-        "enum": list(known),
-        "title": title,
-        "section": section,
-    }
+_NAME = Field(
+    "experiment",
+    title="Experiment",
+    description="Results are kept under this name: small letters, digits, - and _.",
+)
+_DURATION = Field(
+    default_of("duration_min"),
+    title="Duration (minutes)",
+    description=f"How long items arrive: at least {SHORTEST_MIN:g} where the monitor "
+    f"reads every {EVERY_S:g} s, at most {MOST_MINUTES}.",
+)
 
 
-def _choices(
-    default: list[str], known: Collection[str], title: str, section: str | None
-) -> dict[str, Any]:
-    return {
-        "default": default,
-        "type": "array",
-        "items": {"type": "string"},
-        "examples": list(known),
-        "title": title,
-        "description": f"Any of {', '.join(known)}.",
-        "section": section,
-    }
+class WhatRuns(Section):
+    """What one run is of."""
+
+    experiment: str = _NAME
+    topology: str = Field(
+        "manufacturing",
+        title="Topology",
+        description="One that comes with the project, or the path of your own .yaml file.",
+        examples=list(topology_names()),
+    )
+    pattern: str = _one_of(
+        PATTERNS,
+        "random_walk_1",
+        "Arrival pattern",
+        "How much arrives over time; its options are under fine tuning.",
+    )
+    controller: str = _one_of(
+        CONTROLLERS,
+        "btu",
+        "Controller",
+        "The provisioning policy; its options are under fine tuning.",
+    )
+    btu_min: float = Field(
+        default_of("btus_min")[0],
+        title="BTU (minutes)",
+        description="Billing time unit; a run is cut into windows of this length.",
+    )
+    seed: int = Field(
+        1, title="Seed", description="The same spec and seed give the same measurements."
+    )
+    duration_min: float = _DURATION
+
+
+class SpecFile(Section):
+    """A matrix that stands in a file."""
+
+    spec: str | None = Field(
+        None,
+        title="Spec file",
+        description="One that comes with the project, or the path of your own .yaml file. "
+        "Its matrix runs, and nothing below counts.",
+        examples=sorted(path.stem for path in SPECS.glob("*.yaml")),
+    )
+
+
+class Axes(Section):
+    """What the cells of a matrix are of."""
+
+    experiment: str = _NAME
+    topology: list[str] = Field(
+        ["manufacturing"],
+        title="Topologies",
+        description="One per line: those that come with the project, or paths of your own "
+        f".yaml files. Known: {', '.join(topology_names())}.",
+    )
+    controllers: list[str] = _some_of(list(CONTROLLERS), ["btu", "threshold"], "Controllers")
+    patterns: list[str] = _some_of(WITHOUT_FILES, ["random_walk_1"], "Patterns")
+    btus_min: list[Any] = Field(
+        default_of("btus_min"),
+        title="BTUs (minutes)",
+        description="One per line or with commas, for example 10, 30, 60.",
+    )
+    seeds: list[Any] = Field(
+        [1],
+        title="Seeds",
+        description="One per line or with commas, for example 1, 2, 3 or 1-3: as many runs "
+        "of everything else.",
+    )
+    duration_min: float = _DURATION
+
+
+class WhereItRuns(Section):
+    """The testbed, and what its hosts cost."""
+
+    headed = "Where it runs and what it costs"
+
+    testbed: str = _one_of(
+        TESTBEDS,
+        default_of("testbed"),
+        "Testbed",
+        "simulated is per item and flow in rates, both in seconds; others take as long as the "
+        "run says.",
+    )
+    flavor: str = _one_of(
+        FLAVORS,
+        default_of("flavor"),
+        "Host flavor",
+        "The kind of host that is leased: its cores and memory.",
+    )
+    price_books: list[str] = _some_of(
+        list(PRICE_BOOKS),
+        default_of("price_books"),
+        "Price books",
+        "The same leases are priced by every book.",
+    )
+
+
+class EachCell(Section):
+    """How a matrix is measured."""
+
+    headed = WhereItRuns.headed
+
+    each_cell: str = _one_of(
+        dict.fromkeys(WAYS),
+        BY_TESTBED,
+        "Each cell",
+        "One task that measures all windows, or a run of the DAG experiment. By testbed: a task "
+        "where a run takes less time than it says, else a DAG run.",
+    )
+
+
+class Options(Section):
+    """Options of what one run is of."""
+
+    headed = "Fine tuning"
+
+    trace: str | None = Field(
+        None,
+        title="Trace file",
+        description="For the pattern trace: CSV or Parquet with time_s and level.",
+    )
+    pattern_options: Any = _lines("Pattern options", "level = 6", options_help(PATTERNS))
+    controller_options: Any = _lines(
+        "Controller options",
+        "scale_up_above_items = 100",
+        options_help({name: one.build for name, one in CONTROLLERS.items()}, hidden=("setting",)),
+    )
+
+
+class Circumstances(Section):
+    """What a testbed does to whatever runs on it."""
+
+    headed = Options.headed
+
+    faults: Any = _lines("Faults", "host_losses_per_hour = 0.5", _faults_help())
+    calibration: str | None = Field(
+        None,
+        title="Calibration",
+        description="Name or path; empty takes the one that fits the topology.",
+        examples=_calibrations(),
+    )
+
+
+class UnderTopology(Section):
+    """Fields that a form may leave empty: then the file of the topology decides."""
+
+    headed = Options.headed
+
+    monitor_every_s: float | None = Field(
+        None,
+        title="Monitor every (seconds)",
+        description="How often the monitor reads; empty: what the topology says, "
+        f"else {EVERY_S:g}.",
+    )
+    hosts: int | None = Field(
+        None,
+        title="Hosts",
+        description="Leased before the first item; 0: as many as the first instances need; "
+        f"empty: what the topology says, else {default_of('hosts')}.",
+    )
+    max_hosts: int | None = Field(
+        None,
+        title="Most hosts",
+        description="How many there are to lease; empty: what the topology says, else "
+        f"{default_of('max_hosts')}.",
+    )
+
+
+UNDER_TOPOLOGY = tuple(UnderTopology.model_fields)
