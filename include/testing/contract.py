@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import ClassVar, TypeVar
+from functools import cache
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, note, settings
@@ -112,7 +113,7 @@ class ControllerContract:
         for controller in self.every():
             memory, _ = controller.decide(controller.initial_memory(), seen)
             later = dataclasses.replace(later, now_s=seen.now_s + controller.interval_s)
-            stored = TypeAdapter(type(memory))
+            stored = _stored(type(memory))
             revived = stored.validate_json(stored.dump_json(memory))
             assert revived == memory
             assert controller.decide(revived, later) == controller.decide(memory, later)
@@ -213,6 +214,12 @@ class ControllerContract:
                     Replay(seen).run(decision)
                     starts = (a for a in decision.actions if isinstance(a, StartInstance))
                     assert {start.operator for start in starts} == set(seen.operators)
+
+
+@cache
+def _stored(memory: type) -> TypeAdapter[Any]:
+    """Made once per type of memory: making it takes longer than a decision."""
+    return TypeAdapter(memory)
 
 
 def _reversed(mapping: Mapping[str, _T]) -> dict[str, _T]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from include.controllers import CONTROLLERS
 from include.controllers.base import Group
@@ -19,6 +19,7 @@ from include.model.decision import (
 from include.model.observation import InstanceSample, Observation
 from include.testing import ControllerContract
 from include.testing.clusters import SETTING, observations
+from include.testing.contract import any_cluster
 
 
 class TestEveryController(ControllerContract):
@@ -32,7 +33,7 @@ def test_the_random_clusters_reach_every_kind_of_step() -> None:
     """Guards the contract: an invariant that is never tried proves nothing."""
     reached: dict[str, set[type]] = {name: set() for name in CONTROLLERS}
 
-    @settings(max_examples=400, derandomize=True, deadline=None, database=None)
+    @any_cluster
     @given(observations())
     def search(seen: Observation) -> None:
         for name, registered in CONTROLLERS.items():
