@@ -7,6 +7,7 @@ out, in the order of the table's key, with the columns that the case is about.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from pyspark.sql.types import StructType
 from include.measurements.rows import COMPUTED, TABLES
 from include.tables.catalogue import ADVICE_RANKING, INPUT_CHECKS, PUBLISHED, schema_of
 from include.tables.measured import spark_columns
-from include.tables.queries import STEPS, run_query
+from include.tables.queries import STEPS, read_by, run_query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,12 +47,23 @@ def test_case(spark: SparkSession, case: Path) -> None:
     assert [{name: row[name] for name in columns} for row in rows] == expected
 
 
-@pytest.mark.parametrize("table", [*PUBLISHED, INPUT_CHECKS, ADVICE_RANKING])
-def test_schema_is_what_the_query_returns(spark: SparkSession, table: str) -> None:
+@pytest.fixture(scope="module")
+def of_nothing(spark: SparkSession) -> dict[str, list[tuple[str, str]]]:
+    """Columns and types of every table, each analysed once."""
     for name in READ:
         view(spark, name, [])
-    got = [(field.name, field.dataType.simpleString()) for field in built(spark, table).schema]
-    assert got == [(column.name, column.type) for column in schema_of(table).columns]
+    tables = _viewed(spark, [*STEPS, ADVICE_RANKING])
+    return {
+        table: [(field.name, field.dataType.simpleString()) for field in frame.schema]
+        for table, frame in tables.items()
+    }
+
+
+@pytest.mark.parametrize("table", [*PUBLISHED, INPUT_CHECKS, ADVICE_RANKING])
+def test_schema_is_what_the_query_returns(
+    of_nothing: dict[str, list[tuple[str, str]]], table: str
+) -> None:
+    assert of_nothing[table] == [(column.name, column.type) for column in schema_of(table).columns]
 
 
 @pytest.mark.parametrize("table", [*PUBLISHED, INPUT_CHECKS, ADVICE_RANKING])
@@ -75,7 +87,20 @@ def view(spark: SparkSession, name: str, rows: list[dict[str, Any]]) -> None:
 
 
 def built(spark: SparkSession, table: str) -> DataFrame:
-    """The table, after those before it that it may read."""
-    for step in STEPS[: STEPS.index(table)] if table in STEPS else ():
-        run_query(spark, step).createOrReplaceTempView(step)
-    return run_query(spark, table)
+    """The table, after those that it reads, and those that they read."""
+    return _viewed(spark, [*_needed(table), table])[table]
+
+
+def _needed(table: str) -> list[str]:
+    named = read_by(table) if table in STEPS else ()
+    needed = {*named, *(one for step in named for one in _needed(step))}
+    return [step for step in STEPS if step in needed]
+
+
+def _viewed(spark: SparkSession, steps: Iterable[str]) -> dict[str, DataFrame]:
+    """The steps, each a view for those after it."""
+    frames = {}
+    for step in steps:
+        frames[step] = run_query(spark, step)
+        frames[step].createOrReplaceTempView(step)
+    return frames
