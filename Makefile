@@ -30,13 +30,16 @@ tournament: setup  ## Run every approach on every workload, publish the table, d
 test: test-fast test-spark test-airflow  ## Run the tests; installs nothing on the system and needs no root
 
 test-fast: setup  ## Run the tests that need neither Spark nor Airflow
-	@$(ENV) pytest -q -n auto -m "not spark and not airflow and not scheduler and not live and not openstack"
+	@$(ENV) pytest -q -n auto -m "not long and not spark and not airflow and not scheduler and not live and not openstack"
 
 test-spark: setup  ## Run the tests of tables, gates and reports
-	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not live"
+	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not long and not live"
 
-test-airflow: setup  ## Run the tests of the DAGs, also end to end and killed in the middle
-	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "airflow and not live and not openstack"
+test-airflow: setup  ## Run the tests of the DAGs and their tasks
+	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "airflow and not long and not live and not openstack"
+
+test-long: setup  ## Run the tests that go through everything, end to end, killed in the middle
+	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "long and not scheduler and not live and not openstack"
 
 test-scheduler: setup  ## Run every DAG under a real scheduler, and the UI in a browser (long; not in make test)
 	@$(ENV) pytest -q -m scheduler

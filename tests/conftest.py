@@ -46,6 +46,9 @@ LONGEST_FIRST = ("e2e", "unit")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the folders that take longest at the beginning; the order within them stays."""
+    for item in items:
+        if "e2e" in item.path.parts:
+            item.add_marker(pytest.mark.long)
     items.sort(key=lambda item: [folder not in item.path.parts for folder in LONGEST_FIRST])
 
 

@@ -13,6 +13,8 @@ import pytest
 from include.controllers import CONTROLLERS
 from tests.bench import growth
 
+pytestmark = pytest.mark.long
+
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 MINUTES = 10

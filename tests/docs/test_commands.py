@@ -21,6 +21,8 @@ from include.controllers.base import Group
 from tests.docs.pages import REPOSITORY, codes
 from tests.docs.test_pages import of_adding, write
 
+pytestmark = pytest.mark.long
+
 MINUTES = 20
 """For one command, on a machine that others use as well."""
 

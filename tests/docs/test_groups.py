@@ -1,4 +1,4 @@
-"""`make test` and the two longer groups run every test, and none of them twice."""
+"""`make test` and the longer groups run every test, and none of them twice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Told:
 
 sys.exit(pytest.main(["--collect-only", "-qq", "-p", "no:cacheprovider"], plugins=[Told()]))
 """
-MARKERS = ("spark", "airflow", "scheduler", "openstack", "live")
+MARKERS = ("long", "spark", "airflow", "scheduler", "openstack", "live")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,8 @@ def groups() -> dict[str, tuple[str, str]]:
 
 def test_every_test_is_in_one_group(groups: dict[str, tuple[str, str]]) -> None:
     assert sorted(groups) == [
-        "test-airflow", "test-fast", "test-live", "test-openstack", "test-scheduler", "test-spark",
+        "test-airflow", "test-fast", "test-live", "test-long", "test-openstack", "test-scheduler",
+        "test-spark",
     ]  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", COLLECT], cwd=REPOSITORY, capture_output=True, text=True,

@@ -92,7 +92,7 @@ def test_the_gate_is_the_checks_and_the_tests_of_the_readme() -> None:
     """A change with a broken type or layer must not land, nor one whose tests were not run."""
     gate = (REPOSITORY / ".ci" / "run").read_text().splitlines()
     assert [line for line in gate if line.startswith("make ")] == [
-        "make check", "make test", "make test-live", "make test-leases",
+        "make check", "make test", "make test-long", "make test-live", "make test-leases",
     ]  # fmt: skip
     assert "make test" in commands()
     assert {"ruff format --check .", "ruff check .", "mypy", "lint-imports"} <= {

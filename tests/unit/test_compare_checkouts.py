@@ -52,6 +52,7 @@ def test_a_file_that_only_one_has_is_a_difference(tmp_path):
     assert "only in the second" in checkouts.differences({}, one, ())[0]
 
 
+@pytest.mark.long
 def test_code_that_measures_something_else_is_found_out(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")  # two minutes are done before it has compiled
     same, changed = tmp_path / "same", tmp_path / "changed"

@@ -28,7 +28,7 @@ from include.tables.catalogue import PUBLISHED, is_by_run
 from include.tables.quarantine import read_quarantine
 from include.tables.staged import read_staged
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
 def spec(seed: int, *, minutes: float) -> RunSpec:

@@ -55,6 +55,7 @@ def test_what_was_made_up_keeps_the_rules_of_the_inputs(folder: Path) -> None:
         assert row["highest"] is None or row["measured"] <= row["highest"], row
 
 
+@pytest.mark.long
 def test_building_again_by_spark_submit_gives_the_same_bytes(folder: Path) -> None:
     before = {path.name: path.read_bytes() for path in (folder / "staged").iterdir()}
     job = REPOSITORY / "include" / "tables" / "job.py"
@@ -73,6 +74,7 @@ def test_building_again_by_spark_submit_gives_the_same_bytes(folder: Path) -> No
     assert {path.name for path in folder.iterdir()} == {"measurements", "runs", "staged"}
 
 
+@pytest.mark.long
 def test_a_session_ends_with_its_work_and_another_may_follow() -> None:
     done = subprocess.run(
         [sys.executable, "-c", ALONE], cwd=REPOSITORY, capture_output=True, text=True, check=False
@@ -81,6 +83,7 @@ def test_a_session_ends_with_its_work_and_another_may_follow() -> None:
     assert done.stdout.split("\n") == ["[{'number': 1}]", "None", "[{'number': 2}]", "None", ""]
 
 
+@pytest.mark.long
 def test_compiled_queries_on_many_rows_give_the_bytes_of_interpreted_ones(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
