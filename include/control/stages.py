@@ -227,6 +227,7 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
     commit = {
         "parts": list(parts.values()),
         "ended_leases": ended,
+        "leases": session.loop.testbed.leases(),
         "snapshot_sha256": sha256,
         "summary": summary,
     }

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseOperator
 
 from include.model.errors import StoreError
+from tidebench.assets import ADVICE, announce
 from tidebench.connections import spark_runs_here
+from tidebench.lineage import Traced, file_of, published, staged
 from tidebench.links import AdviceLink
 from tidebench.spark import let_spark_find_this_python
 from tidebench.stage import (
@@ -21,9 +24,10 @@ from tidebench.stage import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable
 
     from airflow.sdk import Context
+    from openlineage.client.event_v2 import Dataset
 
     from include.advise.candidates import Policy
 
@@ -31,12 +35,14 @@ NAMED = {"map_index_template": "{{ task.policy.name }}"}
 """For tasks that are mapped over policies: each copy is named after its own."""
 
 
-class ResolveAdvice(BaseOperator):
+class ResolveAdvice(BaseOperator, Traced):
     """Check the recording and everything that is asked, all at once, before anything is replayed.
 
     What was read is kept, so that every task works on the same. XComs: ``experiment`` is the name
     of the folder; the return value lists the policies for mapping.
     """
+
+    experiment = recording = ""
 
     def execute(self, context: Context) -> list[dict[str, Any]]:
         """Return one entry per policy: its position and its name in the UI."""
@@ -51,9 +57,19 @@ class ResolveAdvice(BaseOperator):
             case = keep_case(request, folder)
         forget_outcomes(folder)
         measure_recorded(case, folder)
+        self.experiment, self.recording = name, request.recording
         context["ti"].xcom_push(key="experiment", value=name)
         self.log.info("tidebench: %d policies to replay", len(case.policies))
         return [{"position": k, "name": one.name} for k, one in enumerate(case.policies)]
+
+    def reads(self) -> Iterable[Dataset]:
+        """The recording, once it is known and where it is a file."""
+        path = Path(self.recording).expanduser()
+        return [file_of(path.resolve())] if self.recording and path.is_file() else []
+
+    def writes(self) -> Iterable[Dataset]:
+        """What was read, kept for the tasks behind this."""
+        return [file_of(data_root() / self.experiment / "case" / "recording.parquet")]
 
 
 class MeasurePolicy(TidebenchOperator):
@@ -79,6 +95,14 @@ class MeasurePolicy(TidebenchOperator):
         self.say("%s is replayed with %d seeds", self.policy["name"], case.question.seeds)
         return str(path)
 
+    def reads(self) -> Iterable[Dataset]:
+        """The recording that was kept."""
+        return [file_of(data_root() / self.experiment / "case" / "recording.parquet")]
+
+    def writes(self) -> Iterable[Dataset]:
+        """The rows of all policies are one dataset: who ranks them reads it whole."""
+        return [file_of(data_root() / self.experiment / "measurements")]
+
 
 def require_same(policies: Sequence[Policy], asked: Mapping[str, Any]) -> None:
     """Raise StoreError when a newer request of this name has taken the place of the case."""
@@ -90,7 +114,7 @@ def require_same(policies: Sequence[Policy], asked: Mapping[str, Any]) -> None:
         )
 
 
-class BuildRanking(SparkSubmitOperator):
+class BuildRanking(SparkSubmitOperator, Traced):
     """Rank the policies, in one Spark application.
 
     The connection ``spark_default`` chooses the Spark master; undefined means all cores of this
@@ -122,6 +146,14 @@ class BuildRanking(SparkSubmitOperator):
         super().execute(context)
         self.log.info("tidebench: the ranking is built")
 
+    def reads(self) -> Iterable[Dataset]:
+        """The rows of all policies."""
+        return [file_of(data_root() / self.experiment / "measurements")]
+
+    def writes(self) -> Iterable[Dataset]:
+        """The ranking."""
+        return staged(data_root() / self.experiment)
+
 
 class CheckRanking(Review):
     """Gate: nothing is published unless Great Expectations accepts the ranking."""
@@ -133,11 +165,29 @@ class CheckRanking(Review):
         check_ranking(root / experiment)
         self.say("the ranking passed its checks")
 
+    def writes(self) -> Iterable[Dataset]:
+        """The verdict."""
+        return [file_of(data_root() / self.experiment / "data_docs" / "verdict.json")]
+
 
 class PublishAdvice(Review):
     """Publish the page, the ranking, what to paste, and the model as an experiment."""
 
     operator_extra_links = (AdviceLink(),)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(outlets=ADVICE, **kwargs)
+
+    def execute(self, context: Context) -> Any:
+        """Publish, and say where the ranking lies to whoever is scheduled on it."""
+        paths = super().execute(context)
+        folder = data_root() / self.experiment / "published"
+        announce(context, ADVICE, self.experiment, folder)
+        return paths
+
+    def writes(self) -> Iterable[Dataset]:
+        """The page and the ranking."""
+        return published(data_root() / self.experiment)
 
     def work(self, experiment: str, root: Path) -> list[str]:
         """Return the paths of what was published."""
@@ -148,7 +198,7 @@ class PublishAdvice(Review):
 
         folder = root / experiment
         answer = answer_of(open_case(folder), folder)
-        published = publish_answer(answer, folder)
+        target = publish_answer(answer, folder)
         for line in advice_table(answer).splitlines():
             self.say("%s", line)
-        return [str(path) for path in sorted(published.iterdir())]
+        return [str(path) for path in sorted(target.iterdir())]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseBranchOperator, BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
+from tidebench.lineage import measured
 from tidebench.stage import (
     TidebenchOperator,
     dag_run_of_task,
@@ -17,9 +18,11 @@ from tidebench.stage import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from airflow.sdk import Context
+    from openlineage.client.event_v2 import Dataset
 
     from include.experiment.spec import RunSpec
     from include.measurements.origin import DagRun
@@ -102,6 +105,12 @@ class MeasureCell(TidebenchOperator):
             if errors:
                 raise errors[0]
         return [run.run_id for run in runs]
+
+    def writes(self) -> Iterable[Dataset]:
+        """The measured tables that have rows of these runs."""
+        runs = [run_of(text) for text in self.cell["runs"]]
+        experiment = runs[0].experiment  # a cell is of one
+        return measured(data_root() / experiment, [run.run_id for run in runs])
 
     def _measure(self, run: RunSpec, root: Path, by: DagRun) -> None:
         from include.control.stages import look, run_all

@@ -41,6 +41,7 @@ class TriggerRun(TriggerDagRunOperator):
             logical_date=None,
             reset_dag_run=True,
             fail_when_dag_is_paused=True,
+            openlineage_inject_parent_info=False,  # into its params, of which each must be known
             **kwargs,
         )
         self.cell = cell

@@ -15,8 +15,13 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from tidebench.lineage import Traced, file_of, staged
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from airflow.sdk import Context
+    from openlineage.client.event_v2 import Dataset
 
     from include.experiment.spec import RunSpec
     from include.measurements.origin import DagRun
@@ -86,8 +91,8 @@ def without_vain_retries() -> Iterator[None]:
         raise AirflowFailException(str(error)) from None
 
 
-class TidebenchOperator(BaseOperator):
-    """What can tell how it gets on."""
+class TidebenchOperator(BaseOperator, Traced):
+    """What can tell how it gets on, and what it reads and writes."""
 
     def say(self, message: str, *values: object) -> None:
         """Log one line of progress; `make demo` shows exactly these."""
@@ -136,6 +141,18 @@ class Stage(TidebenchOperator):
         if self._at_work:
             os.kill(os.getpid(), signal.SIGTERM)
 
+    def reads(self) -> Iterable[Dataset]:
+        """What was provisioned, and what arrives, as far as it is there."""
+        for name in ("run.json", "arrivals.csv"):
+            if (self.home / name).is_file():
+                yield file_of(self.home / name)
+
+    @property
+    def home(self) -> Path:
+        """The folder of the run."""
+        run = run_of(self.run)
+        return data_root() / run.experiment / "runs" / run.run_id
+
     @abstractmethod
     def work(self, run: RunSpec, root: Path) -> Any:
         """Do this step for ``run`` below the data root. Safe to repeat."""
@@ -157,6 +174,10 @@ class Review(TidebenchOperator):
         """Do the work; errors that a retry cannot fix fail the task for good."""
         with without_vain_retries():
             return self.work(self.experiment, data_root())
+
+    def reads(self) -> Iterable[Dataset]:
+        """The staged tables."""
+        return staged(data_root() / self.experiment)
 
     @abstractmethod
     def work(self, experiment: str, root: Path) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
 from tidebench.connections import spark_runs_here
+from tidebench.lineage import Traced, file_of, measured
 from tidebench.spark import let_spark_find_this_python
 from tidebench.stage import (
     REPOSITORY,
@@ -19,7 +20,10 @@ from tidebench.stage import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from airflow.sdk import Context
+    from openlineage.client.event_v2 import Dataset
 
 
 class ResolvePoints(TidebenchOperator):
@@ -46,7 +50,7 @@ class ResolvePoints(TidebenchOperator):
         return points[0].experiment
 
 
-class MeasurePoints(SparkSubmitOperator):
+class MeasurePoints(SparkSubmitOperator, Traced):
     """Measure every point as one Spark task; complete points are reused.
 
     Fails when a point failed, after all the others: ``sweep_status.csv`` says which and why, and
@@ -82,6 +86,17 @@ class MeasurePoints(SparkSubmitOperator):
         let_spark_find_this_python()
         super().execute(context)
         self.log.info("tidebench: every point is measured")
+
+    def reads(self) -> Iterable[Dataset]:
+        """The spec file."""
+        return [file_of(_found(self.spec))]
+
+    def writes(self) -> Iterable[Dataset]:
+        """The measured tables of its experiment."""
+        from include.experiment.asked import runs_in_file
+
+        points = runs_in_file(_found(self.spec))
+        return measured(data_root() / points[0].experiment, [one.run_id for one in points])
 
 
 def _found(spec: str) -> Path:

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
+from tidebench.assets import REPORT, announce
 from tidebench.connections import RESULTS, results_database_url
+from tidebench.lineage import file_of, published, results
 from tidebench.links import ChecksLink, ReportLink, RunsLink
 from tidebench.stage import Review, Stage, dag_run_of_task, data_root, run_of, without_vain_retries
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from airflow.sdk import Context
+    from openlineage.client.event_v2 import Dataset
 
     from include.experiment.spec import RunSpec
     from include.measurements.origin import DagRun
@@ -71,6 +75,14 @@ class ProvisionTestbed(Stage):
             raise
         self.say("testbed of run %s is provisioned (%s)", run.run_id, found.value)
 
+    def reads(self) -> Iterable[Dataset]:
+        """Nothing that is ours: it writes what the other tasks read."""
+        return ()
+
+    def writes(self) -> Iterable[Dataset]:
+        """The run, looked up."""
+        return [file_of(self.home / "run.json")]
+
     def _release(self, run: RunSpec, root: Path) -> None:
         from include.control.stages import release
 
@@ -90,6 +102,10 @@ class DeployImages(Stage):
         deploy(run, root)
         self.say("operators are deployed")
 
+    def writes(self) -> Iterable[Dataset]:
+        """The state at second 0."""
+        return [file_of(self.home / "snapshots" / "000.npz")]
+
 
 class ReplayArrivals(Stage):
     """Let the sources publish."""
@@ -100,6 +116,14 @@ class ReplayArrivals(Stage):
 
         replay_arrivals(run, root)
         self.say("arrivals are replayed")
+
+    def reads(self) -> Iterable[Dataset]:
+        """The run only: the arrivals are what it writes."""
+        return [file_of(self.home / "run.json")]
+
+    def writes(self) -> Iterable[Dataset]:
+        """The levels that every source follows."""
+        return [file_of(self.home / "arrivals.csv")]
 
 
 class ReleaseTestbed(Stage):
@@ -161,6 +185,15 @@ class CheckTables(Review):
         self.say("tables%s passed their checks", of_others)
         return left_out
 
+    def writes(self) -> Iterable[Dataset]:
+        """The verdict, and which runs are left out."""
+        folder = data_root() / self.experiment
+        return [
+            file_of(path)
+            for path in (folder / "data_docs" / "verdict.json", folder / "staged/quarantine.json")
+            if path.is_file()
+        ]
+
 
 class PublishReport(Review):
     """Publish tables and page as files, and upsert the tables into the results database.
@@ -174,6 +207,7 @@ class PublishReport(Review):
     operator_extra_links = (ReportLink(), RunsLink())
     template_fields: Sequence[str] = ("experiment", "runs", "run_ids", "cells")
     by: DagRun
+    url: str
 
     def __init__(
         self,
@@ -184,7 +218,7 @@ class PublishReport(Review):
         conn_id: str = RESULTS,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(outlets=REPORT, **kwargs)
         self.runs = runs
         self.run_ids = run_ids
         self.cells = cells
@@ -193,9 +227,10 @@ class PublishReport(Review):
     def execute(self, context: Context) -> Any:
         """Remember which DAG run this is: the results database keeps it with the runs."""
         self.by = dag_run_of_task(context)
-        published = super().execute(context)
+        paths = super().execute(context)
         self._require_own_runs()
-        return published
+        announce(context, REPORT, self.experiment, data_root() / self.experiment / "published")
+        return paths
 
     def _require_own_runs(self) -> None:
         from include.tables.quarantine import read_quarantine, sentences
@@ -218,6 +253,11 @@ class PublishReport(Review):
 
         url = results_database_url(self.conn_id, root)
         publish_experiment(root / experiment, url, self.by)
-        published = root / experiment / "published"
-        self.say("report is published below %s", published)
-        return [str(path) for path in sorted(published.iterdir()) if path.is_file()]
+        self.url = url
+        folder = root / experiment / "published"
+        self.say("report is published below %s", folder)
+        return [str(path) for path in sorted(folder.iterdir()) if path.is_file()]
+
+    def writes(self) -> Iterable[Dataset]:
+        """The published files, and the tables of the results database."""
+        return [*published(data_root() / self.experiment), *results(self.url)]

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
+from tidebench.lineage import measured
 from tidebench.stage import Stage, data_root, run_of, without_vain_retries
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from airflow.sdk import Context
+    from openlineage.client.event_v2 import Dataset
 
     from include.experiment.spec import RunSpec
 
@@ -84,3 +87,8 @@ class ControlWindow(Stage):
             100 * seen["samples_within"]["real_time"] / max(seen["samples"], 1),
         )
         return seen
+
+    def writes(self) -> Iterable[Dataset]:
+        """The measured tables that have rows of the run by now."""
+        run = run_of(self.run)
+        return measured(data_root() / run.experiment, [run.run_id])

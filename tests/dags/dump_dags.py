@@ -65,6 +65,7 @@ def task_facts(task: Any) -> dict[str, Any]:
         "measured": [
             name for name in ("runs", "run_ids", "cells") if getattr(task, name, ()) != ()
         ],
+        "outlets": [[one.name, one.uri] for one in task.outlets],
         "places": getattr(task, "places", None),
         "at_once": keywords.get("max_active_tis_per_dagrun"),
         "sensor": {

@@ -32,6 +32,7 @@ from include.model.errors import (
     TestbedNotReady,
     TidebenchError,
 )
+from include.tables.catalogue import PUBLISHED
 from include.tables.quarantine import Check, write_quarantine
 from tests.builders_staged import let_pass, stage
 
@@ -224,10 +225,12 @@ def test_a_dag_run_whose_run_was_left_out_publishes_the_others_and_then_fails(
     given: str, data_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from airflow.sdk.exceptions import AirflowFailException
+    from airflow.sdk.execution_time.context import OutletEventAccessors
 
     from tidebench.tasks import PublishReport
 
     monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
+    told: list[OutletEventAccessors] = []
     own, other = (run_from_params({"experiment": "mine", "seed": seed}) for seed in (1, 2))
     folder = stage(data_root / "mine", "good")
     check = Check(
@@ -240,15 +243,19 @@ def test_a_dag_run_whose_run_was_left_out_publishes_the_others_and_then_fails(
     def publish(run: RunSpec) -> None:
         whose = named_as(given, run)
         task = PublishReport(task_id="publish_report", experiment="mine", **whose)
-        context: Any = {"dag_run": SimpleNamespace(dag_id="experiment", run_id="r")}
+        told.append(OutletEventAccessors())
+        of = SimpleNamespace(dag_id="experiment", run_id="r")
+        context: Any = {"dag_run": of, "outlet_events": told[-1]}
         task.execute(context)
 
     publish(other)
+    assert len(told[-1]) == len(PUBLISHED)
     if given == "cells":  # a night publishes one experiment after the other
         publish(replace(own, experiment="yours"))
     (folder / "published" / "report.html").unlink()
     with pytest.raises(AirflowFailException, match=f"left out: run {own.run_id} because"):
         publish(own)
+    assert len(told[-1]) == 0
     assert (folder / "published" / "report.html").is_file()
 
 

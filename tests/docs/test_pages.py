@@ -42,6 +42,8 @@ RUN_BY = {
     "--prices book.yaml": "tests/advise/test_answer.py",
     ".venv/bin/python -m include.cli backtest fit.csv --against seen.csv --controller hpa "
     "--set target_cpu=0.35 --set max_instances=24": "tests/advise/test_backtest.py",
+    ".venv/bin/python -m include.cli metrics": "tests/monitoring/test_endpoint.py",
+    "curl -s http://127.0.0.1:9464/metrics": "tests/monitoring/test_endpoint.py",  # by httpx
     "make reproduce": "tests/studies/test_conduct.py",  # a study of small runs
     ".venv/bin/python -m include.cli paper henge": HERE,  # that it is there; it takes minutes
     "python -m include.cli paper preprint": "tests/studies/preprint/test_study.py",  # its verdict
@@ -72,6 +74,8 @@ NOT_RUN = {
     "make test-openstack": "is a group of tests",
     'airflow dags test advise --conf \'{"name": "mine", "recording": "/data/job.csv", '
     '"prices": "btu60"}\'': "tests/e2e/test_advise_dag.py runs it with a recording",
+    'AIRFLOW__OPENLINEAGE__TRANSPORT=\'{"type": "file", "log_file_path": "/tmp/events", '
+    '"append": true}\' airflow dags test experiment': "tests/e2e/test_lineage.py runs it",
     "apt-get install docker.io debootstrap iproute2 iptables": "changes the machine",
     "docker buildx imagetools inspect python:3.11.13-slim-bookworm": "asks a registry of images",
     "BASE_IMAGE=python:3.11.13-slim-bookworm@sha256:... docker compose build": "the same",

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +14,7 @@ import pytest
 
 from include.model.errors import SpecError
 from include.recordings import read_recording
+from tests.prometheus_server import prometheus
 
 SECRET = "hunter2"
 PER_S = 40
@@ -94,34 +92,12 @@ def start(started: list[Iterator[Serving]], server: Serving) -> str:
 def test_a_range_of_a_real_prometheus_is_read_back(
     serve: list[Iterator[Serving]], tmp_path: Path
 ) -> None:
-    program = shutil.which("prometheus")
-    if not program:
-        pytest.skip("no prometheus; apt-get install prometheus has it")
     target = start(serve, Job())
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    config = tmp_path / "prometheus.yml"
-    config.write_text(
-        "scrape_configs: [{job_name: stream, scrape_interval: 1s, "
-        f"static_configs: [{{targets: ['{target}']}}]}}]"
-    )
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [
-                program, f"--config.file={config}", f"--storage.tsdb.path={tmp_path / 'data'}",
-                f"--web.listen-address={address}",
-            ],
-            stdout=log, stderr=log,
-        )  # fmt: skip
-    try:
+    with prometheus(tmp_path, target) as address:
         end_s = scraped(address, tmp_path / "log")
         found = read_recording(
             f"prometheus+http://{address}?start={end_s - 5}&end={end_s}&step=1", QUERIES
         )
-    finally:
-        process.terminate()
-        process.wait(timeout=60)
     assert found.name == f"http://{address}"
     assert found.times_s[0] == 0
     assert found.began_at is not None

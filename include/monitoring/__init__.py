@@ -1,0 +1,1 @@
+"""Runs as they go on, seen from outside: what their windows have committed, as metrics."""

@@ -1,0 +1,61 @@
+"""What tasks say of what they read and wrote, beyond what tests/e2e/test_lineage.py sees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from include.control.stages import run_all
+from include.experiment.params import run_from_params
+from include.measurements.rows import TABLES
+
+pytestmark = [
+    pytest.mark.airflow,
+    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
+]
+
+
+def test_a_results_database_is_named_without_who_logs_in() -> None:
+    from tidebench.lineage import results
+
+    found = results("postgresql+psycopg://me:not-for-anybody@db.example:5433/results?sslmode=on")
+    assert {one.namespace for one in found} == {"postgres://db.example:5433"}
+    assert "results.public.cost" in {one.name for one in found}
+    assert "not-for-anybody" not in str(found)
+    assert "me" not in {part for one in found for part in (one.namespace + one.name).split("/")}
+
+
+@pytest.fixture
+def cell(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """Of a run that is measured."""
+    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
+    run = run_from_params({"experiment": "seen", "duration_min": 10, "btu_min": 10, "seed": 3})
+    run_all(run, data_root)
+    return {"name": run.run_id, "runs": [run.to_json()]}
+
+
+def test_a_cell_writes_the_measured_tables_of_its_runs(
+    cell: dict[str, object], data_root: Path
+) -> None:
+    from tidebench.batch import MeasureCell
+
+    task = MeasureCell(task_id="measure_cell", cell=cell)
+    done = task.get_openlineage_facets_on_complete(SimpleNamespace(state="success"))
+    tables = {Path(one.name).name for one in done.outputs}
+    assert {"queue", "decision", "run", "lease"} <= tables <= set(TABLES)
+    assert all(Path(one.name).is_dir() for one in done.outputs)
+    assert all(Path(one.name).is_relative_to(data_root) for one in done.outputs)
+
+
+@pytest.mark.parametrize("end", ["skipped", "failed"])
+def test_what_was_skipped_or_failed_has_written_nothing(cell: dict[str, object], end: str) -> None:
+    from tidebench.batch import MeasureCell
+
+    task, ti = MeasureCell(task_id="measure_cell", cell=cell), SimpleNamespace(state=end)
+    ask = {
+        "skipped": task.get_openlineage_facets_on_complete,
+        "failed": task.get_openlineage_facets_on_failure,
+    }
+    assert ask[end](ti).outputs == []

@@ -1,0 +1,143 @@
+"""The command `metrics` as a process, scraped by a real Prometheus while a run goes on."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from include.control import stages
+from include.experiment.spec import RunSpec
+from include.monitoring.collector import METRICS, OF_ALL
+from tests.conftest import REPOSITORY
+from tests.prometheus_server import prometheus
+
+SPEC = RunSpec(
+    experiment="watched", controller="btu", pattern="stepwise", btu_min=5, seed=3, duration_min=20
+)
+DEADLINE_S = 120.0
+DASHBOARD = REPOSITORY / "infra" / "grafana" / "runs.json"
+
+
+@contextmanager
+def serving(root: Path) -> Iterator[str]:
+    """The address that the command says."""
+    command = [sys.executable, "-m", "include.cli", "metrics", "--root", str(root), "--port", "0"]
+    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout
+        said = process.stdout.readline()
+        found = re.search(r"http://(127\.0\.0\.1:\d+)/metrics", said)
+        assert found, said
+        yield found[1]
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def begin(root: Path) -> None:
+    stages.provision(SPEC, root)
+    stages.deploy(SPEC, root)
+    stages.replay_arrivals(SPEC, root)
+
+
+def test_who_asks_for_openmetrics_gets_it(data_root: Path) -> None:
+    begin(data_root)
+    stages.control_windows(SPEC, data_root, 0, 1)
+    with serving(data_root) as address:
+        accept = {"Accept": "application/openmetrics-text; version=1.0.0"}
+        answer = httpx.get(f"http://{address}/metrics", headers=accept, timeout=60)
+    assert answer.headers["content-type"].startswith("application/openmetrics-text")
+    assert answer.text.endswith("# EOF\n")
+    assert "tidebench_recommended_instances{" in answer.text
+    assert "python_info" not in answer.text  # what is ours, and nothing of the process
+
+
+def test_it_listens_on_this_machine_only(data_root: Path) -> None:
+    with serving(data_root) as address, socket.socket() as other:
+        port = int(address.rpartition(":")[2])
+        other.settimeout(5)
+        with pytest.raises(OSError, match="refused"):
+            other.connect(("127.0.0.2", port))  # what listens everywhere listens there, too
+
+
+def test_a_port_that_is_taken_is_said(data_root: Path) -> None:
+    with serving(data_root) as address:
+        port = address.rpartition(":")[2]
+        done = subprocess.run(
+            [sys.executable, "-m", "include.cli", "metrics", "--root", data_root, "--port", port],
+            cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert f"127.0.0.1:{port}" in done.stderr
+    assert "choose another --port" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.live
+def test_a_real_prometheus_follows_a_run_and_answers_every_query_of_the_dashboard(
+    data_root: Path, tmp_path: Path
+) -> None:
+    begin(data_root)
+    stages.control_window(SPEC, data_root, 0)
+    with serving(data_root) as target, prometheus(tmp_path, target) as address:
+        committed = "tidebench_windows_committed"
+        wait_for(address, committed, lambda found: values(found) == [1.0])
+        first = values(query(address, "tidebench_samples_total"))
+        stages.control_windows(SPEC, data_root, 1, SPEC.windows - 1)
+        wait_for(address, committed, lambda found: values(found) == [4.0])
+        assert values(query(address, "tidebench_samples_total")) > first
+        assert values(query(address, "tidebench_run_complete")) == [1.0]
+
+        actual = query(address, "tidebench_instances")
+        recommended = query(address, "tidebench_recommended_instances")
+        operators = {one["metric"]["operator"] for one in actual}
+        assert operators == {one["metric"]["operator"] for one in recommended}
+        assert len(operators) == 9
+        for name in [*METRICS, *OF_ALL]:
+            assert query(address, f"tidebench_{name}"), name
+        for expression in expressions():
+            asked = expression.replace("$experiment", "watched").replace("$run", ".*")
+            assert query(address, asked.replace("$__rate_interval", "1m")), expression
+
+
+def expressions() -> list[str]:
+    """Every query of the dashboard's panels."""
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    return [target["expr"] for panel in panels for target in panel.get("targets", ())]
+
+
+def query(address: str, expression: str) -> list[dict[str, Any]]:
+    answer = httpx.get(
+        f"http://{address}/api/v1/query", params={"query": expression}, timeout=10
+    ).json()
+    assert answer["status"] == "success", answer
+    result: list[dict[str, Any]] = answer["data"]["result"]
+    return result
+
+
+def values(found: list[dict[str, Any]]) -> list[float]:
+    return [float(one["value"][1]) for one in found]
+
+
+def wait_for(address: str, expression: str, holds: Callable[[list[Any]], bool]) -> None:
+    until_s = time.monotonic() + DEADLINE_S
+    while True:
+        try:
+            found = query(address, expression)
+        except httpx.HTTPError:
+            found = []
+        if holds(found):
+            return
+        assert time.monotonic() < until_s, (expression, found)
+        time.sleep(0.5)
