@@ -18,7 +18,8 @@ from include.studies import ALIASES, STUDIES
 from include.tables.bound_console import bound
 
 if TYPE_CHECKING:
-    from include.studies.base import Study, StudyResults
+    from include.studies.base import Study
+    from include.studies.results import StudyResults
 
 # Looking for plug-ins that nobody has takes pydantic longer than checking a spec.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")

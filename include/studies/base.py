@@ -22,6 +22,7 @@ from include.measurements.store import RunStore
 from include.reports.comparison import Reference, nothing_printed
 from include.studies.page import render_page
 from include.studies.page import summary as claims_summary
+from include.studies.results import Rows, StudyResults
 from include.studies.tally import APART
 from include.tables.catalogue import PUBLISHED
 from include.tables.staged import Row, read_staged
@@ -29,7 +30,6 @@ from include.tables.staged import Row, read_staged
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Rows = Sequence[Mapping[str, Any]]
 Answer = tuple[bool, str]
 """Whether a claim holds, and the numbers that say so."""
 Predicate = Callable[..., Answer]
@@ -89,19 +89,6 @@ class StudyData:
         """The measured rows of a run as arrays, by column: those named, or all."""
         rows = measured_rows(self.store(run), table, names)
         return {n: rows[n].to_numpy(zero_copy_only=False) for n in rows.column_names}
-
-
-@dataclass(frozen=True, kw_only=True)
-class StudyResults:
-    """Tables by name, ``claims`` first, and what the source itself cannot mean."""
-
-    tables: Mapping[str, Rows]
-    errata: Sequence[str] = ()
-
-    @property
-    def claims(self) -> Rows:
-        """Every claim with what was measured."""
-        return self.tables["claims"]
 
 
 def plain(column: str, value: Any) -> str:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from include.control.batch import RunResult, require_complete, run_batch
 from include.quality.gates import check_tables
-from include.studies.base import Study, StudyResults
+from include.studies.base import Study
 from include.studies.publish import publish_study
+from include.studies.results import StudyResults
 from include.tables.build import build_tables
 
 Say = Callable[[str], None]

@@ -20,7 +20,7 @@ from include.experiment.spec import RunSpec
 from include.files import read_json, write_json
 from include.model.errors import GateFailed, StoreError
 from include.studies import NIGHT
-from include.studies.base import Rows, Study, StudyResults
+from include.studies.base import Study
 from include.studies.drift import (
     Baseline,
     baseline_path,
@@ -30,6 +30,7 @@ from include.studies.drift import (
     set_baseline,
     verdict_of,
 )
+from include.studies.results import Rows, StudyResults
 
 CELLS_NAMED = 20
 """How many cells that moved the reason of a failure names; drift.csv has all of them."""

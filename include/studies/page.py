@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from include.studies.tally import in_words, tally
 
 if TYPE_CHECKING:
-    from include.studies.base import StudyResults
+    from include.studies.results import StudyResults
 
 SHOWN_DIGITS = 4
 _HERE = Path(__file__).parent

@@ -11,7 +11,8 @@ from typing import Any
 from include.measurements.origin import BY_HAND, DagRun
 from include.reports.publish import ALWAYS, Tables, publish, report_files
 from include.studies import STUDIES, printed, study_of
-from include.studies.base import Study, StudyData, StudyResults, as_csv
+from include.studies.base import Study, StudyData, as_csv
+from include.studies.results import StudyResults
 from include.studies.seen import seen_rows
 from include.tables.staged import read_staged
 

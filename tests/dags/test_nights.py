@@ -14,7 +14,7 @@ from include.experiment.spec import RunSpec
 from include.files import write_json
 from include.model.errors import GateFailed
 from include.studies import study_named
-from include.studies.base import Study, StudyResults
+from include.studies.base import Study
 from include.studies.drift import CELL_COLUMNS, baselines, drift
 from include.studies.nights import (
     begin_night,
@@ -23,6 +23,7 @@ from include.studies.nights import (
     require_no_drift,
     runs_of_night,
 )
+from include.studies.results import StudyResults
 
 pytestmark = [
     pytest.mark.airflow,

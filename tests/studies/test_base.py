@@ -6,16 +6,8 @@ import pytest
 
 from include.model.errors import SpecError
 from include.studies import ALIASES, STUDIES, printed, study_named
-from include.studies.base import (
-    ClaimCase,
-    ClaimOutcome,
-    StudyResults,
-    as_csv,
-    ask,
-    cells_of,
-    check_claims,
-    known,
-)
+from include.studies.base import ClaimCase, ClaimOutcome, as_csv, ask, cells_of, check_claims, known
+from include.studies.results import StudyResults
 
 CLAIMS = [
     {"id": "C1", "section": "4", "claim": "it is fast", "published": "3 s", "predicate": "fast"},

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from include.experiment.spec import RunSpec
-from include.studies.base import Study, StudyData, StudyResults
+from include.studies.base import Study, StudyData
 from include.studies.conduct import conclude, measure
+from include.studies.results import StudyResults
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from include.studies.base import StudyResults
 from include.studies.page import render_page, shown, summary
+from include.studies.results import StudyResults
 
 RESULTS = StudyResults(
     tables={

@@ -10,8 +10,9 @@ import pytest
 from include.experiment.spec import RunSpec
 from include.model.errors import GateFailed, StoreError
 from include.studies import STUDIES, study_named, study_of
-from include.studies.base import ClaimCase, Study, StudyData, StudyResults, check_claims, known
+from include.studies.base import ClaimCase, Study, StudyData, check_claims, known
 from include.studies.publish import evaluate, publish_experiment, publish_study
+from include.studies.results import StudyResults
 from tests.builders_staged import let_pass, restage, stage, tables_of
 
 CLAIMS = [

@@ -13,10 +13,8 @@ from include.experiment.spec import RunSpec
 from include.studies.base import (
     ClaimCase,
     Predicate,
-    Rows,
     Study,
     StudyData,
-    StudyResults,
     ask,
     cells_of,
     check_claims,
@@ -25,6 +23,7 @@ from include.studies.base import (
 )
 from include.studies.fugu.metrics import METRICS, UNITS, FuguMetrics, metrics_of, read_run
 from include.studies.fugu.predicates import PREDICATES
+from include.studies.results import Rows, StudyResults
 
 SPECS = ("fugu_configurability", "fugu_workloads", "fugu_adaptivity")
 CLAIMS = read_claims(Path(__file__).parent)

@@ -8,10 +8,8 @@ from pathlib import Path
 from include.experiment.spec import RunSpec
 from include.studies.base import (
     ClaimCase,
-    Rows,
     Study,
     StudyData,
-    StudyResults,
     cells_of,
     check_claims,
     read_claims,
@@ -20,6 +18,7 @@ from include.studies.base import (
 from include.studies.henge.metrics import HengeMetrics, figures_of, read_run
 from include.studies.henge.predicates import PREDICATES
 from include.studies.henge.predicates_loaded import LOADED_PREDICATES
+from include.studies.results import Rows, StudyResults
 
 SPECS = tuple(
     f"henge_{name}"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median, pstdev
 
-from include.studies.base import Rows
+from include.studies.results import Rows
 
 STARTED = re.compile(
     r"ready (?P<ready>[\d.]+) s after the decision(, of which pulling its image took "

@@ -10,7 +10,8 @@ from statistics import fmean
 from include.experiment.run import Run
 from include.measurements.store import RunStore
 from include.model.compliance import LEVELS
-from include.studies.base import NotKnown, Rows, measured_rows
+from include.studies.base import NotKnown, measured_rows
+from include.studies.results import Rows
 from include.tables.staged import Row
 
 ACTIVITIES = ("upscaling", "downscaling", "migration", "host_leased", "host_released")

@@ -8,17 +8,10 @@ from pathlib import Path
 
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
-from include.studies.base import (
-    ClaimCase,
-    Study,
-    StudyData,
-    StudyResults,
-    check_claims,
-    read_claims,
-    runs_of,
-)
+from include.studies.base import ClaimCase, Study, StudyData, check_claims, read_claims, runs_of
 from include.studies.live.metrics import LiveMetrics, RunFigures, figures_of
 from include.studies.live.predicates import PREDICATES
+from include.studies.results import StudyResults
 
 EXPERIMENT = "live_and_simulated"
 SEEDS = range(1, 21)

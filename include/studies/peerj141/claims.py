@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from include.studies.base import ClaimCase, Predicate, Rows, ask, check_claims, read_claims
+from include.studies.base import ClaimCase, Predicate, ask, check_claims, read_claims
 from include.studies.peerj141.metrics import PeerjMetrics
 from include.studies.peerj141.predicates import PREDICATES
+from include.studies.results import Rows
 
 CLAIMS = read_claims(Path(__file__).parent)
 CLAIM_COLUMNS = (

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from include.studies.base import Rows
+from include.studies.results import Rows
 
 PUBLISHED_RUNS = 3
 """Behind every printed mean."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from include.reports.statistics import with_intervals
-from include.studies.base import Rows, StudyData, StudyResults
+from include.studies.base import StudyData
 from include.studies.drift import baselines, drift, moved_runs, run_digests, verdict_of
 from include.studies.peerj141.claims import claims_of
 from include.studies.peerj141.errata import columns, find_errata, implied_items
@@ -16,6 +16,7 @@ from include.studies.peerj141.metrics import mean_curves, metrics_of_paper, metr
 from include.studies.peerj141.published import METRICS, CellKey, approach_of, published_cells
 from include.studies.peerj141.specs import BASELINE, BTUS_MIN, controllers, patterns
 from include.studies.peerj141.verdict import summary, verdict
+from include.studies.results import Rows, StudyResults
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,10 @@ from functools import reduce
 from statistics import fmean
 from typing import Any
 
-from include.studies.base import Rows
 from include.studies.peerj141.calibration import FITTED, LIMITS
 from include.studies.peerj141.draws import cell_of, errors_by_seed, spread
 from include.studies.peerj141.specs import controllers
+from include.studies.results import Rows
 
 HELD_OUT_LIMITS = (1.5, 6.0, 6.0)
 """Points, percent of resource and of total cost on patterns that were not fitted."""

@@ -8,8 +8,9 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from include.reports.comparison import PublishedFigure
-from include.studies.base import Rows, known
+from include.studies.base import known
 from include.studies.peerj141.published import METRICS, CellKey, is_compliance
+from include.studies.results import Rows
 
 Case = tuple[str, str, float]
 """Pattern, policy (btu or threshold) and BTU in minutes."""

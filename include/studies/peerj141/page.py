@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from include.reports.comparison import PublishedFigure
 from include.reports.figures import curves, tradeoff
-from include.studies.base import Rows
 from include.studies.page import environment
 from include.studies.peerj141.findings import Findings
 from include.studies.peerj141.published import (
@@ -21,6 +20,7 @@ from include.studies.peerj141.published import (
     published_cells,
 )
 from include.studies.peerj141.specs import BTUS_MIN, controllers, patterns
+from include.studies.results import Rows
 
 _LENGTH_MIN = 120
 _COMPARED = ("near_real_time_compliance", "resource_cost", "near_real_time_total_cost")

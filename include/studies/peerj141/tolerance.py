@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from include.model.errors import GateFailed
-from include.studies.base import Rows
+from include.studies.results import Rows
 
 PUBLISHED_RUNS = 3
 CONFIDENCE = 0.95

@@ -12,10 +12,8 @@ from include.experiment.spec import RunSpec
 from include.studies.base import (
     ClaimCase,
     Predicate,
-    Rows,
     Study,
     StudyData,
-    StudyResults,
     ask,
     check_claims,
     read_claims,
@@ -31,6 +29,7 @@ from include.studies.preprint.readings import (
     reading_of,
     supported,
 )
+from include.studies.results import Rows, StudyResults
 
 SPECS = ("preprint", "preprint_readings")
 CLAIMS = read_claims(Path(__file__).parent)

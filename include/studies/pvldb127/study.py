@@ -13,10 +13,8 @@ from include.studies.base import (
     CLAIM_COLUMNS,
     ClaimCase,
     Predicate,
-    Rows,
     Study,
     StudyData,
-    StudyResults,
     ask,
     cells_of,
     check_claims,
@@ -39,6 +37,7 @@ from include.studies.pvldb127.published import (
     WITHHELD,
     published,
 )
+from include.studies.results import Rows, StudyResults
 
 CLAIMS = read_claims(Path(__file__).parent)
 PAIRS = tuple(combinations(FILTERS.values(), 2))
