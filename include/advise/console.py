@@ -14,9 +14,18 @@ if TYPE_CHECKING:
     from include.advise.answer import Answer, PolicyRow
     from include.advise.backtest import Backtest
     from include.advise.job import JobModel
+    from include.advise.times import ScalingTimes
 
 Map = Annotated[
     str, typer.Option("--map", help="Columns: time=timestamp,rate=requests@per_min, ...")
+]
+StartUp = Annotated[
+    float | None,
+    typer.Option("--start-up-s", help="Start of an instance, s; else as recorded, or 15."),
+]
+RestartTime = Annotated[
+    float | None,
+    typer.Option("--restart-s", help="Restart by a scaling, s; else as the recording tells."),
 ]
 Option = Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE of the controller.")]
 
@@ -32,17 +41,20 @@ def backtest(  # noqa: PLR0913  options of a command
         str, typer.Option(help="Whose limit the share within it is counted for.")
     ] = "latency p95 < 2 s",
     seeds: Annotated[int, typer.Option(min=1, max=100, help="How many replays.")] = 3,
+    start_up_s: StartUp = None,
+    restart_s: RestartTime = None,
 ) -> None:
     """Fit a model to one recording; predict another of the same job, and compare."""
     from include.advise.backtest import Limits
     from include.advise.backtest import backtest as held_against
+    from include.advise.job import fit, with_times
     from include.advise.objective import parse_objective
     from include.recordings import parse_mapping, read_recording
 
     asked, given = parse_objective(objective), parsed_options(options or [])
     mapping = parse_mapping(columns) if columns else {}
     result = held_against(
-        read_recording(fitted, mapping),
+        with_times(fit(read_recording(fitted, mapping)), start_up_s, restart_s),
         read_recording(against, mapping),
         controller,
         given,
@@ -60,6 +72,8 @@ def advise(  # noqa: PLR0913  options of a command
     max_instances: Annotated[int, typer.Option(help="0: the most recorded.")] = 0,
     per_host: Annotated[int, typer.Option(help="Instances on a host.")] = 1,
     seeds: Annotated[int, typer.Option(help="How many replays.")] = 3,
+    start_up_s: StartUp = None,
+    restart_s: RestartTime = None,
     controllers: Annotated[
         str, typer.Option(help="Those to try, with commas; all that are suitable by default.")
     ] = "",
@@ -84,6 +98,8 @@ def advise(  # noqa: PLR0913  options of a command
         max_instances=max_instances,
         per_host=per_host,
         seeds=seeds,
+        start_up_s=start_up_s,
+        restart_s=restart_s,
         controllers=tuple(one.strip() for one in controllers.split(",") if one.strip()),
     )
     case = keep_case(request, out)
@@ -157,8 +173,19 @@ def model_lines(job: JobModel) -> list[str]:
         f"  most processed   {job.most_per_s:,.0f} records/s and instance",
         f"  latency at rest  {job.quiet_latency_s:.2f} s",
         f"  restarts seen    {job.restart.seen}",
+        *time_lines(job.times),
         *(f"  note: {note}" for note in job.notes),
     ]
+
+
+def time_lines(times: ScalingTimes) -> list[str]:
+    """How long scalings take, or why that is not known."""
+    lines = []
+    for name, one in times.named():
+        known = one.value
+        told = "unknown" if known is None else "{:.1f} s ({:.1f} to {:.1f})".format(*astuple(known))
+        lines += [f"  {name:<20} {told}", f"    {one.said}"]
+    return lines
 
 
 def backtest_table(result: Backtest) -> str:

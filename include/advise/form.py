@@ -59,6 +59,8 @@ def _fields() -> dict[str, dict[str, Any]]:
         },
         "max_instances": _number(0, "Most instances", "0: the most that were recorded."),
         "per_host": _number(1, "Instances on a host", "How many share the host that is paid."),
+        "start_up_s": _seconds("Start of an instance, s", "desired instances"),
+        "restart_s": _seconds("Restart by a scaling, s", "five scalings and more"),
         "seeds": _number(3, "Seeds", "How many replays each policy has."),
     }
 
@@ -71,6 +73,12 @@ def _text(default: str, title: str, description: str) -> dict[str, Any]:
 def _number(default: int, title: str, description: str) -> dict[str, Any]:
     described = {"title": title, "description": description, "section": _FINE}
     return {"default": default, "type": "integer", **described}
+
+
+def _seconds(title: str, told_by: str) -> dict[str, Any]:
+    told = f"None: what the recording tells, where it has {told_by}."
+    described = {"title": title, "description": told, "section": _FINE}
+    return {"default": None, "type": ["number", "null"], **described}
 
 
 def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
@@ -95,7 +103,10 @@ def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
     if problems:
         raise SpecError("the params", problems)
     asked = {name: values[name] or known[name]["default"] for name in texts[1:]}
-    numbers = {name: values[name] for name in ("max_instances", "per_host", "seeds")}
+    numbers = {
+        name: values[name]
+        for name in ("max_instances", "per_host", "seeds", "start_up_s", "restart_s")
+    }
     request = AdviceRequest(**asked, **numbers, controllers=tuple(given))
     return FOLDER + values["name"], request
 
