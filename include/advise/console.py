@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from include.advise.answer import Answer, PolicyRow
     from include.advise.backtest import Backtest
     from include.advise.job import JobModel
+    from include.advise.operators import JobGraph
     from include.advise.times import ScalingTimes
 
 Map = Annotated[
@@ -109,6 +110,47 @@ def advise(  # noqa: PLR0913  options of a command
     typer.echo(advice_table(answer))
     typer.echo(f"\nPage: {published / PAGE}")
     typer.echo(f"The model as an experiment: python -m include.cli run {published / EXPERIMENT}")
+
+
+def operators(
+    recording: Annotated[str, typer.Argument(help="A recording that names operators.")],
+    edges: Annotated[str, typer.Option(help="How records flow: 'SOURCE>MAP>SINK,MAP>OTHER'.")] = "",
+    columns: Map = "",
+    out: Annotated[Path, typer.Option(help="The folder for the experiment.")] = Path(
+        "var/operators"
+    ),
+) -> None:
+    """Fit a model of every operator of a recorded job; write it as an experiment for `run`."""
+    from include.advise.operators import fit_operators, parse_edges, write_graph
+    from include.recordings import parse_mapping
+    from include.recordings.operators import read_operators
+
+    pairs = parse_edges(edges) if edges else ()
+    read = read_operators(recording, parse_mapping(columns) if columns else {})
+    graph = fit_operators(read, pairs)
+    spec = write_graph(graph, out)
+    for line in graph_lines(graph):
+        typer.echo(line)
+    typer.echo(f"\nThe model as an experiment: python -m include.cli run {spec}")
+
+
+def graph_lines(graph: JobGraph) -> list[str]:
+    """Every operator with its values and their intervals."""
+    lines = []
+    for one in graph.operators:
+        lines.append(f"{one.name}, of {one.rows} readings:")
+        values = (
+            ("busy per record, ms", one.demand_ms),
+            ("overhead, share", one.overhead),
+            ("capacity, records/s", one.capacity_per_s),
+            ("out per record in", one.selectivity),
+        )
+        for name, of in values:
+            told = (
+                "not recorded" if of is None else "{:.4g} ({:.4g} to {:.4g})".format(*astuple(of))
+            )
+            lines.append(f"  {name:<20} {told}")
+    return lines
 
 
 def advice_table(answer: Answer) -> str:

@@ -16,7 +16,6 @@ from include.advise.times import start_up_in
 from include.cli import app
 from include.model.errors import SpecError
 from include.recordings import Recording
-from include.recordings.recording import FloatArray
 from tests.advise.synthetic import (
     LATENCY_EXCESS_S,
     Truth,
@@ -36,7 +35,7 @@ def ordered(start_s: float, rises: int, hours: float = 12) -> Recording:
     load = daily(hours)
     times_s = np.arange(load.size) * 15.0
     at_s = 1000.0 + 1003.7 * np.arange(rises)
-    wanted: FloatArray = 20.0 + np.searchsorted(at_s, times_s, side="right")
+    wanted = 20.0 + np.searchsorted(at_s, times_s, side="right").astype(np.float64)
     count = 20.0 + np.searchsorted(at_s + start_s, times_s, side="right")
     made = recording(Truth(), load, count)
     return of_readings({**made.readings, "desired_instances": wanted})
