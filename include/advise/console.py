@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import astuple
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from include.advise.operators import JobGraph
     from include.advise.times import ScalingTimes
 
+Looked = TypeVar("Looked")
 Map = Annotated[
     str, typer.Option("--map", help="Columns: time=timestamp,rate=requests@per_min, ...")
 ]
@@ -48,15 +51,37 @@ def backtest(  # noqa: PLR0913  options of a command
     """Fit a model to one recording; predict another of the same job, and compare."""
     from include.advise.backtest import Limits
     from include.advise.backtest import backtest as held_against
+    from include.advise.candidates import policy
     from include.advise.job import fit, with_times
     from include.advise.objective import parse_objective
+    from include.advise.replay import ReplayConditions
     from include.recordings import parse_mapping, read_recording
 
-    asked, given = parse_objective(objective), parsed_options(options or [])
-    mapping = parse_mapping(columns) if columns else {}
+    problems: list[str] = []
+
+    def told(look: Callable[[], Looked]) -> Looked | None:
+        """One problem hides no other."""
+        try:
+            return look()
+        except SpecError as error:
+            problems.extend(f"{error.source}: {one}" for one in error.problems)
+            return None
+
+    asked = told(lambda: parse_objective(objective))
+    given = told(lambda: parsed_options(options or []))
+    if given is not None:
+        told(
+            lambda: policy(
+                controller, given, ReplayConditions(instances_at_start=1, max_instances=1)
+            )
+        )
+    mapping = told(lambda: parse_mapping(columns)) if columns else {}
+    read = [told(partial(read_recording, one, mapping or {})) for one in (fitted, against)]
+    if problems or asked is None or given is None or read[0] is None or read[1] is None:
+        raise SpecError("backtest", list(dict.fromkeys(problems)))
     result = held_against(
-        with_times(fit(read_recording(fitted, mapping)), start_up_s, restart_s),
-        read_recording(against, mapping),
+        with_times(fit(read[0]), start_up_s, restart_s),
+        read[1],
         controller,
         given,
         seeds=range(1, seeds + 1),

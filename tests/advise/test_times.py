@@ -140,3 +140,11 @@ def test_the_command_shows_every_time_and_takes_the_options(tmp_path: Path) -> N
     assert "start of an instance 45.0 s (45.0 to 45.0)" in ran.output
     assert "as asked for with --start-up-s" in ran.output
     assert "restart by a scaling unknown" in ran.output
+
+
+def test_backtest_tells_wrong_options_with_all_else_that_is_wrong(tmp_path: Path) -> None:
+    asked = ["backtest", str(tmp_path / "no.csv"), "--against", str(tmp_path / "none.csv")]
+    ran = CliRunner().invoke(app, [*asked, "--objective", "fast", "--set", "target_cqu=1"])
+    said = str(ran.exception)
+    for told in ("target_cqu", "no.csv", "none.csv", "fast"):
+        assert told in said
