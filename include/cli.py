@@ -56,6 +56,7 @@ def _say_version(asked: bool) -> None:
 
 app.command()(advise_console.advise)
 app.command()(advise_console.backtest)
+app.command()(advise_console.operators)
 app.command()(bound)
 app.command()(metrics)
 

@@ -16,7 +16,7 @@ import numpy as np
 from include.advise.bill import HostBound, bound_of
 from include.advise.candidates import CAPPED, Policy, fixed
 from include.advise.case import Case, Question, seeded
-from include.advise.job import JobModel, Readings
+from include.advise.job import JobModel
 from include.advise.outcomes import (
     PolicyOutcome,
     forget_outcomes,
@@ -26,6 +26,7 @@ from include.advise.outcomes import (
     replayed,
 )
 from include.advise.ranking import build_ranking, check_ranking
+from include.advise.readings import Readings
 from include.advise.replay import Replayed
 from include.model.billing import CloudPriceBook
 from include.model.host import PriceBook

@@ -11,9 +11,10 @@ import numpy as np
 
 from include.advise.candidates import policy
 from include.advise.case import DAY_S
-from include.advise.job import JobModel, Readings, fit, readings_of
+from include.advise.job import JobModel, fit
 from include.advise.objective import LatencyObjective
 from include.advise.outcomes import scalings_of
+from include.advise.readings import Readings, readings_of
 from include.advise.replay import ReplayConditions, Replayed, replay
 from include.model.errors import SpecError
 from include.recordings import Recording
@@ -55,26 +56,28 @@ class Backtest:
 
 
 def backtest(
-    fitted: Recording,
+    fitted: Recording | JobModel,
     seen: Recording,
     controller: str,
     options: Mapping[str, Any],
     seeds: Sequence[int] = (1, 2, 3),
     limits: Limits = Limits(),
 ) -> Backtest:
-    """Fit the model to ``fitted`` alone, and replay the load of ``seen`` under the controller.
+    """Fit the model to ``fitted`` alone (or take it) and replay the load of ``seen``.
 
     Of ``seen`` the replay knows the load, the instances at the start and, where the options say
     nothing, the most that there were. Raises SpecError with what is wrong with either recording
     or the options.
     """
-    job, read = fit(fitted), readings_of(seen)
+    job = fitted if isinstance(fitted, JobModel) else fit(fitted)
+    read = readings_of(seen)
     known = np.flatnonzero(~np.isnan(read.instances))
     if known.size == 0:
         raise SpecError(seen.name, ["has no readings of instances to hold the replay against"])
     given = ReplayConditions(
         instances_at_start=max(1, round(float(read.instances[known[0]]))),
         max_instances=_most(options, read),
+        takes_s=job.takes_s,
     )
     build = policy(controller, options, given).build()
     runs = [replay(job, read.load_per_s, replace(given, seed=seed), build) for seed in seeds]

@@ -12,8 +12,9 @@ import numpy as np
 import yaml
 
 from include.advise.candidates import Policy, chosen_names, tried
-from include.advise.job import JobModel, Readings, fit, readings_of
+from include.advise.job import JobModel, fit, with_times
 from include.advise.objective import LatencyObjective, parse_objective
+from include.advise.readings import Readings, readings_of
 from include.advise.replay import ReplayConditions
 from include.advise.request import AdviceRequest
 from include.experiment.prices import is_file, price_book
@@ -35,6 +36,7 @@ SHORTEST_BTU_S = 60.0
 and one of a second is over before a host is up."""
 MOST_INSTANCES = 2000
 MOST_SEEDS = 100
+LONGEST_S = 3600.0
 Read = TypeVar("Read")
 _REQUEST, _RECORDING, _BOOK = "request.json", "recording.parquet", "book.yaml"
 
@@ -128,12 +130,21 @@ def _wrong_numbers(request: AdviceRequest) -> Iterator[tuple[str, str]]:
         value = getattr(request, name)
         if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
             yield name, f"write a whole number from {lowest} to {highest}, got {value!r}"
+    for name in ("start_up_s", "restart_s"):
+        value = getattr(request, name)
+        if not (value is None or (_is_number(value) and 0 <= value <= LONGEST_S)):
+            yield name, f"write seconds from 0 to {LONGEST_S:g}, or leave it out, got {value!r}"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _case(
     request: AdviceRequest, objective: LatencyObjective, book: PriceBook, recording: Recording
 ) -> Case:
-    job, read = fit(recording), readings_of(recording)
+    job = with_times(fit(recording), request.start_up_s, request.restart_s)
+    read = readings_of(recording)
     if np.isnan(job.quiet_latency_s):
         told = "has no latency away from restarts and scalings"
         if np.isnan(read.latency_s).all():
@@ -150,6 +161,7 @@ def _case(
         price_per_btu=book.price_per_btu * btu_s / book.btu_s,
         penalty_per_item=book.penalty_per_item,
         latency_limit_s=objective.limit_s,
+        takes_s=job.takes_s,
     )
     question = Question(objective=objective, book=book, conditions=conditions, seeds=request.seeds)
     policies = tried(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import astuple
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -14,9 +16,20 @@ if TYPE_CHECKING:
     from include.advise.answer import Answer, PolicyRow
     from include.advise.backtest import Backtest
     from include.advise.job import JobModel
+    from include.advise.operators import JobGraph
+    from include.advise.times import ScalingTimes
 
+Looked = TypeVar("Looked")
 Map = Annotated[
     str, typer.Option("--map", help="Columns: time=timestamp,rate=requests@per_min, ...")
+]
+StartUp = Annotated[
+    float | None,
+    typer.Option("--start-up-s", help="Start of an instance, s; else as recorded, or 15."),
+]
+RestartTime = Annotated[
+    float | None,
+    typer.Option("--restart-s", help="Restart by a scaling, s; else as the recording tells."),
 ]
 Option = Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE of the controller.")]
 
@@ -32,18 +45,43 @@ def backtest(  # noqa: PLR0913  options of a command
         str, typer.Option(help="Whose limit the share within it is counted for.")
     ] = "latency p95 < 2 s",
     seeds: Annotated[int, typer.Option(min=1, max=100, help="How many replays.")] = 3,
+    start_up_s: StartUp = None,
+    restart_s: RestartTime = None,
 ) -> None:
     """Fit a model to one recording; predict another of the same job, and compare."""
     from include.advise.backtest import Limits
     from include.advise.backtest import backtest as held_against
+    from include.advise.candidates import policy
+    from include.advise.job import fit, with_times
     from include.advise.objective import parse_objective
+    from include.advise.replay import ReplayConditions
     from include.recordings import parse_mapping, read_recording
 
-    asked, given = parse_objective(objective), parsed_options(options or [])
-    mapping = parse_mapping(columns) if columns else {}
+    problems: list[str] = []
+
+    def told(look: Callable[[], Looked]) -> Looked | None:
+        """One problem hides no other."""
+        try:
+            return look()
+        except SpecError as error:
+            problems.extend(f"{error.source}: {one}" for one in error.problems)
+            return None
+
+    asked = told(lambda: parse_objective(objective))
+    given = told(lambda: parsed_options(options or []))
+    if given is not None:
+        told(
+            lambda: policy(
+                controller, given, ReplayConditions(instances_at_start=1, max_instances=1)
+            )
+        )
+    mapping = told(lambda: parse_mapping(columns)) if columns else {}
+    read = [told(partial(read_recording, one, mapping or {})) for one in (fitted, against)]
+    if problems or asked is None or given is None or read[0] is None or read[1] is None:
+        raise SpecError("backtest", list(dict.fromkeys(problems)))
     result = held_against(
-        read_recording(fitted, mapping),
-        read_recording(against, mapping),
+        with_times(fit(read[0]), start_up_s, restart_s),
+        read[1],
         controller,
         given,
         seeds=range(1, seeds + 1),
@@ -60,6 +98,8 @@ def advise(  # noqa: PLR0913  options of a command
     max_instances: Annotated[int, typer.Option(help="0: the most recorded.")] = 0,
     per_host: Annotated[int, typer.Option(help="Instances on a host.")] = 1,
     seeds: Annotated[int, typer.Option(help="How many replays.")] = 3,
+    start_up_s: StartUp = None,
+    restart_s: RestartTime = None,
     controllers: Annotated[
         str, typer.Option(help="Those to try, with commas; all that are suitable by default.")
     ] = "",
@@ -84,6 +124,8 @@ def advise(  # noqa: PLR0913  options of a command
         max_instances=max_instances,
         per_host=per_host,
         seeds=seeds,
+        start_up_s=start_up_s,
+        restart_s=restart_s,
         controllers=tuple(one.strip() for one in controllers.split(",") if one.strip()),
     )
     case = keep_case(request, out)
@@ -93,6 +135,47 @@ def advise(  # noqa: PLR0913  options of a command
     typer.echo(advice_table(answer))
     typer.echo(f"\nPage: {published / PAGE}")
     typer.echo(f"The model as an experiment: python -m include.cli run {published / EXPERIMENT}")
+
+
+def operators(
+    recording: Annotated[str, typer.Argument(help="A recording that names operators.")],
+    edges: Annotated[str, typer.Option(help="How records flow: 'SOURCE>MAP>SINK,MAP>OTHER'.")] = "",
+    columns: Map = "",
+    out: Annotated[Path, typer.Option(help="The folder for the experiment.")] = Path(
+        "var/operators"
+    ),
+) -> None:
+    """Fit a model of every operator of a recorded job; write it as an experiment for `run`."""
+    from include.advise.operators import fit_operators, parse_edges, write_graph
+    from include.recordings import parse_mapping
+    from include.recordings.operators import read_operators
+
+    pairs = parse_edges(edges) if edges else ()
+    read = read_operators(recording, parse_mapping(columns) if columns else {})
+    graph = fit_operators(read, pairs)
+    spec = write_graph(graph, out)
+    for line in graph_lines(graph):
+        typer.echo(line)
+    typer.echo(f"\nThe model as an experiment: python -m include.cli run {spec}")
+
+
+def graph_lines(graph: JobGraph) -> list[str]:
+    """Every operator with its values and their intervals."""
+    lines = []
+    for one in graph.operators:
+        lines.append(f"{one.name}, of {one.rows} readings:")
+        values = (
+            ("busy per record, ms", one.demand_ms),
+            ("overhead, share", one.overhead),
+            ("capacity, records/s", one.capacity_per_s),
+            ("out per record in", one.selectivity),
+        )
+        for name, of in values:
+            told = (
+                "not recorded" if of is None else "{:.4g} ({:.4g} to {:.4g})".format(*astuple(of))
+            )
+            lines.append(f"  {name:<20} {told}")
+    return lines
 
 
 def advice_table(answer: Answer) -> str:
@@ -157,8 +240,19 @@ def model_lines(job: JobModel) -> list[str]:
         f"  most processed   {job.most_per_s:,.0f} records/s and instance",
         f"  latency at rest  {job.quiet_latency_s:.2f} s",
         f"  restarts seen    {job.restart.seen}",
+        *time_lines(job.times),
         *(f"  note: {note}" for note in job.notes),
     ]
+
+
+def time_lines(times: ScalingTimes) -> list[str]:
+    """How long scalings take, or why that is not known."""
+    lines = []
+    for name, one in times.named():
+        known = one.value
+        told = "unknown" if known is None else "{:.1f} s ({:.1f} to {:.1f})".format(*astuple(known))
+        lines += [f"  {name:<20} {told}", f"    {one.said}"]
+    return lines
 
 
 def backtest_table(result: Backtest) -> str:

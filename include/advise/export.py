@@ -8,7 +8,8 @@ from typing import Any
 import yaml
 
 from include.advise.cluster import OPERATOR
-from include.advise.job import JobModel, Readings
+from include.advise.job import JobModel
+from include.advise.readings import Readings
 from include.advise.replay import ReplayConditions
 from include.files import csv_text, write_bytes
 

@@ -52,6 +52,11 @@ class WhatIsAsked(Section):
     )
 
 
+def _seconds(title: str, told_by: str) -> Any:
+    told = f"None: what the recording tells, where it has {told_by}."
+    return Field(None, title=title, description=told)
+
+
 class FineTuning(Section):
     """What an advice needs no answer for."""
 
@@ -69,6 +74,8 @@ class FineTuning(Section):
     per_host: int = Field(
         1, title="Instances on a host", description="How many share the host that is paid."
     )
+    start_up_s: float | None = _seconds("Start of an instance, s", "desired instances")
+    restart_s: float | None = _seconds("Restart by a scaling, s", "five scalings and more")
     seeds: int = Field(3, title="Seeds", description="How many replays each policy has.")
 
 
@@ -99,7 +106,10 @@ def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
     if problems:
         raise SpecError("the params", problems)
     asked = {name: values[name] or known[name]["default"] for name in texts[1:]}
-    numbers = {name: values[name] for name in ("max_instances", "per_host", "seeds")}
+    numbers = {
+        name: values[name]
+        for name in ("max_instances", "per_host", "seeds", "start_up_s", "restart_s")
+    }
     request = AdviceRequest(**asked, **numbers, controllers=tuple(given))
     return FOLDER + values["name"], request
 

@@ -2,60 +2,35 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
+from include.advise.fitted import FittedValue
+from include.advise.readings import (
+    LOAD_WINDOW_S,
+    STEP_S,
+    Flags,
+    Readings,
+    lasting_changes,
+    lasting_counts,
+    median_of,
+    readings_of,
+)
+from include.advise.restarts import PLANNED_SHARE, Restart, learned, restarts_in, timed
+from include.advise.times import EstimatedTime, ScalingTimes, start_up_in
 from include.model.errors import SpecError
 from include.recordings import Recording, evenly, filled
 from include.recordings.recording import FloatArray
 
-Flags = NDArray[np.bool_]
-STEP_S = 15.0
-LOAD_WINDOW_S = 300.0
-"""Restarts shorter than half of it leave no trace in the load."""
-EPISODE_S = 180.0
-BEFORE_S = 30.0
-"""A restart begins before the first reading that shows it: latency is known of what got out."""
 SETTLES_S = 300.0
 BINS = 12
-DIP_STEPS = 6
-"""Readings of fewer instances that are not more than that are a dip, no scaling."""
 DRAWS = 200
 LEAST_INSTANCES = 0.5
-LEAST_SEEN = 5
-"""So many scalings, and restarts of their own, a comparison of the two takes."""
-PLANNED_SHARE = 0.5
-"""Of what an unplanned restart does, a planned one does this much where no recording tells: it
-loses no time until somebody notices. Chosen; seen: one recording of a job under the HPA, whose own
-scalings give the same (docs/advise.md)."""
 FAR_OFF = 2.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restart:
-    """What a restart does to readings, by step from its beginning: the mean of those recorded.
-
-    ``cpu_excess`` is a share that comes on top, ``lag_s`` the records that wait over the load,
-    ``latency_excess_s`` what comes on top of the latency. Empty where none was recorded.
-    """
-
-    cpu_excess: tuple[float, ...] = ()
-    lag_s: tuple[float, ...] = ()
-    latency_excess_s: tuple[float, ...] = ()
-    seen: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FittedValue:
-    """A value and the interval that 95 % of resampled hours (or shorter parts) give."""
-
-    value: float
-    low: float
-    high: float
+TAKES_S = 15.0
+"""From the decision to an instance that works, where neither recording nor user tells."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +42,7 @@ class JobModel:
     through the same readings. ``most_per_s`` is the most that an instance was seen to process,
     ``cpu_at_most`` the highest CPU: what a job uses that is behind.
     A scaling does ``planned_share`` of what ``restart`` does; ``incidents_s`` are the times of
-    restarts that no scaling explains.
+    restarts that no scaling explains. ``times`` says how that was known.
     """
 
     name: str
@@ -85,6 +60,13 @@ class JobModel:
     planned_share: float = PLANNED_SHARE
     incidents_s: tuple[float, ...]
     notes: tuple[str, ...]
+    times: ScalingTimes = ScalingTimes()  # noqa: RUF009  frozen
+
+    @property
+    def takes_s(self) -> float:
+        """From the decision to an instance that works."""
+        known = self.times.start_up.value
+        return TAKES_S if known is None else known.value
 
     def cpu_share(self, rate_per_s: FloatArray) -> FloatArray:
         """CPU of instances that process that much each; a line beyond what was recorded."""
@@ -97,74 +79,13 @@ class JobModel:
         return shares_now
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Readings:
-    """A recording as the model takes it: in steps, with the load that it came from."""
-
-    step_s: float
-    times_s: FloatArray
-    load_per_s: FloatArray
-    instances: FloatArray
-    cpu_share: FloatArray
-    lag_items: FloatArray
-    latency_s: FloatArray
-    notes: tuple[str, ...]
-
-
-def readings_of(recording: Recording, step_s: float = STEP_S) -> Readings:
-    """The recording in equal steps. Raises SpecError naming every signal that is missing."""
-    has = recording.readings
-    missing = [name for name in ("instances", "cpu_share") if name not in has]
-    problems = [
-        f"has no {name}; map it (--map {name.split('_')[0]}=COLUMN), or record it"
-        for name in missing
-    ]
-    if "arrivals_per_s" not in has and "rate_per_s" not in has:
-        problems.append("has neither arrivals nor rate; map one (--map rate=COLUMN)")
-    if problems:
-        raise SpecError(recording.name, problems)
-    even = filled(evenly(recording, step_s), LOAD_WINDOW_S)
-    absent = np.full(len(even.times_s), np.nan)
-    load, note = _load(even, step_s)
-    return Readings(
-        step_s=step_s,
-        times_s=even.times_s,
-        load_per_s=load,
-        instances=even.readings["instances"],
-        cpu_share=even.readings["cpu_share"],
-        lag_items=even.readings.get("lag_items", absent),
-        latency_s=even.readings.get("latency_s", absent),
-        notes=(*even.notes, note),
-    )
-
-
-def _load(even: Recording, step_s: float) -> tuple[FloatArray, str]:
-    """Records that arrived per second, everywhere; and where that is from."""
-    name = "arrivals_per_s" if "arrivals_per_s" in even.readings else "rate_per_s"
-    values = even.readings[name]
-    known = np.flatnonzero(~np.isnan(values))
-    if known.size == 0:
-        raise SpecError(even.name, [f"{name} has no readings"])
-    whole = np.interp(np.arange(values.size), known, values[known])
-    if name == "arrivals_per_s":
-        return whole, "the load is what arrived, as recorded"
-    half = round(LOAD_WINDOW_S / 2 / step_s)
-    padded = np.pad(whole, half, mode="edge")
-    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
-    note = (
-        f"the load is the median of what was processed within {LOAD_WINDOW_S:g} s: what waited "
-        "during a restart and came after it is spread"
-    )
-    return np.median(around, axis=1), note
-
-
 def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
     """The model that the readings give. Raises SpecError where they cannot give one."""
     read = readings_of(recording, step_s)
     if np.nanmax(read.instances) <= LEAST_INSTANCES:
         told = "instances are below 1 throughout; map the column that counts them"
         raise SpecError(recording.name, [told])
-    starts = _restarts(read)
+    starts = restarts_in(read)
     settled = _settled(read, starts)
     if settled.sum() < 10 * BINS:
         told = f"has {settled.sum()} readings between restarts, a model needs {10 * BINS}"
@@ -188,9 +109,7 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
         raise SpecError(recording.name, [problem])
     changed = lasting_changes(read.instances)
     own = [start for start in starts if not changed[max(0, start - 4) : start + 4].any()]
-    restart, notes = _episodes(read, own, rates, shares)
-    scaling, _ = _episodes(read, _scalings(read, changed), rates, shares)
-    restart, planned_share, notes = _compared(restart, scaling, notes)
+    restarts, notes = learned(read, own, changed, (rates, shares))
     counts = np.unique(np.round(read.instances[settled]))
     if counts.size == 1:
         notes.append(
@@ -210,14 +129,37 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
         demand_ms=demand,
         most_per_s=most,
         cpu_at_most=float(np.nanmax(read.cpu_share)),
-        quiet_lag_s=_median(quiet_lag),
-        quiet_latency_s=_median(read.latency_s[settled]),
+        quiet_lag_s=median_of(quiet_lag),
+        quiet_latency_s=median_of(read.latency_s[settled]),
         cpu_noise=float(np.std(cpu - predicted)),
-        restart=restart,
-        planned_share=planned_share,
+        restart=restarts.restart,
+        planned_share=restarts.planned_share,
         incidents_s=tuple(float(read.times_s[start]) for start in own),
         notes=(*read.notes, *notes),
+        times=ScalingTimes(
+            start_up=start_up_in(recording, TAKES_S),
+            by_scaling=restarts.by_scaling,
+            by_itself=restarts.by_itself,
+        ),
     )
+
+
+def with_times(job: JobModel, start_up_s: float | None, restart_s: float | None) -> JobModel:
+    """The model with what a user knows better: the start of an instance, the restart by a scaling,
+    both in seconds; None leaves what the recording told."""
+    times = job.times
+    if start_up_s is not None:
+        times = replace(times, start_up=_as_asked(start_up_s, "--start-up-s"))
+    if restart_s is None:
+        return replace(job, times=times)
+    restart, share = timed(job.restart, job.quiet_lag_s, job.step_s, restart_s)
+    times = replace(times, by_scaling=_as_asked(restart_s, "--restart-s"))
+    return replace(job, times=times, restart=restart, planned_share=share)
+
+
+def _as_asked(seconds: float, option: str) -> EstimatedTime:
+    value = FittedValue(value=seconds, low=seconds, high=seconds)
+    return EstimatedTime(value=value, said=f"as asked for with {option}")
 
 
 def _most_per_s(recording: Recording, read: Readings) -> tuple[float, list[str]]:
@@ -247,66 +189,6 @@ def _coarse(recording: Recording, step_s: float) -> list[str]:
         return []
     told = f"readings come every {apart_s:g} s, so what a restart does is smeared"
     return [f"{told}; record one every {step_s:g} s"]
-
-
-def _scalings(read: Readings, changed: Flags) -> list[int]:
-    """Where scalings begin that no other one comes shortly before."""
-    steps = np.flatnonzero(changed)
-    apart = np.diff(steps, prepend=-(10**9)) * read.step_s >= EPISODE_S
-    return [int(step) - round(BEFORE_S / read.step_s) for step in steps[apart]]
-
-
-def _compared(own: Restart, scaling: Restart, notes: list[str]) -> tuple[Restart, float, list[str]]:
-    """The restart that counts, what a scaling does of it, and what ``notes`` say then: latency
-    that comes on top, added up over an episode."""
-    late_s, planned_s = sum(own.latency_excess_s), sum(scaling.latency_excess_s)
-    if scaling.seen >= LEAST_SEEN and planned_s > 0:
-        if not own.seen:
-            told = f"what a scaling does is the mean of {scaling.seen} that were recorded"
-            return scaling, 1.0, [f"{told}; no other restart was"]
-        if own.seen >= LEAST_SEEN and late_s > 0:
-            share = planned_s / late_s
-            told = f"a scaling does {share:.2f} of what a restart does by itself"
-            return own, share, [*notes, f"{told} ({scaling.seen} and {own.seen} recorded)"]
-    if not own.seen:
-        return own, PLANNED_SHARE, notes
-    told = f"fewer than {LEAST_SEEN} scalings, or restarts by themselves, were recorded: that a"
-    assumed = f"{told} scaling does {PLANNED_SHARE:g} of what a restart does is assumed"
-    return own, PLANNED_SHARE, [*notes, assumed]
-
-
-def _median(values: FloatArray) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if known.size else float("nan")
-
-
-def lasting_counts(instances: FloatArray) -> FloatArray:
-    """The number of instances by step without what is no longer than a dip."""
-    padded = np.pad(np.nan_to_num(instances), DIP_STEPS, mode="edge")
-    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * DIP_STEPS + 1)
-    lasting: FloatArray = np.round(np.median(around, axis=1))
-    return lasting
-
-
-def lasting_changes(instances: FloatArray) -> Flags:
-    """Steps at which the number of instances becomes another one for longer than a dip."""
-    lasting = lasting_counts(instances)
-    changes: Flags = np.diff(lasting, prepend=lasting[0]) != 0
-    return changes
-
-
-def _restarts(read: Readings) -> list[int]:
-    """Where latency, or else lag, leaves what is usual: twice the median."""
-    signal = read.latency_s if not np.isnan(read.latency_s).all() else read.lag_items
-    if np.isnan(signal).all():
-        return []
-    factor = 2.0 if signal is read.latency_s else 5.0
-    hot = np.nan_to_num(signal, nan=0.0) > factor * float(np.nanmedian(signal))
-    apart, back = round(120 / read.step_s), round(BEFORE_S / read.step_s)
-    found = [
-        step for step in np.flatnonzero(hot) if step >= apart and not hot[step - apart : step].any()
-    ]
-    return [int(step) - back for step in found]
 
 
 def _settled(read: Readings, starts: list[int]) -> Flags:
@@ -353,30 +235,3 @@ def _line(each: FloatArray, cpu: FloatArray, block: int) -> tuple[FittedValue, F
             value=1000 * float(slope), low=1000 * float(low[0]), high=1000 * float(high[0])
         ),
     )
-
-
-def _episodes(
-    read: Readings, starts: list[int], rates: FloatArray, shares: FloatArray
-) -> tuple[Restart, list[str]]:
-    """The mean restart of those that no change of the instances explains."""
-    steps = round(EPISODE_S / read.step_s)
-    whole = [start for start in starts if start >= 0 and start + steps <= read.times_s.size]
-    if not whole:
-        return Restart(), [
-            "no restart was recorded, so scaling costs nothing in the model; record one"
-        ]
-    rows = np.array(whole)[:, None] + np.arange(steps)
-    each = read.load_per_s[rows] / np.maximum(read.instances[rows], 1.0)
-    usual = np.interp(each, rates, shares)
-    with warnings.catch_warnings():  # of a signal that nobody recorded there is no mean
-        warnings.simplefilter("ignore", RuntimeWarning)
-        cpu = np.nanmean(read.cpu_share[rows] - usual, axis=0)
-        lag = np.nanmean(read.lag_items[rows] / np.maximum(read.load_per_s[rows], 1.0), axis=0)
-        late = np.nanmean(read.latency_s[rows], axis=0) - _median(read.latency_s)
-    restart = Restart(
-        cpu_excess=tuple(np.nan_to_num(cpu).tolist()),
-        lag_s=tuple(np.nan_to_num(lag).tolist()),
-        latency_excess_s=tuple(np.maximum(0.0, np.nan_to_num(late)).tolist()),
-        seen=len(whole),
-    )
-    return restart, [f"what a restart does is the mean of {len(whole)} that were recorded"]

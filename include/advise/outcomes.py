@@ -16,7 +16,8 @@ from include.advise.bill import bound_of, cost_of
 from include.advise.candidates import Policy
 from include.advise.case import DAY_S, Case, Question, load_of, seeded
 from include.advise.cluster import ReplayLease
-from include.advise.job import JobModel, Readings, lasting_changes
+from include.advise.job import JobModel
+from include.advise.readings import Readings, lasting_changes
 from include.advise.replay import Replayed, replay
 from include.files import write_bytes
 from include.measurements.rows import ADVICE_OUTCOME, AdviceOutcomeRow

@@ -17,7 +17,8 @@ what needs instances by operator."""
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceRequest:
     """What a user gives. ``max_instances`` 0 means the most that were recorded;
-    ``controllers`` empty means all that are suitable."""
+    ``controllers`` empty means all that are suitable; ``start_up_s`` and ``restart_s`` None what
+    the recording tells."""
 
     recording: str
     objective: str
@@ -27,3 +28,5 @@ class AdviceRequest:
     per_host: int = 1
     seeds: int = 3
     controllers: tuple[str, ...] = ()
+    start_up_s: float | None = None
+    restart_s: float | None = None

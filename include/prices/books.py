@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from include.inputs import input_text
 from include.model.billing import CloudPriceBook
@@ -18,6 +19,16 @@ from include.topologies.load import validation_problems
 
 PENALTY_PER_ITEM = 0.0001
 Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]*$")]
+
+
+def _day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise ValueError(f"write the day of the price as 2026-01-31, got {text!r:.40}") from None
+
+
+Day = Annotated[str, AfterValidator(_day)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,79}$")]
 Money = Annotated[float, Field(ge=0, lt=1e9, allow_inf_nan=False)]
 Price = Annotated[float, Field(gt=0, lt=1e9, allow_inf_nan=False)]
@@ -40,7 +51,7 @@ class _Book(BaseModel):
     instance_type: Text
     currency: Text
     per_hour: Price
-    as_of: Text
+    as_of: Day
     source: Text
     rule: str = ""
     billed_every_s: Seconds | None = None

@@ -31,6 +31,7 @@ _OBVIOUS = {
     "latency_s": r"((end_to_end|e2e|application)_)?latency(_(mean|avg|p\d+))?",
     "cpu_share": r"cpu(_(load|usage|share|utili[sz]ation))?",
     "instances": r"(number_of_)?(instances|task_?managers|replicas|parallelism|pods|workers)",
+    "desired_instances": r"(desired|wanted|target)_(instances|task_?managers|replicas|parallelism)",
 }
 """Names, without their unit, that say what they are."""
 

@@ -16,6 +16,8 @@ from include.model.errors import SpecError
 FloatArray = NDArray[np.float64]
 MOST_STEPS = 5_000_000
 _LAST_DIGIT = 1e-9
+HELD = ("instances", "desired_instances")
+"""Counts: between two readings the last one holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ SIGNALS: Mapping[str, Signal] = {
     "latency_s": Signal("seconds", "from the arrival of a record to its result", "latency"),
     "cpu_share": Signal("0 to 1", "CPU of what instances reserve, mean over instances", "cpu"),
     "instances": Signal("count", "instances that run, of all operators", "instances"),
+    "desired_instances": Signal("count", "instances that were asked for", "desired"),
 }
 
 
@@ -95,10 +98,10 @@ def filled(recording: Recording, longest_s: float) -> Recording:
     readings, notes = {}, []
     for name, values in recording.readings.items():
         readings[name], bridged, left = _bridged(
-            recording.times_s, values, longest_s, hold=name == "instances"
+            recording.times_s, values, longest_s, hold=name in HELD
         )
         if bridged or left:
-            how = "by the last count" if name == "instances" else "by a line"
+            how = "by the last count" if name in HELD else "by a line"
             notes.append(
                 f"{name}: {bridged} absent readings bridged {how} (gaps of at most "
                 f"{longest_s:g} s), {left} stay absent"

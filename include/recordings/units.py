@@ -19,6 +19,7 @@ UNITS: Mapping[str, Mapping[str, float]] = {
     "latency_s": _SECONDS,
     "cpu_share": {"share": 1.0, "percent": 100.0},
     "instances": _COUNT,
+    "desired_instances": _COUNT,
 }
 """By signal, and of times: what one writes after the ``@`` of a mapping, and the divisor."""
 

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from include.advise.job import FittedValue, JobModel, Restart
+from include.advise.fitted import FittedValue
+from include.advise.job import JobModel
 from include.advise.replay import Replayed
+from include.advise.restarts import Restart
 from include.recordings import Recording
 from include.recordings.recording import FloatArray
 

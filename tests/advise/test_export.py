@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from include.advise.export import write_experiment
-from include.advise.job import fit, readings_of
+from include.advise.job import fit
+from include.advise.readings import readings_of
 from include.advise.replay import ReplayConditions
 from include.control.stages import run_all
 from include.experiment.asked import runs_in_file

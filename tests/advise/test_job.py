@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.advise.job import PLANNED_SHARE, JobModel, Readings, fit, readings_of
+from include.advise.job import JobModel, fit
+from include.advise.readings import Readings, readings_of
+from include.advise.restarts import PLANNED_SHARE
 from include.model.errors import SpecError
 from include.recordings import Recording
 from tests.advise.synthetic import (

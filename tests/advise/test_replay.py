@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from include.advise.candidates import policy
 from include.advise.cluster import OPERATOR
-from include.advise.job import PLANNED_SHARE, JobModel, Restart
+from include.advise.job import JobModel
 from include.advise.outcomes import scalings_of
 from include.advise.replay import ReplayConditions, Replayed, replay
+from include.advise.restarts import PLANNED_SHARE, Restart
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
 from include.controllers.fixed import Fixed

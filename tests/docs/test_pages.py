@@ -44,6 +44,8 @@ RUN_BY = {
     "--set target_cpu=0.35 --set max_instances=24": "tests/advise/test_backtest.py",
     ".venv/bin/python -m include.cli metrics": "tests/monitoring/test_endpoint.py",
     "curl -s http://127.0.0.1:9464/metrics": "tests/monitoring/test_endpoint.py",  # by httpx
+    ".venv/bin/python -m include.cli operators recording.csv "
+    '--edges "source>map>sink, map>other"': "tests/advise/test_operators.py",
     "make reproduce": "tests/studies/test_conduct.py",  # a study of small runs
     ".venv/bin/python -m include.cli paper henge": HERE,  # that it is there; it takes minutes
     "python -m include.cli paper preprint": "tests/studies/preprint/test_study.py",  # its verdict

@@ -38,9 +38,13 @@ def values(recording: Recording) -> dict[str, list[float | None]]:
 
 def test_every_signal_is_recognised_by_its_name(tmp_path: Path) -> None:
     names = "time_s,requests_per_s,throughput_records_per_s,consumer_lag_records,latency_ms"
-    found = read(tmp_path, f"{names},cpu_share,task_managers\n0,1,2,3,4,0.5,6\n15,1,2,3,4,0.5,6\n")
+    found = read(
+        tmp_path,
+        f"{names},cpu_share,task_managers,desired_replicas\n"
+        "0,1,2,3,4,0.5,6,6\n15,1,2,3,4,0.5,6,6\n",
+    )
     assert list(found.readings) == list(SIGNALS)
-    assert [one.tolist()[0] for one in found.readings.values()] == [1, 2, 3, 0.004, 0.5, 6]
+    assert [one.tolist()[0] for one in found.readings.values()] == [1, 2, 3, 0.004, 0.5, 6, 6]
     assert found.name == "a.csv"
     assert found.began_at is None
 
@@ -191,6 +195,6 @@ def test_recordings_of_real_jobs_are_read() -> None:
     for file in files:
         found = read_recording(str(file))
         assert found.times_s.size == 4321
-        assert set(found.readings) == set(SIGNALS) - {"arrivals_per_s"}
+        assert set(found.readings) == set(SIGNALS) - {"arrivals_per_s", "desired_instances"}
     for file in sorted(REAL.glob("traces/*.csv")):
         assert set(read_recording(str(file)).readings) == {"arrivals_per_s"}

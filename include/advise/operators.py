@@ -1,0 +1,261 @@
+"""A model of every operator of a recorded job, and the topology and calibration that it makes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from include.advise.fitted import FittedValue
+from include.files import csv_text, write_bytes
+from include.model.errors import SpecError, unknown_name
+from include.recordings.operators import OperatorRecording
+from include.recordings.recording import FloatArray
+
+LEAST_ROWS = 60
+BLOCKS = 24
+DRAWS = 400
+FULL = 0.95
+"""Readings of operators that are busier bend the line: they may be behind."""
+FEWEST_UP = 1.2
+MOST_OUT = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorModel:
+    """Busy time per record (ms), busy share of an instance without records, records per second of
+    an instance that is always busy, and records out per record in (None where not recorded)."""
+
+    name: str
+    demand_ms: FittedValue
+    overhead: FittedValue
+    capacity_per_s: FittedValue
+    selectivity: FittedValue | None
+    instances: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobGraph:
+    """Operators with the edges between them, each with its records out per record in."""
+
+    name: str
+    operators: tuple[OperatorModel, ...]
+    edges: tuple[tuple[str, str, float], ...]
+    roots: Mapping[str, float]
+    """Share of the load that each operator without a predecessor takes."""
+    times_s: FloatArray
+    load_per_s: FloatArray
+
+
+def plain_name(operator: str) -> str:
+    """A name that topologies take: small letters, digits and _."""
+    return re.sub(r"[^a-z0-9]+", "_", operator.lower()).strip("_") or "operator"
+
+
+def parse_edges(text: str) -> tuple[tuple[str, str], ...]:
+    """``source>map>sink,map>other`` as pairs of plain names. Raises SpecError."""
+    pairs, problems = dict[tuple[str, str], None](), []
+    for chain in text.split(","):
+        names = [plain_name(one) if one.strip() else "" for one in chain.split(">")]
+        if len(names) < 2 or not all(names):
+            problems.append(f"{chain.strip()!r} is no chain; write SOURCE>MAP>SINK, MAP>OTHER")
+        pairs |= dict.fromkeys(pairwise(names))
+    if problems:
+        raise SpecError("--edges", problems)
+    return tuple(pairs)
+
+
+def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]) -> JobGraph:
+    """The model of every operator. Raises SpecError with everything that is missing at once."""
+    named = {plain_name(one): of for one, of in recording.readings.items()}
+    problems = (
+        []
+        if len(named) == len(recording.readings)
+        else ["two operators have the same letters and digits; name them apart"]
+    )
+    listed = ", ".join(sorted(named))
+    if not edges and len(named) > 1:
+        problems.append(f"how records flow is not known; write --edges 'A>B>C' with {listed}")
+    unknown = sorted({one for pair in edges for one in pair} - set(named))
+    problems += [f"--edges: {unknown_name('operator', one, named)}" for one in unknown]
+    targets = {target for _, target in edges}
+    filled: dict[str, dict[str, FloatArray]] = {}
+    for name, given in named.items():
+        has = dict(given)
+        if name not in targets and "in" not in has and "out" in has:
+            has["in"] = has["out"]  # a source: what it takes in is what it gives on
+        filled[name] = has
+        lacks = [one for one in ("in", "busy", "instances") if one not in has]
+        problems += [f"{name} has no {one}; record {_column(one)}[{name}]" for one in lacks]
+    if problems:
+        raise SpecError(recording.name, problems)
+    models, wrong = [], list[str]()
+    for name, has in filled.items():
+        try:
+            models.append(_fit(name, has))
+        except SpecError as error:
+            wrong += [f"{error.source}: {one}" for one in error.problems]
+    factors = _factors(edges, filled, wrong)
+    if wrong:
+        raise SpecError(recording.name, wrong)
+    roots = {name: np.nan_to_num(filled[name]["in"]) for name in filled if name not in targets}
+    if not roots:
+        raise SpecError("--edges", ["go in a circle; leave out the one that goes back"])
+    load: FloatArray = np.sum(list(roots.values()), axis=0)
+    total = max(float(load.sum()), 1e-9)
+    return JobGraph(
+        name=recording.name,
+        operators=tuple(models),
+        edges=factors,
+        roots={name: float(values.sum()) / total for name, values in roots.items()},
+        times_s=recording.times_s,
+        load_per_s=load,
+    )
+
+
+def _column(kind: str) -> str:
+    return {"in": "records_in_per_s", "busy": "busy_share"}.get(kind, kind)
+
+
+def _factors(
+    edges: Sequence[tuple[str, str]],
+    of: Mapping[str, Mapping[str, FloatArray]],
+    problems: list[str],
+) -> tuple[tuple[str, str, float], ...]:
+    """Records that go over an edge per record that its origin takes in.
+
+    Into an operator with one predecessor, what it took in counts; else what the origin gave out,
+    which each of its targets is taken to get in full.
+    """
+    made = []
+    for origin, target in edges:
+        alone = sum(to == target for _, to in edges) == 1
+        if not alone and "out" not in of[origin]:
+            told = f"{target} has several predecessors; record records_out_per_s[{origin}]"
+            problems.append(told)
+            continue
+        goes = of[target]["in"] if alone else of[origin]["out"]
+        both = ~(np.isnan(goes) | np.isnan(of[origin]["in"]))
+        ratio = float(goes[both].sum() / max(float(of[origin]["in"][both].sum()), 1e-9))
+        made.append((origin, target, ratio))
+    return tuple(made)
+
+
+def _fit(name: str, has: Mapping[str, FloatArray]) -> OperatorModel:
+    counts, busy = has["instances"], has["busy"]
+    known = ~(np.isnan(has["in"]) | np.isnan(busy) | np.isnan(counts)) & (counts > 0)
+    known &= busy < FULL
+    if known.sum() < LEAST_ROWS:
+        told = f"has {known.sum()} readings with records in, busy below {FULL:.0%} and instances"
+        raise SpecError(name, [f"{told}; {LEAST_ROWS} are needed, record for longer"])
+    each, share = has["in"][known] / counts[known], busy[known]
+    if each.max() <= FEWEST_UP * each.min():
+        raise SpecError(
+            name, ["its load hardly changes; record its ups and downs to tell demand from overhead"]
+        )
+    out = has["out"][known] if "out" in has else None
+    taken = has["in"][known]
+    draw = np.random.default_rng(0)
+    parts = np.array_split(np.arange(each.size), BLOCKS)
+    drawn = [np.arange(each.size)] + [
+        np.concatenate([parts[i] for i in draw.integers(0, BLOCKS, BLOCKS)]) for _ in range(DRAWS)
+    ]
+    rows = np.array([_values(each[i], share[i], taken[i], out, i) for i in drawn])
+    if np.percentile(rows[:, 0], 2.5) <= 0:
+        raise SpecError(name, ["its busy time does not rise with its records; map another column"])
+    low, high = np.percentile(rows[1:], [2.5, 97.5], axis=0)
+    demand, overhead, capacity, selectivity = (
+        FittedValue(value=float(v), low=float(a), high=float(b))
+        for v, a, b in zip(rows[0], low, high, strict=True)
+    )
+    return OperatorModel(
+        name=name,
+        demand_ms=demand,
+        overhead=overhead,
+        capacity_per_s=capacity,
+        selectivity=None if out is None else selectivity,
+        instances=max(1, round(float(np.median(counts[known])))),
+        rows=int(known.sum()),
+    )
+
+
+def _values(
+    each: FloatArray, share: FloatArray, taken: FloatArray, out: FloatArray | None, rows: Any
+) -> tuple[float, float, float, float]:
+    slope, offset = np.polyfit(each, share, 1)
+    given = 0.0 if out is None else float(np.nansum(out[rows]) / max(float(taken.sum()), 1e-9))
+    return 1000 * float(slope), float(offset), float((1 - offset) / max(slope, 1e-12)), given
+
+
+def write_graph(graph: JobGraph, folder: Path) -> Path:
+    """Topology, calibration, load and a spec that ``run`` takes. Returns the spec's path.
+
+    The fluid testbed has one overhead for all operators: the mean, weighted by instances.
+    """
+    count = sum(one.instances for one in graph.operators)
+    overhead = sum(max(0.0, one.overhead.value) * one.instances for one in graph.operators) / count
+    step_s = float(np.median(np.diff(graph.times_s)))
+    documents: dict[str, Any] = {
+        "job_topology.yaml": _topology(graph),
+        "job_calibration.yaml": {
+            "service_ms": {one.name: round(one.demand_ms.value, 6) for one in graph.operators},
+            "overhead_cores": round(overhead, 4),
+        },
+        "job_experiment.yaml": {
+            "name": "recorded_operators",
+            "testbed": "flow",
+            "topology": "job_topology.yaml",
+            "calibration": "job_calibration.yaml",
+            "flavor": "kvm-1cpu",
+            "max_hosts": max(2, 4 * count),
+            "patterns": {"name": "trace", "path": "job_load.csv"},
+            "controllers": ["hpa", "ds2"],
+            "btus_min": 60,
+            "duration_min": max(60, int(graph.times_s[-1] // 3600) * 60),
+            "monitor_every_s": max(1.0, step_s),
+        },
+    }
+    for name, content in documents.items():
+        text = f"# Read off {graph.name}; docs/advise.md says how.\n"
+        text += yaml.safe_dump(content, sort_keys=False)
+        write_bytes(folder / name, text.encode())
+    rows = zip(graph.times_s.tolist(), graph.load_per_s.round(3).tolist(), strict=True)
+    load = csv_text(("time_s", "rate_items_per_s"), ([repr(t), repr(rate)] for t, rate in rows))
+    write_bytes(folder / "job_load.csv", load.encode())
+    return folder / "job_experiment.yaml"
+
+
+def _topology(graph: JobGraph) -> dict[str, Any]:
+    flows = []
+    for origin, target, factor in graph.edges:
+        out = Fraction(factor).limit_denominator(MOST_OUT)
+        flows.append({"from": origin, "to": target, "out": f"{out.numerator}/{out.denominator}"})
+    return {
+        "name": "recorded_operators",
+        "level_unit": "records a second",
+        "emission_period_s": 1.0,
+        "sources": {
+            f"load_{name}": {"label": f"Load of {name}", "items_per_level": round(share, 9)}
+            for name, share in graph.roots.items()
+        },
+        "operators": {
+            one.name: {
+                "label": one.name,
+                "slo_ms": 1000,
+                "cpu_shares": 1024,
+                "memory_mb": 1000,
+                "instances": one.instances,
+                "service_ms": round(one.demand_ms.value, 6),
+            }
+            for one in graph.operators
+        },
+        "edges": [*({"from": f"load_{name}", "to": name} for name in graph.roots), *flows],
+    }

@@ -1,0 +1,101 @@
+"""A recording in equal steps, as the model of a job takes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from include.model.errors import SpecError
+from include.recordings import Recording, evenly, filled
+from include.recordings.recording import FloatArray
+
+Flags = NDArray[np.bool_]
+STEP_S = 15.0
+LOAD_WINDOW_S = 300.0
+"""Restarts shorter than half of it leave no trace in the load."""
+DIP_STEPS = 6
+"""Readings of fewer instances that are not more than that are a dip, no scaling."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """A recording as the model takes it: in steps, with the load that it came from."""
+
+    step_s: float
+    times_s: FloatArray
+    load_per_s: FloatArray
+    instances: FloatArray
+    cpu_share: FloatArray
+    lag_items: FloatArray
+    latency_s: FloatArray
+    notes: tuple[str, ...]
+
+
+def readings_of(recording: Recording, step_s: float = STEP_S) -> Readings:
+    """The recording in equal steps. Raises SpecError naming every signal that is missing."""
+    has = recording.readings
+    missing = [name for name in ("instances", "cpu_share") if name not in has]
+    problems = [
+        f"has no {name}; map it (--map {name.split('_')[0]}=COLUMN), or record it"
+        for name in missing
+    ]
+    if "arrivals_per_s" not in has and "rate_per_s" not in has:
+        problems.append("has neither arrivals nor rate; map one (--map rate=COLUMN)")
+    if problems:
+        raise SpecError(recording.name, problems)
+    even = filled(evenly(recording, step_s), LOAD_WINDOW_S)
+    absent = np.full(len(even.times_s), np.nan)
+    load, note = _load(even, step_s)
+    return Readings(
+        step_s=step_s,
+        times_s=even.times_s,
+        load_per_s=load,
+        instances=even.readings["instances"],
+        cpu_share=even.readings["cpu_share"],
+        lag_items=even.readings.get("lag_items", absent),
+        latency_s=even.readings.get("latency_s", absent),
+        notes=(*even.notes, note),
+    )
+
+
+def _load(even: Recording, step_s: float) -> tuple[FloatArray, str]:
+    """Records that arrived per second, everywhere; and where that is from."""
+    name = "arrivals_per_s" if "arrivals_per_s" in even.readings else "rate_per_s"
+    values = even.readings[name]
+    known = np.flatnonzero(~np.isnan(values))
+    if known.size == 0:
+        raise SpecError(even.name, [f"{name} has no readings"])
+    whole = np.interp(np.arange(values.size), known, values[known])
+    if name == "arrivals_per_s":
+        return whole, "the load is what arrived, as recorded"
+    half = round(LOAD_WINDOW_S / 2 / step_s)
+    padded = np.pad(whole, half, mode="edge")
+    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
+    note = (
+        f"the load is the median of what was processed within {LOAD_WINDOW_S:g} s: what waited "
+        "during a restart and came after it is spread"
+    )
+    return np.median(around, axis=1), note
+
+
+def median_of(values: FloatArray) -> float:
+    """The median of what was read; NaN where nothing was."""
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if known.size else float("nan")
+
+
+def lasting_counts(instances: FloatArray) -> FloatArray:
+    """The number of instances by step without what is no longer than a dip."""
+    padded = np.pad(np.nan_to_num(instances), DIP_STEPS, mode="edge")
+    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * DIP_STEPS + 1)
+    lasting: FloatArray = np.round(np.median(around, axis=1))
+    return lasting
+
+
+def lasting_changes(instances: FloatArray) -> Flags:
+    """Steps at which the number of instances becomes another one for longer than a dip."""
+    lasting = lasting_counts(instances)
+    changes: Flags = np.diff(lasting, prepend=lasting[0]) != 0
+    return changes

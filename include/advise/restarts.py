@@ -1,0 +1,205 @@
+"""What restarts and scalings do to a job, read off those that were recorded."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from include.advise.fitted import FittedValue
+from include.advise.readings import Flags, Readings, median_of
+from include.advise.times import DRAWS, EstimatedTime
+from include.recordings.recording import FloatArray
+
+EPISODE_S = 180.0
+BEFORE_S = 30.0
+"""A restart begins before the first reading that shows it: latency is known of what got out."""
+LEAST_SEEN = 5
+"""So many scalings, and restarts of their own, a comparison of the two takes."""
+PLANNED_SHARE = 0.5
+"""Of what an unplanned restart does, a planned one does this much where no recording tells: it
+loses no time until somebody notices. Chosen; seen: one recording of a job under the HPA, whose own
+scalings give the same (docs/advise.md)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """What a restart does to readings, by step from its beginning: the mean of those recorded.
+
+    ``cpu_excess`` is a share that comes on top, ``lag_s`` the records that wait over the load,
+    ``latency_excess_s`` what comes on top of the latency. Empty where none was recorded.
+    """
+
+    cpu_excess: tuple[float, ...] = ()
+    lag_s: tuple[float, ...] = ()
+    latency_excess_s: tuple[float, ...] = ()
+    seen: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedRestarts:
+    """A restart, what a scaling does of it, and how late records are by either, in seconds."""
+
+    restart: Restart
+    planned_share: float
+    by_scaling: EstimatedTime
+    by_itself: EstimatedTime
+
+
+def learned(
+    read: Readings, own: list[int], changed: Flags, curve: tuple[FloatArray, FloatArray]
+) -> tuple[LearnedRestarts, list[str]]:
+    """What the restarts at ``own`` and the scalings where instances have ``changed`` tell, and
+    notes on it; ``curve`` is the usual CPU: rates of an instance and shares."""
+    scaled = _scalings(read, changed)
+    itself, notes = _episodes(read, own, *curve)
+    scaling, _ = _episodes(read, scaled, *curve)
+    restart, share, notes = _compared(itself, scaling, notes)
+    late, planned = _late(read, own), _late(read, scaled)
+    return LearnedRestarts(
+        restart=restart,
+        planned_share=share,
+        by_scaling=_by_scaling(late, planned, share * max(restart.latency_excess_s, default=0.0)),
+        by_itself=_by_itself(late),
+    ), notes
+
+
+def _whole(read: Readings, starts: list[int]) -> list[int]:
+    steps = round(EPISODE_S / read.step_s)
+    return [start for start in starts if start >= 0 and start + steps <= read.times_s.size]
+
+
+def _late(read: Readings, starts: list[int]) -> FloatArray:
+    """Latency that comes on top, by episode and step; of none where nobody recorded it."""
+    rows = np.array(_whole(read, starts), dtype=int)[:, None]
+    rows = rows + np.arange(round(EPISODE_S / read.step_s))
+    if np.isnan(read.latency_s).all():
+        return np.zeros((0, rows.shape[1]))
+    late: FloatArray = np.nan_to_num(read.latency_s[rows] - median_of(read.latency_s))
+    return late
+
+
+def _by_itself(late: FloatArray) -> EstimatedTime:
+    if len(late) < LEAST_SEEN:
+        told = f"{len(late)} restarts that no scaling explains were recorded with their latency"
+        return EstimatedTime(said=f"{told}, {LEAST_SEEN} are needed; record for longer")
+    peaks = _drawn(late).max(axis=1)
+    value = _interval(float(late.mean(axis=0).max()), peaks)
+    return EstimatedTime(value=value, said=f"fitted on {len(late)} that no scaling explains")
+
+
+def _by_scaling(late: FloatArray, planned: FloatArray, used_s: float) -> EstimatedTime:
+    """What the replay uses, where it was read off scalings, with the interval of resampled ones."""
+    seen = f"{len(planned)} scalings and {len(late)} restarts by themselves"
+    enough = len(planned) >= LEAST_SEEN and (len(late) >= LEAST_SEEN or not len(late))
+    if not enough or used_s <= 0 or planned.mean(axis=0).clip(0).sum() <= 0:
+        told = f"{seen} were recorded with their latency: {used_s:.2g} s are assumed"
+        how = f"record {LEAST_SEEN} scalings, with latency, or give --restart-s"
+        return EstimatedTime(said=f"{told}; {how}")
+    drawn = _drawn(planned)
+    if len(late):
+        itself = _drawn(late)
+        peaks = drawn.sum(axis=1) / np.maximum(itself.sum(axis=1), 1e-9) * itself.max(axis=1)
+    else:
+        peaks = drawn.max(axis=1)
+    return EstimatedTime(value=_interval(used_s, peaks), said=f"fitted on {seen}")
+
+
+def _drawn(late: FloatArray) -> FloatArray:
+    """Mean episodes of resampled ones: a row each, not below 0."""
+    draw = np.random.default_rng(0)
+    picked = draw.integers(0, len(late), (DRAWS, len(late)))
+    means: FloatArray = np.maximum(0.0, late[picked].mean(axis=1))
+    return means
+
+
+def _interval(value: float, draws: FloatArray) -> FittedValue:
+    low, high = np.percentile(draws, [2.5, 97.5])
+    return FittedValue(value=value, low=min(value, float(low)), high=max(value, float(high)))
+
+
+def timed(
+    restart: Restart, quiet_lag_s: float, step_s: float, restart_s: float
+) -> tuple[Restart, float]:
+    """The restart, and the share of it that keeps records waiting for ``restart_s`` at most.
+
+    Where none was recorded: a pause after which what waited is made up for at the same speed.
+    """
+    peak_s = max(restart.latency_excess_s, default=0.0)
+    if peak_s > 0:
+        return restart, restart_s / peak_s
+    steps = np.arange(round(EPISODE_S / step_s)) * step_s
+    late = np.maximum(0.0, restart_s - steps)
+    lag = np.nan_to_num(quiet_lag_s) + late
+    zeros = (0.0,) * steps.size
+    made = Restart(
+        cpu_excess=zeros, lag_s=tuple(lag.tolist()), latency_excess_s=tuple(late.tolist())
+    )
+    return made, 1.0
+
+
+def restarts_in(read: Readings) -> list[int]:
+    """Where latency, or else lag, leaves what is usual: twice the median."""
+    signal = read.latency_s if not np.isnan(read.latency_s).all() else read.lag_items
+    if np.isnan(signal).all():
+        return []
+    factor = 2.0 if signal is read.latency_s else 5.0
+    hot = np.nan_to_num(signal, nan=0.0) > factor * float(np.nanmedian(signal))
+    apart, back = round(120 / read.step_s), round(BEFORE_S / read.step_s)
+    found = [
+        step for step in np.flatnonzero(hot) if step >= apart and not hot[step - apart : step].any()
+    ]
+    return [int(step) - back for step in found]
+
+
+def _scalings(read: Readings, changed: Flags) -> list[int]:
+    """Where scalings begin that no other one comes shortly before."""
+    steps = np.flatnonzero(changed)
+    apart = np.diff(steps, prepend=-(10**9)) * read.step_s >= EPISODE_S
+    return [int(step) - round(BEFORE_S / read.step_s) for step in steps[apart]]
+
+
+def _compared(own: Restart, scaling: Restart, notes: list[str]) -> tuple[Restart, float, list[str]]:
+    """The restart that counts, what a scaling does of it, and what ``notes`` say then: latency
+    that comes on top, added up over an episode."""
+    late_s, planned_s = sum(own.latency_excess_s), sum(scaling.latency_excess_s)
+    if scaling.seen >= LEAST_SEEN and planned_s > 0:
+        if not own.seen:
+            told = f"what a scaling does is the mean of {scaling.seen} that were recorded"
+            return scaling, 1.0, [f"{told}; no other restart was"]
+        if own.seen >= LEAST_SEEN and late_s > 0:
+            share = planned_s / late_s
+            told = f"a scaling does {share:.2f} of what a restart does by itself"
+            return own, share, [*notes, f"{told} ({scaling.seen} and {own.seen} recorded)"]
+    if not own.seen:
+        return own, PLANNED_SHARE, notes
+    told = f"fewer than {LEAST_SEEN} scalings, or restarts by themselves, were recorded: that a"
+    assumed = f"{told} scaling does {PLANNED_SHARE:g} of what a restart does is assumed"
+    return own, PLANNED_SHARE, [*notes, assumed]
+
+
+def _episodes(
+    read: Readings, starts: list[int], rates: FloatArray, shares: FloatArray
+) -> tuple[Restart, list[str]]:
+    """The mean restart of those that no change of the instances explains."""
+    steps, whole = round(EPISODE_S / read.step_s), _whole(read, starts)
+    if not whole:
+        return Restart(), [
+            "no restart was recorded, so scaling costs nothing in the model; record one"
+        ]
+    rows = np.array(whole)[:, None] + np.arange(steps)
+    each = read.load_per_s[rows] / np.maximum(read.instances[rows], 1.0)
+    usual = np.interp(each, rates, shares)
+    with warnings.catch_warnings():  # of a signal that nobody recorded there is no mean
+        warnings.simplefilter("ignore", RuntimeWarning)
+        cpu = np.nanmean(read.cpu_share[rows] - usual, axis=0)
+        lag = np.nanmean(read.lag_items[rows] / np.maximum(read.load_per_s[rows], 1.0), axis=0)
+        late = np.nanmean(read.latency_s[rows], axis=0) - median_of(read.latency_s)
+    restart = Restart(
+        cpu_excess=tuple(np.nan_to_num(cpu).tolist()),
+        lag_s=tuple(np.nan_to_num(lag).tolist()),
+        latency_excess_s=tuple(np.maximum(0.0, np.nan_to_num(late)).tolist()),
+        seen=len(whole),
+    )
+    return restart, [f"what a restart does is the mean of {len(whole)} that were recorded"]

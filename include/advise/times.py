@@ -1,0 +1,97 @@
+"""How long scalings take: estimates with their intervals, or what to record to have them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from include.advise.fitted import FittedValue
+from include.recordings import Recording
+from include.recordings.recording import FloatArray
+
+LEAST_STARTS = 5
+LONGEST_START_S = 1800.0
+"""Instances that are not there by then were refused, not slow."""
+DRAWS = 1000
+UNTOLD = "no recording was read"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimatedTime:
+    """Seconds with their interval and what they were fitted on (``said``); where a recording
+    cannot tell, no value, and ``said`` is what stands in and what to record."""
+
+    value: FittedValue | None = None
+    said: str = UNTOLD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingTimes:
+    """From the order of an instance until it is there; and how late records are at most by the
+    restart that a scaling is, and by one that no scaling explains."""
+
+    start_up: EstimatedTime = EstimatedTime()
+    by_scaling: EstimatedTime = EstimatedTime()
+    by_itself: EstimatedTime = EstimatedTime()
+
+    def named(self) -> tuple[tuple[str, EstimatedTime], ...]:
+        """Each with the words that people read."""
+        return (
+            ("start of an instance", self.start_up),
+            ("restart by a scaling", self.by_scaling),
+            ("restart by itself", self.by_itself),
+        )
+
+
+def start_up_in(recording: Recording, presumed_s: float) -> EstimatedTime:
+    """The mean time from instances that are asked for to as many that are there.
+
+    An order and its instances are both seen by the first reading after them, so the difference of
+    the two is right in the mean, however seldom readings come.
+    """
+    else_s = f"{presumed_s:g} s are assumed"
+    wanted = recording.readings.get("desired_instances")
+    count = recording.readings.get("instances")
+    if wanted is None or count is None:
+        told = "the recording does not say when instances were asked for, so their start cannot be"
+        how = "record how many are asked for (kube_deployment_spec_replicas, for example), and map"
+        return EstimatedTime(said=f"{told} told from it: {else_s}; {how} it (--map desired=COLUMN)")
+    known = ~(np.isnan(wanted) | np.isnan(count))
+    times_s = recording.times_s[known]
+    took = _starts(times_s, wanted[known], count[known])
+    if took.size < LEAST_STARTS:
+        told = f"{took.size} scale-ups were recorded that came to their end, {LEAST_STARTS} are"
+        return EstimatedTime(said=f"{told} needed: {else_s}; record more of them")
+    apart_s = float(np.median(np.diff(times_s)))
+    value = resampled_mean(took, at_least=2 * apart_s / (12 * took.size) ** 0.5)
+    told = f"fitted on {took.size} scale-ups: from the reading that asks for more to the one that"
+    return EstimatedTime(value=value, said=f"{told} has as many, with readings every {apart_s:g} s")
+
+
+def _starts(times_s: FloatArray, wanted: FloatArray, count: FloatArray) -> FloatArray:
+    """Seconds of every scale-up whose instances came while they were still asked for."""
+    took = []
+    for at in (np.flatnonzero(np.diff(wanted) > 0) + 1).tolist():
+        goal = wanted[at]
+        if count[at - 1] >= goal:
+            continue
+        last = int(np.searchsorted(times_s, times_s[at] + LONGEST_START_S, side="right"))
+        there = np.flatnonzero(count[at:last] >= goal)
+        given_up = np.flatnonzero(wanted[at:last] < goal)
+        if there.size and not (given_up.size and given_up[0] <= there[0]):
+            took.append(float(times_s[at + there[0]] - times_s[at]))
+    return np.array(took)
+
+
+def resampled_mean(values: FloatArray, at_least: float = 0.0) -> FittedValue:
+    """The mean, and where 95 % of the means of resampled values lie; ``at_least`` to each side."""
+    draw = np.random.default_rng(0)
+    means = values[draw.integers(0, values.size, (DRAWS, values.size))].mean(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5])
+    mean = float(values.mean())
+    return FittedValue(
+        value=mean,
+        low=max(0.0, min(float(low), mean - at_least)),
+        high=max(float(high), mean + at_least),
+    )

@@ -1,0 +1,70 @@
+"""What is pasted for Flink's autoscaler has names and types of its published options."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+
+from include.advise.candidates import policy
+from include.advise.paste import configuration
+from include.advise.replay import ReplayConditions
+
+PUBLISHED = {
+    "catch-up.duration": "Duration",
+    "enabled": "Boolean",
+    "metrics.window": "Duration",
+    "restart.time": "Duration",
+    "scale-down.interval": "Duration",
+    "scale-down.max-factor": "Double",
+    "scale-up.max-factor": "Double",
+    "scaling.enabled": "Boolean",
+    "stabilization.interval": "Duration",
+    "target.utilization": "Double",
+    "target.utilization.boundary": "Double",
+    "vertex.max-parallelism": "Integer",
+    "vertex.min-parallelism": "Integer",
+}
+"""apache/flink-kubernetes-operator (Apache-2.0), the options of scaling in
+docs/layouts/shortcodes/generated/auto_scaler_configuration.html at commit acc04da2."""
+LATER = {"utilization.target": "Double", "utilization.max": "Double", "utilization.min": "Double"}
+"""Names that 1.13 has for target.utilization and its boundary; the list above is older, so these
+three were not checked against a published one."""
+WRITTEN = {
+    "Duration": r"\d+(\.\d+)? s",
+    "Boolean": r"true|false",
+    "Double": r"\d+(\.\d+)?",
+    "Integer": r"\d+",
+}
+CONDITIONS = ReplayConditions(instances_at_start=4, max_instances=8)
+
+
+def wrong(options: dict[str, str]) -> list[str]:
+    """The options whose name is none that is known, or whose value has another type."""
+    known = {f"job.autoscaler.{name}": kind for name, kind in (PUBLISHED | LATER).items()}
+    return [
+        name
+        for name, value in options.items()
+        if name not in known or not re.fullmatch(WRITTEN[known[name]], value)
+    ]
+
+
+def pasted() -> dict[str, str]:
+    options: dict[str, str] = yaml.safe_load(
+        configuration(policy("flink-autoscaler", {}, CONDITIONS), CONDITIONS)[1]
+    )
+    return options
+
+
+def test_every_option_that_is_pasted_is_known_with_its_type() -> None:
+    assert len(pasted()) == 10
+    assert wrong(pasted()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("job.autoscaler.metric.window", "60 s"), ("job.autoscaler.enabled", "yes")],
+)
+def test_a_misspelt_option_or_value_fails(name: str, value: str) -> None:
+    assert wrong({**pasted(), name: value}) == [name]
