@@ -141,6 +141,21 @@ def remove(
 
 
 @app.command()
+def crate(
+    folder: Annotated[Path, typer.Argument(help="The folder of an experiment, with its report.")],
+    out: Annotated[Path, typer.Option(help="The ZIP file to write.")],
+    license_: Annotated[
+        str, typer.Option("--license", help="URL of the licence of these results.")
+    ] = "",
+) -> None:
+    """Pack a published experiment as a Workflow Run RO-Crate, for an archive that keeps it."""
+    from include.reports.crate import pack_crate
+
+    files = pack_crate(folder.resolve(), out, license_)
+    typer.echo(f"Crate: {out}, {files} files")
+
+
+@app.command()
 def figure(
     folder: Annotated[Path, typer.Argument(help="The folder of an experiment, with its report.")],
     out: Annotated[Path, typer.Option(help="The SVG file to write.")],
