@@ -13,6 +13,7 @@ import typer
 
 from include.advise import console as advise_console
 from include.model.errors import SpecError, TidebenchError
+from include.registry.console import results
 from include.studies import ALIASES, STUDIES
 from include.tables.bound_console import bound
 
@@ -55,6 +56,7 @@ def _say_version(asked: bool) -> None:
 app.command()(advise_console.advise)
 app.command()(advise_console.backtest)
 app.command()(bound)
+app.add_typer(results, name="results")
 
 
 @app.callback()
