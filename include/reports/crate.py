@@ -12,7 +12,7 @@ RO-Crate 1.0, all of RO-Crate 1.1.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -139,11 +139,18 @@ class _Description:
         self.crate: ROCrate = ROCrate(version=_RO_CRATE)
         self.runs = [row["run"] for row in manifest["runs"]]
         self.origins = _kept_runs(folder, manifest)
+        self.known: dict[str, Any] = {}
+        """Entities by id: the library looks through all of them for one that is not there."""
         self._root(licence)
         self.workflow = self._workflow()
-        runs = [self._run(row) for row in manifest["runs"] if row["run"] in self.origins]
-        self._parameters(runs)
-        actions = [*runs, *self._publication([one["result"][0] for one in runs])]
+        kept = [row for row in manifest["runs"] if row["run"] in self.origins]
+        runs = [self._run(row) for row in kept]
+        given, measured = (
+            [self.known[f"runs/{row['run']}/{name}"] for row in kept]
+            for name in ("run.json", "manifest.json")
+        )
+        self._parameters(given, measured)
+        actions = [*runs, *self._publication(measured)]
         self.crate.root_dataset["mentions"] = actions
 
     def to_json(self) -> dict[str, Any]:
@@ -238,7 +245,8 @@ class _Description:
 
     def _code(self, run: str, versions: Mapping[str, str]) -> ContextEntity:
         """The code of Tidebench that measured a run, by the digest that is kept with it."""
-        sha256 = read_json(self.folder / "runs" / run / "code.json")["sha256"]
+        mark = self.folder / "runs" / run / "code.json"  # earlier versions kept none
+        sha256 = read_json(mark)["sha256"] if mark.is_file() else "unknown"
         commit = versions.get("git_commit", "")
         needs = [self._package(*one) for one in sorted(versions.items()) if one[0] != "git_commit"]
         return self._context(
@@ -250,10 +258,8 @@ class _Description:
             description=f"Its version is the SHA-256 of the code; commit {commit or 'unknown'}.",
         )
 
-    def _parameters(self, runs: Iterable[ContextEntity]) -> None:
+    def _parameters(self, given: list[File], measured: list[File]) -> None:
         """What goes into the workflow and comes out of it, with the files of all runs."""
-        given = [one["object"][0] for one in runs]
-        measured = [one["result"][0] for one in runs]
         for side, name, files in (("input", "run", given), ("output", "measurements", measured)):
             parameter = self._context(
                 f"#{side}-{name}",
@@ -311,10 +317,11 @@ class _Description:
         return self._context(id_, "PropertyValue", name=name, value=value)
 
     def _file(self, path: str, name: str) -> File:
-        about = {"name": name, **self._of_file(path)}
-        return self.crate.get(path) or self.crate.add_file(
-            self.folder / path, path, properties=about
-        )
+        def made() -> File:
+            about = {"name": name, **self._of_file(path)}
+            return self.crate.add_file(self.folder / path, path, properties=about)
+
+        return self._once(path, made)
 
     def _of_file(self, path: str) -> dict[str, Any]:
         file = self.folder / path
@@ -326,14 +333,19 @@ class _Description:
         """An entity that is no file; the same id is the same entity."""
         from rocrate.model import ContextEntity
 
-        if known := self.crate.get(id_):
+        if known := self.known.get(id_):
             return known
         given = {name: value for name, value in properties.items() if not _refers(value)}
         entity = self.crate.add(ContextEntity(self.crate, id_, {"@type": type_, **given}))
         for name, value in properties.items():
             if name not in given:
                 entity[name] = value
-        return entity
+        return self._once(id_, lambda: entity)
+
+    def _once(self, id_: str, made: Callable[[], Any]) -> Any:
+        if id_ not in self.known:
+            self.known[id_] = made()
+        return self.known[id_]
 
 
 def _alone(value: Any) -> Any:

@@ -23,7 +23,7 @@ from rocrate.rocrate import ROCrate
 from include.control import stages
 from include.experiment.spec import RunSpec
 from include.model.errors import PublishError
-from include.reports.crate import METADATA, pack_crate
+from include.reports.crate import METADATA, pack_crate, write_crate
 from include.reports.publish import publish
 from include.reports.removal import remove_runs
 from tests.builders_staged import let_pass, stage
@@ -205,6 +205,12 @@ def test_the_same_experiment_gives_the_same_bytes_later_and_elsewhere(
     publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
     pack_crate(folder, tmp_path / "again.zip")
     assert (tmp_path / "first.zip").read_bytes() == (tmp_path / "again.zip").read_bytes()
+
+
+def test_a_run_of_an_earlier_version_has_code_that_is_not_known(folder: Path) -> None:
+    (folder / "runs" / SPEC.run_id / "code.json").unlink()
+    assert write_crate(folder) is not None
+    assert "#code-unknown" in graph_of((folder / METADATA).read_bytes())
 
 
 def test_a_licence_is_what_the_author_says(folder: Path, tmp_path: Path) -> None:
