@@ -20,7 +20,6 @@ from urllib.parse import unquote
 
 from include.files import digest, new_file, read_json, write_bytes, write_json
 from include.measurements.origin import Origin
-from include.measurements.store import RunStore
 from include.model.errors import PublishError
 from include.quality.verdict import verdict_path
 from include.reports.publication import origins_of
@@ -96,6 +95,8 @@ def pack_crate(folder: Path, out: Path, licence: str = "") -> int:
 
 def _problems(folder: Path, manifest: Mapping[str, Any]) -> Iterable[str]:
     """What is not as it was published, each with what to do."""
+    from include.measurements.store import RunStore
+
     again = f"publish again: python -m include.cli report {folder}"
     for name, sha256 in manifest["sha256"].items():
         path = folder / "published" / name
@@ -116,6 +117,8 @@ def _problems(folder: Path, manifest: Mapping[str, Any]) -> Iterable[str]:
 
 def _kept_runs(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Origin]:
     """When each published run was complete and by whom, of those whose files are kept."""
+    from include.measurements.store import RunStore
+
     stores = [RunStore(folder, folder.name, row["run"]) for row in manifest["runs"]]
     kept = [store.run_id for store in stores if store.run_json.is_file()]
     return {one.run: one for one in origins_of(folder, kept)}
