@@ -14,6 +14,7 @@ import typer
 from include.advise import console as advise_console
 from include.model.errors import SpecError, TidebenchError
 from include.monitoring.console import metrics
+from include.registry.console import results
 from include.studies import ALIASES, STUDIES
 from include.tables.bound_console import bound
 
@@ -59,6 +60,7 @@ app.command()(advise_console.backtest)
 app.command()(advise_console.operators)
 app.command()(bound)
 app.command()(metrics)
+app.add_typer(results, name="results")
 
 
 @app.callback()
@@ -142,6 +144,21 @@ def remove(
     for sentence in remove_runs(folder, runs, url, even_if_taken=even_if_taken):
         typer.echo(sentence)
     typer.echo(f"Tables and page: python -m include.cli report {folder}")
+
+
+@app.command()
+def crate(
+    folder: Annotated[Path, typer.Argument(help="The folder of an experiment, with its report.")],
+    out: Annotated[Path, typer.Option(help="The ZIP file to write.")],
+    license_: Annotated[
+        str, typer.Option("--license", help="URL of the licence of these results.")
+    ] = "",
+) -> None:
+    """Pack a published experiment as a Workflow Run RO-Crate, for an archive that keeps it."""
+    from include.reports.crate import pack_crate
+
+    files = pack_crate(folder.resolve(), out, license_)
+    typer.echo(f"Crate: {out}, {files} files")
 
 
 @app.command()

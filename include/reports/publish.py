@@ -13,6 +13,7 @@ from include.measurements.origin import BY_HAND, DagRun
 from include.model.errors import PublishError
 from include.quality.verdict import passed_verdict
 from include.reports.comparison import Reference, nothing_printed
+from include.reports.crate import write_crate
 from include.reports.database import sent_rows
 from include.reports.documents import WRITERS
 from include.reports.page import pages
@@ -46,7 +47,8 @@ def publish(
     open transaction; the folder is swapped in; the transaction is committed. So a database
     that is down or locked, a full disk and a folder that cannot be written are all found
     while nothing has changed. Only a crash between swap and commit leaves the two apart, and
-    publishing again brings them together, because both sides replace what is there.
+    publishing again brings them together, because both sides replace what is there. Last of all
+    the folder is described as a crate (``crate.py``).
 
     Raises GateFailed when what is staged did not pass its checks, PublishError when a target
     cannot be written, StoreError when a table was not built.
@@ -69,6 +71,7 @@ def publish(
             )
             with sent_rows(database_url, publication, tables):
                 swap_in(draft, target)
+            write_crate(folder)
     except OSError as error:
         raise PublishError(
             f"{target} cannot be written: {error.strerror or error}. Free some space or make the "

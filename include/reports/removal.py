@@ -9,10 +9,11 @@ from pathlib import Path
 from include.files import read_json
 from include.measurements.store import RunStore
 from include.model.errors import StoreError, unknown_name
+from include.reports.crate import KEPT_CODE, METADATA
 from include.reports.database import removed_rows
 from include.reports.results import runs_of
 
-REPORT = ("published", "staged", "data_docs")
+REPORT = ("published", "staged", "data_docs", KEPT_CODE)
 
 
 def remove_runs(
@@ -40,6 +41,8 @@ def remove_runs(
             _remove(RunStore(folder, folder.name, run))
         for name in () if left else REPORT:
             shutil.rmtree(folder / name, ignore_errors=True)
+        if not left:
+            (folder / METADATA).unlink(missing_ok=True)
     return [
         *(f"removed {_what(run in stored)} of run {run}" for run in runs),
         f"removed {rows} rows of the results database",

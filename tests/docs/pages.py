@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = (
-    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")),
+    *(REPOSITORY / name for name in ("README.md", "ARTIFACT.md", "CONTRIBUTING.md")),
     *sorted((REPOSITORY / "docs").rglob("*.md")),
 )
 

@@ -58,6 +58,12 @@ RUN_BY = {
     "python infra/compare/checkouts.py ../before . --seeds 1 --minutes 20 --runs 4": (
         "tests/unit/test_compare_checkouts.py"
     ),
+    "make tournament": "tests/e2e/test_tournament.py",  # cut
+    "make bench": "tests/bench/test_benches.py",
+    ".venv/bin/python -m include.cli crate var/demo --out demo.zip": HERE,
+    '.venv/bin/python -m include.cli results export var/demo --out demo.json --by "Our lab"': HERE,
+    ".venv/bin/python -m include.cli results import theirs.json": HERE,
+    ".venv/bin/python -m include.cli results compare var/demo": HERE,
     "make airflow": "tests/docs/test_airflow.py",
     "make compose-secrets": "tests/security/test_deployment.py",
     "infra/compose/local.sh up": "tests/docs/test_scripts.py",  # what it says without .venv

@@ -1,0 +1,242 @@
+"""A published experiment is a Workflow Run RO-Crate, the same one whenever it is packed.
+
+The rules are those that the profiles say with MUST (https://w3id.org/ro/wfrun/workflow/0.5,
+https://w3id.org/ro/wfrun/process/0.5, https://w3id.org/workflowhub/workflow-ro-crate/1.0 and
+https://w3id.org/ro/crate/1.1). roc-validator has them as shapes, but no version of it goes with
+the version of rich that Airflow's packages are pinned with.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import zipfile
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rocrate.rocrate import ROCrate
+
+from include.control import stages
+from include.experiment.spec import RunSpec
+from include.model.errors import PublishError
+from include.reports.crate import METADATA, pack_crate, write_crate
+from include.reports.publish import publish
+from include.reports.removal import remove_runs
+from tests.builders_staged import let_pass, stage
+
+SPEC = RunSpec(
+    experiment="demo", controller="btu", pattern="stepwise", btu_min=10, seed=1, duration_min=10
+)
+PROFILES = {
+    "https://w3id.org/ro/wfrun/process/0.5",
+    "https://w3id.org/ro/wfrun/workflow/0.5",
+    "https://w3id.org/workflowhub/workflow-ro-crate/1.0",
+}
+ISO_8601 = r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d))?"
+Graph = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An experiment with a run that was really measured."""
+    root = tmp_path_factory.mktemp("once")
+    stages.run_all(SPEC, root)
+    folder = let_pass(stage(root / "demo", SPEC.run_id))
+    publish(folder, "demo", f"sqlite:///{root / 'results.db'}")
+    return folder
+
+
+@pytest.fixture
+def folder(once: Path, tmp_path: Path) -> Path:
+    """A copy that keeps the times of the files, as archives do."""
+    return Path(shutil.copytree(once, tmp_path / "demo"))
+
+
+@pytest.fixture(scope="module")
+def graph(once: Path) -> Graph:
+    return graph_of((once / METADATA).read_bytes())
+
+
+def graph_of(content: bytes) -> Graph:
+    return {one["@id"]: one for one in json.loads(content)["@graph"]}
+
+
+def many(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def behind(graph: Graph, of: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """The entities that a property refers to; KeyError where one is not described."""
+    return [graph[one["@id"]] for one in many(of.get(name)) if "@id" in one]
+
+
+def of_type(graph: Graph, kind: str) -> list[dict[str, Any]]:
+    return [one for one in graph.values() if kind in many(one["@type"])]
+
+
+def main(graph: Graph) -> dict[str, Any]:
+    (found,) = behind(graph, graph["./"], "mainEntity")
+    return found
+
+
+def types(graph: Graph, of: dict[str, Any], name: str) -> set[str]:
+    return {kind for one in behind(graph, of, name) for kind in many(one["@type"])}
+
+
+RULES: dict[str, Callable[[Graph], bool]] = {
+    "RO-Crate: the metadata file is about the root and conforms to RO-Crate": lambda g: (
+        g[METADATA]["about"] == {"@id": "./"}
+        and {"@id": "https://w3id.org/ro/crate/1.1"} in many(g[METADATA]["conformsTo"])
+    ),
+    "RO-Crate: the root is a Dataset with name, description, license and a date": lambda g: (
+        g["./"]["@type"] == "Dataset"
+        and all(g["./"].get(name) for name in ("name", "description", "license"))
+        and re.fullmatch(ISO_8601, g["./"]["datePublished"]) is not None
+    ),
+    "RO-Crate: every file is a part of the root": lambda g: (
+        {one["@id"] for one in of_type(g, "File")} == {one["@id"] for one in g["./"]["hasPart"]}
+    ),
+    "RO-Crate: what is referred to is described": lambda g: all(
+        one["@id"] in g or one["@id"].startswith("http")
+        for entity in g.values()
+        for value in entity.values()
+        for one in many(value)
+        if isinstance(one, dict)
+    ),
+    "Workflow Run Crate: the root conforms to the profiles, which are described": lambda g: (
+        {one["@id"] for one in behind(g, g["./"], "conformsTo")} >= PROFILES
+        and types(g, g["./"], "conformsTo") == {"CreativeWork"}
+    ),
+    "Workflow RO-Crate: the main entity is a workflow and says its language": lambda g: (
+        set(main(g)["@type"]) >= {"File", "SoftwareSourceCode", "ComputationalWorkflow"}
+        and types(g, main(g), "programmingLanguage") == {"ComputerLanguage"}
+    ),
+    "Workflow Run Crate: an action ran the main entity": lambda g: any(
+        main(g) in behind(g, one, "instrument") for one in of_type(g, "CreateAction")
+    ),
+    "Process Run Crate: every action has a tool, what it took and what came out": lambda g: all(
+        types(g, one, "instrument") & {"SoftwareApplication", "ComputationalWorkflow"}
+        and behind(g, one, "object")
+        and behind(g, one, "result")
+        for one in of_type(g, "CreateAction")
+    ),
+    "Process Run Crate: the root mentions every action": lambda g: (
+        {one["@id"] for one in of_type(g, "CreateAction")}
+        == {one["@id"] for one in g["./"]["mentions"]}
+    ),
+    "Workflow Run Crate: input and output are parameters with a type and their files": lambda g: (
+        types(g, main(g), "input") == types(g, main(g), "output") == {"FormalParameter"}
+        and all(
+            one["additionalType"] and types(g, one, "workExample") == {"File"}
+            for one in of_type(g, "FormalParameter")
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_it_keeps_the_rules_of_the_profiles(graph: Graph, rule: str) -> None:
+    assert RULES[rule](graph)
+
+
+@pytest.mark.parametrize(
+    ("entity", "name", "broken"),
+    [
+        ("./", "license", "name, description, license"),
+        ("./", "hasPart", "part of the root"),
+        ("./", "conformsTo", "conforms to the profiles"),
+        ("workflow/stages.py", "programmingLanguage", "says its language"),
+        ("#tables", "instrument", "has a tool"),
+        (f"#measured-{SPEC.run_id}", "instrument", "ran the main entity"),
+        ("#input-run", "workExample", "parameters with a type"),
+    ],
+)
+def test_a_rule_finds_what_is_missing(graph: Graph, entity: str, name: str, broken: str) -> None:
+    without = {key: value for key, value in graph[entity].items() if key != name}
+    if name == "hasPart":
+        without["hasPart"] = graph[entity]["hasPart"][1:]
+    (rule,) = (text for text in RULES if broken in text)
+    assert not RULES[rule]({**graph, entity: without})
+
+
+def test_it_has_inputs_measurements_tables_checks_and_code_of_the_run(graph: Graph) -> None:
+    run = f"runs/{SPEC.run_id}"
+    action = graph[f"#measured-{SPEC.run_id}"]
+    assert {one["@id"] for one in action["object"]} >= {f"{run}/run.json", "#seed-1"}
+    results = {one["name"] for one in behind(graph, action, "result")}
+    assert any(name.endswith("rows of lease") for name in results)
+    (code,) = (
+        one for one in behind(graph, action, "instrument") if one["@type"] == "SoftwareApplication"
+    )
+    assert re.fullmatch(r"[0-9a-f]{64}", code["softwareVersion"])
+    needs = {one["name"] for one in behind(graph, code, "softwareRequirements")}
+    assert needs == {"python", "numpy", "numba", "pyarrow", "pydantic"}
+    tables = {one["@id"] for one in graph["#tables"]["result"]}
+    assert "published/outcomes.parquet" in tables
+    assert graph["#checks"]["result"] == {"@id": "data_docs/verdict.json"}
+
+
+def test_every_file_of_the_archive_is_the_one_that_is_described(
+    folder: Path, tmp_path: Path
+) -> None:
+    assert pack_crate(folder, tmp_path / "demo.zip") > 70
+    with zipfile.ZipFile(tmp_path / "demo.zip") as archive:
+        described = of_type(graph_of(archive.read(METADATA)), "File")
+        names = {one["@id"].replace("%3D", "=") for one in described}
+        assert {METADATA, *names} == set(archive.namelist())
+        for one in described:
+            content = archive.read(one["@id"].replace("%3D", "="))
+            assert sha256(content).hexdigest() == one["sha256"]
+
+
+def test_the_library_reads_it_again(folder: Path) -> None:
+    crate = ROCrate(folder)
+    assert crate.mainEntity.id == "workflow/stages.py"
+
+
+def test_the_same_experiment_gives_the_same_bytes_later_and_elsewhere(
+    once: Path, folder: Path, tmp_path: Path
+) -> None:
+    pack_crate(once, tmp_path / "first.zip")
+    publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    pack_crate(folder, tmp_path / "again.zip")
+    assert (tmp_path / "first.zip").read_bytes() == (tmp_path / "again.zip").read_bytes()
+
+
+def test_a_run_of_an_earlier_version_has_code_that_is_not_known(folder: Path) -> None:
+    (folder / "runs" / SPEC.run_id / "code.json").unlink()
+    assert write_crate(folder) is not None
+    assert "#code-unknown" in graph_of((folder / METADATA).read_bytes())
+
+
+def test_a_licence_is_what_the_author_says(folder: Path, tmp_path: Path) -> None:
+    url = "https://creativecommons.org/licenses/by/4.0/"
+    assert "No licence" in graph_of((folder / METADATA).read_bytes())["./"]["license"]
+    pack_crate(folder, tmp_path / "demo.zip", url)
+    assert graph_of((folder / METADATA).read_bytes())["./"]["license"] == url
+
+
+def test_everything_that_is_not_as_published_is_named_at_once(folder: Path, tmp_path: Path) -> None:
+    (folder / "published" / "cost.csv").write_text("other")
+    lease = next(folder.glob("measurements/lease/*/*/*.parquet"))
+    lease.unlink()
+    with pytest.raises(PublishError) as caught:
+        pack_crate(folder, tmp_path / "demo.zip")
+    assert "cost.csv is not the file that was published" in str(caught.value)
+    assert f"{lease} is not the file that run" in str(caught.value)
+    assert not (tmp_path / "demo.zip").exists()
+
+
+def test_what_was_not_published_is_no_crate(tmp_path: Path) -> None:
+    with pytest.raises(PublishError, match=r"first: python -m include\.cli report"):
+        pack_crate(tmp_path, tmp_path / "demo.zip")
+
+
+def test_with_its_last_run_the_crate_goes(folder: Path) -> None:
+    remove_runs(folder, [SPEC.run_id], f"sqlite:///{folder.parent / 'results.db'}")
+    assert not (folder / METADATA).exists()
+    assert not (folder / "workflow").exists()
