@@ -1,4 +1,4 @@
-"""What Airflow loads of Tidebench: the page "Experiments" in its navigation.
+"""What Airflow loads of Tidebench: the page "Experiments" in its navigation, names of DAG runs.
 
 Every Airflow process imports this file, so what only the API server needs is made on demand.
 """
@@ -10,6 +10,7 @@ from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
+from tidebench import listener
 from tidebench.links import PREFIX
 
 
@@ -26,6 +27,8 @@ class ExperimentsPage(AirflowPlugin):
             "icon": f"{PREFIX}/assets/icon.svg",
         }
     ]
+
+    listeners = [listener]  # noqa: RUF012 (as Airflow declares it)
 
     @cached_property
     def fastapi_apps(self) -> list[dict[str, Any]]:  # type: ignore[override]

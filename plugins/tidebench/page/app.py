@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
 from fastapi import Depends, FastAPI, HTTPException, Query, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
@@ -23,6 +24,7 @@ from tidebench.page.listing import listed
 from tidebench.page.query import query_of
 from tidebench.page.removal import MAY_REMOVE, asked, triggered
 from tidebench.page.render import PAGE_HEADERS, render
+from tidebench.page.under_way import under_way
 from tidebench.stage import data_root
 
 HERE = Path(__file__).parent
@@ -40,6 +42,7 @@ def create_app() -> FastAPI:
         exception_handlers={HTTPException: _refused, PublishError: _unpublished},
     )
     app.get("/", response_class=HTMLResponse)(show_list)
+    app.get("/under-way", response_class=HTMLResponse)(show_under_way)
     app.get("/compare", response_class=HTMLResponse)(show_runs)
     app.get("/remove", response_class=HTMLResponse, dependencies=[Depends(MAY_REMOVE)])(ask_removal)
     app.post("/remove", response_class=HTMLResponse, dependencies=[Depends(MAY_REMOVE)])(remove)
@@ -50,11 +53,17 @@ def create_app() -> FastAPI:
     return app
 
 
-def show_list(request: Request) -> HTMLResponse:
-    """Runs that match the address, sorted, page by page."""
+def show_list(request: Request, user: GetUserDep, session: SessionDep) -> HTMLResponse:
+    """Runs that match the address, sorted, page by page; above them those that are under way."""
     root = data_root()
     query = query_of(request.query_params)
-    return _page("list", listed(_database(root), root, query))
+    going = under_way(session, user, query.equal.get("experiment", ""))
+    return _page("list", {**listed(_database(root), root, query), "under_way": going})
+
+
+def show_under_way(user: GetUserDep, session: SessionDep, experiment: str = "") -> HTMLResponse:
+    """The part of the list that changes by itself, for its script."""
+    return _page("under_way", {"under_way": under_way(session, user, experiment)})
 
 
 def show_runs(run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from tidebench.links import PREFIX
 
 PAGE_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
-    "img-src 'self'; form-action 'self'; frame-ancestors 'self'; base-uri 'none'",
+    "img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'self'; "
+    "base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "Cache-Control": "private, no-store",
@@ -41,7 +42,7 @@ def _environment() -> Environment:
     )
     airflow = conf.get("api", "base_url", fallback="").rstrip("/")
     environment.globals.update(airflow=airflow, home=f"{airflow}{PREFIX}", named=named)
-    environment.filters.update(number=number, difference=difference, when=when)
+    environment.filters.update(number=number, difference=difference, when=when, moment=moment)
     return environment
 
 
@@ -62,3 +63,8 @@ def difference(value: float, decimals: int | None) -> str:
 def when(text: str | None) -> str:
     """A moment to the minute, in UTC."""
     return datetime.fromisoformat(text).strftime("%Y-%m-%d %H:%M") if text else "-"
+
+
+def moment(at: datetime | None) -> str:
+    """The same of a moment that is no text."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M") if at else "-"

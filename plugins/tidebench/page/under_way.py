@@ -1,0 +1,221 @@
+"""DAG runs that measure and are not published yet: queued, running, or failed in the last days.
+
+They are read from Airflow's own database, as its own pages do.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
+from airflow.models.dagrun import DagRun
+from airflow.models.taskinstance import TaskInstance
+from airflow.models.xcom import XComModel
+from sqlalchemy import func, select, tuple_
+
+from include.experiment.form import batch_params, experiment_params
+from include.testbeds import TESTBEDS
+from tidebench.listener import REASON
+from tidebench.naming import name_of
+from tidebench.page.advance import TAIL, Advance, TasksInState, advance_of
+
+if TYPE_CHECKING:
+    from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+    from sqlalchemy.orm import Session
+
+DAGS = ("experiment", "experiment_batch", "sweep")
+FAILED_FOR = timedelta(days=7)
+"""How long a failed DAG run is listed; Airflow's own list has all of them."""
+MOST_UNDER_WAY, MOST_FAILED = 50, 20
+RECENTLY = timedelta(days=30)
+ORDER = {"running": 0, "queued": 1, "failed": 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnderWay:
+    """One DAG run, as the list shows it. ``since`` is when it began, was queued, or failed."""
+
+    dag_id: str
+    run_id: str
+    experiment: str
+    name: str
+    state: str
+    since: datetime | None
+    by: str
+    advance: Advance
+    reason: str = ""
+    task: str = ""
+    """Where the reason is in the log: the end of an address of Airflow's."""
+
+    @property
+    def address(self) -> str:
+        """Of Airflow's page of the DAG run, below its own address."""
+        return f"/dags/{quote(self.dag_id)}/runs/{quote(self.run_id, safe='')}"
+
+
+def under_way(session: Session, user: BaseUser, experiment: str = "") -> list[UnderWay]:
+    """Those that this user may read, running ones first; of one experiment, if it is given."""
+    now = datetime.now(UTC)
+    runs = [one for one in _runs(session, user, now) if experiment in ("", _experiment_of(one))]
+    keys = [(one.dag_id, one.run_id) for one in runs]
+    if not keys:
+        return []
+    tasks, reasons = _tasks(session, keys), _reasons(session, keys)
+    tails = _tails(session, now)
+    found = []
+    for run in runs:
+        key = (run.dag_id, run.run_id)
+        reason, task = reasons.get(key) or _fallback(run, tasks[key])
+        found.append(
+            UnderWay(
+                dag_id=run.dag_id,
+                run_id=run.run_id,
+                experiment=_experiment_of(run),
+                name=name_of(run.dag_id, _params(run)),
+                state=run.state,
+                since=run.end_date or run.start_date or run.queued_at,
+                by=run.triggering_user_name or "",
+                advance=advance_of(tasks[key], now, tails[run.dag_id], _part_s(_params(run))),
+                reason=reason,
+                task=task,
+            )
+        )
+    return found
+
+
+def _runs(session: Session, user: BaseUser, now: datetime) -> list[Any]:
+    """Rows of DAG runs, the running ones first, then by time, the newest first."""
+    auth = get_auth_manager()
+    readable = [
+        dag
+        for dag in DAGS
+        if auth.is_authorized_dag(
+            method="GET", access_entity=DagAccessEntity.RUN, details=DagDetails(id=dag), user=user
+        )
+    ]
+    columns = (
+        DagRun.dag_id, DagRun.run_id, DagRun.state, DagRun.conf, DagRun.queued_at,
+        DagRun.start_date, DagRun.end_date, DagRun.triggering_user_name,
+    )  # fmt: skip
+    own = select(*columns).where(DagRun.dag_id.in_(readable))
+    going = own.where(DagRun.state.in_(("queued", "running"))).order_by(DagRun.id.desc())
+    failed = own.where(DagRun.state == "failed", DagRun.end_date >= now - FAILED_FOR)
+    failed = failed.order_by(DagRun.end_date.desc())
+    rows = [
+        *session.execute(going.limit(MOST_UNDER_WAY)),
+        *session.execute(failed.limit(MOST_FAILED)),
+    ]
+    return sorted(rows, key=lambda row: ORDER[row.state])
+
+
+def _tasks(
+    session: Session, keys: Sequence[tuple[str, str]]
+) -> Mapping[tuple[str, str], list[TasksInState]]:
+    """Tasks of these DAG runs, counted by state: a matrix may have a thousand copies of one."""
+    ti = TaskInstance
+    statement = (
+        select(
+            ti.dag_id, ti.run_id, ti.task_id, ti.state,
+            func.count().label("count"), func.max(ti.map_index).label("highest"),
+            func.min(ti.start_date).label("began"), func.max(ti.end_date).label("ended"),
+        )
+        .where(tuple_(ti.dag_id, ti.run_id).in_(keys))
+        .group_by(ti.dag_id, ti.run_id, ti.task_id, ti.state)
+    )  # fmt: skip
+    found = defaultdict(list)
+    for row in session.execute(statement).mappings():
+        values = {name: row[name] for name in TasksInState.__slots__}
+        found[row["dag_id"], row["run_id"]].append(TasksInState(**values))
+    return found
+
+
+def _reasons(
+    session: Session, keys: Sequence[tuple[str, str]]
+) -> Mapping[tuple[str, str], tuple[str, str]]:
+    """Why the first task of each that failed did, and the task; what failed behind it follows."""
+    statement = (
+        select(
+            XComModel.dag_id, XComModel.run_id, XComModel.task_id, XComModel.map_index,
+            XComModel.value,
+        )
+        .where(XComModel.key == REASON, tuple_(XComModel.dag_id, XComModel.run_id).in_(keys))
+        .order_by(XComModel.timestamp.desc())
+    )  # fmt: skip
+    return {
+        (row.dag_id, row.run_id): (
+            str(XComModel.deserialize_value(row)),
+            _task(row.task_id, row.map_index),
+        )
+        for row in session.execute(statement)
+    }
+
+
+def _fallback(run: Any, tasks: Sequence[TasksInState]) -> tuple[str, str]:
+    """What can be said of a failure that left no reason, as when a process was killed."""
+    if run.state != "failed":
+        return "", ""
+    failed = sorted((one for one in tasks if one.state == "failed"), key=_when_ended)
+    if not failed:
+        return "It was marked failed by hand, or took longer than it may.", ""
+    first = failed[0]
+    task = _task(first.task_id, -1 if first.highest < 0 or first.count > 1 else first.highest)
+    return f"{first.task_id} failed and could not say why; its log may.", task
+
+
+def _when_ended(task: TasksInState) -> float:
+    return task.ended.timestamp() if task.ended else float("inf")
+
+
+def _task(task_id: str, map_index: int) -> str:
+    copy = f"/mapped/{map_index}" if map_index >= 0 else ""
+    return f"/tasks/{quote(task_id)}{copy}"
+
+
+def _tails(session: Session, now: datetime) -> Mapping[str, Mapping[str, float]]:
+    """By DAG and task, how many seconds the last tasks of a DAG run took lately, on average."""
+    ti = TaskInstance
+    statement = (
+        select(ti.dag_id, ti.task_id, func.avg(ti.duration).label("took_s"))
+        .where(
+            ti.dag_id.in_(DAGS), ti.task_id.in_(TAIL), ti.state == "success",
+            ti.end_date >= now - RECENTLY,
+        )
+        .group_by(ti.dag_id, ti.task_id)
+    )  # fmt: skip
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for row in session.execute(statement):
+        if row.took_s is not None:
+            found[row.dag_id][row.task_id] = float(row.took_s)
+    return found
+
+
+def _params(run: Any) -> Mapping[str, Any]:
+    return {**_defaults(run.dag_id), **(run.conf or {})}
+
+
+@cache
+def _defaults(dag_id: str) -> Mapping[str, Any]:
+    form = {"experiment": experiment_params, "experiment_batch": batch_params}.get(dag_id)
+    return {name: field["default"] for name, field in form().items()} if form else {}
+
+
+def _experiment_of(run: Any) -> str:
+    """Empty where only a file says it."""
+    params = _params(run)
+    return "" if params.get("spec") else str(params.get("experiment", ""))
+
+
+def _part_s(params: Mapping[str, Any]) -> float | None:
+    """Seconds that a window takes, where it takes as long as it says; cells have none of these."""
+    testbed, btu_min = params.get("testbed"), params.get("btu_min")
+    if not (isinstance(testbed, str) and isinstance(btu_min, int | float)):
+        return None
+    known = TESTBEDS.get(testbed)
+    return btu_min * 60 if known is not None and known.real_time else None

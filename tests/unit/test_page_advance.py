@@ -1,0 +1,135 @@
+"""How far a DAG run has come and what it is called, from what Airflow knows of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tidebench.naming import name_of
+from tidebench.page.advance import TAIL, TasksInState, advance_of
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+TOOK_S = dict.fromkeys(TAIL, 20.0)
+UNBEGUN = [TasksInState(task_id=task, state=None, count=1) for task in TAIL]
+
+
+def ago(minutes: float) -> datetime:
+    return NOW - timedelta(minutes=minutes)
+
+
+def windows(
+    state: str | None,
+    count: int,
+    *,
+    began: float | None = None,
+    ended: float | None = None,
+    highest: int = 11,
+    task: str = "control_window",
+) -> TasksInState:
+    return TasksInState(
+        task_id=task, state=state, count=count, highest=highest,
+        began=None if began is None else ago(began), ended=None if ended is None else ago(ended),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        ("wait_for_turn", "waits for its turn"),
+        ("provision_testbed", "provisions the testbed"),
+        ("publish_report", "publishes the report"),
+    ],
+)
+def test_what_is_at_work_beside_the_windows_is_said(task: str, said: str) -> None:
+    tasks = [TasksInState(task_id=task, state="running", count=1), windows(None, 1, highest=-1)]
+    assert advance_of(tasks, NOW, {}).text == said
+
+
+def test_the_window_under_way_is_counted_and_the_rest_takes_as_long_as_those_before() -> None:
+    tasks = [
+        windows("success", 3, began=31, ended=1, highest=2),
+        windows("running", 1, began=1, highest=3),
+        windows(None, 8),
+        *UNBEGUN,
+    ]
+    found = advance_of(tasks, NOW, TOOK_S)
+    assert (found.text, found.done, found.total) == ("window 4 of 12", 3, 12)
+    assert found.to_go_s == 9 * 600 - 60 + 3 * 20
+    assert found.to_go == "about 1.5 h"
+
+
+def test_what_was_never_seen_makes_it_at_least() -> None:
+    tasks = [windows("success", 11, began=22, ended=0), windows("running", 1, began=0), *UNBEGUN]
+    assert advance_of(tasks, NOW, {}).to_go == "at least 2 min"
+    assert advance_of(tasks, NOW, TOOK_S).to_go == "about 3 min"
+
+
+def test_before_the_first_window_has_ended_only_real_time_says_how_long() -> None:
+    tasks = [windows("running", 1, began=4, highest=0), windows(None, 11), *UNBEGUN]
+    assert advance_of(tasks, NOW, TOOK_S).to_go_s is None
+    assert advance_of(tasks, NOW, TOOK_S, part_s=600).to_go_s == 12 * 600 - 240 + 60
+
+
+def test_behind_the_last_window_only_the_tables_are_left() -> None:
+    tasks = [
+        windows("success", 12, began=60, ended=1),
+        TasksInState(task_id="build_tables", state="success", count=1),
+        TasksInState(task_id="check_tables", state="running", count=1),
+        TasksInState(task_id="publish_report", state=None, count=1),
+    ]
+    found = advance_of(tasks, NOW, TOOK_S)
+    assert (found.text, found.to_go_s) == ("checks the tables", 40)
+    assert found.done == found.total == 12
+
+
+def test_of_a_matrix_the_way_counts_that_was_chosen() -> None:
+    tasks = [
+        windows("success", 2, began=4, ended=0, highest=1, task="measure_cell"),
+        windows("running", 2, began=1, highest=3, task="measure_cell"),
+        windows("skipped", 1, highest=-1, task="cell_run.wait_for_run"),
+    ]
+    assert advance_of(tasks, NOW, TOOK_S).text == "cell 3 of 4"
+
+
+def test_an_overdue_estimate_is_not_negative() -> None:
+    tasks = [windows("success", 11, began=23, ended=12), windows("running", 1, began=12)]
+    assert advance_of(tasks, NOW, TOOK_S).to_go == "less than a minute"
+
+
+def test_nothing_is_said_of_nothing() -> None:
+    found = advance_of([], NOW, {})
+    assert (found.text, found.to_go, found.total) == ("", "", 0)
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "params", "name"),
+    [
+        (
+            "experiment",
+            {"experiment": "try-one", "controller": "threshold", "pattern": "stepwise", "seed": 1},
+            "try-one · threshold · stepwise · seed 1",
+        ),
+        (
+            "experiment_batch",
+            {"experiment": "many", "controllers": ["a", "b", "c", "d"], "patterns": ["stepwise"],
+             "seeds": ["1-5"]},
+            "many · a, b, c and 1 more · stepwise · seeds 1-5",
+        ),
+        ("experiment_batch", {"spec": "/x/tournament.yaml"}, "matrix of tournament"),
+        ("sweep", {"spec": "specs/fine.yaml"}, "sweep of fine"),
+        ("remove_runs", {"experiment": "one", "runs": ["r1"]}, "one · remove r1"),
+        ("reap", {}, ""),
+    ],
+)  # fmt: skip
+def test_a_dag_run_is_called_after_what_it_measures(
+    dag_id: str, params: dict[str, object], name: str
+) -> None:
+    assert name_of(dag_id, params) == name
+
+
+def test_whatever_is_typed_gives_one_short_line() -> None:
+    typed = {"experiment": "a\nb" * 99, "controller": None, "pattern": {"x": 1}, "seed": [[]]}
+    name = name_of("experiment", typed)
+    assert "\n" not in name
+    assert len(name) < 250
