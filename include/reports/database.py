@@ -31,7 +31,7 @@ def sent_rows(
     Raises PublishError, without any password, when the database is down, locked or unknown;
     nothing in it has changed then. Errors of the block pass through and roll back.
     """
-    with _transaction(database_url) as connection:
+    with transaction(database_url) as connection:
         _send(connection, publication, tables)
         yield
 
@@ -45,7 +45,7 @@ def removed_rows(database_url: str, experiment: str, runs: Sequence[str] | None)
     """
     from sqlalchemy import inspect
 
-    with _transaction(database_url) as connection:
+    with transaction(database_url) as connection:
         stored = set(inspect(connection).get_table_names())
         deleted = 0
         for table in (name for name in PUBLISHED if name in stored):
@@ -54,6 +54,8 @@ def removed_rows(database_url: str, experiment: str, runs: Sequence[str] | None)
             elif is_by_run(table):
                 values = [{"experiment": experiment, "run": run} for run in runs]
                 deleted += sum(_remove(connection, table, of_run) for of_run in values)
+        if "labels" in stored:
+            _remove_labels(connection, experiment, runs)
         yield deleted
 
 
@@ -63,9 +65,22 @@ def _remove(connection: Connection, table: str, of: Mapping[str, str]) -> int:
     return connection.execute(delete(_published(table)).filter_by(**of)).rowcount
 
 
+def _remove_labels(connection: Connection, experiment: str, runs: Sequence[str] | None) -> None:
+    """What people have said of runs goes with them: another run of this name is another one."""
+    from sqlalchemy import text
+
+    of_run = "" if runs is None else " AND run = :run"
+    for values in [{}] if runs is None else [{"run": run} for run in runs]:
+        statement = text(f"DELETE FROM labels WHERE experiment = :experiment{of_run}")
+        connection.execute(statement, {"experiment": experiment, **values})
+
+
 @contextmanager
-def _transaction(database_url: str) -> Iterator[Connection]:
-    """Committed when the block ends without error, else nothing has changed."""
+def transaction(database_url: str) -> Iterator[Connection]:
+    """Committed when the block ends without error, else nothing has changed.
+
+    Raises PublishError, without any password, when the database is down, locked or unknown.
+    """
     from sqlalchemy.exc import SQLAlchemyError
 
     engine = engine_of(database_url)
@@ -114,7 +129,7 @@ def _send(
     mark = {"experiment": publication.experiment, "edition": publication.edition}
     for name, rows in tables.items():
         table = _published(name)
-        _upsert(connection, table, [{**row, **mark} for row in rows])
+        upsert(connection, table, [{**row, **mark} for row in rows])
         _forget(connection, table, publication, runs)
     _note(connection, publication)
 
@@ -124,23 +139,24 @@ def _published(name: str) -> Table:
     schema = schema_of(name)
     types = {column.name: column.type for column in schema.columns}
     types = {"experiment": "string", **types, "edition": "string"}
-    return _table(name, types, ("experiment", *schema.key))
+    return table_of(name, types, ("experiment", *schema.key))
 
 
 def _publications() -> Table:
     """Who published which edition, and when: one row per edition, the last publication of it."""
     names = ("experiment", "edition", "published_at", "dag_id", "dag_run")
     types = {**dict.fromkeys(names, "string"), "checks": "bigint"}
-    return _table("publications", types, ("experiment", "edition"))
+    return table_of("publications", types, ("experiment", "edition"))
 
 
 def _origins() -> Table:
     """Which DAG run measured a run, and when it was complete: one row per published run."""
     names = ("experiment", "run", "measured_at", "dag_id", "dag_run")
-    return _table("origins", dict.fromkeys(names, "string"), ("experiment", "run"))
+    return table_of("origins", dict.fromkeys(names, "string"), ("experiment", "run"))
 
 
-def _table(name: str, types: Mapping[str, str], key: Sequence[str]) -> Table:
+def table_of(name: str, types: Mapping[str, str], key: Sequence[str]) -> Table:
+    """A table with these columns; types are those of the schemas of published tables."""
     from sqlalchemy import BigInteger, Boolean, Column, Double, MetaData, Table, Text
 
     known = {"string": Text, "double": Double, "bigint": BigInteger, "boolean": Boolean}
@@ -150,7 +166,7 @@ def _table(name: str, types: Mapping[str, str], key: Sequence[str]) -> Table:
     return Table(name, MetaData(), *columns)
 
 
-def _upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Make the table where there is none; a row that is there is replaced."""
     from sqlalchemy.dialects import postgresql, sqlite
 
@@ -224,11 +240,11 @@ def _note(connection: Connection, publication: Publication) -> None:
     """Publishing again moves the time of an edition, and changes no origin measured before."""
     of = publication
     about = {"edition": of.edition, "published_at": of.published_at, "checks": of.checks}
-    _upsert(connection, _publications(), [{"experiment": of.experiment, **about, **asdict(of.by)}])
+    upsert(connection, _publications(), [{"experiment": of.experiment, **about, **asdict(of.by)}])
     whose = [
         {"run": one.run, "measured_at": one.measured_at, **asdict(one.by)} for one in of.origins
     ]
-    _upsert(connection, _origins(), [{"experiment": of.experiment, **one} for one in whose])
+    upsert(connection, _origins(), [{"experiment": of.experiment, **one} for one in whose])
 
 
 def _cannot(url: URL, error: Exception) -> PublishError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +19,21 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-FILTERS = ("experiment", "controller", "topology", "pattern")
-"""Columns of runs that a filter asks for one value of."""
+FILTERS: Mapping[str, Callable[[str], str | float]] = {
+    **dict.fromkeys(("experiment", "controller", "topology", "pattern", "testbed"), str),
+    "btu_min": float,
+    "seed": int,
+}
+"""Columns of runs that a filter asks for one value of, and how each is read."""
+CHOICES = tuple(name for name in FILTERS if name != "seed")
+"""Those whose values a reader chooses from; there may be as many seeds as runs."""
+RANGES: Mapping[str, str] = {
+    "cost": "o.strict_total_cost",
+    "date": "SUBSTR(COALESCE(g.measured_at, p.published_at), 1, 10)",
+}
+"""What a filter asks for from and to, both included; a date is ten letters of ISO 8601."""
+SHOWN = ("current", "archived", "all")
+"""Whether runs that were put away are left out, alone, or among the others."""
 SEARCHED = (
     "experiment", "run", "controller", "variant", "topology", "pattern", "conditions", "testbed",
 )  # fmt: skip
@@ -62,7 +75,11 @@ _SQL = Environment(
 class Query:
     """Which runs, in which order, and which page of them. ``equal`` has columns of FILTERS."""
 
-    equal: Mapping[str, str] = field(default_factory=dict)
+    equal: Mapping[str, str | float] = field(default_factory=dict)
+    ranges: Mapping[str, str | float] = field(default_factory=dict)
+    """By ``<name of RANGES>_from`` and ``_to``."""
+    tag: str = ""
+    shown: str = SHOWN[0]
     text: str = ""
     """Words in any order and case. Each is in one of the columns of SEARCHED: its begin, or whole
     words of it. So ``btu`` finds the controllers ``btu`` and ``btu-runtime``, but not ``btu10``
@@ -78,7 +95,9 @@ class FoundRuns:
 
     runs: Sequence[Row] = ()
     total: int = 0
-    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    choices: Mapping[str, Sequence[str | float]] = field(default_factory=dict)
+    tags: Sequence[str] = ()
+    """Every tag that some run has."""
 
     @property
     def pages(self) -> int:
@@ -94,15 +113,23 @@ def find_runs(database_url: str, query: Query) -> FoundRuns:
     with _Reading(database_url) as reading:
         if not reading.is_there:
             return FoundRuns()
-        equal = {name: value for name, value in query.equal.items() if name in FILTERS and value}
+        equal = {
+            name: value for name, value in query.equal.items() if name in FILTERS and value != ""
+        }
         words = {f"word_{k}": word for k, word in enumerate(query.text.split()[:8])}
         patterns = {
             f"{name}_{kind}": pattern
             for name, word in words.items()
             for kind, pattern in _patterns(word).items()
         }
-        shape = _shape(equal, reading) | {"words": list(words), "counted": True}
-        (counted,) = reading.rows("runs", shape, {**equal, **patterns})
+        values = {**equal, **patterns, **query.ranges}
+        if query.tag and reading.has_labels:
+            values["tag"] = f"% {_literally(query.tag)} %"
+        shape = _shape(equal, reading) | {
+            "words": list(words), "counted": True, "tagged": query.tag, "shown": query.shown,
+            "ranges": _ranges(query, reading),
+        }  # fmt: skip
+        (counted,) = reading.rows("runs", shape, values)
         shape |= {
             "counted": False,
             "order": ORDERS.get(query.sort, ORDERS["when"]),
@@ -110,12 +137,13 @@ def find_runs(database_url: str, query: Query) -> FoundRuns:
         }
         place = {"limit": PAGE_RUNS, "offset": PAGE_RUNS * (max(query.page, 1) - 1)}
         return FoundRuns(
-            runs=reading.rows("runs", shape, {**equal, **patterns, **place}),
+            runs=reading.rows("runs", shape, {**values, **place}),
             total=counted["runs"],
             choices={
                 column: [row["choice"] for row in reading.rows("choices", {"column": column})]
-                for column in FILTERS
+                for column in CHOICES
             },
+            tags=_tags(reading),
         )
 
 
@@ -149,12 +177,34 @@ def runs_of(database_url: str, experiment: str) -> list[str]:
         return [row["run"] for row in found]
 
 
+def _tags(reading: _Reading) -> list[str]:
+    rows = reading.rows("tags", {}) if reading.has_labels else []
+    return sorted({tag for row in rows for tag in row["tags"].split()})
+
+
+def _ranges(query: Query, reading: _Reading) -> list[tuple[str, str, str]]:
+    """Column, comparison and parameter of each; a column that is absent is less than nothing."""
+    return [
+        (
+            "CAST(NULL AS DOUBLE PRECISION)"
+            if column.removeprefix("o.") in reading.absent
+            else column,
+            sign,
+            f"{name}_{end}",
+        )
+        for name, column in RANGES.items()
+        for end, sign in (("from", ">="), ("to", "<="))
+        if f"{name}_{end}" in query.ranges
+    ]
+
+
 def _shape(equal: Iterable[str], reading: _Reading) -> dict[str, Any]:
     """What `runs` is rendered with: no words, the newest first."""
     return {
         "equal": list(equal), "words": [], "searched": SEARCHED, "separators": SEPARATORS,
         "origins": "origins" in reading.tables, "counted": False, "order": ORDERS["when"],
         "descending": True, "outcomes": _OUTCOMES, "absent": reading.absent,
+        "labels": reading.has_labels, "tagged": "", "shown": "all", "ranges": [],
     }  # fmt: skip
 
 
@@ -203,6 +253,11 @@ class _Reading:
         there = {column["name"] for column in known.get_columns("outcomes")}
         self.absent = frozenset(name for name in _OUTCOMES if name not in there)
         return True
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether anybody has said anything of a run yet."""
+        return "labels" in self.tables
 
     def rows(
         self, statement: str, shape: Mapping[str, Any], values: Mapping[str, Any] | None = None

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 
 from include.measurements.origin import DagRun
 from include.model.errors import PublishError
+from include.reports.labels import Change, change_labels
 from include.reports.publish import publish
 from include.reports.results import ORDERS, Query, find_runs, read_run
 from tests.builders_staged import RUN, change, let_pass, stage
@@ -127,3 +128,23 @@ def test_what_was_published_is_found_and_read(server: str, tmp_path: Path) -> No
     found = read_run(server, "found", RUN, ("cost", "timeline"))
     assert found is not None
     assert [len(found[table]) for table in ("runs", "cost", "timeline")] == [1, 2, 8]
+
+
+def test_labels_and_every_filter_are_those_of_sqlite(server: str, tmp_path: Path) -> None:
+    folder = let_pass(stage(tmp_path / "said"))
+    publish(folder, "said", server)
+    said = Change(tags=["paper"], note="It was cold.", archived=True)
+    assert change_labels(server, [("said", RUN)], said, "ada") == 1
+    assert change_labels(server, [("said", RUN)], Change(add_tags=["two"]), "ada") == 1
+    own = {"experiment": "said"}
+    assert find_runs(server, Query(equal=own)).total == 0
+    everything = Query(
+        equal={**own, "btu_min": 10.0, "seed": 1, "testbed": "simulated"},
+        ranges={"cost_from": 0.0, "cost_to": 1e6, "date_from": "2020-01-01",
+                "date_to": "2999-01-01"},
+        tag="paper", shown="archived",
+    )  # fmt: skip
+    (row,) = find_runs(server, everything).runs
+    assert (row["tags"].split(), row["note"], row["archived"]) == (
+        ["paper", "two"], "It was cold.", True,
+    )  # fmt: skip

@@ -5,25 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
 from fastapi import Depends, FastAPI, HTTPException, Query, Request
-from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import (
+    FileResponse,
+    HTMLResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
 
-from include.model.errors import PublishError
+from include.model.errors import PublishError, SpecError
 from tidebench.connections import RESULTS, results_database_url
+from tidebench.page.again import MAY_RUN, params_of, sections_of, triggered_again, typed
 from tidebench.page.checks import checks_of
 from tidebench.page.compare import MOST_RUNS, compared
 from tidebench.page.figures import FIGURES, figure_of
-from tidebench.page.files import DOCS_INDEX, HEADERS, KINDS, find_file, styled
+from tidebench.page.files import DOCS_INDEX, HEADERS, KINDS, find_file, styled, with_way_back
+from tidebench.page.labelling import label
 from tidebench.page.listing import listed
 from tidebench.page.query import query_of
 from tidebench.page.removal import MAY_REMOVE, asked, triggered
-from tidebench.page.render import PAGE_HEADERS, render
+from tidebench.page.render import PAGE_HEADERS, home, render
+from tidebench.page.same_site import require_same_site
+from tidebench.page.tables import bundle, tables_of
 from tidebench.page.under_way import under_way
 from tidebench.stage import data_root
 
@@ -39,13 +50,24 @@ def create_app() -> FastAPI:
         title="Tidebench",
         dependencies=[Depends(MAY_READ)],
         openapi_url=None,
-        exception_handlers={HTTPException: _refused, PublishError: _unpublished},
+        exception_handlers={
+            HTTPException: _refused,
+            PublishError: _unpublished,
+            RequestValidationError: _misunderstood,
+        },
     )
     app.get("/", response_class=HTMLResponse)(show_list)
     app.get("/under-way", response_class=HTMLResponse)(show_under_way)
     app.get("/compare", response_class=HTMLResponse)(show_runs)
-    app.get("/remove", response_class=HTMLResponse, dependencies=[Depends(MAY_REMOVE)])(ask_removal)
-    app.post("/remove", response_class=HTMLResponse, dependencies=[Depends(MAY_REMOVE)])(remove)
+    may_run, may_remove = Depends(MAY_RUN), Depends(MAY_REMOVE)
+    from_here = Depends(require_same_site)
+    app.get("/remove", response_class=HTMLResponse, dependencies=[may_remove])(ask_removal)
+    app.post("/remove", response_class=HTMLResponse, dependencies=[may_remove, from_here])(remove)
+    app.get("/again", response_class=HTMLResponse, dependencies=[may_run])(ask_again)
+    app.post("/again", response_class=HTMLResponse, dependencies=[may_run, from_here])(run_again)
+    app.post("/label", dependencies=[may_run, from_here])(label)
+    app.get("/tables/{experiment}", response_class=HTMLResponse)(show_tables)
+    app.get("/bundle/{experiment}.zip")(show_bundle)
     app.get("/checks/{experiment}", response_class=HTMLResponse)(show_checks)
     app.get("/figures/{experiment}/{run}/{figure}.svg")(show_figure)
     app.get("/files/{experiment}/{path:path}")(show_file)
@@ -57,7 +79,7 @@ def show_list(request: Request, user: GetUserDep, session: SessionDep) -> HTMLRe
     """Runs that match the address, sorted, page by page; above them those that are under way."""
     root = data_root()
     query = query_of(request.query_params)
-    going = under_way(session, user, query.equal.get("experiment", ""))
+    going = under_way(session, user, str(query.equal.get("experiment", "")))
     return _page("list", {**listed(_database(root), root, query), "under_way": going})
 
 
@@ -82,22 +104,10 @@ def ask_removal(run: Annotated[list[str] | None, Query()] = None) -> HTMLRespons
     return _page("remove", {"runs": asked(run or ()), "dag_runs": {}})
 
 
-def remove(
-    request: Request, user: GetUserDep, run: Annotated[list[str] | None, Query()] = None
-) -> HTMLResponse:
-    """Trigger the DAG that removes the runs. Only from this page, not from that of another site."""
-    if not _comes_from_here(request):
-        raise HTTPException(403, "Runs are removed from the page Experiments only.")
+def remove(user: GetUserDep, run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
+    """Trigger the DAG that removes the runs."""
     runs = asked(run or ())
     return _page("remove", {"runs": runs, "dag_runs": triggered(runs, user.get_name())})
-
-
-def _comes_from_here(request: Request) -> bool:
-    """Whether a page of this server asked, by what the browser says; programs say nothing."""
-    if site := request.headers.get("sec-fetch-site"):
-        return site == "same-origin"
-    origin = request.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == request.headers.get("host")
 
 
 def show_checks(experiment: str) -> HTMLResponse:
@@ -121,6 +131,42 @@ def show_figure(
     return Response(svg, media_type=KINDS[".svg"], headers=dict(HEADERS))
 
 
+def show_tables(experiment: str) -> HTMLResponse:
+    """Every published table of an experiment in every format."""
+    found = tables_of(data_root(), experiment)
+    if found is None:
+        raise HTTPException(404, "Nothing is published of such an experiment here.")
+    return _page("tables", found)
+
+
+def show_bundle(experiment: str) -> StreamingResponse:
+    """Everything that is published of an experiment, as one file."""
+    root = data_root()
+    if tables_of(root, experiment) is None:
+        raise HTTPException(404, "Nothing is published of such an experiment here.")
+    name = {"Content-Disposition": f'attachment; filename="{experiment}.zip"'}
+    return StreamingResponse(
+        bundle(root, experiment), media_type="application/zip", headers={**HEADERS, **name}
+    )
+
+
+def ask_again(session: SessionDep, run: str = "", dag_run: str = "") -> HTMLResponse:
+    """The form of a run, filled in from one that there was."""
+    sections = sections_of(params_of(data_root(), session, run, dag_run))
+    return _page("again", {"sections": sections, "problems": (), "of": run or dag_run})
+
+
+async def run_again(request: Request, user: GetUserDep) -> Response:
+    """Trigger the run that a filled-in form asks for; with problems the form comes back."""
+    params = typed(await request.body())
+    try:
+        await run_in_threadpool(triggered_again, params, user.get_name())
+    except SpecError as error:
+        content = {"sections": sections_of(params), "problems": error.problems, "of": ""}
+        return _page("again", content, status=422)
+    return RedirectResponse(f"{home()}/", 303)
+
+
 def show_file(experiment: str, path: str) -> Response:
     """A published file, or one of the Data Docs; our page of checks in place of their index."""
     found = find_file(data_root(), experiment, path)
@@ -128,8 +174,10 @@ def show_file(experiment: str, path: str) -> Response:
         raise HTTPException(404, "There is no such file among what is published.")
     if path == DOCS_INDEX:
         return RedirectResponse(f"../../../checks/{experiment}")
-    if path.startswith("data_docs/") and found.suffix == ".html":
-        return HTMLResponse(styled(found), headers=dict(HEADERS))
+    if found.suffix == ".html":
+        docs = path.startswith("data_docs/")
+        text = styled(found) if docs else found.read_text(encoding="utf-8", errors="replace")
+        return HTMLResponse(with_way_back(text, home(), experiment), headers=dict(HEADERS))
     return FileResponse(found, media_type=KINDS[found.suffix], headers=dict(HEADERS))
 
 
@@ -144,8 +192,8 @@ def _database(root: Path) -> str:
     return results_database_url(RESULTS, root)
 
 
-def _page(name: str, content: Mapping[str, object]) -> HTMLResponse:
-    return HTMLResponse(render(name, content), headers=dict(PAGE_HEADERS))
+def _page(name: str, content: Mapping[str, object], status: int = 200) -> HTMLResponse:
+    return HTMLResponse(render(name, content), status_code=status, headers=dict(PAGE_HEADERS))
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -159,6 +207,10 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _unpublished(request: Request, error: Exception) -> Response:
     return _said(str(error), 503)
+
+
+async def _misunderstood(request: Request, error: Exception) -> Response:
+    return _said("This address or form is not one that a page here has made.", 422)
 
 
 def _said(text: str, status: int) -> HTMLResponse:

@@ -13,7 +13,7 @@ from fastapi import HTTPException
 from include.reports.results import Row, read_run
 from include.tables.catalogue import Column, schema_of
 from tidebench.page.figures import FIGURES
-from tidebench.page.files import files_of
+from tidebench.page.files import files_of, is_stored
 
 MOST_RUNS = 6
 TABLES = ("outcomes", "cost", "compliance", "scaling_total", "utilisation")
@@ -78,6 +78,7 @@ def compared(database_url: str, root: Path, asked: Sequence[str]) -> Mapping[str
         },
         "figures": FIGURES,
         "beside": f"?{urlencode({'beside': asked}, doseq=True)}" if len(asked) > 1 else "",
+        "can_run_again": lambda run: is_stored(root, run["experiment"], run["run"]),
         "files_at": {run["experiment"]: files_of(root, run["experiment"]) for run in runs},
     }
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from html import escape
 from pathlib import Path
+
+from include.measurements.store import RunStore
 
 HERE = Path(__file__).parent
 FOLDERS = ("published", "data_docs")
@@ -71,4 +74,26 @@ def files_of(root: Path, experiment: str) -> Mapping[str, bool]:
     return {
         "report": find_file(root, experiment, "published/report.html") is not None,
         "checks": find_file(root, experiment, "data_docs/verdict.json") is not None,
+        "tables": find_file(root, experiment, "published/manifest.json") is not None,
     }
+
+
+def is_stored(root: Path, experiment: str, run: str) -> bool:
+    """Whether it is stored what a run was asked for, so that it can be run again."""
+    known = is_experiment(experiment) and Path(run).name == run and "\0" not in run
+    return known and RunStore(root / experiment, experiment, run).run_json.is_file()
+
+
+def with_way_back(page: str, address: str, experiment: str) -> str:
+    """A served page with a way back to ours on top; its own links lead to files beside it only."""
+    links = " · ".join(
+        f'<a href="{escape(address)}/{path}">{said}</a>'
+        for path, said in (
+            ("", "All experiments"),
+            (f"?experiment={experiment}", f"Runs of {experiment}"),
+            (f"checks/{experiment}", "Checks"),
+            (f"tables/{experiment}", "Tables"),
+        )
+    )
+    bar = f'<p style="margin: 0; padding: .5rem 1.4rem; font: 14px system-ui">{links}</p>'
+    return re.sub(r"(<body[^>]*>)", lambda found: f"{found[1]}\n{bar}", page, count=1)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from include.quality.verdict import verdict_path
-from include.reports.results import FILTERS, Query, find_runs
-from tidebench.page.files import files_of
+from include.reports.results import CHOICES, SHOWN, Query, find_runs
+from tidebench.page.files import files_of, is_stored
 from tidebench.page.query import address_of, sorted_by
 
 HEADINGS: tuple[tuple[str, str, str], ...] = (
@@ -28,6 +28,8 @@ HEADINGS: tuple[tuple[str, str, str], ...] = (
     ("when", "Measured", ""),
 )
 """Columns: what they sort by, their heading, their class in the style sheet."""
+CALLED = {"btu_min": "BTU"}
+"""Fields whose name is not that of the column."""
 MOST_REFUSED = 20
 
 
@@ -39,8 +41,17 @@ def listed(database_url: str, root: Path, query: Query) -> Mapping[str, object]:
         "query": query,
         "found": found,
         "headings": HEADINGS,
-        "filters": FILTERS,
+        "filters": CHOICES[:4],
+        "more_filters": CHOICES[4:],
+        "called": CALLED,
+        "shown": SHOWN,
+        "here": address_of(query),
+        "narrowed": bool(query.equal or query.ranges or query.tag or query.text)
+        or query.shown != SHOWN[0],
+        "narrowed_more": bool(query.ranges or query.tag or query.shown != SHOWN[0])
+        or not query.equal.keys() <= set(CHOICES[:4]),
         "files_at": {name: files_of(root, name) for name in experiments},
+        "can_run_again": lambda run: is_stored(root, run["experiment"], run["run"]),
         "refused": list(refused(root)),
         "left_out": list(left_out(root)),
         "sorted_by": partial(sorted_by, query),

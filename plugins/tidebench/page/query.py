@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from datetime import date
 from urllib.parse import urlencode
 
-from include.reports.results import FILTERS, ORDERS, Query
+from include.reports.results import FILTERS, ORDERS, RANGES, SHOWN, Query
 
 ASCENDING, DESCENDING = "up", "down"
+_WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 def query_of(values: Mapping[str, str]) -> Query:
     """The query that an address means; what is unknown or no number counts as not given."""
     page = values.get("page", "")
-    sort = values.get("sort", "")
+    sort, shown = values.get("sort", ""), values.get("shown", "")
     return Query(
-        equal={name: values[name] for name in FILTERS if values.get(name)},
+        equal=dict(_equal(values)),
+        ranges=dict(_ranges(values)),
+        tag=values.get("tag", "").strip().lower(),
+        shown=shown if shown in SHOWN else SHOWN[0],
         text=values.get("text", "").strip(),
         sort=sort if sort in ORDERS else "when",
         descending=values.get("order", DESCENDING) != ASCENDING,
-        page=min(int(page), 10**6) if page.isdecimal() and int(page) else 1,
+        page=min(int(page), 10**6) if _WHOLE.fullmatch(page) and int(page) else 1,
     )
 
 
@@ -29,12 +37,17 @@ def address_of(query: Query, **changes: object) -> str:
     other = replace(query, **changes)  # type: ignore[arg-type]
     values = {
         **other.equal,
+        **other.ranges,
+        "tag": other.tag,
+        "shown": other.shown,
         "text": other.text,
         "sort": other.sort,
         "order": DESCENDING if other.descending else ASCENDING,
         "page": str(other.page),
     }
-    defaults = {"text": "", "sort": "when", "order": DESCENDING, "page": "1"}
+    defaults = {
+        "tag": "", "shown": SHOWN[0], "text": "", "sort": "when", "order": DESCENDING, "page": "1",
+    }  # fmt: skip
     return urlencode({name: value for name, value in values.items() if value != defaults.get(name)})
 
 
@@ -42,3 +55,26 @@ def sorted_by(query: Query, order: str) -> str:
     """The address of the list sorted by this; once more turns it around."""
     again = query.sort == order
     return address_of(query, sort=order, descending=again and not query.descending, page=1)
+
+
+def _equal(values: Mapping[str, str]) -> Iterator[tuple[str, str | float]]:
+    for name, read in FILTERS.items():
+        given = values.get(name, "").strip()
+        if read is int and not _WHOLE.fullmatch(given):
+            continue  # longer ones are in no database
+        if given:
+            with suppress(ValueError):
+                value = read(given)
+                if isinstance(value, str) or math.isfinite(value):
+                    yield name, value
+
+
+def _ranges(values: Mapping[str, str]) -> Iterator[tuple[str, str | float]]:
+    for name in RANGES:
+        for end in (f"{name}_from", f"{name}_to"):
+            given = values.get(end, "").strip()
+            with suppress(ValueError):
+                if name == "date" and given:
+                    yield end, date.fromisoformat(given).isoformat()
+                elif given and math.isfinite(float(given)):
+                    yield end, float(given)

@@ -22,6 +22,18 @@ PAGE_HEADERS: Mapping[str, str] = {
 }
 
 
+def airflow() -> str:
+    """The address of this Airflow, as absolute as its configuration says."""
+    from airflow.configuration import conf
+
+    return str(conf.get("api", "base_url", fallback="")).rstrip("/")
+
+
+def home() -> str:
+    """The address of this page."""
+    return f"{airflow()}{PREFIX}"
+
+
 def render(name: str, content: Mapping[str, object]) -> str:
     """The page of this name."""
     return _environment().get_template(f"{name}.html.j2").render(content)
@@ -29,8 +41,6 @@ def render(name: str, content: Mapping[str, object]) -> str:
 
 @cache
 def _environment() -> Environment:
-    from airflow.configuration import conf
-
     from include.reports.names import named
 
     environment = Environment(
@@ -40,8 +50,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    airflow = conf.get("api", "base_url", fallback="").rstrip("/")
-    environment.globals.update(airflow=airflow, home=f"{airflow}{PREFIX}", named=named)
+    environment.globals.update(airflow=airflow(), home=home(), named=named)
     environment.filters.update(number=number, difference=difference, when=when, moment=moment)
     return environment
 

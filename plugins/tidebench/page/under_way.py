@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 DAGS = ("experiment", "experiment_batch", "sweep")
 FAILED_FOR = timedelta(days=7)
 """How long a failed DAG run is listed; Airflow's own list has all of them."""
-MOST_UNDER_WAY, MOST_FAILED = 50, 20
+MOST_UNDER_WAY, MOST_FAILED = 50, 5
 RECENTLY = timedelta(days=30)
 ORDER = {"running": 0, "queued": 1, "failed": 2}
 
@@ -106,8 +106,8 @@ def _runs(session: Session, user: BaseUser, now: datetime) -> list[Any]:
     )  # fmt: skip
     own = select(*columns).where(DagRun.dag_id.in_(readable))
     going = own.where(DagRun.state.in_(("queued", "running"))).order_by(DagRun.id.desc())
-    failed = own.where(DagRun.state == "failed", DagRun.end_date >= now - FAILED_FOR)
-    failed = failed.order_by(DagRun.end_date.desc())
+    ended = func.coalesce(DagRun.end_date, DagRun.updated_at)  # one that never began has no end
+    failed = own.where(DagRun.state == "failed", ended >= now - FAILED_FOR).order_by(ended.desc())
     rows = [
         *session.execute(going.limit(MOST_UNDER_WAY)),
         *session.execute(failed.limit(MOST_FAILED)),

@@ -1,0 +1,100 @@
+"""What there is to take home of a published experiment: every table, and all of it as one file."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from include.tables.catalogue import PUBLISHED, schema_of
+from tidebench.page.files import KINDS, find_file
+
+FORMATS: Mapping[str, str] = {
+    "parquet": "Parquet", "csv": "CSV", "md": "Markdown", "tex": "LaTeX",
+}  # fmt: skip
+BUNDLED = ("published", "data_docs")
+_PIECE = 1 << 20
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The same files give the same bundle, whenever it is asked for."""
+
+
+def tables_of(root: Path, experiment: str) -> Mapping[str, object] | None:
+    """Everything that the page of downloads shows; None where nothing is published."""
+    manifest = find_file(root, experiment, "published/manifest.json")
+    if manifest is None:
+        return None
+    known = json.loads(manifest.read_text(encoding="utf-8"))
+    tables = [
+        {
+            "name": name,
+            "about": schema_of(name).description,
+            "rows": known.get("rows", {}).get(name),
+            "files": {
+                said: f"{name}.{suffix}"
+                for suffix, said in FORMATS.items()
+                if find_file(root, experiment, f"published/{name}.{suffix}")
+            },
+        }
+        for name in PUBLISHED
+    ]
+    named = {f"{name}.{suffix}" for name in PUBLISHED for suffix in FORMATS}
+    others = [
+        path.name
+        for path in sorted(manifest.parent.iterdir())
+        if path.name not in named and find_file(root, experiment, f"published/{path.name}")
+    ]
+    return {
+        "experiment": experiment,
+        "edition": known.get("edition", ""),
+        "tables": [table for table in tables if table["files"]],
+        "others": others,
+        "formats": list(FORMATS.values()),
+        "bytes": sum(path.stat().st_size for _, path in _bundled(root, experiment)),
+    }
+
+
+def bundle(root: Path, experiment: str) -> Iterator[bytes]:
+    """The same as a zip, piece by piece: a report of a thousand runs is not held in memory."""
+    sink = _Sink()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, path in _bundled(root, experiment):
+            about = zipfile.ZipInfo(f"{experiment}/{name}", _EPOCH)
+            about.compress_type = zipfile.ZIP_DEFLATED
+            about.external_attr = 0o644 << 16
+            with path.open("rb") as source, packed.open(about, "w") as entry:
+                while piece := source.read(_PIECE):
+                    entry.write(piece)
+                    yield sink.take()
+    yield sink.take()
+
+
+def _bundled(root: Path, experiment: str) -> Iterator[tuple[str, Path]]:
+    """Files that may be looked at one by one, too, and nothing else."""
+    for folder in BUNDLED:
+        top = root / experiment / folder
+        for path in sorted(top.rglob("*")):
+            name = f"{folder}/{path.relative_to(top)}"
+            if path.suffix in KINDS and (found := find_file(root, experiment, name)):
+                yield name, found
+
+
+class _Sink(io.RawIOBase):
+    """Takes what is written, and gives it away once; it cannot go back, so the zip does not."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, piece: object) -> int:
+        taken = bytes(piece)  # type: ignore[call-overload]
+        self._pieces.append(taken)
+        return len(taken)
+
+    def take(self) -> bytes:
+        """What was written since."""
+        taken, self._pieces = b"".join(self._pieces), []
+        return taken
