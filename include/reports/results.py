@@ -154,18 +154,28 @@ def read_run(
 
     None when no such run was published. Raises PublishError when the database cannot be read.
     """
+    return read_runs(database_url, [(experiment, run)], tables)[0]
+
+
+def read_runs(
+    database_url: str, runs: Sequence[tuple[str, str]], tables: Sequence[str] = ()
+) -> list[dict[str, list[Row]] | None]:
+    """The same of several runs, each given by experiment and run, over one connection."""
     with _Reading(database_url) as reading:
         if not reading.is_there:
-            return None
-        key = {"experiment": experiment, "run": run}
-        shape = _shape(key, reading)
-        found = reading.rows("runs", shape, {**key, "limit": 1, "offset": 0})
-        if not found:
-            return None
-        others = {
-            table: reading.rows("of_run", {"table": schema_of(table)}, key) for table in tables
-        }
-        return {"runs": found, **others}
+            return [None] * len(runs)
+        return [_read(reading, experiment, run, tables) for experiment, run in runs]
+
+
+def _read(
+    reading: _Reading, experiment: str, run: str, tables: Sequence[str]
+) -> dict[str, list[Row]] | None:
+    key = {"experiment": experiment, "run": run}
+    found = reading.rows("runs", _shape(key, reading), {**key, "limit": 1, "offset": 0})
+    if not found:
+        return None
+    others = {table: reading.rows("of_run", {"table": schema_of(table)}, key) for table in tables}
+    return {"runs": found, **others}
 
 
 def runs_of(database_url: str, experiment: str) -> list[str]:

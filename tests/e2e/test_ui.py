@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,22 +20,15 @@ from include.reports.publish import publish
 from include.tables.staged import read_table
 from tests.builders_staged import let_pass, stage
 from tests.e2e.airflow_services import PASSWORD, USER, Airflow
+from tests.e2e.browser import NEEDS_CHROMIUM, new_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Frame, Page
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or ""
-pytestmark = [
-    pytest.mark.scheduler,
-    pytest.mark.skipif(not CHROMIUM, reason="needs Chromium (Debian: apt-get install chromium)"),
-]
+pytestmark = [pytest.mark.scheduler, NEEDS_CHROMIUM]
 
-FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-)  # fmt: skip
 DEADLINE_S = 600.0
-PATIENCE_MS, ATTEMPTS = 60_000, 4
+ATTEMPTS = 4
 FORM = {"experiment": "seen", "duration_min": 4, "btu_min": 2, "seed": 5}
 UNDER_WAY = ("running", "success")  # from then on a window has its name
 Shot = Callable[[str], None]
@@ -44,14 +36,8 @@ Shot = Callable[[str], None]
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Page]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        context = browser.new_context(viewport={"width": 1440, "height": 900})
-        context.set_default_timeout(PATIENCE_MS)
-        yield context.new_page()
-        browser.close()
+    with new_page(viewport={"width": 1440, "height": 900}) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +129,7 @@ def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
         page.wait_for_timeout(500)
     (run,) = fresh
     airflow.until("experiment", run, lambda states: states.get(("control_window", 1)) in UNDER_WAY)
+    watch_in_the_list(airflow, page, shot, run)
     windows = f"{airflow.url}/dags/experiment/runs/{run}/tasks/control_window/mapped"
     visit(page, windows, "a:has-text('window 001, minute 2 to 4')")
     shot("4-windows")
@@ -155,6 +142,21 @@ def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
     assert [row["run"] for row in rows] == [run_from_params(asked).run_id]
 
     open_report(airflow, page, shot, run)
+
+
+def watch_in_the_list(airflow: Airflow, page: Page, shot: Shot, run: str) -> None:
+    """The run is under way under its name, there and in Airflow; a failed one says why."""
+    name = "seen · threshold-peerj · random_walk_1 · seed 5"
+    about = airflow.ask("GET", f"/api/v2/dags/experiment/dagRuns/{quote(run)}")
+    assert about["note"] == name
+    failed = airflow.trigger("experiment", {"experiment": "unseen", "controller": "nobodys"})
+    assert airflow.finish("experiment", failed, DEADLINE_S) == "failed"
+    frame = experiments(page, airflow)
+    going = frame.locator("#under-way tr", has_text=name)
+    assert going.locator("progress[max='2']").count() == 1 or going.count() == 0  # is over by now
+    refused = frame.locator("#under-way tr", has_text="unseen · nobodys")
+    assert "unknown controller 'nobodys'" in refused.inner_text()
+    shot("4-under-way")
 
 
 def open_report(airflow: Airflow, page: Page, shot: Shot, run: str) -> None:
@@ -181,7 +183,9 @@ def test_two_runs_are_found_compared_and_opened(
         box.check()
     frame.get_by_role("button", name="Compare the chosen").first.click()
     frame.get_by_text("2 runs side by side").wait_for()
+    frame.locator("#curves .uplot").first.wait_for()
     shot("7-compare")
+    frame.get_by_text("Figures of every run by itself").click()
     figures = frame.locator("figure img")
     assert figures.count() == 6
     for figure in figures.all():

@@ -16,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import (
     FileResponse,
     HTMLResponse,
+    JSONResponse,
     RedirectResponse,
     Response,
     StreamingResponse,
@@ -24,8 +25,10 @@ from fastapi.responses import (
 from include.model.errors import PublishError, SpecError
 from tidebench.connections import RESULTS, results_database_url
 from tidebench.page.again import MAY_RUN, params_of, sections_of, triggered_again, typed
+from tidebench.page.cases import cases_of, way_of
 from tidebench.page.checks import checks_of
-from tidebench.page.compare import MOST_RUNS, compared
+from tidebench.page.compare import MOST_RUNS, compared, found_runs
+from tidebench.page.curves import TABLE, curves_of
 from tidebench.page.figures import FIGURES, figure_of
 from tidebench.page.files import DOCS_INDEX, HEADERS, KINDS, find_file, styled, with_way_back
 from tidebench.page.labelling import label
@@ -39,7 +42,15 @@ from tidebench.page.under_way import under_way
 from tidebench.stage import data_root
 
 HERE = Path(__file__).parent
-ASSETS = {"page.css": KINDS[".css"], "page.js": "text/javascript", "icon.svg": KINDS[".svg"]}
+ASSETS = {
+    "page.css": KINDS[".css"],
+    "page.js": "text/javascript",
+    "curves.js": "text/javascript",
+    "icon.svg": KINDS[".svg"],
+    "vendor/uplot/uPlot.iife.min.js": "text/javascript",
+    "vendor/uplot/uPlot.min.css": KINDS[".css"],
+}
+"""Files of the page itself, and the library that draws its curves."""
 MAY_READ = requires_access_dag("GET", DagAccessEntity.RUN, param_dag_id="experiment")
 """Who may see the runs of the DAG `experiment` may see what came of them. Airflow's own check."""
 
@@ -61,6 +72,7 @@ def create_app() -> FastAPI:
     app.get("/compare", response_class=HTMLResponse)(show_runs)
     may_run, may_remove = Depends(MAY_RUN), Depends(MAY_REMOVE)
     from_here = Depends(require_same_site)
+    app.get("/curves")(show_curves)
     app.get("/remove", response_class=HTMLResponse, dependencies=[may_remove])(ask_removal)
     app.post("/remove", response_class=HTMLResponse, dependencies=[may_remove, from_here])(remove)
     app.get("/again", response_class=HTMLResponse, dependencies=[may_run])(ask_again)
@@ -71,7 +83,7 @@ def create_app() -> FastAPI:
     app.get("/checks/{experiment}", response_class=HTMLResponse)(show_checks)
     app.get("/figures/{experiment}/{run}/{figure}.svg")(show_figure)
     app.get("/files/{experiment}/{path:path}")(show_file)
-    app.get("/assets/{name}")(show_asset)
+    app.get("/assets/{name:path}")(show_asset)
     return app
 
 
@@ -88,15 +100,18 @@ def show_under_way(user: GetUserDep, session: SessionDep, experiment: str = "") 
     return _page("under_way", {"under_way": under_way(session, user, experiment)})
 
 
-def show_runs(run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
+def show_runs(run: Annotated[list[str] | None, Query()] = None, by: str = "") -> HTMLResponse:
     """One run, or several side by side; each is given as `experiment/run`."""
     asked = list(dict.fromkeys(run or ()))
-    if not asked:
-        raise HTTPException(404, "Choose at least one run in the list, then compare again.")
-    if len(asked) > MOST_RUNS:
-        raise HTTPException(404, f"At most {MOST_RUNS} runs fit side by side; choose fewer.")
     root = data_root()
-    return _page("compare", compared(_database(root), root, asked))
+    return _page("compare", compared(_database(root), root, asked, by))
+
+
+def show_curves(run: Annotated[list[str] | None, Query()] = None, by: str = "") -> Response:
+    """Curves of the same runs, for the script of that page."""
+    found = found_runs(_database(data_root()), list(dict.fromkeys(run or ())), [TABLE])
+    runs = [tables["runs"][0] for tables in found]
+    return JSONResponse(curves_of(cases_of(runs, way_of(runs, by)), found), headers=dict(HEADERS))
 
 
 def ask_removal(run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
@@ -182,7 +197,7 @@ def show_file(experiment: str, path: str) -> Response:
 
 
 def show_asset(name: str) -> FileResponse:
-    """Style sheet, script and icon of the page."""
+    """Style sheets, scripts and icon of the page."""
     if name not in ASSETS:
         raise HTTPException(404, "There is no such file.")
     return FileResponse(HERE / name, media_type=ASSETS[name], headers=dict(HEADERS))

@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from tidebench.links import PREFIX
+from tidebench.page.better import Mean
 
 PAGE_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
@@ -51,7 +52,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(airflow=airflow(), home=home(), named=named)
-    environment.filters.update(number=number, difference=difference, when=when, moment=moment)
+    environment.filters.update(
+        number=number, shown=shown, difference=difference, when=when, moment=moment
+    )
     return environment
 
 
@@ -62,6 +65,14 @@ def number(value: Any, decimals: int | None = None) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     return f"{value:,.{decimals}f}" if decimals is not None else f"{value:,g}"
+
+
+def shown(value: Any, decimals: int | None = None) -> str:
+    """The same of a mean, with half the width of its interval."""
+    if not isinstance(value, Mean):
+        return number(value, decimals)
+    half = "" if value.half is None else f" ± {number(value.half, decimals or 1)}"
+    return f"{number(value.mean, decimals or 1)}{half}"
 
 
 def difference(value: float, decimals: int | None) -> str:

@@ -1,0 +1,85 @@
+"""Better and worse: which way a quantity should go, and whether a difference is chance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from include.reports.statistics import CONFIDENCE, interval
+
+HIGHER = ("compliance", "utility")
+LOWER = ("cost", "regret", "unprocessed", "age_", "latency_", "duration_p", "host_hours")
+NEITHER = ("cover_cost",)
+"""The least that any policy would pay is no merit of the one that ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean of one quantity over runs that differ in their seed, with its 95 % interval."""
+
+    mean: float
+    sigma: float | None
+    runs: int
+
+    @property
+    def half(self) -> float | None:
+        """Half the width of the interval; None of a single run."""
+        return None if self.sigma is None else self.sigma * _half_of_one(self.runs)
+
+
+def mean_of(values: Sequence[float]) -> Mean:
+    """Of at least one value."""
+    runs = len(values)
+    mean = math.fsum(values) / runs
+    if runs == 1:
+        return Mean(mean, None, 1)
+    return Mean(mean, math.sqrt(math.fsum((one - mean) ** 2 for one in values) / (runs - 1)), runs)
+
+
+@cache
+def _half_of_one(runs: int) -> float:
+    """Half the width of the interval over so many runs where the standard deviation is 1."""
+    span = interval(0.0, 1.0, runs)
+    return 0.0 if span is None else span[1]
+
+
+def direction_of(name: str) -> int:
+    """1 where more of a column is better, -1 where less is, 0 where neither is."""
+    if name in NEITHER:
+        return 0
+    if any(word in name for word in HIGHER):
+        return 1
+    return -1 if any(word in name for word in LOWER) else 0
+
+
+def verdict_of(first: Mean, own: Mean, direction: int) -> str:
+    """Whether the second is `better` or `worse` than the first, `unclear`, or nothing is said.
+
+    Single runs are held against each other as they are. Means have to differ by more than Welch's
+    95 % interval of their difference; a mean and a single run cannot be told apart.
+    """
+    difference = own.mean - first.mean
+    if not direction or not difference:
+        return ""
+    if first.runs > 1 or own.runs > 1:
+        half = _welch_half(first, own)
+        if half is None or abs(difference) <= half:
+            return "unclear"
+    return "better" if difference * direction > 0 else "worse"
+
+
+def _welch_half(first: Mean, own: Mean) -> float | None:
+    """Half the width of the 95 % interval of a difference of means."""
+    from scipy.special import stdtrit
+
+    if first.sigma is None or own.sigma is None:
+        return None
+    parts = [one.sigma**2 / one.runs for one in (first, own) if one.sigma is not None]
+    if not sum(parts):
+        return 0.0
+    freedom = sum(parts) ** 2 / sum(
+        part**2 / (one.runs - 1) for part, one in zip(parts, (first, own), strict=True)
+    )
+    return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * math.sqrt(sum(parts))

@@ -1,0 +1,67 @@
+"""Runs that differ in their seed only are one case: seen as their mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from include.reports.names import named
+
+SAME = (
+    "experiment", "controller", "variant", "topology", "pattern", "conditions", "btu_min",
+    "duration_min", "testbed", "flavor",
+)  # fmt: skip
+TELLING = ("experiment", "topology", "pattern", "conditions", "btu_min")
+"""What is said of a case beside its controller; conditions have testbed, flavor and duration."""
+BY_RUN, BY_CASE = "run", "case"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What stands in one column: ``places`` are those of its runs among all that were chosen."""
+
+    runs: tuple[Mapping[str, Any], ...]
+    places: tuple[int, ...]
+
+    @property
+    def seeds(self) -> str:
+        """As it is said to a reader."""
+        seeds = sorted(run["seed"] for run in self.runs)
+        if len(seeds) == 1:
+            return f"seed {seeds[0]}"
+        return f"mean of {len(seeds)} seeds"
+
+
+def cases_of(runs: Sequence[Mapping[str, Any]], by: str) -> list[Case]:
+    """One per run, or one per case in the order in which the first run of each was chosen."""
+    places: dict[tuple[Any, ...], list[int]] = {}
+    for place, run in enumerate(runs):
+        key = tuple(run[name] for name in SAME) if by == BY_CASE else (place,)
+        places.setdefault(key, []).append(place)
+    return [Case(tuple(runs[k] for k in own), tuple(own)) for own in places.values()]
+
+
+def way_of(runs: Sequence[Mapping[str, Any]], asked: str) -> str:
+    """How to show the runs: as asked for, else by case where some case has several."""
+    if asked in (BY_RUN, BY_CASE):
+        return asked
+    return BY_CASE if len(cases_of(runs, BY_CASE)) < len(runs) else BY_RUN
+
+
+def labels_of(cases: Sequence[Case]) -> list[str]:
+    """What each is called in a figure: its controller, and what else tells them apart."""
+    first = [case.runs[0] for case in cases]
+    telling = [name for name in TELLING if len({run[name] for run in first}) > 1]
+    labels = [
+        " · ".join(filter(None, [named(run), *(_said(name, run[name]) for name in telling)]))
+        for run in first
+    ]
+    labels = [f"{label} · {case.seeds}" for label, case in zip(labels, cases, strict=True)]
+    if len(set(labels)) == len(labels):
+        return labels
+    return [f"{label} · {run['run']}" for label, run in zip(labels, first, strict=True)]
+
+
+def _said(name: str, value: Any) -> str:
+    return f"BTU {value:g}" if name == "btu_min" else str(value)

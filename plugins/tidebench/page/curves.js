@@ -1,0 +1,146 @@
+// Curves of several runs over each other: hover reads all of them, dragging zooms all of them.
+// Without this script the figures of every run by itself are open below.
+"use strict";
+
+(() => {
+  const section = document.getElementById("curves");
+  const DASHES = [[], [8, 4], [2, 3], [12, 3, 2, 3], [5, 2]]; // with eight colours forty that differ
+  const COLOURS = {
+    light: ["#0b6e8a", "#b4470f", "#5b4bb5", "#2f7d32", "#a8326f", "#7a5c00", "#37474f", "#c2185b"],
+    dark: ["#5cc8e6", "#f5a36b", "#b3a6ff", "#86d489", "#f39ac7", "#e3c44f", "#b8c4ca", "#ff8fb2"],
+  };
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  let data, plots = [], shown = [];
+
+  const colourOf = (k) => COLOURS[dark.matches ? "dark" : "light"][k % 8];
+  const dashOf = (k) => DASHES[k % DASHES.length];
+  const read = (value) => value == null ? "-" : value.toLocaleString("en", { maximumSignificantDigits: 4 });
+
+  /** What uPlot draws of one case: a line, and a band where it is a mean. */
+  function seriesOf(k, label, own, columns) {
+    columns.push(own.mean);
+    const made = [{ label, stroke: colourOf(k), dash: dashOf(k), width: 1.8, show: shown[k], points: { show: false } }];
+    for (const edge of own.low ? ["high", "low"] : []) {
+      columns.push(own[edge]);
+      made.push({ label: `${label}, ${edge}`, stroke: "transparent", show: shown[k], points: { show: false } });
+    }
+    return made;
+  }
+
+  function draw(chart, place) {
+    const style = getComputedStyle(document.documentElement);
+    const ink = style.getPropertyValue("--soft").trim(), line = style.getPropertyValue("--line").trim();
+    const columns = [data.x], series = [{ label: "minute" }], bands = [];
+    chart.series.forEach((own, k) => {
+      if (own.low) bands.push({ series: [series.length + 1, series.length + 2], fill: `${colourOf(k)}2e` });
+      series.push(...seriesOf(k, data.labels[k], own, columns));
+    });
+    const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "12px system-ui" };
+    return new uPlot({
+      width: place.clientWidth, height: 240, series, bands,
+      scales: { x: { time: false }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.05] } },
+      axes: [{ ...axis, label: "minute", labelSize: 18, size: 36, labelFont: "12px system-ui" }, { ...axis, size: 56 }],
+      legend: { show: false },
+      cursor: { sync: { key: "tidebench", scales: ["x", null] }, drag: { x: true, y: false } },
+      hooks: {
+        setScale: [(plot, key) => key === "x" && together(plot)],
+        setCursor: [(plot) => tell(plot.cursor.idx)],
+      },
+    }, columns, place);
+  }
+
+  let following = false;
+  function together(plot) {
+    if (following) return;
+    following = true;
+    const { min, max } = plot.scales.x;
+    for (const other of plots) if (other !== plot) other.setScale("x", { min, max });
+    following = false;
+  }
+
+  function zoom(how) {
+    if (!plots.length) return;
+    const [first, last] = [data.x[0], data.x.at(-1)];
+    let { min, max } = plots[0].scales.x;
+    if (how === "all") [min, max] = [first, last];
+    else {
+      const middle = plots[0].cursor.idx == null ? (min + max) / 2 : data.x[plots[0].cursor.idx];
+      const half = (max - min) * Number(how) / 2;
+      [min, max] = [Math.max(first, middle - half), Math.min(last, middle + half)];
+    }
+    plots[0].setScale("x", { min, max });
+  }
+
+  /** The table above the curves is their legend, and reads them where the pointer is. */
+  function tell(index) {
+    const at = section.querySelector("[data-at]");
+    at.textContent = index == null ? "Run" : `Run, at minute ${read(data.x[index])}`;
+    for (const cell of section.querySelectorAll("[data-chart]")) {
+      const own = data.charts[cell.dataset.chart].series[cell.dataset.series];
+      const value = index == null ? null : own.mean[index];
+      const half = value == null || !own.high || own.high[index] == null ? null : own.high[index] - value;
+      cell.textContent = index == null ? "" : read(value) + (half ? ` ± ${read(half)}` : "");
+    }
+  }
+
+  function element(name, attributes = {}, ...children) {
+    const space = name === "svg" || name === "line" ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml";
+    const made = document.createElementNS(space, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  }
+
+  function legend() {
+    const head = element("tr", {}, element("th", { "data-at": "" }, "Run"),
+      ...data.charts.map((chart) => element("th", { class: "n" }, chart.title)));
+    const rows = data.labels.map((label, k) => {
+      const box = element("input", { type: "checkbox" });
+      box.checked = shown[k];
+      box.addEventListener("change", () => { shown[k] = box.checked; redraw(); });
+      const line = element("line", {
+        x1: 0, x2: 48, y1: 6, y2: 6, stroke: colourOf(k), "stroke-width": 2.5, "stroke-dasharray": dashOf(k).join(" "),
+      });
+      return element("tr", {},
+        element("th", {}, element("label", {}, box, element("svg", { viewBox: "0 0 48 12", "aria-hidden": "true" }, line), label)),
+        ...data.charts.map((_, c) => element("td", { class: "n", "data-chart": c, "data-series": k })));
+    });
+    const table = element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows));
+    section.querySelector(".legend").replaceChildren(table);
+  }
+
+  function redraw() {
+    const kept = plots.length ? { ...plots[0].scales.x } : null;
+    for (const plot of plots) plot.destroy();
+    plots = [];
+    const places = data.charts.map((chart) => element("div", { class: "chart" }, element("h3", {}, chart.title), element("div")));
+    section.querySelector(".charts").replaceChildren(...places);
+    plots = data.charts.map((chart, c) => draw(chart, places[c].lastChild));
+    if (kept) plots[0].setScale("x", { min: kept.min, max: kept.max });
+    tell(null);
+  }
+
+  async function begin() {
+    const answer = await fetch(section.dataset.from, { credentials: "same-origin" });
+    if (!answer.ok) return;
+    data = await answer.json();
+    shown = data.labels.map(() => true);
+    section.hidden = false;
+    legend();
+    redraw();
+    section.querySelector(".step").textContent =
+      `Every point is the mean of the ${read(data.step_s)} seconds before it. Bands are 95 % intervals over seeds.`;
+    document.querySelector(".static").open = false;
+    section.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-zoom]");
+      if (button) zoom(button.dataset.zoom);
+    });
+    dark.addEventListener("change", () => { legend(); redraw(); });
+    new ResizeObserver(() => plots.forEach((plot) => {
+      const width = plot.root.parentNode.clientWidth;
+      if (width && width !== plot.width) plot.setSize({ width, height: 240 });
+    })).observe(section);
+  }
+
+  if (section && window.uPlot) begin();
+})();

@@ -1,0 +1,231 @@
+"""Up to twenty runs over each other, and the page as a reader uses it, in a browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import pytest
+
+from include.reports.database import sent_rows
+from include.reports.publication import Publication
+from tests.builders_staged import tables_of
+from tests.e2e.airflow_services import VIEWER, Airflow, airflow_services
+from tests.e2e.browser import NEEDS_CHROMIUM, new_page
+from tests.e2e.test_page import EVIL, get, seen
+from tidebench.page.compare import TABLES
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.airflow
+
+CONTROLLERS = {"btu": 40.0, "threshold": 60.0, "fixed": 90.0, EVIL: 61.0}
+RUNS = [(name, seed) for name in CONTROLLERS for seed in range(1, 6)]
+KEYS = [f"many/r{k}" for k in range(len(RUNS) + 1)]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four controllers with five seeds each, and one run more, in the database alone."""
+    root = tmp_path_factory.mktemp("data")
+    draw = random.Random(1)
+    tables: dict[str, list[dict[str, object]]] = {}
+    for k, (controller, seed) in enumerate([*RUNS, ("btu", 9)]):
+        own = tables_of(f"r{k}", controller=controller, seed=seed)
+        own["outcomes"][0] |= {
+            "strict_total_cost": CONTROLLERS[controller] + draw.random(), "controller": controller,
+        }  # fmt: skip
+        for row in own["timeline"]:
+            row["hosts"] = 2 + k
+        for table in (*TABLES, "runs", "timeline", "scaling"):
+            tables.setdefault(table, []).extend(own[table])
+    publication = Publication(experiment="many", edition="1", checks=302)
+    with sent_rows(f"sqlite:///{root / 'results.db'}", publication, tables):
+        pass
+    return root
+
+
+@pytest.fixture(scope="module")
+def airflow(
+    airflow_environment: dict[str, str], root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Airflow]:
+    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)}
+    logs = tmp_path_factory.mktemp("services")
+    with airflow_services(environment, logs, [], ["api-server"]) as services:
+        yield services
+
+
+def address(kind: str, *keys: str, **more: str) -> str:
+    return f"/tidebench/{kind}?{urlencode({'run': keys, **more}, doseq=True)}"
+
+
+def test_twenty_runs_stand_side_by_side_and_no_more(airflow: Airflow) -> None:
+    page = seen(airflow, address("compare", *KEYS[:20]))
+    assert "20 runs side by side" in page
+    assert EVIL not in page
+    assert "± " in page
+    assert len(page) < 300_000
+    for kind in ("compare", "curves"):
+        status, _, said = get(airflow, address(kind, *KEYS), airflow.token)
+        assert status == 404
+        assert "At most 20 runs" in said
+        assert get(airflow, address(kind), airflow.token)[0] == 404
+        assert get(airflow, address(kind, "many/none"), airflow.token)[0] == 404
+
+
+def test_better_and_worse_are_words(airflow: Airflow) -> None:
+    page = seen(airflow, address("compare", *KEYS[:15]))
+    row = page[page.index(">Strict total cost") :].partition("</tr>")[0]
+    assert row.count('class="worse"') == 2
+    assert row.count(" worse</small>") == 2
+    turned = seen(airflow, address("compare", *KEYS[5:10], *KEYS[:5]))
+    row = turned[turned.index(">Strict total cost") :].partition("</tr>")[0]
+    assert " better</small>" in row
+    close = seen(airflow, address("compare", *KEYS[5:10], KEYS[15]))
+    row = close[close.index(">Strict total cost") :].partition("</tr>")[0]
+    assert " not clear</small>" in row
+
+
+def test_seeds_are_one_column_until_each_is_asked_for(airflow: Airflow) -> None:
+    page = seen(airflow, address("compare", *KEYS[:20]))
+    assert page.count("<th>") - page.count("<tr><th>") >= 4
+    assert "mean of 5 seeds" in page
+    other = unescape(page[: page.index("Show every run")].rpartition('href="')[2].partition('"')[0])
+    single = seen(airflow, other.removeprefix(airflow.url))
+    assert "mean of 5 seeds" not in single
+    assert "Show means over seeds" in single
+
+
+def test_curves_are_for_who_may_read_and_carry_no_markup(airflow: Airflow) -> None:
+    path = address("curves", *KEYS[:20])
+    assert get(airflow, path)[0] == 401
+    assert get(airflow, path, airflow.log_in(VIEWER))[0] == 200
+    status, headers, text = get(airflow, path, airflow.token)
+    assert (status, headers["content-type"]) == (200, "application/json")
+    assert headers["x-content-type-options"] == "nosniff"
+    assert len(text) < 300_000
+    found = json.loads(text)
+    (hosts,) = [chart for chart in found["charts"] if chart["name"] == "hosts"]
+    assert [series["mean"][-1] for series in hosts["series"]] == [4, 9, 14, 19]
+    alone = json.loads(seen(airflow, address("curves", *KEYS[:20], by="run")))
+    (hosts,) = [chart for chart in alone["charts"] if chart["name"] == "hosts"]
+    assert [series["mean"][-1] for series in hosts["series"]] == list(range(2, 22))
+
+
+def test_the_library_is_served_from_here_and_only_what_is_listed(airflow: Airflow) -> None:
+    page = seen(airflow, address("compare", *KEYS[:2]))
+    scripts = [part.partition('"')[0] for part in page.split('<script src="')[1:]]
+    assert all(one.startswith(airflow.url + "/tidebench/assets/") for one in scripts)
+    for one in scripts:
+        assert get(airflow, one.removeprefix(airflow.url), airflow.token)[0] == 200
+        assert get(airflow, one.removeprefix(airflow.url))[0] == 401
+    for wrong in ("vendor/README.md", "vendor/uplot/LICENSE", "../app.py", "..%2fapp.py"):
+        assert get(airflow, f"/tidebench/assets/{wrong}", airflow.token)[0] == 404, wrong
+
+
+@pytest.fixture
+def page(airflow: Airflow) -> Iterator[Page]:
+    with new_page(viewport={"width": 1280, "height": 900}) as page:
+        page.context.add_cookies([{"name": "_token", "value": airflow.token, "url": airflow.url}])
+        yield page
+
+
+@NEEDS_CHROMIUM
+def test_a_reader_hovers_zooms_labels_and_comes_back(
+    airflow: Airflow, page: Page, tmp_path: Path
+) -> None:
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.goto(airflow.url + address("compare", *KEYS[:20]))
+    page.wait_for_selector("#curves .uplot")
+    assert page.locator("#curves .uplot").count() == 4
+    assert page.locator("#curves .legend tbody tr").count() == 4
+    assert page.locator("details.static[open]").count() == 0
+
+    over = page.locator("#curves .u-over").nth(1)
+    over.hover(position={"x": 200, "y": 50})
+    page.wait_for_function("document.querySelector('[data-at]').textContent.includes('minute')")
+    assert page.locator("[data-chart='1'][data-series='0']").inner_text().startswith("4 ±")
+
+    at_x = "JSON.stringify([...document.querySelectorAll('.u-axis')].length)"
+    assert page.evaluate(at_x)
+    over.scroll_into_view_if_needed()
+    box = over.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 100, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 200, box["y"] + 60, steps=5)
+    page.mouse.up()
+    over.hover(position={"x": 3, "y": 50})
+    begins = page.locator("[data-at]").inner_text()
+    assert begins != "Run, at minute 0", "what is at the left edge is no longer the first minute"
+    page.get_by_role("button", name="Show all").click()
+    over.hover(position={"x": 3, "y": 50})
+    assert page.locator("[data-at]").inner_text() == "Run, at minute 0"
+    page.locator("#curves .legend input").first.uncheck()
+    assert page.locator("#curves .uplot").count() == 4
+    shots(page, tmp_path, "compare")
+
+    page.get_by_role("link", name="Show every run by itself").click()
+    page.wait_for_selector("#curves .uplot")
+    assert page.locator("#curves .legend tbody tr").count() == 20
+    page.locator("thead small a").first.click()
+    page.fill("input[name=tags]", "Seen here")
+    page.fill("textarea[name=note]", "read in a browser")
+    page.get_by_role("button", name="Keep").click()
+    page.wait_for_selector("input[name=tags][value='seen here']")
+    page.get_by_role("link", name="All runs of many").click()
+    page.get_by_role("link", name="seen", exact=True).click()
+    page.get_by_text("1 run", exact=True).wait_for()
+    shots(page, tmp_path, "list")
+    page.locator("input[name=run]").check()
+    page.get_by_role("button", name="Archive the chosen").click()
+    page.get_by_text("No run matches").wait_for()
+    page.get_by_role("link", name="Show all").click()
+    page.get_by_text("20 runs", exact=True).wait_for()
+    page.get_by_text("More filters").click()
+    page.select_option("select[name=shown]", "archived")
+    page.get_by_role("button", name="Filter").click()
+    page.get_by_text("1 run", exact=True).wait_for()
+    page.locator("input[name=run]").check()
+    page.get_by_role("button", name="Take the chosen back").click()
+    page.get_by_text("No run matches").wait_for()
+    page.goto(f"{airflow.url}/tidebench/again")
+    shots(page, tmp_path, "again")
+    assert wrong == []
+
+
+@NEEDS_CHROMIUM
+def test_without_scripts_the_figures_stay(airflow: Airflow) -> None:
+    with new_page(java_script_enabled=False) as page:
+        page.context.add_cookies([{"name": "_token", "value": airflow.token, "url": airflow.url}])
+        page.goto(airflow.url + address("compare", *KEYS[:2]))
+        assert page.locator("#curves").is_hidden()
+        assert page.locator("figure img").first.is_visible()
+        page.goto(airflow.url + address("compare", *KEYS[:20]))
+        page.get_by_text("Figures of every run by itself").click()
+        assert page.locator("figure img").first.is_visible()
+
+
+def shots(page: Page, tmp_path: Path, name: str) -> None:
+    """The page at two widths in both colour schemes: nothing of it is wider than the window."""
+    folder = Path(os.environ.get("TIDEBENCH_SCREENSHOTS") or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    before = page.viewport_size
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        for width in (480, 1280):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.wait_for_timeout(300)
+            page.screenshot(path=folder / f"{name}-{width}-{scheme}.png")
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width, f"{name} is {wide} wide"
+    page.set_viewport_size(before)

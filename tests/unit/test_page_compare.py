@@ -1,0 +1,130 @@
+"""Runs side by side: which are one case, what is better, and curves on one grid."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from tests.builders_staged import tables_of
+from tidebench.page.better import Mean, direction_of, mean_of, verdict_of
+from tidebench.page.cases import BY_CASE, BY_RUN, cases_of, labels_of, way_of
+from tidebench.page.curves import MOST_POINTS, curves_of
+
+
+def run(seed: int, **values: Any) -> dict[str, Any]:
+    return {**tables_of(f"r{seed}", seed=seed)["runs"][0], "experiment": "demo", **values}
+
+
+def timeline(of: dict[str, Any], *readings: tuple[float, float]) -> dict[str, list[dict[str, Any]]]:
+    rows = [
+        {"time_s": at_s, "level_machines": None, "hosts": hosts, "instances": 9, "waiting_items": 0}
+        for at_s, hosts in readings
+    ]
+    return {"runs": [of], "timeline": rows}
+
+
+def hosts(found: dict[str, Any]) -> list[dict[str, Any]]:
+    (chart,) = [one for one in found["charts"] if one["name"] == "hosts"]
+    return chart["series"]
+
+
+def test_runs_that_differ_in_their_seed_only_are_one_case() -> None:
+    runs = [run(1), run(2), run(1, controller="threshold"), run(3), run(2, btu_min=30.0)]
+    assert way_of(runs, "") == BY_CASE
+    cases = cases_of(runs, BY_CASE)
+    assert [case.places for case in cases] == [(0, 1, 3), (2,), (4,)]
+    assert labels_of(cases) == [
+        "btu · BTU 10 · mean of 3 seeds", "threshold · BTU 10 · seed 1", "btu · BTU 30 · seed 2",
+    ]  # fmt: skip
+    assert len(cases_of(runs, BY_RUN)) == 5
+    assert way_of(runs, BY_RUN) == BY_RUN
+    assert way_of(runs[:1], "") == way_of([run(1), run(1, controller="x")], "") == BY_RUN
+
+
+def test_labels_tell_every_curve_apart() -> None:
+    same = [run(1), run(1, run="r1-other-books")]
+    assert len(set(labels_of(cases_of(same, BY_RUN)))) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "direction"),
+    [
+        ("strict_relaxed_total_cost", -1), ("regret", -1), ("age_p95_ms", -1),
+        ("unprocessed_items", -1), ("strict_relaxed_compliance_percent", 1),
+        ("utility_percent", 1), ("cover_cost", 0), ("hosts_leased", 0),
+        ("host_cpu_mean_percent", 0),
+    ],
+)  # fmt: skip
+def test_a_quantity_has_a_direction_or_none(name: str, direction: int) -> None:
+    assert direction_of(name) == direction
+
+
+def test_a_mean_has_the_interval_of_students_t() -> None:
+    found = mean_of([1.0, 2.0, 3.0])
+    assert (found.mean, found.sigma) == (2.0, 1.0)
+    assert found.half == pytest.approx(4.302652729911275 / math.sqrt(3)), "t of 2 degrees, 0.975"
+    assert mean_of([5.0]).half is None
+
+
+def test_single_runs_are_compared_as_they_are() -> None:
+    assert verdict_of(mean_of([10]), mean_of([9]), -1) == "better"
+    assert verdict_of(mean_of([10]), mean_of([9]), 1) == "worse"
+    assert verdict_of(mean_of([10]), mean_of([9]), 0) == ""
+    assert verdict_of(mean_of([10]), mean_of([10]), 1) == ""
+
+
+def test_means_are_told_apart_only_where_welchs_interval_does() -> None:
+    # Welch's t of these is 2.143 with 7.986 degrees of freedom, p = 0.0645 (scipy.stats.ttest_ind).
+    near = mean_of([10.0, 11, 12, 13, 14]), mean_of([12.0, 13.5, 14, 15, 16])
+    assert verdict_of(*near, -1) == "unclear"
+    far = mean_of([10.0, 11, 12, 13, 14]), mean_of([22.0, 23.5, 24, 25, 26])
+    assert verdict_of(*far, -1) == "worse"
+    assert verdict_of(*far, 1) == "better"
+    assert verdict_of(mean_of([1.0, 2.0]), mean_of([99.0]), 1) == "unclear", "one run has no spread"
+    assert verdict_of(Mean(1.0, 0.0, 3), Mean(2.0, 0.0, 3), 1) == "better", "no spread at all"
+
+
+def test_curves_have_one_grid_and_end_where_a_run_ends() -> None:
+    short, long = run(1, duration_min=1.0), run(2, duration_min=2.0, controller="threshold")
+    cases = cases_of([short, long], BY_RUN)
+    readings = [(15.0 * k, k) for k in range(1, 9)]
+    found = curves_of(cases, [timeline(short, *readings[:4]), timeline(long, *readings)])
+    assert found["x"] == [0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2]
+    first, second = hosts(found)
+    assert first["mean"] == [None, 1, 2, 3, 4, None, None, None, None]
+    assert second["mean"] == [None, 1, 2, 3, 4, 5, 6, 7, 8]
+    assert "low" not in first
+
+
+def test_between_rare_readings_the_last_one_holds() -> None:
+    one = run(1, duration_min=2.0)
+    found = curves_of(cases_of([one], BY_RUN), [timeline(one, (30.0, 2), (90.0, 4))])
+    assert hosts(found)[0]["mean"] == [None, None, 2, 2, 2, 2, 4, None, None]
+
+
+def test_a_long_run_is_thinned_to_means() -> None:
+    week = run(1, duration_min=10080.0)
+    readings = [(60.0 * k, k % 2) for k in range(1, 10081)]
+    found = curves_of(cases_of([week], BY_RUN), [timeline(week, *readings)])
+    assert len(found["x"]) == MOST_POINTS + 1
+    assert found["step_s"] == 1260
+    assert all(0.4 < value < 0.6 for value in hosts(found)[0]["mean"][1:])
+
+
+def test_of_a_case_there_are_mean_and_interval() -> None:
+    runs = [run(seed, duration_min=1.0) for seed in (1, 2, 3)]
+    rows = [timeline(one, (15.0, value)) for one, value in zip(runs, (1, 2, 3), strict=True)]
+    (series,) = hosts(curves_of(cases_of(runs, BY_CASE), rows))
+    half = mean_of([1.0, 2.0, 3.0]).half
+    assert series["mean"][:2] == [None, 2]
+    assert series["high"][1] == pytest.approx(2 + half, rel=1e-3)
+    assert series["low"][1] == 0, "never below nothing"
+
+
+def test_what_was_not_recorded_is_absent_and_not_zero() -> None:
+    one = run(1)
+    found = curves_of(cases_of([one], BY_RUN), [timeline(one, (15.0, 1))])
+    (load,) = [chart for chart in found["charts"] if chart["name"] == "level_machines"]
+    assert set(load["series"][0]["mean"]) == {None}
