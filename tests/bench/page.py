@@ -21,6 +21,7 @@ from pathlib import Path
 from include.controllers import CONTROLLERS
 from include.measurements.origin import DagRun
 from include.reports.database import sent_rows
+from include.reports.labels import Change, change_labels
 from include.reports.publication import Publication
 from tests.builders_staged import tables_of
 from tests.e2e.airflow_services import Airflow, airflow_services
@@ -32,12 +33,18 @@ PATTERNS = ("random_walk_1", "stepwise", "two_level", "constant")
 def addresses(runs: int) -> Mapping[str, str]:
     """What is asked for: pages in the middle, searches, a comparison."""
     page = max(1, runs // PER_PAGE // 2)
+    twenty = "&".join(f"run=e{k:02d}/r{k}" for k in range(EXPERIMENTS))
     return {
         "all, newest first": "/tidebench/",
         f"sorted by cost, page {page}": f"/tidebench/?sort=cost&page={page}",
         "filtered by controller and text": "/tidebench/?controller=btu&text=manufacturing",
         "six runs side by side": "/tidebench/compare?"
         + "&".join(f"run=e0{k}/r{k}" for k in range(6)),
+        "twenty runs side by side": f"/tidebench/compare?{twenty}",
+        "their curves": f"/tidebench/curves?{twenty}",
+        "filtered by cost, date and tag": "/tidebench/?cost_from=1&date_from=2020-01-01&tag=some",
+        "what is under way": "/tidebench/under-way",
+        "the form of a run": "/tidebench/again",
     }
 
 
@@ -65,6 +72,8 @@ def many_runs(root: Path, runs: int) -> None:
         )
         with sent_rows(f"sqlite:///{root / 'results.db'}", publication, tables):
             pass
+    some = [(f"e{number % EXPERIMENTS:02d}", f"r{number}") for number in range(0, runs, 4)]
+    change_labels(f"sqlite:///{root / 'results.db'}", some, Change(tags=["some"], note="Said."), "")
 
 
 def answer_ms(airflow: Airflow, path: str) -> tuple[float, bytes]:

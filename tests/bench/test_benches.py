@@ -92,4 +92,9 @@ def test_the_page() -> None:
         "sorted by cost, page 2",
         "filtered by controller and text",
         "six runs side by side",
+        "twenty runs side by side",
+        "their curves",
+        "filtered by cost, date and tag",
+        "what is under way",
+        "the form of a run",
     ]

@@ -195,7 +195,7 @@ def test_two_runs_are_found_compared_and_opened(
     shot("8-figures")
 
     frame.locator("a[href$='/checks/seen']").click()
-    frame.get_by_text(re.compile("All [0-9]+ checks of the tables passed")).wait_for()
+    frame.get_by_text(re.compile("All [0-9]+ checks of the published tables passed")).wait_for()
     shot("9-checks")
     frame.get_by_role("link", name="data docs").first.click()
     frame.get_by_text("Expectation Validation Result").first.wait_for()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from include.reports.results import Row
 from tests.builders_staged import tables_of
 from tidebench.page.better import Mean, direction_of, mean_of, verdict_of
 from tidebench.page.cases import BY_CASE, BY_RUN, cases_of, labels_of, way_of
@@ -17,8 +18,8 @@ def run(seed: int, **values: Any) -> dict[str, Any]:
     return {**tables_of(f"r{seed}", seed=seed)["runs"][0], "experiment": "demo", **values}
 
 
-def timeline(of: dict[str, Any], *readings: tuple[float, float]) -> dict[str, list[dict[str, Any]]]:
-    rows = [
+def timeline(of: dict[str, Any], *readings: tuple[float, float]) -> dict[str, list[Row]]:
+    rows: list[Row] = [
         {"time_s": at_s, "level_machines": None, "hosts": hosts, "instances": 9, "waiting_items": 0}
         for at_s, hosts in readings
     ]

@@ -18,7 +18,7 @@ BY_RUN, BY_CASE = "run", "case"
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SeedCase:
     """What stands in one column: ``places`` are those of its runs among all that were chosen."""
 
     runs: tuple[Mapping[str, Any], ...]
@@ -33,13 +33,13 @@ class Case:
         return f"mean of {len(seeds)} seeds"
 
 
-def cases_of(runs: Sequence[Mapping[str, Any]], by: str) -> list[Case]:
+def cases_of(runs: Sequence[Mapping[str, Any]], by: str) -> list[SeedCase]:
     """One per run, or one per case in the order in which the first run of each was chosen."""
     places: dict[tuple[Any, ...], list[int]] = {}
     for place, run in enumerate(runs):
         key = tuple(run[name] for name in SAME) if by == BY_CASE else (place,)
         places.setdefault(key, []).append(place)
-    return [Case(tuple(runs[k] for k in own), tuple(own)) for own in places.values()]
+    return [SeedCase(tuple(runs[k] for k in own), tuple(own)) for own in places.values()]
 
 
 def way_of(runs: Sequence[Mapping[str, Any]], asked: str) -> str:
@@ -49,7 +49,7 @@ def way_of(runs: Sequence[Mapping[str, Any]], asked: str) -> str:
     return BY_CASE if len(cases_of(runs, BY_CASE)) < len(runs) else BY_RUN
 
 
-def labels_of(cases: Sequence[Case]) -> list[str]:
+def labels_of(cases: Sequence[SeedCase]) -> list[str]:
     """What each is called in a figure: its controller, and what else tells them apart."""
     first = [case.runs[0] for case in cases]
     telling = [name for name in TELLING if len({run[name] for run in first}) > 1]

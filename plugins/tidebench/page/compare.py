@@ -13,7 +13,7 @@ from fastapi import HTTPException
 from include.reports.results import Row, read_runs
 from include.tables.catalogue import Column, schema_of
 from tidebench.page.better import Mean, direction_of, mean_of, verdict_of
-from tidebench.page.cases import BY_CASE, BY_RUN, Case, cases_of, way_of
+from tidebench.page.cases import BY_CASE, BY_RUN, SeedCase, cases_of, way_of
 from tidebench.page.figures import FIGURES
 from tidebench.page.files import files_of, is_stored
 
@@ -74,10 +74,12 @@ class Line:
             return ""
         return verdict_of(first, own, self.direction)
 
-    def over(self, cases: Sequence[Case]) -> Line:
+    def over(self, cases: Sequence[SeedCase]) -> Line:
         """The same over cases: means of numbers, and of words those that there are."""
-        own = ([self.values[k] for k in case.places] for case in cases)
-        return replace(self, values=tuple(_folded(values) for values in own))
+        values = tuple(_folded([self.values[k] for k in case.places]) for case in cases)
+        means = any(isinstance(value, Mean) for value in values)
+        decimals = 1 if means and self.decimals is None else self.decimals
+        return replace(self, values=values, decimals=decimals)
 
 
 def compared(database_url: str, root: Path, asked: Sequence[str], by: str) -> Mapping[str, object]:

@@ -71,15 +71,20 @@
     plots[0].setScale("x", { min, max });
   }
 
-  /** The table above the curves is their legend, and reads them where the pointer is. */
+  function average(values) {
+    const known = values.filter((value) => value != null);
+    return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
+  }
+
+  /** The table above the curves is their legend, and reads them where the pointer is, else on average. */
   function tell(index) {
     const at = section.querySelector("[data-at]");
-    at.textContent = index == null ? "Run" : `Run, at minute ${read(data.x[index])}`;
+    at.textContent = index == null ? "Run, on average over time" : `Run, at minute ${read(data.x[index])}`;
     for (const cell of section.querySelectorAll("[data-chart]")) {
       const own = data.charts[cell.dataset.chart].series[cell.dataset.series];
-      const value = index == null ? null : own.mean[index];
-      const half = value == null || !own.high || own.high[index] == null ? null : own.high[index] - value;
-      cell.textContent = index == null ? "" : read(value) + (half ? ` ± ${read(half)}` : "");
+      const value = index == null ? average(own.mean) : own.mean[index];
+      const half = index == null || value == null || !own.high ? null : own.high[index] - value;
+      cell.textContent = read(value) + (half ? ` ± ${read(half)}` : "");
     }
   }
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from include.reports.results import Row
 from tidebench.page.better import mean_of
-from tidebench.page.cases import Case, labels_of
+from tidebench.page.cases import SeedCase, labels_of
 
 TABLE = "timeline"
 QUANTITIES: Mapping[str, str] = {
@@ -23,7 +23,9 @@ LEAST_STEP_S = 15.0
 Values = list[float | None]
 
 
-def curves_of(cases: Sequence[Case], found: Sequence[Mapping[str, list[Row]]]) -> dict[str, Any]:
+def curves_of(
+    cases: Sequence[SeedCase], found: Sequence[Mapping[str, list[Row]]]
+) -> dict[str, Any]:
     """For every quantity a curve per case: a run, or the mean of several with its 95 % interval.
 
     ``found`` has the rows of ``timeline`` of every run that was chosen. ``x`` is in minutes; a

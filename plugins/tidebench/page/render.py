@@ -71,8 +71,8 @@ def shown(value: Any, decimals: int | None = None) -> str:
     """The same of a mean, with half the width of its interval."""
     if not isinstance(value, Mean):
         return number(value, decimals)
-    half = "" if value.half is None else f" ± {number(value.half, decimals or 1)}"
-    return f"{number(value.mean, decimals or 1)}{half}"
+    half = "" if value.half is None else f" ± {number(value.half, decimals)}"
+    return f"{number(value.mean, decimals)}{half}"
 
 
 def difference(value: float, decimals: int | None) -> str:
