@@ -30,7 +30,15 @@ from tidebench.page.checks import checks_of
 from tidebench.page.compare import MOST_RUNS, compared, found_runs
 from tidebench.page.curves import TABLE, curves_of
 from tidebench.page.figures import FIGURES, figure_of
-from tidebench.page.files import DOCS_INDEX, HEADERS, KINDS, find_file, styled, with_way_back
+from tidebench.page.files import (
+    DOCS_INDEX,
+    HEADERS,
+    KINDS,
+    files_of,
+    find_file,
+    styled,
+    with_way_back,
+)
 from tidebench.page.labelling import label
 from tidebench.page.listing import listed
 from tidebench.page.query import query_of
@@ -184,7 +192,8 @@ async def run_again(request: Request, user: GetUserDep) -> Response:
 
 def show_file(experiment: str, path: str) -> Response:
     """A published file, or one of the Data Docs; our page of checks in place of their index."""
-    found = find_file(data_root(), experiment, path)
+    root = data_root()
+    found = find_file(root, experiment, path)
     if found is None:
         raise HTTPException(404, "There is no such file among what is published.")
     if path == DOCS_INDEX:
@@ -192,7 +201,8 @@ def show_file(experiment: str, path: str) -> Response:
     if found.suffix == ".html":
         docs = path.startswith("data_docs/")
         text = styled(found) if docs else found.read_text(encoding="utf-8", errors="replace")
-        return HTMLResponse(with_way_back(text, home(), experiment), headers=dict(HEADERS))
+        text = with_way_back(text, home(), experiment, files_of(root, experiment))
+        return HTMLResponse(text, headers=dict(HEADERS))
     return FileResponse(found, media_type=KINDS[found.suffix], headers=dict(HEADERS))
 
 

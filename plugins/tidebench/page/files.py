@@ -84,16 +84,19 @@ def is_stored(root: Path, experiment: str, run: str) -> bool:
     return known and RunStore(root / experiment, experiment, run).run_json.is_file()
 
 
-def with_way_back(page: str, address: str, experiment: str) -> str:
-    """A served page with a way back to ours on top; its own links lead to files beside it only."""
+def with_way_back(page: str, address: str, experiment: str, there: Mapping[str, bool]) -> str:
+    """A served page with a way back to ours on top; its own links lead to files beside it only.
+
+    ``there`` is what `files_of` says of the experiment; an advice has none of it.
+    """
+    places = {"": "All experiments"}
+    if there["report"]:
+        places[f"?experiment={experiment}"] = f"Runs of {experiment}"
+    places |= {
+        f"{one}/{experiment}": one.capitalize() for one in ("checks", "tables") if there[one]
+    }
     links = " · ".join(
-        f'<a href="{escape(address)}/{path}">{said}</a>'
-        for path, said in (
-            ("", "All experiments"),
-            (f"?experiment={experiment}", f"Runs of {experiment}"),
-            (f"checks/{experiment}", "Checks"),
-            (f"tables/{experiment}", "Tables"),
-        )
+        f'<a href="{escape(address)}/{path}">{said}</a>' for path, said in places.items()
     )
     bar = f'<p style="margin: 0; padding: .5rem 1.4rem; font: 14px system-ui">{links}</p>'
     return re.sub(r"(<body[^>]*>)", lambda found: f"{found[1]}\n{bar}", page, count=1)

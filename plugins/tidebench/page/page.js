@@ -16,12 +16,16 @@ document.addEventListener("click", (event) => {
 // What is under way is asked for again every few seconds, as long as somebody looks.
 const way = document.getElementById("under-way");
 if (way) {
+  let seen = "";
   setInterval(async () => {
     if (document.hidden) return;
     try {
       const answer = await fetch(way.dataset.from, { credentials: "same-origin" });
       if (!answer.ok) return;
-      way.innerHTML = await answer.text(); // escaped where it was made, as the page itself was
+      const fresh = await answer.text();
+      if (fresh === seen) return; // whoever is on a link of it stays there
+      seen = fresh;
+      way.innerHTML = fresh; // escaped where it was made, as the page itself was
       way.hidden = !way.firstElementChild;
     } catch { /* the next one may be answered */ }
   }, 1000 * Number(way.dataset.everyS));
