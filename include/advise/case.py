@@ -67,7 +67,11 @@ def case_of(request: AdviceRequest) -> Case:
 
 
 def keep_case(request: AdviceRequest, folder: Path) -> Case:
-    """The same, kept in ``folder/case`` for `open_case`. Raises SpecError before it writes."""
+    """The same, kept in ``folder/case`` for `open_case`.
+
+    Raises SpecError before it writes, also where the folder has something that no advice has left.
+    """
+    require_ours(folder)
     objective, book, recording = _looked_at(request)
     case = _case(request, objective, book, recording)
     inside = folder / "case"
@@ -76,6 +80,18 @@ def keep_case(request: AdviceRequest, folder: Path) -> Case:
         write_bytes(inside / _BOOK, input_text(request.prices, "price book").encode())
     write_json(inside / _REQUEST, asdict(request))
     return case
+
+
+def require_ours(folder: Path) -> None:
+    """Raise SpecError unless the folder is empty, not there yet, or that of an earlier advice."""
+    inside = folder / "case"
+    if any((inside / name).is_file() for name in (_REQUEST, _RECORDING)):
+        return
+    if folder.is_dir() and not any(folder.iterdir()):
+        return
+    if folder.exists():
+        told = f"{folder} has something else in it; name a folder that is empty or not there yet"
+        raise SpecError("the folder of the advice", [told])
 
 
 def open_case(folder: Path) -> Case:
