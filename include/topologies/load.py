@@ -19,6 +19,8 @@ from include.topologies.tenants import shared
 
 HERE = Path(__file__).parent
 SHARES_PER_CORE = 1024
+MOST_SHOWN = 200
+"""Characters of a wrong value: a file that somebody sent may have a million of them."""
 
 
 def _based_on(raw: Any, seen: tuple[str, ...] = ()) -> Any:
@@ -157,6 +159,11 @@ def validation_problems(error: ValidationError) -> list[str]:
     ]
 
 
+def _short(given: object) -> str:
+    text = repr(given)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+
+
 def complaint(item: Mapping[str, Any], where: str) -> str:
     """One of pydantic's complaints about what stands at ``where``, as a sentence."""
     if item["type"] == "extra_forbidden":
@@ -166,5 +173,5 @@ def complaint(item: Mapping[str, Any], where: str) -> str:
     if item["type"] == "value_error":
         return f"{where}: {item['ctx']['error']}"
     given = item.get("input")
-    shown = "" if isinstance(given, dict | list) else f", got {given!r}"
+    shown = "" if isinstance(given, dict | list) else f", got {_short(given)}"
     return f"{where}: {item['msg'][:1].lower()}{item['msg'][1:]}{shown}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from include.files import digest
 from include.model.errors import StoreError
 from include.tables import measured
 from include.tables.build import build_tables
@@ -45,8 +47,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_table_is_staged_for_every_run(folder: Path) -> None:
     staged = {path.stem for path in (folder / "staged").iterdir()}
-    assert staged == {*PUBLISHED, INPUT_CHECKS, "quarantine"}
+    assert staged == {*PUBLISHED, INPUT_CHECKS, "quarantine", "sources"}
     assert {row["run"] for row in read_staged(folder, "cost")} == {BTU.run, THRESHOLD.run}
+
+
+def test_the_files_that_the_tables_are_of_are_kept_with_them(folder: Path) -> None:
+    kept = json.loads((folder / "staged" / "sources.json").read_text())
+    manifests = {path: sha for path, sha in kept.items() if path.endswith("manifest.json")}
+    assert len(manifests) == len(list(folder.glob("runs/*/manifest.json")))
+    assert all(digest(folder / path) == sha for path, sha in manifests.items())
 
 
 def test_what_was_made_up_keeps_the_rules_of_the_inputs(folder: Path) -> None:
