@@ -175,7 +175,7 @@ def graph_lines(graph: JobGraph) -> list[str]:
                 "not recorded" if of is None else "{:.4g} ({:.4g} to {:.4g})".format(*astuple(of))
             )
             lines.append(f"  {name:<20} {told}")
-    return lines
+    return [*lines, *(f"note: {note}" for note in graph.notes)]
 
 
 def advice_table(answer: Answer) -> str:
