@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from include.measurements.rows import COVER
 from include.measurements.sources import keep_sources, sources_of
 from include.model.errors import StoreError
+from include.tables.cases import require_same_files
 from include.tables.catalogue import schema_of
 from include.tables.covers import read_covers
 from include.tables.measured import are_few, check_files, complete_runs, register
@@ -38,7 +39,8 @@ def build_tables(
     Runs whose files are torn or missing are left out; ``staged/quarantine.json`` says why.
     ``staged/sources.json`` says by their SHA-256 which files of runs the tables are of.
     Without ``folder/bounds.json`` (covers.py) nothing is known of the cover and the regret.
-    Raises StoreError when there is no run to read, SetupError without Java 17.
+    Raises StoreError when there is no run to read, or runs of one case are of other files;
+    SetupError without Java 17.
     """
     require_java()
     chosen = complete_runs(folder, runs)
@@ -51,6 +53,7 @@ def build_tables(
         register(spark, folder, paths, few=few)
         spark.createDataFrame(covers).createOrReplaceTempView(COVER)
         results = _queried(spark, at_once=2 if few else 1)
+    require_same_files(folder, results["runs"].to_pylist())
     counts = {
         table: write_table(staged_path(folder, table), rows, schema_of(table))
         for table, rows in results.items()

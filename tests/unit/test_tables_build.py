@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,18 @@ def test_a_run_whose_files_are_torn_is_left_out_and_back_when_they_are_whole(
     torn.write_bytes(whole)
     assert build_tables(folder, "demo", master="local[2]")["runs"] == 2
     assert read_quarantine(folder) == {}
+
+
+def test_runs_of_other_files_are_not_averaged(tmp_path: Path) -> None:
+    other = replace(BTU, run="btu-again", seed=2)
+    folder = write_runs(tmp_path, "demo", BTU, other)
+    for k, run in enumerate((BTU.run, other.run)):
+        spec = {"topology": f"{k}/job.yaml", "calibration": "", "pattern_options": {}}
+        given = {"spec": spec, "topology": {"k": k}, "calibration": 0, "levels": [], "level_of": {}}
+        (folder / "runs" / run / "run.json").write_text(json.dumps(given))
+    with pytest.raises(StoreError, match="another topology under the same name"):
+        build_tables(folder, "demo", master="local[2]")
+    assert not (folder / "staged").exists()
 
 
 def test_when_no_run_can_be_read_every_reason_is_told(tmp_path: Path) -> None:
