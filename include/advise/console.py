@@ -55,9 +55,12 @@ def backtest(  # noqa: PLR0913  options of a command
     from include.advise.job import fit, with_times
     from include.advise.objective import parse_objective
     from include.advise.replay import ReplayConditions
+    from include.advise.times import wrong_times
     from include.recordings import parse_mapping, read_recording
 
-    problems: list[str] = []
+    problems = [
+        f"--{name.replace('_', '-')}: {one}" for name, one in wrong_times(start_up_s, restart_s)
+    ]
 
     def told(look: Callable[[], Looked]) -> Looked | None:
         """One problem hides no other."""
