@@ -20,6 +20,7 @@ from urllib.parse import unquote
 
 from include.files import digest, json_bytes, new_file, read_json, write_bytes
 from include.measurements.origin import Origin
+from include.measurements.sources import KEPT
 from include.model.errors import PublishError
 from include.quality.verdict import verdict_path
 from include.reports.publication import origins_of
@@ -28,6 +29,8 @@ from include.reports.unchanged import changes, published_manifest, require_outsi
 if TYPE_CHECKING:
     from rocrate.model import ContextEntity, File
     from rocrate.rocrate import ROCrate
+
+    from include.measurements.store import RunStore
 
 METADATA = "ro-crate-metadata.json"
 KEPT_CODE = "workflow"
@@ -105,7 +108,7 @@ def _measured_anew(folder: Path, manifest: Mapping[str, Any]) -> Iterable[str]:
 
     for row in manifest["runs"]:
         store = RunStore(folder, folder.name, row["run"])
-        if not (store.manifest.is_file() and store.run_json.is_file()):
+        if not _is_kept(store):
             yield (
                 f"- run {row['run']} was published and is not kept; publish again: "
                 f"python -m include.cli report {folder}"
@@ -122,8 +125,13 @@ def _kept_runs(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Origin]:
     from include.measurements.store import RunStore
 
     stores = [RunStore(folder, folder.name, row["run"]) for row in manifest["runs"]]
-    kept = [store.run_id for store in stores if store.run_json.is_file()]
+    kept = [store.run_id for store in stores if _is_kept(store)]
     return {one.run: one for one in origins_of(folder, kept)}
+
+
+def _is_kept(store: RunStore) -> bool:
+    """Whether all that the crate says of a run is there; earlier versions kept no code.json."""
+    return all((store.home / name).is_file() for name in KEPT if name != "code.json")
 
 
 def _kept_code() -> list[Path]:

@@ -31,6 +31,7 @@ from include.registry.form import (
 )
 from include.registry.keep import FOLDER, keep_results, kept_results
 from include.reports.publish import publish
+from include.topologies.load import parse_topology
 from tests.builders_staged import let_pass, restage, stage
 
 SPEC = RunSpec(
@@ -290,10 +291,13 @@ def test_who_measured_is_one_line_without_marks(
 
 
 def test_a_wrong_value_is_shown_shortened(found: SharedResults) -> None:
-    raw = json.loads(found.to_json()) | {"by": "x" * 100_000}
+    raw = json.loads(found.to_json()) | {"by": "x" * 100_000, "y" * 100_000: 1}
     with pytest.raises(SpecError) as caught:
         parse_results(json.dumps(raw), "theirs.json")
-    assert len(str(caught.value)) < 400
+    assert len(str(caught.value)) < 1000
+    with pytest.raises(SpecError) as caught:
+        parse_topology(f"name: {'X' * 100_000}\n", source="mine.yaml")
+    assert len(str(caught.value)) < 1000
 
 
 def test_every_export_is_kept_and_ones_own_row_is_still_shown(

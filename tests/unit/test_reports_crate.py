@@ -215,6 +215,16 @@ def test_a_run_of_an_earlier_version_has_code_that_is_not_known(folder: Path) ->
     assert "#code-unknown" in graph_of((folder / METADATA).read_bytes())
 
 
+def test_a_run_without_its_arrivals_is_published_and_not_described(
+    folder: Path, tmp_path: Path
+) -> None:
+    (folder / "runs" / SPEC.run_id / "arrivals.csv").unlink()
+    keep_sources(folder, sources_of(folder, [SPEC.run_id]))
+    assert publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    with pytest.raises(PublishError, match=f"run {SPEC.run_id} was published and is not kept"):
+        pack_crate(folder, tmp_path / "demo.zip")
+
+
 def test_a_licence_is_what_the_author_says_and_the_folder_stays_as_it_was(
     folder: Path, tmp_path: Path
 ) -> None:
