@@ -26,17 +26,20 @@ def published_manifest(folder: Path) -> dict[str, Any]:
         manifest = read_json(path)
     except StoreError:
         manifest = None
-    if not isinstance(manifest, dict) or any(
-        not isinstance(manifest.get(name), kind) for name, kind in EXPECTED.items()
+    if (
+        not isinstance(manifest, dict)
+        or any(not isinstance(manifest.get(name), kind) for name, kind in EXPECTED.items())
+        or not all(isinstance(row, dict) and "run" in row for row in manifest["runs"])
     ):
         raise PublishError(f"{path} is damaged; publish again: {first}")
-    made_of = manifest.get("made_of", {})
-    if any(f"runs/{row['run']}/run.json" not in made_of for row in manifest["runs"]):
+    made_of = manifest.get("made_of")
+    known = made_of if isinstance(made_of, dict) else {}
+    if any(f"runs/{row['run']}/run.json" not in known for row in manifest["runs"]):
         raise PublishError(
             f"{path} does not say which measurements the tables are of, for an earlier version has "
             f"written it; publish again: {first}"
         )
-    return manifest
+    return {**manifest, "made_of": known}
 
 
 def changes(folder: Path, manifest: Mapping[str, Any]) -> Iterator[str]:

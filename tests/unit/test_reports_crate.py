@@ -255,7 +255,10 @@ def test_a_file_that_was_edited_is_named_and_nothing_is_packed(
     assert not (tmp_path / "demo.zip").exists()
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", "", '{"sha256": {}}'])
+NO_RUN = {"experiment": "", "edition": "", "runs": [1], "sha256": {}, "versions": {}}
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "", '{"sha256": {}}', json.dumps(NO_RUN)])
 def test_a_damaged_manifest_is_named(folder: Path, tmp_path: Path, content: str) -> None:
     (folder / "published" / "manifest.json").write_text(content)
     with pytest.raises(PublishError, match=r"manifest\.json is damaged; publish again"):
