@@ -64,7 +64,12 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def write_json(path: Path, value: Any) -> None:
     """Write readable JSON, keys in order."""
-    write_bytes(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode())
+    write_bytes(path, json_bytes(value))
+
+
+def json_bytes(value: Any) -> bytes:
+    """Readable JSON, keys in order."""
+    return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()
 
 
 def read_json(path: Path) -> Any:

@@ -8,10 +8,12 @@ others fill in forms, a path must not become a way to read what they could not r
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from include.model.errors import SpecError
 
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 OURS = Path(__file__).resolve().parent
 
 
@@ -21,6 +23,10 @@ def input_file(name: str | Path, kind: str) -> Path:
     Links are followed first. Outside the folders nothing is said about what is there.
     """
     path = Path(name)
+    if found := _ADDRESS.match(str(name)):  # it may have a password, so it is not repeated
+        told = f"{found[1]}:// begins an address, and not the path of a file"
+        server = "; a Prometheus is prometheus+http://HOST:9090?last_s=21600"
+        raise SpecError(kind, [told + (server if kind == "recording" else "")])
     try:
         real = path.resolve()
         is_there = real.is_file()

@@ -17,6 +17,7 @@ from include.advise.objective import LatencyObjective, parse_objective
 from include.advise.readings import Readings, readings_of
 from include.advise.replay import ReplayConditions
 from include.advise.request import AdviceRequest
+from include.advise.times import wrong_times
 from include.experiment.prices import is_file, price_book
 from include.files import read_json, write_bytes, write_json
 from include.inputs import input_text
@@ -36,7 +37,6 @@ SHORTEST_BTU_S = 60.0
 and one of a second is over before a host is up."""
 MOST_INSTANCES = 2000
 MOST_SEEDS = 100
-LONGEST_S = 3600.0
 Read = TypeVar("Read")
 _REQUEST, _RECORDING, _BOOK = "request.json", "recording.parquet", "book.yaml"
 
@@ -67,7 +67,11 @@ def case_of(request: AdviceRequest) -> Case:
 
 
 def keep_case(request: AdviceRequest, folder: Path) -> Case:
-    """The same, kept in ``folder/case`` for `open_case`. Raises SpecError before it writes."""
+    """The same, kept in ``folder/case`` for `open_case`.
+
+    Raises SpecError before it writes, also where the folder has something that no advice has left.
+    """
+    require_ours(folder)
     objective, book, recording = _looked_at(request)
     case = _case(request, objective, book, recording)
     inside = folder / "case"
@@ -76,6 +80,18 @@ def keep_case(request: AdviceRequest, folder: Path) -> Case:
         write_bytes(inside / _BOOK, input_text(request.prices, "price book").encode())
     write_json(inside / _REQUEST, asdict(request))
     return case
+
+
+def require_ours(folder: Path) -> None:
+    """Raise SpecError unless the folder is empty, not there yet, or that of an earlier advice."""
+    inside = folder / "case"
+    if any((inside / name).is_file() for name in (_REQUEST, _RECORDING)):
+        return
+    if folder.is_dir() and not any(folder.iterdir()):
+        return
+    if folder.exists():
+        told = f"{folder} has something else in it; name a folder that is empty or not there yet"
+        raise SpecError("the folder of the advice", [told])
 
 
 def open_case(folder: Path) -> Case:
@@ -130,14 +146,7 @@ def _wrong_numbers(request: AdviceRequest) -> Iterator[tuple[str, str]]:
         value = getattr(request, name)
         if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
             yield name, f"write a whole number from {lowest} to {highest}, got {value!r}"
-    for name in ("start_up_s", "restart_s"):
-        value = getattr(request, name)
-        if not (value is None or (_is_number(value) and 0 <= value <= LONGEST_S)):
-            yield name, f"write seconds from 0 to {LONGEST_S:g}, or leave it out, got {value!r}"
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    yield from wrong_times(request.start_up_s, request.restart_s)
 
 
 def _case(

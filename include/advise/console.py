@@ -55,9 +55,12 @@ def backtest(  # noqa: PLR0913  options of a command
     from include.advise.job import fit, with_times
     from include.advise.objective import parse_objective
     from include.advise.replay import ReplayConditions
+    from include.advise.times import wrong_times
     from include.recordings import parse_mapping, read_recording
 
-    problems: list[str] = []
+    problems = [
+        f"--{name.replace('_', '-')}: {one}" for name, one in wrong_times(start_up_s, restart_s)
+    ]
 
     def told(look: Callable[[], Looked]) -> Looked | None:
         """One problem hides no other."""
@@ -175,7 +178,7 @@ def graph_lines(graph: JobGraph) -> list[str]:
                 "not recorded" if of is None else "{:.4g} ({:.4g} to {:.4g})".format(*astuple(of))
             )
             lines.append(f"  {name:<20} {told}")
-    return lines
+    return [*lines, *(f"note: {note}" for note in graph.notes)]
 
 
 def advice_table(answer: Answer) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import numpy as np
 import yaml
 
 from include.advise.fitted import FittedValue
+from include.advise.names import recorded_name
 from include.files import csv_text, write_bytes
 from include.model.errors import SpecError, unknown_name
 from include.recordings.operators import OperatorRecording
@@ -53,6 +56,8 @@ class JobGraph:
     """Share of the load that each operator without a predecessor takes."""
     times_s: FloatArray
     load_per_s: FloatArray
+    notes: tuple[str, ...] = ()
+    """Sentences: of which sources readings are absent, and what stands there."""
 
 
 def plain_name(operator: str) -> str:
@@ -84,8 +89,7 @@ def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]
     listed = ", ".join(sorted(named))
     if not edges and len(named) > 1:
         problems.append(f"how records flow is not known; write --edges 'A>B>C' with {listed}")
-    unknown = sorted({one for pair in edges for one in pair} - set(named))
-    problems += [f"--edges: {unknown_name('operator', one, named)}" for one in unknown]
+    problems += _wrong_edges(edges, named)
     targets = {target for _, target in edges}
     filled: dict[str, dict[str, FloatArray]] = {}
     for name, given in named.items():
@@ -106,9 +110,10 @@ def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]
     factors = _factors(edges, filled, wrong)
     if wrong:
         raise SpecError(recording.name, wrong)
-    roots = {name: np.nan_to_num(filled[name]["in"]) for name in filled if name not in targets}
-    if not roots:
-        raise SpecError("--edges", ["go in a circle; leave out the one that goes back"])
+    notes = list[str]()
+    roots = {
+        name: _whole(name, filled[name]["in"], notes) for name in filled if name not in targets
+    }
     load: FloatArray = np.sum(list(roots.values()), axis=0)
     total = max(float(load.sum()), 1e-9)
     return JobGraph(
@@ -118,7 +123,40 @@ def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]
         roots={name: float(values.sum()) / total for name, values in roots.items()},
         times_s=recording.times_s,
         load_per_s=load,
+        notes=tuple(notes),
     )
+
+
+def _wrong_edges(edges: Sequence[tuple[str, str]], named: Mapping[str, object]) -> list[str]:
+    """Names that were not recorded, operators that no edge has, and edges in a circle."""
+    ends = {one for pair in edges for one in pair}
+    as_listed = "write names as they are listed here, with small letters, digits and _"
+    problems = [
+        f"--edges: {unknown_name('operator', one, named)} {as_listed[:1].upper()}{as_listed[1:]}."
+        for one in sorted(ends - set(named))
+    ]
+    if edges:
+        told = "is in none of them; write where its records come from, or take its columns out"
+        problems += [f"--edges: {one} {told}" for one in sorted(set(named) - ends)]
+    before: dict[str, list[str]] = {}
+    for origin, target in edges:
+        before.setdefault(target, []).append(origin)
+    try:
+        TopologicalSorter(before).prepare()
+    except CycleError as error:
+        circle = ">".join(error.args[1])
+        problems.append(f"--edges: {circle} is a circle; leave out the edge that goes back")
+    return problems
+
+
+def _whole(name: str, values: FloatArray, notes: list[str]) -> FloatArray:
+    """The load everywhere, bridged by a line where it was not read."""
+    known = np.flatnonzero(~np.isnan(values))
+    if known.size < values.size:
+        absent = f"{values.size - known.size} of {values.size} readings of records in are absent"
+        notes.append(f"{name}: {absent}, and a line between their neighbours is the load there")
+    whole: FloatArray = np.interp(np.arange(values.size), known, values[known])
+    return whole
 
 
 def _column(kind: str) -> str:
@@ -145,6 +183,10 @@ def _factors(
         goes = of[target]["in"] if alone else of[origin]["out"]
         both = ~(np.isnan(goes) | np.isnan(of[origin]["in"]))
         ratio = float(goes[both].sum() / max(float(of[origin]["in"][both].sum()), 1e-9))
+        if not ratio > 0:
+            told = "no reading has records that go over it; record for longer, or leave it out"
+            problems.append(f"{origin}>{target}: {told}")
+            continue
         made.append((origin, target, ratio))
     return tuple(made)
 
@@ -162,6 +204,8 @@ def _fit(name: str, has: Mapping[str, FloatArray]) -> OperatorModel:
             name, ["its load hardly changes; record its ups and downs to tell demand from overhead"]
         )
     out = has["out"][known] if "out" in has else None
+    if out is not None and (~np.isnan(out)).sum() < LEAST_ROWS:
+        out = None
     taken = has["in"][known]
     draw = np.random.default_rng(0)
     parts = np.array_split(np.arange(each.size), BLOCKS)
@@ -171,7 +215,7 @@ def _fit(name: str, has: Mapping[str, FloatArray]) -> OperatorModel:
     rows = np.array([_values(each[i], share[i], taken[i], out, i) for i in drawn])
     if np.percentile(rows[:, 0], 2.5) <= 0:
         raise SpecError(name, ["its busy time does not rise with its records; map another column"])
-    low, high = np.percentile(rows[1:], [2.5, 97.5], axis=0)
+    low, high = np.nanpercentile(rows[1:], [2.5, 97.5], axis=0)
     demand, overhead, capacity, selectivity = (
         FittedValue(value=float(v), low=float(a), high=float(b))
         for v, a, b in zip(rows[0], low, high, strict=True)
@@ -191,71 +235,95 @@ def _values(
     each: FloatArray, share: FloatArray, taken: FloatArray, out: FloatArray | None, rows: Any
 ) -> tuple[float, float, float, float]:
     slope, offset = np.polyfit(each, share, 1)
-    given = 0.0 if out is None else float(np.nansum(out[rows]) / max(float(taken.sum()), 1e-9))
+    given = 0.0
+    if out is not None:
+        both = ~np.isnan(out[rows])
+        given = float(out[rows][both].sum() / max(float(taken[both].sum()), 1e-9))
     return 1000 * float(slope), float(offset), float((1 - offset) / max(slope, 1e-12)), given
 
 
 def write_graph(graph: JobGraph, folder: Path) -> Path:
     """Topology, calibration, load and a spec that ``run`` takes. Returns the spec's path.
 
-    The fluid testbed has one overhead for all operators: the mean, weighted by instances.
+    The fluid testbed has one overhead for all operators: the mean, weighted by instances. The
+    experiment is as long as the recording. Experiment and topology are named after the recording
+    and what was read off it, so that results of two recordings are never taken for one.
     """
     count = sum(one.instances for one in graph.operators)
     overhead = sum(max(0.0, one.overhead.value) * one.instances for one in graph.operators) / count
-    step_s = float(np.median(np.diff(graph.times_s)))
-    documents: dict[str, Any] = {
-        "job_topology.yaml": _topology(graph),
-        "job_calibration.yaml": {
-            "service_ms": {one.name: round(one.demand_ms.value, 6) for one in graph.operators},
-            "overhead_cores": round(overhead, 4),
-        },
-        "job_experiment.yaml": {
-            "name": "recorded_operators",
-            "testbed": "flow",
-            "topology": "job_topology.yaml",
-            "calibration": "job_calibration.yaml",
-            "flavor": "kvm-1cpu",
-            "max_hosts": max(2, 4 * count),
-            "patterns": {"name": "trace", "path": "job_load.csv"},
-            "controllers": ["hpa", "ds2"],
-            "btus_min": 60,
-            "duration_min": max(60, int(graph.times_s[-1] // 3600) * 60),
-            "monitor_every_s": max(1.0, step_s),
-        },
-    }
-    for name, content in documents.items():
-        text = f"# Read off {graph.name}; docs/advise.md says how.\n"
-        text += yaml.safe_dump(content, sort_keys=False)
-        write_bytes(folder / name, text.encode())
     rows = zip(graph.times_s.tolist(), graph.load_per_s.round(3).tolist(), strict=True)
     load = csv_text(("time_s", "rate_items_per_s"), ([repr(t), repr(rate)] for t, rate in rows))
+    topology = _topology(graph)
+    calibration = {
+        "service_ms": {one.name: round(one.demand_ms.value, 6) for one in graph.operators},
+        "overhead_cores": round(overhead, 4),
+    }
+    name = recorded_name(graph.name, json.dumps([topology, calibration, load]))
+    documents: dict[str, Any] = {
+        "job_topology.yaml": {"name": name, **topology},
+        "job_calibration.yaml": calibration,
+        "job_experiment.yaml": _spec(graph, name, max_hosts=max(2, 4 * count)),
+    }
+    for file, content in documents.items():
+        text = f"# Read off {graph.name}; docs/advise.md says how.\n"
+        text += yaml.safe_dump(content, sort_keys=False)
+        write_bytes(folder / file, text.encode())
     write_bytes(folder / "job_load.csv", load.encode())
     return folder / "job_experiment.yaml"
+
+
+def _spec(graph: JobGraph, name: str, max_hosts: int) -> dict[str, Any]:
+    step_s = max(1.0, float(np.median(np.diff(graph.times_s))))
+    readings = max(1, round(float(graph.times_s[-1]) / step_s) + 1)
+    return {
+        "name": name,
+        "testbed": "flow",
+        "topology": "job_topology.yaml",
+        "calibration": "job_calibration.yaml",
+        "flavor": "kvm-1cpu",
+        "max_hosts": max_hosts,
+        "patterns": {"name": "trace", "path": "job_load.csv"},
+        "controllers": ["hpa", "ds2"],
+        "btus_min": 60,
+        "duration_min": readings * step_s / 60,
+        "monitor_every_s": step_s,
+    }
 
 
 def _topology(graph: JobGraph) -> dict[str, Any]:
     flows = []
     for origin, target, factor in graph.edges:
         out = Fraction(factor).limit_denominator(MOST_OUT)
+        if not out:  # fewer than one of two thousand
+            out = Fraction(1, round(1 / factor))
         flows.append({"from": origin, "to": target, "out": f"{out.numerator}/{out.denominator}"})
+    operators = {
+        one.name: {
+            "label": one.name,
+            "slo_ms": 1000,
+            "cpu_shares": 1024,
+            "memory_mb": 1000,
+            "instances": one.instances,
+            "service_ms": round(one.demand_ms.value, 6),
+        }
+        for one in graph.operators
+    }
+    sources = {name: _source_of(name, operators) for name in graph.roots}
     return {
-        "name": "recorded_operators",
         "level_unit": "records a second",
         "emission_period_s": 1.0,
         "sources": {
-            f"load_{name}": {"label": f"Load of {name}", "items_per_level": round(share, 9)}
+            sources[name]: {"label": f"Load of {name}", "items_per_level": round(share, 9)}
             for name, share in graph.roots.items()
         },
-        "operators": {
-            one.name: {
-                "label": one.name,
-                "slo_ms": 1000,
-                "cpu_shares": 1024,
-                "memory_mb": 1000,
-                "instances": one.instances,
-                "service_ms": round(one.demand_ms.value, 6),
-            }
-            for one in graph.operators
-        },
-        "edges": [*({"from": f"load_{name}", "to": name} for name in graph.roots), *flows],
+        "operators": operators,
+        "edges": [*({"from": sources[name], "to": name} for name in graph.roots), *flows],
     }
+
+
+def _source_of(root: str, operators: Mapping[str, object]) -> str:
+    """A name for the load of an operator that no operator has."""
+    name = f"load_{root}"
+    while name in operators:
+        name = f"load_of_{name}"
+    return name

@@ -58,8 +58,12 @@ def measure_recorded(case: Case, folder: Path) -> Path:
 
 
 def forget_outcomes(folder: Path) -> None:
-    """Remove what came of an earlier request: it would pass for an answer to this one."""
-    for name in ("measurements", "staged", "published"):
+    """Remove rows of an earlier request: they would be ranked with those of this one.
+
+    Only in a folder that `keep_case` has taken. What was published stays until the new answer is
+    ready to take its place.
+    """
+    for name in ("measurements", "staged"):
         shutil.rmtree(folder / name, ignore_errors=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Collection, Mapping
 from functools import cache, partial
 from typing import Any, get_type_hints
@@ -52,4 +53,7 @@ def checked_options(
         except ValidationError as error:
             message = error.errors(include_url=False)[0]["msg"]
             problems.append(f"{where}.{name}: {message[:1].lower()}{message[1:]}, got {given!r}")
+            continue
+        if isinstance(values[name], float) and math.isnan(values[name]):
+            problems.append(f"{where}.{name}: must be a number, got {given!r}")
     return values, problems

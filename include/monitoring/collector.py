@@ -19,8 +19,7 @@ from prometheus_client.core import (
 )
 
 from include.model.compliance import LEVELS
-from include.model.errors import StoreError
-from include.monitoring.progress import RunProgress, begin
+from include.monitoring.progress import DAMAGED, RunProgress, begin
 from include.monitoring.recent import RecentRun, recent_runs
 
 OF_RUN = ("experiment", "run")
@@ -149,12 +148,20 @@ class RunsCollector:
             progress = progress or begin(run.store)
             self._known[_key(run)] = progress
             progress.catch_up(run.store)
-        except (StoreError, OSError, KeyError):
+        except DAMAGED:
             readable = False
-        if progress is not None:
-            labels = (run.store.experiment, run.store.run_id)
-            for name, own, value in samples_of(progress, complete=complete):
-                families[name].add_metric([*labels, *own], value)  # type: ignore[attr-defined]
+        try:
+            samples = [
+                (name, own, float(value))
+                for name, own, value in (
+                    samples_of(progress, complete=complete) if progress else ()
+                )
+            ]
+        except DAMAGED:
+            return False
+        for name, own, value in samples:
+            labels = [run.store.experiment, run.store.run_id, *own]
+            families[name].add_metric(labels, value)  # type: ignore[attr-defined]
         return readable
 
 

@@ -7,7 +7,7 @@ nothing was committed of is absent.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from include.control.trace import NAMES
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 CHANGES = {NAMES[StartInstance]: 1, NAMES[StopInstance]: -1}
 """By action, by how much it changes the instances of its operator. A migration does not."""
+
+
+DAMAGED = (StoreError, OSError, LookupError, TypeError, ValueError, AttributeError)
+"""What comes of a file that is JSON or Parquet and not as we write it."""
 
 
 @dataclass(slots=True)
@@ -79,8 +83,9 @@ class RunProgress:
     def catch_up(self, store: RunStore) -> None:
         """Read what was committed since. Of a run that has ended all tables are whole files.
 
-        Raises StoreError when a file is missing or damaged; what was read before stays. So it is
-        for the moment in which the rows of a run that ends are gathered.
+        Raises StoreError when a file is missing, and that or one of ``DAMAGED`` when one is
+        damaged; what was read before stays. So it is for the moment in which the rows of a run
+        that ends are gathered.
         """
         wholes: dict[str, pa.Table] = {}
         while (commit := store.commit(self.windows)).is_file():
@@ -90,15 +95,27 @@ class RunProgress:
                 _within(_table(store, one, self.windows, wholes), self._begin_s, end_s)
                 for one in ("decision", "queue")
             )
-            self._add(content, decisions, queues)
-            self.committed_at_s = commit.stat().st_mtime
+            later = self._copied()
+            later._add(content, decisions, queues)
+            later.committed_at_s = commit.stat().st_mtime
+            for one in fields(self):  # all of the window, or nothing where the commit is damaged
+                setattr(self, one.name, getattr(later, one.name))
+
+    def _copied(self) -> RunProgress:
+        return replace(
+            self,
+            within=self.within.copy(),
+            scalings=self.scalings.copy(),
+            decisions=self.decisions.copy(),
+            _ended=[*self._ended],
+        )
 
     def _add(self, commit: Row, decisions: list[Row], queues: list[Row]) -> None:
         summary = commit["summary"]
-        self.end_s, self.hosts = summary["end_min"] * 60, summary["hosts"]
-        self.samples += summary["samples"]
-        self.within.update(summary["samples_within"])
-        self.scalings.update(summary["scalings"])
+        self.end_s, self.hosts = _number(summary["end_min"]) * 60, int(_number(summary["hosts"]))
+        self.samples += int(_number(summary["samples"]))
+        for counts, name in ((self.within, "samples_within"), (self.scalings, "scalings")):
+            counts.update({key: int(_number(value)) for key, value in summary[name].items()})
         self._ended += _as_rows(commit["ended_leases"])
         self._standing = _as_rows(commit["leases"]) if "leases" in commit else None
         # A decision at the end of a window is the first of the next one.
@@ -132,8 +149,15 @@ def begin(store: RunStore) -> RunProgress:
     """Of a run of which nothing was read yet. Raises StoreError when it cannot be read."""
     try:
         return RunProgress(Run.from_json(store.run_json.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
+    except DAMAGED as error:
         raise StoreError(f"{store.run_json} cannot be read ({type(error).__name__})") from error
+
+
+def _number(value: object) -> float:
+    """A number of a commit. Raises TypeError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r:.40} is no number")
+    return value
 
 
 def _table(store: RunStore, table: str, window: int, wholes: dict[str, pa.Table]) -> pa.Table:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from include.inputs import input_file
 from include.model.errors import SpecError
 from include.recordings.assemble import Sheet, assemble
 from include.recordings.cells import shortened
+from include.recordings.files import file_content, is_parquet, text_of
 from include.recordings.mapping import Reads, choose, parse_mapping
 from include.recordings.prometheus import read_openmetrics, read_range
 from include.recordings.recording import SIGNALS, Recording, Signal, evenly, filled
@@ -20,7 +20,6 @@ __all__ = [
     "SIGNALS", "Recording", "Signal", "evenly", "filled", "parse_mapping", "read_recording",
 ]  # fmt: skip
 
-MOST_BYTES = 100_000_000
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -34,18 +33,11 @@ def read_recording(source: str, mapping: Mapping[str, str] = _NOTHING) -> Record
     if is_server(source):
         name, found = read_server(source, mapping)
         return assemble(name, *joined(found))
-    path = input_file(source, "recording")
+    path, content = file_content(source)
     name = path.name
-    if (size := path.stat().st_size) > MOST_BYTES:
-        problem = f"has {size / 1e6:.0f} MB, more than {MOST_BYTES // 1_000_000}; take longer steps"
-        raise SpecError(name, [problem])
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SpecError(name, [f"cannot be read: {error.strerror}"]) from None
-    if path.suffix.lower() in (".parquet", ".pq") or content.startswith(b"PAR1"):
+    if is_parquet(path, content):
         return _of_columns(name, read_parquet(name, content), mapping)
-    text = _text(name, content)
+    text = text_of(name, content)
     start = text.lstrip("﻿ \t\r\n")
     if not start:
         raise SpecError(name, ["the file is empty; write a line of column names, then readings"])
@@ -55,18 +47,6 @@ def read_recording(source: str, mapping: Mapping[str, str] = _NOTHING) -> Record
     if kind in (".om", ".prom", ".openmetrics") or (start[0] == "#" and kind != ".csv"):
         return assemble(name, *sheet_of(name, read_openmetrics(name, text), mapping))
     return _of_columns(name, read_csv(name, text), mapping)
-
-
-def _text(name: str, content: bytes) -> str:
-    if b"\0" in content:
-        raise SpecError(name, ["is no text (it has NULs); save it as CSV in UTF-8, or as Parquet"])
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise SpecError(
-            name, [f"line {line} is no text in UTF-8; save the file as UTF-8"]
-        ) from None
 
 
 def _of_columns(name: str, sheet: Sheet, mapping: Mapping[str, str]) -> Recording:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from include.inputs import input_file
 from include.model.errors import SpecError, unknown_name
-from include.recordings.assemble import Sheet
-from include.recordings.cells import Cell, numbers, shortened
+from include.recordings.assemble import LEAST_ROWS, Sheet
+from include.recordings.cells import Cell, Place, numbers, places, shortened
+from include.recordings.files import file_content, is_parquet, text_of
 from include.recordings.mapping import TIME, Reads
 from include.recordings.recording import FloatArray
 from include.recordings.tables import read_csv, read_parquet
@@ -26,7 +26,8 @@ _KINDS: Mapping[str, tuple[str, Mapping[str, float]]] = {
     "busy": (r"busy(_time)?", {"share": 1.0, "percent": 100.0, "ms_per_s": 1000.0}),
     "instances": (r"instances|parallelism|subtasks", {"items": 1.0}),
 }
-_NAMED = re.compile(r"(.+)\[(.+)\]\s*")
+_NAMED = re.compile(r"([^\[]+)\[(.*)\]\s*")
+"""What is read, and of which operator; the operator may have brackets of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,15 +46,12 @@ def read_operators(source: str, mapping: Mapping[str, str]) -> OperatorRecording
     ``mapping`` says which columns are the time, the operator and each kind, with a unit:
     ``{"busy": "busyTime@ms_per_s"}``; a wide column is named without its operator.
     """
-    path = input_file(source, "recording")
-    name, content = path.name, path.read_bytes()
-    if path.suffix.lower() in (".parquet", ".pq"):
+    path, content = file_content(source)
+    name = path.name
+    if is_parquet(path, content):
         sheet = read_parquet(name, content)
     else:
-        try:
-            sheet = read_csv(name, content.decode("utf-8"))
-        except UnicodeDecodeError:
-            raise SpecError(name, ["is no text in UTF-8; save it as CSV in UTF-8"]) from None
+        sheet = read_csv(name, text_of(name, content))
     known = (TIME, OPERATOR, *_KINDS)
     problems = [unknown_name("signal", one, known) for one in mapping if one not in known]
     time, by = mapping.get(TIME, "time_s"), mapping.get(OPERATOR, OPERATOR)
@@ -61,49 +59,92 @@ def read_operators(source: str, mapping: Mapping[str, str]) -> OperatorRecording
         problems.append(f"there is no column {time!r}; write time=COLUMN")
     if problems:
         raise SpecError(name, shortened(problems))
+    if len(sheet.lines) < LEAST_ROWS:
+        rows = len(sheet.lines)
+        raise SpecError(name, [f"has {rows} rows of readings; record at least {LEAST_ROWS}"])
     if by in sheet.columns:
-        sheet = _wide(name, sheet, time, by)
-    elif OPERATOR in mapping:
+        return _recording(name, _wide(name, sheet, time, by), time, mapping)
+    if OPERATOR in mapping:
         raise SpecError(name, [f"there is no column {by!r} for operator"])
-    return _recording(name, sheet, time, mapping)
+    return _recording(name, _Wide(sheet), time, mapping)
 
 
-def _wide(name: str, sheet: Sheet, time: str, by: str) -> Sheet:
+@dataclass(frozen=True, slots=True)
+class _Wide:
+    """A sheet with a row per time. Where a file has a row per time and operator, ``rows_of`` says
+    by column in which of its rows the cells stand, so that messages name its lines."""
+
+    sheet: Sheet
+    rows_of: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    place_of_row: Place | None = None
+
+    def place(self, column: str) -> Place:
+        """Says where a cell of the column is."""
+        rows, of = self.rows_of.get(column), self.place_of_row
+        return self.sheet.place if rows is None or of is None else lambda i: of(rows[i])
+
+
+def _wide(name: str, sheet: Sheet, time: str, by: str) -> _Wide:
     """A row per time instead of one per time and operator."""
-    rows = {at: i for i, at in enumerate(dict.fromkeys(sheet.columns[time]))}
-    columns: dict[str, list[Cell]] = {time: list(rows)}
-    twice: dict[str, None] = {}
-    seen = set()
     operators, times = sheet.columns[by], sheet.columns[time]
+    first: dict[Cell, int] = {}
+    for i, at in enumerate(times):
+        first.setdefault(at, i)
+    at_row = {at: row for row, at in enumerate(first)}
+    columns: dict[str, list[Cell]] = {time: list(first)}
+    rows_of: dict[str, list[int]] = {time: list(first.values())}
+    twice, nameless = list[int](), list[int]()
+    seen = set()
     for i, (operator, at) in enumerate(zip(operators, times, strict=True)):
+        if not str("" if operator is None else operator).strip():
+            nameless.append(i)
+            continue
         if (operator, at) in seen:
-            twice[sheet.place(i)] = None
+            twice.append(i)
         seen.add((operator, at))
         for column, cells in sheet.columns.items():
             if column not in (time, by):
-                into = columns.setdefault(f"{column}[{operator}]", [None] * len(rows))
-                into[rows[at]] = cells[i]
+                named = f"{column}[{operator}]"
+                into = columns.setdefault(named, [None] * len(at_row))
+                into[at_row[at]] = cells[i]
+                rows_of.setdefault(named, [i] * len(at_row))[at_row[at]] = i
+    problems = []
+    if nameless:
+        told = f"{by} is empty; write whose row it is, or leave the row out"
+        problems.append(f"{places(nameless, sheet.place)}: {told}")
     if twice:
-        told = f"{next(iter(twice))}: an operator has two rows of one time"
-        raise SpecError(name, [f"{told}; add up or average its subtasks"])
-    return Sheet(columns, [str(at) for at in rows], f"{time}", sheet.notes)
+        told = "an operator has two rows of one time; add up or average its subtasks"
+        problems.append(f"{places(twice, sheet.place)}: {told}")
+    if problems:
+        raise SpecError(name, problems)
+    lines = [sheet.lines[row] for row in rows_of[time]]
+    wide = Sheet(columns, lines, sheet.word, sheet.notes)
+    return _Wide(wide, rows_of, sheet.place)
 
 
-def _recording(name: str, sheet: Sheet, time: str, mapping: Mapping[str, str]) -> OperatorRecording:
+def _recording(name: str, wide: _Wide, time: str, mapping: Mapping[str, str]) -> OperatorRecording:
+    sheet = wide.sheet
     times, problems = read_times(
         Reads(TIME, time, "", asked=True), sheet.columns[time], sheet.place
     )
-    if times is not None and (np.diff(times.seconds) <= 0).any():
-        problems.append(f"{time} does not rise from row to row; sort the rows by time")
+    if times is not None:
+        late = (np.flatnonzero(np.diff(times.seconds) <= 0) + 1).tolist()
+        if late:
+            told = f"{time} is not above that of the row before; sort the rows by time"
+            problems.append(f"{places(late, sheet.place)}: {told}")
     readings: dict[str, dict[str, FloatArray]] = {}
+    read_from: dict[tuple[str, str], str] = {}
     for column, operator, kind, divisor in _found(list(sheet.columns), mapping, problems):
-        values, wrong = numbers(column, sheet.columns[column], sheet.place)
-        problems += wrong
-        if (values < 0).any():
-            problems.append(f"{column} is negative; leave cells empty where nothing was read")
-        elif kind == "busy" and (values / divisor > 1.01).any():
-            how = "with its unit: @share, @percent or @ms_per_s, a mean over its instances"
-            problems.append(f"{column} is above 1 (highest {np.nanmax(values):g}); map it {how}")
+        place = wide.place(column)
+        values, wrong = numbers(column, sheet.columns[column], place)
+        problems += wrong or _impossible(column, kind, values, divisor, place)
+        if not wrong and np.isnan(values).all():
+            continue
+        if (operator, kind) in read_from:
+            both = f"{read_from[operator, kind]} and {column}"
+            told = f"map one ({kind}=COLUMN), or take the other out"
+            problems.append(f"{both} are both the {kind} of {operator}; {told}")
+        read_from[operator, kind] = column
         readings.setdefault(operator, {})[kind] = values / divisor
     if not readings and not problems:
         how = "name columns such as busy_share[OPERATOR], or map operator=COLUMN"
@@ -111,6 +152,23 @@ def _recording(name: str, sheet: Sheet, time: str, mapping: Mapping[str, str]) -
     if problems or times is None:
         raise SpecError(name, shortened(problems))
     return OperatorRecording(name=name, times_s=times.seconds - times.seconds[0], readings=readings)
+
+
+def _impossible(
+    column: str, kind: str, values: FloatArray, divisor: float, place: Place
+) -> list[str]:
+    """What no reading of that kind can be."""
+    negative = np.flatnonzero(values < 0).tolist()
+    if negative:
+        told = f"{column} is negative ({values[negative[0]]:g})"
+        how = "leave cells empty where nothing was read"
+        return [f"{places(negative, place)}: {told}; {how}"]
+    above = np.flatnonzero(values / divisor > 1.01).tolist() if kind == "busy" else []
+    if above:
+        told = f"{column} is above 1 (highest {np.nanmax(values):g})"
+        how = "map it with its unit: @share, @percent or @ms_per_s, a mean over its instances"
+        return [f"{places(above, place)}: {told}; {how}"]
+    return []
 
 
 def _found(
@@ -128,6 +186,9 @@ def _found(
         if not match:
             continue
         stem, operator = match[1].strip(), match[2].strip()
+        if not operator:
+            problems.append(f"{column} names no operator; write it between the brackets")
+            continue
         for kind, (pattern, units) in _KINDS.items():
             bare, unit = _stem(stem)
             if kind in wanted:

@@ -82,8 +82,10 @@ def read_range(name: str, text: str) -> list[Samples]:
     result = data["result"] if isinstance(data, dict) and "result" in data else None
     if result == []:
         raise SpecError(name, ["the result is empty; check the query and its range"])
+    if not isinstance(result, list):
+        raise SpecError(name, [f"the answer has no list of series; {_ASK}, and save it unchanged"])
     try:
-        return [_samples(one) for one in result or ()]
+        return [_samples(one) for one in result]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         problem = f"a series is not as Prometheus writes it ({error}); save its answer unchanged"
         raise SpecError(name, [problem]) from None

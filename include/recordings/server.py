@@ -178,4 +178,7 @@ def _auth() -> tuple[str, str] | None:
 
 def _headers() -> dict[str, str]:
     token = os.environ.get("TIDEBENCH_PROMETHEUS_TOKEN", "")
+    if not (token.isascii() and token.isprintable()):
+        told = "has a line end or letters that no token has; set it again"
+        raise SpecError("TIDEBENCH_PROMETHEUS_TOKEN", [told])
     return {"Authorization": f"Bearer {token}"} if token else {}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from include.model.errors import SpecError
@@ -51,13 +53,17 @@ def _header_problems(header: list[str]) -> list[str]:
                 return [f"columns are separated by {plural}; separate them by commas"]
     if all(_is_number(cell) for cell in header):
         return ["the first line has numbers; write a line of column names above it"]
-    problems = []
-    twice = sorted({column for column in header if column and header.count(column) > 1})
-    if twice:
-        problems.append(f"columns are there twice: {', '.join(twice)}; give each its own name")
+    problems = _twice(header)
     if unnamed := [i for i, column in enumerate(header, start=1) if not column]:
         problems.append(f"column {unnamed[0]} has no name; give every column one")
     return problems
+
+
+def _twice(header: Sequence[str]) -> list[str]:
+    twice = sorted(column for column, times in Counter(header).items() if column and times > 1)
+    if not twice:
+        return []
+    return [f"columns are there twice: {', '.join(twice)}; give each its own name"]
 
 
 def _is_number(cell: str) -> bool:
@@ -93,6 +99,8 @@ def read_parquet(name: str, content: bytes) -> Sheet:
     if table is None:
         problem = f"has {rows} rows, more than {MOST_ROWS}; take longer steps"
         raise SpecError(name, [problem])
+    if problems := _twice(table.schema.names):
+        raise SpecError(name, problems)
     columns: dict[str, list[Cell]] = {}
     notes = []
     for field in table.schema:

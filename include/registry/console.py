@@ -39,8 +39,10 @@ def export_command(
     from include.files import write_bytes
     from include.registry.export import export_results
     from include.registry.form import parse_results
+    from include.reports.unchanged import require_outside
 
     found = export_results(folder.resolve(), by)
+    require_outside(out, folder)
     write_bytes(out, parse_results(found.to_json(), str(out)).to_json().encode())
     typer.echo(f"{len(found.rows)} rows of {found.experiment}: {out}")
 

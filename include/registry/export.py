@@ -8,9 +8,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from include.files import read_json
 from include.measurements.store import RunStore
-from include.model.errors import PublishError, StoreError
+from include.model.errors import PublishError, SpecError, StoreError
 from include.registry.form import (
     STRICT,
     SharedFigure,
@@ -21,8 +23,10 @@ from include.registry.form import (
     digest_of,
     digest_of_rows,
 )
+from include.reports.unchanged import changes, published_manifest
 from include.tables.catalogue import SQL_ROOT
 from include.tables.staged import read_table
+from include.topologies.load import validation_problems
 
 CELL = ("topology", "pattern", "conditions", "controller", "variant", "btu_min")
 """Columns that a row of the published means is known by, beside its metric."""
@@ -34,13 +38,12 @@ def export_results(folder: Path, by: str = "") -> SharedResults:
     """The rows of a published experiment, each with where it comes from.
 
     ``by`` says who measured, for readers. Raises PublishError when it was not published, and with
-    every run that is not kept or whose rows other code has measured than those beside it.
+    every file that is not what was published or what that was made of, every run that is not kept
+    or whose rows other code has measured than those beside it; SpecError when ``by`` is no line.
     """
-    if not (folder / "published" / "manifest.json").is_file():
-        raise PublishError(
-            f"{folder} holds nothing that was published; first: "
-            f"python -m include.cli report {folder}"
-        )
+    manifest = published_manifest(folder)
+    if problems := list(changes(folder, manifest)):
+        raise PublishError("\n".join([f"{folder} cannot be exported:", *problems]))
     runs_of: dict[tuple[Any, ...], set[str]] = defaultdict(set)
     for row in read_table(folder / "published" / "metrics.parquet"):
         runs_of[_cell(row)].add(row["run"])
@@ -50,7 +53,7 @@ def export_results(folder: Path, by: str = "") -> SharedResults:
             figures_of[_cell(row)][row["metric"]] = SharedFigure(
                 mean=row["mean"], sigma=row["sigma"], runs=row["runs"]
             )
-    rows, problems = [], []
+    rows = []
     for cell, figures in sorted(figures_of.items()):
         try:
             rows.append(_row(folder, cell, sorted(runs_of[cell]), figures))
@@ -58,15 +61,17 @@ def export_results(folder: Path, by: str = "") -> SharedResults:
             problems.append(f"- {error}")
     if problems:
         raise PublishError("\n".join([f"{folder} cannot be exported:", *problems]))
-    manifest = read_json(folder / "published" / "manifest.json")
-    return SharedResults(
-        experiment=folder.name,
-        edition=manifest["edition"],
-        by=by,
-        metrics_sha256=metrics_digest(),
-        rows=rows,
-        rows_sha256=digest_of_rows(rows),
-    )
+    try:
+        return SharedResults(
+            experiment=folder.name,
+            edition=manifest["edition"],
+            by=by,
+            metrics_sha256=metrics_digest(),
+            rows=rows,
+            rows_sha256=digest_of_rows(rows),
+        )
+    except ValidationError as error:
+        raise SpecError(folder.name, validation_problems(error)) from error
 
 
 def metrics_digest() -> str:

@@ -26,8 +26,10 @@ STRICT = (
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Line = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
-"""Text of others is shown in terminals, so there is no control character in it."""
+_UNSEEN = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+Line = Annotated[str, Field(max_length=200, pattern=rf"^[^{_UNSEEN}]*$")]
+"""Text of others is shown in terminals, so there is no control character in it, no end of a line
+and no mark that turns the direction around."""
 Name = Annotated[Line, Field(min_length=1)]
 
 
@@ -101,8 +103,8 @@ class SharedResults(_Closed):
 
     @property
     def name(self) -> str:
-        """What it is kept as: another edition is another file."""
-        return f"{self.experiment}-{self.rows_sha256[:12]}"
+        """What it is kept as: whatever differs, rows, who measured or definitions, is another."""
+        return f"{self.experiment}-{digest_of(self.model_dump(mode='json'))[:12]}"
 
     def to_json(self) -> str:
         """Readable, and the same text for the same results."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from include.files import write_bytes
 from include.inputs import input_text
+from include.model.errors import SpecError
 from include.registry.form import SharedResults, parse_results
 
 FOLDER = "_registry"
@@ -27,5 +28,13 @@ def keep_results(found: SharedResults, root: Path) -> tuple[Path, bool]:
 
 def kept_results(root: Path) -> list[SharedResults]:
     """Everything that is kept, by name. Raises SpecError for a file that was changed since."""
-    paths = sorted((root / FOLDER).glob("*.json"))
-    return [parse_results(path.read_text(encoding="utf-8"), str(path)) for path in paths]
+    return [_kept(path) for path in sorted((root / FOLDER).glob("*.json"))]
+
+
+def _kept(path: Path) -> SharedResults:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        told = f"cannot be read ({type(error).__name__}); remove it, and import the file again"
+        raise SpecError(str(path), [told]) from None
+    return parse_results(text, str(path))

@@ -18,15 +18,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from include.files import digest, new_file, read_json, write_bytes, write_json
+from include.files import digest, json_bytes, new_file, read_json, write_bytes
 from include.measurements.origin import Origin
+from include.measurements.sources import KEPT
 from include.model.errors import PublishError
 from include.quality.verdict import verdict_path
 from include.reports.publication import origins_of
+from include.reports.unchanged import changes, published_manifest, require_outside
 
 if TYPE_CHECKING:
     from rocrate.model import ContextEntity, File
     from rocrate.rocrate import ROCrate
+
+    from include.measurements.store import RunStore
 
 METADATA = "ro-crate-metadata.json"
 KEPT_CODE = "workflow"
@@ -49,70 +53,71 @@ _FIRST_OF_ZIP = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a ZIP file can say; any fixed one does."""
 
 
-def write_crate(folder: Path, licence: str = "") -> Path | None:
+def write_crate(folder: Path) -> Path | None:
     """Make the folder of a published experiment a crate, and return its metadata file.
 
-    ``licence`` is a URL or a sentence about the results. None, with nothing written, when nothing
-    is kept of the published runs: without them there is no run to describe.
+    None, with nothing written, when nothing is kept of the published runs: without them there is
+    no run to describe.
     """
     manifest = read_json(folder / "published" / "manifest.json")
     if not _kept_runs(folder, manifest):
         return None
     for source in _kept_code():
         write_bytes(folder / KEPT_CODE / source.name, source.read_bytes())
-    write_json(folder / METADATA, _Description(folder, manifest, licence).to_json())
+    write_bytes(folder / METADATA, json_bytes(_Description(folder, manifest).to_json()))
     return folder / METADATA
 
 
 def pack_crate(folder: Path, out: Path, licence: str = "") -> int:
     """Write the crate of a published experiment as one ZIP file; returns how many files it has.
 
-    The same published experiment gives the same bytes. Raises PublishError when it was not
-    published, when nothing is kept of its runs, or when what is there is not what was published;
-    every such file is named.
+    ``licence`` is a URL or a sentence about the results; the folder stays as it is. The same
+    published experiment gives the same bytes. Raises SpecError when ``out`` lies in the folder,
+    PublishError when it was not published, when nothing is kept of its runs, or when what is there
+    is not what was published; every such file is named.
     """
-    published = folder / "published" / "manifest.json"
-    if not published.is_file():
-        raise PublishError(
-            f"{folder} holds nothing that was published; first: "
-            f"python -m include.cli report {folder}"
-        )
-    if problems := list(_problems(folder, read_json(published))):
+    manifest = published_manifest(folder)
+    require_outside(out, folder)
+    if problems := [*changes(folder, manifest), *_measured_anew(folder, manifest)]:
         raise PublishError("\n".join([f"{folder} cannot be packed:", *problems]))
-    metadata = write_crate(folder, licence)
-    if metadata is None:
-        raise PublishError(f"nothing is kept of the runs of {folder}; measure and publish it again")
-    graph = read_json(metadata)["@graph"]
-    files = [METADATA, *sorted(unquote(one["@id"]) for one in graph if "sha256" in one)]
+    described = _Description(folder, manifest, licence).to_json()
+    files = sorted(unquote(one["@id"]) for one in described["@graph"] if "sha256" in one)
     with new_file(out) as draft, zipfile.ZipFile(draft, "w") as target:
+        _add(target, METADATA, json_bytes(described))
         for name in files:
-            entry = zipfile.ZipInfo(name, _FIRST_OF_ZIP)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = 0o644 << 16
-            target.writestr(entry, (folder / name).read_bytes())
-    return len(files)
+            _add(target, name, _file_of(folder, name).read_bytes())
+    return 1 + len(files)
 
 
-def _problems(folder: Path, manifest: Mapping[str, Any]) -> Iterable[str]:
-    """What is not as it was published, each with what to do."""
+def _add(target: zipfile.ZipFile, name: str, content: bytes) -> None:
+    entry = zipfile.ZipInfo(name, _FIRST_OF_ZIP)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o644 << 16
+    target.writestr(entry, content)
+
+
+def _file_of(folder: Path, name: str) -> Path:
+    """Where a file of the crate lies: what comes from the project is taken from there."""
+    code = {f"{KEPT_CODE}/{source.name}": source for source in _kept_code()}
+    return code.get(name, folder / name)
+
+
+def _measured_anew(folder: Path, manifest: Mapping[str, Any]) -> Iterable[str]:
+    """What is missing of the published runs, or other rows than theirs, each with what to do."""
     from include.measurements.store import RunStore
 
-    again = f"publish again: python -m include.cli report {folder}"
-    for name, sha256 in manifest["sha256"].items():
-        path = folder / "published" / name
-        if not path.is_file() or digest(path) != sha256:
-            yield f"- {path} is not the file that was published; {again}"
     for row in manifest["runs"]:
         store = RunStore(folder, folder.name, row["run"])
-        if not store.manifest.is_file():
-            yield f"- run {row['run']} was published and is not kept; {again}"
-            continue
-        for part in read_json(store.manifest)["parts"]:
-            path = folder / part["path"]
-            if not path.is_file() or digest(path) != part["sha256"]:
-                yield f"- {path} is not the file that run {row['run']} wrote; measure it again"
-    if not verdict_path(folder).is_file():
-        yield f"- {verdict_path(folder)} is missing; {again}"
+        if not _is_kept(store):
+            yield (
+                f"- run {row['run']} was published and is not kept; publish again: "
+                f"python -m include.cli report {folder}"
+            )
+        elif digest(store.manifest) == manifest["made_of"].get(f"runs/{row['run']}/manifest.json"):
+            for part in read_json(store.manifest)["parts"]:
+                path = folder / part["path"]
+                if not path.is_file() or digest(path) != part["sha256"]:
+                    yield f"- {path} is not the file that run {row['run']} wrote; measure it again"
 
 
 def _kept_runs(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Origin]:
@@ -120,8 +125,13 @@ def _kept_runs(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Origin]:
     from include.measurements.store import RunStore
 
     stores = [RunStore(folder, folder.name, row["run"]) for row in manifest["runs"]]
-    kept = [store.run_id for store in stores if store.run_json.is_file()]
+    kept = [store.run_id for store in stores if _is_kept(store)]
     return {one.run: one for one in origins_of(folder, kept)}
+
+
+def _is_kept(store: RunStore) -> bool:
+    """Whether all that the crate says of a run is there; earlier versions kept no code.json."""
+    return all((store.home / name).is_file() for name in KEPT if name != "code.json")
 
 
 def _kept_code() -> list[Path]:
@@ -134,7 +144,7 @@ def _kept_code() -> list[Path]:
 class _Description:
     """Entities of one crate, added in a fixed order."""
 
-    def __init__(self, folder: Path, manifest: Mapping[str, Any], licence: str) -> None:
+    def __init__(self, folder: Path, manifest: Mapping[str, Any], licence: str = "") -> None:
         from rocrate.rocrate import ROCrate
 
         self.folder = folder
@@ -208,7 +218,7 @@ class _Description:
             **self._of_file(stages),
         }
         workflow = self.crate.add_workflow(
-            self.folder / stages, stages, main=True, lang=python, properties=about
+            _file_of(self.folder, stages), stages, main=True, lang=python, properties=about
         )
         workflow["softwareRequirements"] = [
             self._package(name, version) for name, version in self._published_with()
@@ -322,12 +332,12 @@ class _Description:
     def _file(self, path: str, name: str) -> File:
         def made() -> File:
             about = {"name": name, **self._of_file(path)}
-            return self.crate.add_file(self.folder / path, path, properties=about)
+            return self.crate.add_file(_file_of(self.folder, path), path, properties=about)
 
         return self._once(path, made)
 
     def _of_file(self, path: str) -> dict[str, Any]:
-        file = self.folder / path
+        file = _file_of(self.folder, path)
         kind = _KINDS.get(file.suffix, "application/octet-stream")
         size = str(file.stat().st_size)
         return {"sha256": digest(file), "contentSize": size, "encodingFormat": kind}

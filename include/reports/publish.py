@@ -8,10 +8,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from include.files import digest, new_folder, swap_in
+from include.files import digest, new_folder, read_json, swap_in
 from include.measurements.origin import BY_HAND, DagRun
+from include.measurements.sources import SOURCES
 from include.model.errors import PublishError
-from include.quality.verdict import passed_verdict
+from include.quality.verdict import passed_verdict, verdict_path
 from include.reports.comparison import Reference, nothing_printed
 from include.reports.crate import write_crate
 from include.reports.database import sent_rows
@@ -41,7 +42,8 @@ def publish(
 
     Every table as Parquet; quarantine.csv with the runs that were left out; the text ``files``,
     those of ``report_files`` unless given; manifest.json, which names every other file with its
-    SHA-256. Returns the files. ``database_url`` is a SQLAlchemy URL.
+    SHA-256, and the files of the runs that they were made of. Returns the files.
+    ``database_url`` is a SQLAlchemy URL.
 
     Order: the files are built beside the target, where nobody looks; the rows are sent in an
     open transaction; the folder is swapped in; the transaction is committed. So a database
@@ -134,7 +136,22 @@ def _write_files(
         "left_out": sorted(verdict["quarantined"]),
         "rows": {table: len(rows) for table, rows in tables.items()},
         "sha256": {str(path.relative_to(draft)): digest(path) for path in _files(draft)},
+        "made_of": _made_of(folder, [row["run"] for row in tables["runs"]]),
     }
     text = json.dumps(manifest, indent=2) + "\n"
     (draft / "manifest.json").write_text(text, encoding="utf-8")
     return edition
+
+
+def _made_of(folder: Path, runs: Iterable[str]) -> dict[str, str]:
+    """The verdict, and the files of these runs as they were when the tables were built."""
+    kept = folder / "staged" / SOURCES
+    built_of = read_json(kept) if kept.is_file() else {}
+    verdict = verdict_path(folder)
+    of_runs = {
+        path: sha256
+        for run in runs
+        for path, sha256 in built_of.items()
+        if path.startswith(f"runs/{run}/")
+    }
+    return {**of_runs, str(verdict.relative_to(folder)): digest(verdict)}

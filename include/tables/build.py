@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from include.measurements.rows import COVER
+from include.measurements.sources import keep_sources, sources_of
 from include.model.errors import StoreError
+from include.tables.cases import require_same_files
 from include.tables.catalogue import schema_of
 from include.tables.covers import read_covers
 from include.tables.measured import are_few, check_files, complete_runs, register
@@ -35,11 +37,14 @@ def build_tables(
     complete run; ``master`` is a Spark master, None the one that spark-submit has chosen.
     Returns the rows of each table. All queries succeed before the first file is replaced.
     Runs whose files are torn or missing are left out; ``staged/quarantine.json`` says why.
+    ``staged/sources.json`` says by their SHA-256 which files of runs the tables are of.
     Without ``folder/bounds.json`` (covers.py) nothing is known of the cover and the regret.
-    Raises StoreError when there is no run to read, SetupError without Java 17.
+    Raises StoreError when there is no run to read, or runs of one case are of other files;
+    SetupError without Java 17.
     """
     require_java()
     chosen = complete_runs(folder, runs)
+    sources = sources_of(folder, chosen)
     paths, torn = _readable(folder, experiment, chosen)
     many = len(chosen) >= MANY_RUNS
     few = not many and are_few(paths)
@@ -48,11 +53,13 @@ def build_tables(
         register(spark, folder, paths, few=few)
         spark.createDataFrame(covers).createOrReplaceTempView(COVER)
         results = _queried(spark, at_once=2 if few else 1)
+    require_same_files(folder, results["runs"].to_pylist())
     counts = {
         table: write_table(staged_path(folder, table), rows, schema_of(table))
         for table, rows in results.items()
     }
     write_quarantine(folder / "staged", torn)
+    keep_sources(folder, sources)
     return counts
 
 

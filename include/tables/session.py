@@ -159,7 +159,13 @@ def _started(master: str | None, warehouse: str, many: bool, small: bool) -> Spa
             settings[JVM] = settings[JVM].replace(_ONE_COMPILER, "").strip()
     for name, value in settings.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    try:
+        spark = builder.getOrCreate()
+    except Exception as error:  # of Java, of Py4J or of Python, by what was wrong
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        told = f"Spark does not start with the master {master or 'that was chosen'!r}"
+        how = "choose another --master, such as local[*], or see that it runs"
+        raise SetupError(f"{told} ({reason}); {how}") from error
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 

@@ -19,6 +19,8 @@ from include.topologies.tenants import shared
 
 HERE = Path(__file__).parent
 SHARES_PER_CORE = 1024
+MOST_SHOWN = 300
+"""Characters of a wrong name or value: a file that somebody sent may have a million of them."""
 
 
 def _based_on(raw: Any, seen: tuple[str, ...] = ()) -> Any:
@@ -159,12 +161,17 @@ def validation_problems(error: ValidationError) -> list[str]:
 
 def complaint(item: Mapping[str, Any], where: str) -> str:
     """One of pydantic's complaints about what stands at ``where``, as a sentence."""
+    where = _short(where)
     if item["type"] == "extra_forbidden":
         return f"{where}: unknown field; remove it or correct its spelling"
     if item["type"] == "missing":
         return f"{where}: missing; add it"
     if item["type"] == "value_error":
-        return f"{where}: {item['ctx']['error']}"
+        return f"{where}: {_short(str(item['ctx']['error']))}"
     given = item.get("input")
-    shown = "" if isinstance(given, dict | list) else f", got {given!r}"
+    shown = "" if isinstance(given, dict | list) else f", got {_short(repr(given))}"
     return f"{where}: {item['msg'][:1].lower()}{item['msg'][1:]}{shown}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."

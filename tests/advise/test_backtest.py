@@ -193,6 +193,11 @@ def test_the_command_shows_the_model_and_the_comparison(
         (["--set", "cpu=0.3"], ["unknown option 'cpu'"]),
         (["--map", "rates=x,lagg=y"], ["'rates'", "'lagg'"]),
         (["--map", "rate=nowhere"], ["nowhere"]),
+        (["--start-up-s", "-5", "--restart-s", "nan"], ["--start-up-s: write", "--restart-s: wr"]),
+        (["--start-up-s", "inf", "--restart-s", "3601"], ["got inf", "got 3601"]),
+        (["--set", "target_cpu=nan"], ["hpa.target_cpu: must be a number, got 'nan'"]),
+        (["--set", "target_cpu=.nan"], ["hpa.target_cpu: must be a number, got nan"]),
+        (["--controller", "tide", "--set", "interval_s=nan"], ["interval_s: must be a number"]),
     ],
 )
 def test_what_the_command_cannot_do_is_said(

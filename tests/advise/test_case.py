@@ -5,12 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from include.advise.bill import bound_of
 from include.advise.case import case_of, keep_case, open_case
 from include.advise.form import request_from_params
 from include.advise.outcomes import forget_outcomes, measure_recorded, recorded_outcome
 from include.advise.request import AdviceRequest
+from include.cli import app
 from include.experiment.spec import require_name
 from include.model.errors import SpecError, StoreError
 from tests.advise.synthetic import write_small_recording
@@ -158,13 +160,32 @@ def test_no_experiment_takes_the_folder_of_an_advice() -> None:
         require_name(name)
 
 
-def test_a_new_request_forgets_the_answer_to_an_earlier_one(
+def test_a_new_request_forgets_rows_and_leaves_the_page_until_its_own_is_ready(
     tmp_path: Path, request_: AdviceRequest
 ) -> None:
     case = keep_case(request_, tmp_path / "out")
     measure_recorded(case, tmp_path / "out")
     (tmp_path / "out" / "published").mkdir()
 
+    keep_case(request_, tmp_path / "out")
     forget_outcomes(tmp_path / "out")
 
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["case"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["case", "published"]
+
+
+@pytest.mark.parametrize("found", ["measurements/mine.parquet", "notes.txt", "case/notes.txt"])
+def test_a_folder_with_something_else_in_it_is_left_alone(
+    tmp_path: Path, request_: AdviceRequest, found: str
+) -> None:
+    mine = tmp_path / "thesis" / found
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    asked = ["advise", request_.recording, "--objective", request_.objective]
+
+    for out in (tmp_path / "thesis", mine):
+        ran = CliRunner().invoke(app, [*asked, "--out", str(out)])
+        assert isinstance(ran.exception, SpecError)
+        assert "has something else in it" in str(ran.exception)
+
+    assert [one for one in (tmp_path / "thesis").rglob("*") if one.is_file()] == [mine]
+    assert mine.read_text() == "mine"

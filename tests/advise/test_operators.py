@@ -8,16 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import yaml
 from typer.testing import CliRunner
 
-from include.advise.operators import fit_operators, parse_edges, write_graph
+from include.advise.console import graph_lines
+from include.advise.operators import JobGraph, fit_operators, parse_edges, write_graph
 from include.cli import app
 from include.control.session import Session
 from include.control.stages import run_all
 from include.experiment.asked import runs_in_file
 from include.experiment.run import resolve
 from include.model.errors import SpecError
+from include.recordings.files import MOST_BYTES
 from include.recordings.operators import read_operators
 
 TOPOLOGY = """\
@@ -117,6 +122,7 @@ def test_the_model_is_an_experiment_that_runs(exported: Path, tmp_path: Path) ->
     assert ran.exit_code == 0, ran.output
     assert "busy per record, ms  4.2" in ran.output
     points = runs_in_file(tmp_path / "job_experiment.yaml")
+    assert {one.duration_min for one in points} == {119}  # 119 readings, one a minute
     topology = resolve(points[0]).topology
     assert [(one.origin, one.target) for one in topology.edges] == [
         ("load_parse", "parse"),
@@ -125,6 +131,27 @@ def test_the_model_is_an_experiment_that_runs(exported: Path, tmp_path: Path) ->
     ]
     assert topology.operator["enrich"].service_ms == pytest.approx(BUSY_MS["enrich"], rel=0.01)
     assert run_all(points[0], tmp_path / "var")
+
+
+def test_runs_of_two_recordings_are_never_averaged(exported: Path, tmp_path: Path) -> None:
+    """Files of the same name in two folders, of which one has a quarter of the time."""
+    short = tmp_path / "short" / exported.name
+    short.parent.mkdir()
+    lines = exported.read_text().splitlines(keepends=True)
+    short.write_text("".join(lines[: 1 + 3 * 80]))
+    names = set()
+    for k, recording in enumerate((exported, short)):
+        graph = fit_operators(read_operators(str(recording), {}), parse_edges(EDGES))
+        write_graph(graph, tmp_path / f"again{k}")
+        spec = write_graph(graph, tmp_path / f"out{k}")
+        (one, *_), (again, *_) = (
+            runs_in_file(spec),
+            runs_in_file(tmp_path / f"again{k}" / "job_experiment.yaml"),
+        )
+        assert one.experiment == again.experiment
+        names.add((one.experiment, resolve(one).topology.name))
+    assert len({name for name, _ in names}) == len({name for _, name in names}) == 2
+    assert all(name.startswith("recorded_recording_") for name, _ in names)
 
 
 def wide(path: Path, columns: str, rows: int = 200) -> str:
@@ -155,6 +182,137 @@ def test_wide_columns_are_read_and_a_source_takes_in_what_it_gives_on(tmp_path: 
     assert (origin, target) == ("source_a", "b")
     assert factor == pytest.approx(1.0)
     assert write_graph(graph, tmp_path / "out").is_file()
+
+
+def operator_rows(absent: dict[tuple[str, str], range] | None = None) -> list[str]:
+    """Two sources that join: a gives on half, b all it takes in; ``absent`` cells are empty."""
+    lines = ["time_s,operator,in_per_s,out_per_s,busy_share,instances"]
+    for step in range(200):
+        rate = 100 + 50 * math.sin(step / 20)
+        other = 80 + 30 * math.cos(step / 15)
+        rows = {"a": (rate, rate / 2), "b": (other, other), "sink": (rate / 2 + other, None)}
+        for name, (taken, given) in rows.items():
+            cells = {"in": taken, "out": given}
+            for (who, kind), steps in (absent or {}).items():
+                if who == name and step in steps:
+                    cells[kind] = None
+            read = ",".join("" if one is None else str(one) for one in cells.values())
+            lines.append(f"{15 * step},{name},{read},{0.1 + 0.002 * taken},2")
+    return lines
+
+
+def fitted(path: Path, lines: list[str], edges: str = "a>sink,b>sink") -> JobGraph:
+    path.write_text("\n".join(lines) + "\n")
+    return fit_operators(read_operators(str(path), {}), parse_edges(edges))
+
+
+ALL = range(200)
+
+
+def test_a_load_that_was_not_read_is_bridged_and_counted_never_zero(tmp_path: Path) -> None:
+    whole = fitted(tmp_path / "a.csv", operator_rows())
+    gap = fitted(tmp_path / "b.csv", operator_rows({("a", "in"): range(50, 60)}))
+    assert gap.load_per_s == pytest.approx(whole.load_per_s, rel=0.05)
+    assert graph_lines(gap)[-1].startswith("note: a: 10 of 200 readings of records in are absent")
+    assert not whole.notes
+
+
+def test_what_was_not_recorded_is_said_to_be_so(tmp_path: Path) -> None:
+    graph = fitted(tmp_path / "a.csv", operator_rows())
+    assert graph_lines(graph)[-1] == "  out per record in    not recorded"
+    half = fitted(tmp_path / "b.csv", operator_rows({("b", "out"): range(100)}))
+    b = next(one for one in half.operators if one.name == "b")
+    assert b.selectivity is not None
+    assert b.selectivity.value == pytest.approx(1.0)
+
+
+def test_a_join_asks_for_what_each_input_gives_on(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"record records_out_per_s\[b\]"):
+        fitted(tmp_path / "a.csv", operator_rows({("b", "out"): ALL}))
+
+
+def test_an_empty_column_is_as_good_as_none(tmp_path: Path) -> None:
+    """A source of which nothing was read that comes in takes in what it gives on."""
+    graph = fitted(tmp_path / "a.csv", operator_rows({("b", "in"): ALL}))
+    whole = fitted(tmp_path / "b.csv", operator_rows())
+    assert graph.load_per_s == pytest.approx(whole.load_per_s)
+
+
+def test_an_edge_without_records_is_told(tmp_path: Path) -> None:
+    lines = [re.sub(r"^(\d+),a,([\d.]+),[\d.]+,", r"\1,a,\2,0,", line) for line in operator_rows()]
+    with pytest.raises(SpecError, match="a>sink: no reading has records that go over it"):
+        fitted(tmp_path / "a.csv", lines)
+
+
+def test_an_edge_with_few_records_is_no_edge_without(tmp_path: Path) -> None:
+    graph = fitted(tmp_path / "a.csv", operator_rows())
+    few = replace(graph, edges=(("a", "sink", 1e-5), ("b", "sink", 1.0)))
+    topology = yaml.safe_load((write_graph(few, tmp_path).parent / "job_topology.yaml").read_text())
+    assert [one.get("out") for one in topology["edges"]] == [None, None, "1/100000", "1/1"]
+
+
+def test_an_operator_that_no_edge_has_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="--edges: b is in none of them"):
+        fitted(tmp_path / "a.csv", operator_rows(), "a>sink")
+
+
+def test_a_source_has_a_name_that_no_operator_has(tmp_path: Path) -> None:
+    lines = [line.replace(",b,", ",load_a,") for line in operator_rows()]
+    graph = fitted(tmp_path / "a.csv", lines, "a>sink,load_a>sink")
+    topology = resolve(runs_in_file(write_graph(graph, tmp_path / "out"))[0]).topology
+    names = [one.name for one in topology.sources]
+    assert len({*names, *topology.operator}) == len(names) + 3
+
+
+def test_a_recording_of_twenty_minutes_is_an_experiment_of_twenty(tmp_path: Path) -> None:
+    graph = fitted(tmp_path / "a.csv", operator_rows()[: 1 + 3 * 80])
+    (point, *_) = runs_in_file(write_graph(graph, tmp_path / "out"))
+    assert point.duration_min == 20
+
+
+def test_two_columns_of_one_kind_are_told(tmp_path: Path) -> None:
+    columns = WIDE.replace("instances[B]", "num_records_in_per_s[B]")
+    with pytest.raises(SpecError, match=r"in_per_s\[B\] and num_records_in_per_s\[B\] are both"):
+        read_operators(wide(tmp_path / "a.csv", columns), {})
+
+
+def test_brackets_belong_to_the_operator(tmp_path: Path) -> None:
+    read = read_operators(wide(tmp_path / "a.csv", WIDE.replace("[B]", "[B[1]]")), {})
+    assert set(read.readings) == {"Source: A", "B[1]"}
+    assert set(read.readings["B[1]"]) == {"in", "busy", "instances"}
+
+
+LONG = ["time_s,operator,in_per_s,busy_share,instances"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([*LONG, "0,a,1,0.1,1", "0,,2,0.1,1", "9,a,3,0.1,1"], "line 3: operator is empty"),
+        ([*LONG, "0,a,1,0.1,1", "9,a,-2,0.1,1"], "line 3: in_per_s[a] is negative (-2)"),
+        ([*LONG, "0,a,1,0.1,1", "0,b,2,7,1", "9,a,3,0.1,1"], "line 3: busy_share[b] is above 1"),
+        ([*LONG, "0,a,1,0.1,1", "0,b,x,0.1,1", "9,a,3,0.1,1"], "line 3: in_per_s[b] is no number"),
+        ([*LONG, "0,a,1,0.1,1", "9,a,3,0.1,1", "9,a,3,0.1,1"], "line 4: an operator has two rows"),
+        ([*LONG, "9,a,1,0.1,1", "0,a,3,0.1,1"], "line 3: time_s is not above that of the row"),
+        (LONG, "has 0 rows of readings; record at least 2"),
+        (["time_s,busy_share[]", "0,1", "1,1"], "busy_share[] names no operator"),
+    ],
+)
+def test_messages_say_in_which_line(tmp_path: Path, lines: list[str], said: str) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("\n".join(lines) + "\n")
+    with pytest.raises(SpecError, match=re.escape(said)):
+        read_operators(str(file), {})
+
+
+def test_parquet_without_rows_and_files_of_any_size_are_refused(tmp_path: Path) -> None:
+    empty, large = tmp_path / "a.parquet", tmp_path / "a.csv"
+    pq.write_table(pa.table({"time_s": pa.array([], pa.float64()), "in_per_s[a]": []}), empty)
+    with large.open("wb") as out:
+        out.truncate(MOST_BYTES + 1)
+    for file, said in ((empty, "has 0 rows"), (large, "has 100 MB, more than 100")):
+        with pytest.raises(SpecError, match=said):
+            read_operators(str(file), {})
 
 
 def test_other_names_are_mapped_with_their_unit(tmp_path: Path) -> None:
@@ -192,7 +350,14 @@ def test_what_cannot_be_read_is_told(
 
 
 @pytest.mark.parametrize(
-    ("edges", "said"), [("b", "is no chain"), ("source_a>c", "c"), ("b>source_a>b", "circle")]
+    ("edges", "said"),
+    [
+        ("b", "is no chain"),
+        ("source_a>c", "unknown operator 'c'"),
+        ("Source: A -> Map>B", "Write names as they are listed here"),
+        ("b>source_a>b", "source_a>b>source_a is a circle"),
+        ("source_a>b>b", "b>b is a circle"),
+    ],
 )
 def test_wrong_edges_are_told(tmp_path: Path, edges: str, said: str) -> None:
     columns = WIDE.replace("out_per_s", "in_per_s")

@@ -30,14 +30,14 @@ DASHBOARD = REPOSITORY / "infra" / "grafana" / "runs.json"
 
 
 @contextmanager
-def serving(root: Path) -> Iterator[str]:
+def serving(root: Path, *more: str) -> Iterator[str]:
     """The address that the command says."""
     command = [sys.executable, "-m", "include.cli", "metrics", "--root", str(root), "--port", "0"]
-    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*command, *more], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout
         said = process.stdout.readline()
-        found = re.search(r"http://(127\.0\.0\.1:\d+)/metrics", said)
+        found = re.search(r"http://((?:127\.0\.0\.1|\[::1\]):\d+)/metrics", said)
         assert found, said
         yield found[1]
     finally:
@@ -82,6 +82,37 @@ def test_a_port_that_is_taken_is_said(data_root: Path) -> None:
     assert f"127.0.0.1:{port}" in done.stderr
     assert "choose another --port" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_it_is_at_one_path_only(data_root: Path) -> None:
+    with serving(data_root) as address:
+        for path, status in (("/metrics", 200), ("/", 404), ("/metrics/x", 404), ("/etc", 404)):
+            answer = httpx.get(f"http://{address}{path}", timeout=60)
+            assert answer.status_code == status, path
+        assert answer.text == "metrics are at /metrics\n"
+
+
+def test_an_address_of_ipv6_is_said_as_it_can_be_opened(data_root: Path) -> None:
+    with serving(data_root, "--host", "::1") as address:
+        assert httpx.get(f"http://{address}/metrics", timeout=60).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--root", "/nowhere/at/all"], "there is no folder /nowhere/at/all"),
+        (["--host", "no-such-host.invalid"], "give an address of this machine as --host"),
+        (["--host", "192.0.2.1"], "give an address of this machine as --host"),
+    ],
+)
+def test_what_keeps_it_from_serving_is_said(data_root: Path, more: list[str], said: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "include.cli", "metrics", "--root", data_root, "--port", "0", *more],
+        cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "choose another --port" not in done.stderr
 
 
 @pytest.mark.live

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -196,6 +199,54 @@ def test_a_damaged_run_is_counted_and_the_others_are_shown(data_root: Path) -> N
     begun(a_spec(), data_root, 1)
     torn = begun(a_spec(seed=4), data_root, 1)
     torn.run_json.write_text("{")
+    seen = Endpoint(data_root).scrape()
+    assert seen["runs_unreadable"] == {(): 1}
+    assert [seed for *_, seed in seen["run_info"]] == ["3"]
+
+
+def damaged(commit: dict[str, Any], **values: Any) -> str:
+    return json.dumps({**commit, "summary": {**commit["summary"], **values}})
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda commit: "[]",
+        lambda commit: "null",
+        lambda commit: json.dumps({**commit, "summary": None}),
+        lambda commit: damaged(commit, hosts="three"),
+        lambda commit: damaged(commit, hosts={}),
+        lambda commit: damaged(commit, samples=True),
+        lambda commit: damaged(commit, samples_within=["relaxed"]),
+        lambda commit: damaged(commit, scalings={"upscaling": "many"}),
+        lambda commit: json.dumps({**commit, "leases": [1]}),
+        lambda commit: json.dumps({**commit, "ended_leases": {"released": 3}}),
+    ],
+)
+def test_a_damaged_commit_is_counted_and_what_came_before_stays(
+    data_root: Path, damage: Callable[[dict[str, Any]], str]
+) -> None:
+    """However often it is asked for, nothing is counted twice."""
+    begun(a_spec(), data_root, 1)
+    hurt = begun(a_spec(seed=4), data_root, 2)
+    endpoint = Endpoint(data_root)
+    whole = hurt.commit(1).read_bytes()
+    hurt.commit(1).write_text(damage(json.loads(whole)))
+    for _ in range(2):
+        seen = endpoint.scrape()
+        assert seen["runs_unreadable"] == {(): 1}
+        assert sorted(seed for *_, seed in seen["run_info"]) == ["3", "4"]
+        assert seen["windows_committed"] == {(): 1}
+    hurt.commit(1).write_bytes(whole)
+    assert endpoint.scrape() == Endpoint(data_root).scrape()
+
+
+def test_a_run_without_what_costs_are_made_of_is_counted(data_root: Path) -> None:
+    begun(a_spec(), data_root, 1)
+    hurt = begun(a_spec(seed=4), data_root, 1)
+    given = json.loads(hurt.run_json.read_text())
+    del given["calibration"]["sample_every_items"]
+    hurt.run_json.write_text(json.dumps(given))
     seen = Endpoint(data_root).scrape()
     assert seen["runs_unreadable"] == {(): 1}
     assert [seed for *_, seed in seen["run_info"]] == ["3"]

@@ -25,6 +25,13 @@ def parquet(**columns: Any) -> bytes:
     return out.getvalue()
 
 
+def parquet_of(names: list[str]) -> bytes:
+    out = io.BytesIO()
+    columns = [pa.array([0.0, 1.0]) for _ in names]
+    pa.parquet.write_table(pa.Table.from_arrays(columns, names=names), out)
+    return out.getvalue()
+
+
 def answer(result: Any, kind: str = "matrix") -> bytes:
     data = {"resultType": kind, "result": result}
     return json.dumps({"status": "success", "data": data}).encode()
@@ -41,6 +48,20 @@ def csv(*rows: str) -> bytes:
 RATE = "time_s,rate_per_s"
 OPENMETRICS = b"# TYPE records gauge\nrecords 5 1600000000\nrecords 6 1600000015\n"
 MALFORMED = [
+    Malformed(
+        "Parquet with two columns of one name",
+        "a.parquet",
+        parquet_of(["time_s", "rate", "rate"]),
+        ("columns are there twice: rate",),
+    ),
+    Malformed(
+        "an answer without a result",
+        "a.json",
+        b'{"status":"success","data":{"resultType":"matrix"}}',
+        ("the answer has no list of series",),
+    ),
+    Malformed("an answer of nothing", "a.json", answer(None), ("has no list of series",)),
+    Malformed("an answer of text", "a.json", answer("none"), ("has no list of series",)),
     Malformed("empty file", "a.csv", b"", ("the file is empty", "column names")),
     Malformed("white space only", "a.csv", b" \n\n", ("the file is empty",)),
     Malformed("header only", "a.csv", csv(RATE), ("has 0 rows", "at least 2")),

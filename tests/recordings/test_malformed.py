@@ -10,7 +10,8 @@ import pyarrow.parquet
 import pytest
 
 from include.model.errors import SpecError
-from include.recordings import MOST_BYTES, parse_mapping, read_recording
+from include.recordings import parse_mapping, read_recording
+from include.recordings.files import MOST_BYTES
 from include.recordings.tables import MOST_ROWS
 from tests.recordings.malformed import MALFORMED, Malformed
 

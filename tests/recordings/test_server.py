@@ -152,6 +152,16 @@ def test_credentials_come_from_the_environment_only(
     assert SECRET not in told
 
 
+@pytest.mark.parametrize("token", ["geheim\n", "schlüssel", "a\r\nb"])
+def test_a_token_that_no_header_can_have_is_told_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    monkeypatch.setenv("TIDEBENCH_PROMETHEUS_TOKEN", token)
+    told = refused("prometheus+http://localhost:1?last_s=60")
+    assert "has a line end or letters that no token has; set it again" in told
+    assert token not in told
+
+
 def test_nobody_else_is_told_a_token(
     serve: list[Iterator[Serving]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

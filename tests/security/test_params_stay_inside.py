@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +106,16 @@ def test_a_file_outside_the_inputs_is_refused_wherever_a_path_can_be_given(outsi
         for testbed in TESTBEDS.values():
             with pytest.raises(SpecError, match="must be there"):
                 testbed.parameters().load_calibration(str(path))
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+@pytest.mark.parametrize("scheme", ["http", "https", "prometheus+http", "s3"])
+def test_an_address_with_a_password_is_no_file_and_not_repeated(
+    kind: Callable[[str], str | Path], scheme: str
+) -> None:
+    with pytest.raises(SpecError, match="begins an address") as refused:
+        input_file(kind(f"{scheme}://user:s3cret@host/recording.csv"), "recording")
+    assert "s3cret" not in str(refused.value)
 
 
 def test_it_says_nothing_of_what_is_outside(outside: Path) -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from include.cli import app
 from include.control import stages
 from include.experiment.spec import RunSpec, require_name
+from include.measurements.sources import keep_sources, sources_of
 from include.model.errors import PublishError, SpecError
 from include.registry.compare import RULES, compare_results
 from include.registry.export import export_results
@@ -25,6 +31,7 @@ from include.registry.form import (
 )
 from include.registry.keep import FOLDER, keep_results, kept_results
 from include.reports.publish import publish
+from include.topologies.load import parse_topology
 from tests.builders_staged import let_pass, restage, stage
 
 SPEC = RunSpec(
@@ -52,6 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     restage(folder, "means", [{**row, "sigma": None, "runs": 1} for row in values])
     runs = [{**row, "run": SPEC.run_id, "seed": 1, "value": row["mean"]} for row in values]
     restage(folder, "metrics", [{k: v for k, v in row.items() if k != "mean"} for row in runs])
+    keep_sources(folder, sources_of(folder, [SPEC.run_id]))
     publish(let_pass(folder), "demo", f"sqlite:///{root / 'results.db'}")
     return folder
 
@@ -210,10 +218,108 @@ def test_what_was_not_published_or_not_kept_is_not_exported(folder: Path, tmp_pa
     content = kept.read_bytes()
     kept.unlink()
     try:
-        with pytest.raises(PublishError, match=r"code\.json is missing"):
+        with pytest.raises(
+            PublishError, match=r"code\.json is not the file that the tables are of"
+        ):
             export_results(folder)
     finally:
         kept.write_bytes(content)
+
+
+def test_figures_are_not_given_the_code_of_a_later_measurement(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Published, measured again by other code, and not published again."""
+    again = Path(shutil.copytree(folder, tmp_path / "demo"))
+    mark = again / "runs" / SPEC.run_id / "code.json"
+    mark.write_text(json.dumps({"sha256": OTHER}))
+    with pytest.raises(PublishError, match=r"publish again: python -m include\.cli report"):
+        export_results(again)
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "said"),
+    [
+        ("published/means.parquet", None, r"means\.parquet is not the file that was published"),
+        ("published/metrics.parquet", None, r"metrics\.parquet is not the file that was"),
+        (f"runs/{SPEC.run_id}/run.json", "[]", r"run\.json is not the file that the tables are of"),
+        ("published/manifest.json", "{}", r"manifest\.json is damaged"),
+    ],
+)
+def test_what_is_no_longer_as_published_is_not_exported(
+    folder: Path, tmp_path: Path, path: str, content: str | None, said: str
+) -> None:
+    """Tables change places with those of another edition, as Parquet that can be read."""
+    again = Path(shutil.copytree(folder, tmp_path / "demo"))
+    if content is None:
+        rows = pq.read_table(again / path)
+        pq.write_table(rows.set_column(*_doubled(rows, path)), again / path)
+    else:
+        (again / path).write_text(content)
+    for arguments in (["export", str(again), "--out", str(tmp_path / "x.json")],
+                      ["compare", str(again), "--root", str(tmp_path)]):  # fmt: skip
+        ran = CliRunner().invoke(app, ["results", *arguments])
+        assert isinstance(ran.exception, (PublishError, SpecError))
+        assert re.search(said, str(ran.exception))
+    assert not (tmp_path / "x.json").exists()
+
+
+def _doubled(rows: pa.Table, path: str) -> tuple[int, str, pa.Array]:
+    name = "mean" if "means" in path else "value"
+    return rows.column_names.index(name), name, pc.multiply(rows[name], 2.0)
+
+
+def test_an_export_takes_the_place_of_no_file_of_the_experiment(folder: Path) -> None:
+    run_json = folder / "runs" / SPEC.run_id / "run.json"
+    before = run_json.read_bytes()
+    ran = CliRunner().invoke(app, ["results", "export", str(folder), "--out", str(run_json)])
+    assert "is in the folder of the experiment" in str(ran.exception)
+    assert run_json.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "by", ["Our\nlab", "x\u202e", "one\u2028two", "\u2066", "\x1b[2J", "x" * 201]
+)
+def test_who_measured_is_one_line_without_marks(
+    found: SharedResults, folder: Path, by: str
+) -> None:
+    with pytest.raises(SpecError, match="by: string should"):
+        export_results(folder, by)
+    raw = json.loads(found.to_json()) | {"by": by}
+    with pytest.raises(SpecError, match="by: string should"):
+        parse_results(json.dumps(raw), "theirs.json")
+
+
+def test_a_wrong_value_is_shown_shortened(found: SharedResults) -> None:
+    raw = json.loads(found.to_json()) | {"by": "x" * 100_000, "y" * 100_000: 1}
+    with pytest.raises(SpecError) as caught:
+        parse_results(json.dumps(raw), "theirs.json")
+    assert len(str(caught.value)) < 1000
+    with pytest.raises(SpecError) as caught:
+        parse_topology(f"name: {'X' * 100_000}\n", source="mine.yaml")
+    assert len(str(caught.value)) < 1000
+
+
+def test_every_export_is_kept_and_ones_own_row_is_still_shown(
+    found: SharedResults, folder: Path, tmp_path: Path
+) -> None:
+    """The same rows by another laboratory, and with other definitions, are other files."""
+    exports = [
+        of(found, by="Lab A"), of(found, by="Lab B"), of(found, by="Lab A", metrics_sha256=OTHER)
+    ]  # fmt: skip
+    assert all(keep_results(one, tmp_path)[1] for one in exports)
+    assert not keep_results(exports[0], tmp_path)[1]
+    assert len(kept_results(tmp_path)) == 3
+    ran = CliRunner().invoke(app, ["results", "compare", str(folder), "--root", str(tmp_path)])
+    for shown in ("  demo-", "  Lab A: demo-", "  Lab B: demo-"):
+        assert shown in ran.stdout, ran.stdout
+
+
+def test_a_kept_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / FOLDER / "torn.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(SpecError, match=r"(?s)torn\.json.*cannot be read"):
+        kept_results(tmp_path)
 
 
 def test_the_commands_export_import_and_compare(folder: Path, tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ from rocrate.rocrate import ROCrate
 
 from include.control import stages
 from include.experiment.spec import RunSpec
-from include.model.errors import PublishError
+from include.measurements.sources import keep_sources, sources_of
+from include.model.errors import PublishError, SpecError
 from include.reports.crate import METADATA, pack_crate, write_crate
 from include.reports.publish import publish
 from include.reports.removal import remove_runs
@@ -46,6 +47,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("once")
     stages.run_all(SPEC, root)
     folder = let_pass(stage(root / "demo", SPEC.run_id))
+    keep_sources(folder, sources_of(folder, [SPEC.run_id]))
     publish(folder, "demo", f"sqlite:///{root / 'results.db'}")
     return folder
 
@@ -213,11 +215,73 @@ def test_a_run_of_an_earlier_version_has_code_that_is_not_known(folder: Path) ->
     assert "#code-unknown" in graph_of((folder / METADATA).read_bytes())
 
 
-def test_a_licence_is_what_the_author_says(folder: Path, tmp_path: Path) -> None:
+def test_a_run_without_its_arrivals_is_published_and_not_described(
+    folder: Path, tmp_path: Path
+) -> None:
+    (folder / "runs" / SPEC.run_id / "arrivals.csv").unlink()
+    keep_sources(folder, sources_of(folder, [SPEC.run_id]))
+    assert publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    with pytest.raises(PublishError, match=f"run {SPEC.run_id} was published and is not kept"):
+        pack_crate(folder, tmp_path / "demo.zip")
+
+
+def test_a_licence_is_what_the_author_says_and_the_folder_stays_as_it_was(
+    folder: Path, tmp_path: Path
+) -> None:
     url = "https://creativecommons.org/licenses/by/4.0/"
-    assert "No licence" in graph_of((folder / METADATA).read_bytes())["./"]["license"]
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     pack_crate(folder, tmp_path / "demo.zip", url)
-    assert graph_of((folder / METADATA).read_bytes())["./"]["license"] == url
+    with zipfile.ZipFile(tmp_path / "demo.zip") as archive:
+        assert graph_of(archive.read(METADATA))["./"]["license"] == url
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert "No licence" in graph_of((folder / METADATA).read_bytes())["./"]["license"]
+
+
+@pytest.mark.parametrize(
+    "name", ["run.json", "arrivals.csv", "code.json", "manifest.json", "verdict.json"]
+)
+@pytest.mark.parametrize("edit", ["changed", "gone"])
+def test_a_file_that_was_edited_is_named_and_nothing_is_packed(
+    folder: Path, tmp_path: Path, name: str, edit: str
+) -> None:
+    home = folder / "runs" / SPEC.run_id
+    path = folder / "data_docs" / name if name == "verdict.json" else home / name
+    if edit == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(PublishError, match=re.escape(f"{path} is not the file that the tables")):
+        pack_crate(folder, tmp_path / "demo.zip")
+    assert not (tmp_path / "demo.zip").exists()
+
+
+NO_RUN = {"experiment": "", "edition": "", "runs": [1], "sha256": {}, "versions": {}}
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "", '{"sha256": {}}', json.dumps(NO_RUN)])
+def test_a_damaged_manifest_is_named(folder: Path, tmp_path: Path, content: str) -> None:
+    (folder / "published" / "manifest.json").write_text(content)
+    with pytest.raises(PublishError, match=r"manifest\.json is damaged; publish again"):
+        pack_crate(folder, tmp_path / "demo.zip")
+
+
+def test_what_an_earlier_version_published_has_to_be_published_again(
+    folder: Path, tmp_path: Path
+) -> None:
+    path = folder / "published" / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "made_of": {}}))
+    with pytest.raises(PublishError, match="does not say which measurements"):
+        pack_crate(folder, tmp_path / "demo.zip")
+
+
+@pytest.mark.parametrize("name", ["published/report.html", "new.zip", "runs/../published/x.zip"])
+def test_nothing_is_written_among_the_files_that_are_packed(folder: Path, name: str) -> None:
+    before = sorted(folder.rglob("*")), (folder / "published" / "report.html").read_bytes()
+    with pytest.raises(SpecError, match="is in the folder of the experiment"):
+        pack_crate(folder, folder / name)
+    assert before == (
+        sorted(folder.rglob("*")), (folder / "published" / "report.html").read_bytes()
+    )  # fmt: skip
 
 
 def test_everything_that_is_not_as_published_is_named_at_once(folder: Path, tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from include.files import digest
 from include.model.errors import StoreError
 from include.tables import measured
 from include.tables.build import build_tables
@@ -45,8 +48,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_table_is_staged_for_every_run(folder: Path) -> None:
     staged = {path.stem for path in (folder / "staged").iterdir()}
-    assert staged == {*PUBLISHED, INPUT_CHECKS, "quarantine"}
+    assert staged == {*PUBLISHED, INPUT_CHECKS, "quarantine", "sources"}
     assert {row["run"] for row in read_staged(folder, "cost")} == {BTU.run, THRESHOLD.run}
+
+
+def test_the_files_that_the_tables_are_of_are_kept_with_them(folder: Path) -> None:
+    kept = json.loads((folder / "staged" / "sources.json").read_text())
+    manifests = {path: sha for path, sha in kept.items() if path.endswith("manifest.json")}
+    assert len(manifests) == len(list(folder.glob("runs/*/manifest.json")))
+    assert all(digest(folder / path) == sha for path, sha in manifests.items())
 
 
 def test_what_was_made_up_keeps_the_rules_of_the_inputs(folder: Path) -> None:
@@ -122,6 +132,18 @@ def test_a_run_whose_files_are_torn_is_left_out_and_back_when_they_are_whole(
     torn.write_bytes(whole)
     assert build_tables(folder, "demo", master="local[2]")["runs"] == 2
     assert read_quarantine(folder) == {}
+
+
+def test_runs_of_other_files_are_not_averaged(tmp_path: Path) -> None:
+    other = replace(BTU, run="btu-again", seed=2)
+    folder = write_runs(tmp_path, "demo", BTU, other)
+    for k, run in enumerate((BTU.run, other.run)):
+        spec = {"topology": f"{k}/job.yaml", "calibration": "", "pattern_options": {}}
+        given = {"spec": spec, "topology": {"k": k}, "calibration": 0, "levels": [], "level_of": {}}
+        (folder / "runs" / run / "run.json").write_text(json.dumps(given))
+    with pytest.raises(StoreError, match="another topology under the same name"):
+        build_tables(folder, "demo", master="local[2]")
+    assert not (folder / "staged").exists()
 
 
 def test_when_no_run_can_be_read_every_reason_is_told(tmp_path: Path) -> None:

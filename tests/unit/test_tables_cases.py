@@ -1,0 +1,89 @@
+"""Files of the same name and other content are never averaged: who reports is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from include.control.stages import provision
+from include.experiment.asked import runs_in_file
+from include.experiment.spec import RunSpec
+from include.measurements.variant import conditions_of
+from include.model.errors import StoreError
+from include.tables.cases import require_same_files
+
+SPEC = """\
+name: mine
+testbed: flow
+topology: job.yaml
+calibration: calibration.yaml
+patterns: {name: trace, path: load.csv}
+controllers: [{name: fixed, instances_each: 2}]
+btus_min: 60
+duration_min: 60
+"""
+TOPOLOGY = """\
+name: job
+emission_period_s: 1.0
+sources: {load: {label: Load, items_per_level: 1}}
+operators:
+  parse: {label: Parse, slo_ms: 1000, cpu_shares: 1024, memory_mb: 9, service_ms: 4}
+edges: [{from: load, to: parse}]
+"""
+FILES = {
+    "spec.yaml": SPEC,
+    "job.yaml": TOPOLOGY,
+    "calibration.yaml": "overhead_cores: 0.05\n",
+    "load.csv": "time_s,rate_items_per_s\n0,10\n60,20\n",
+}
+
+
+def provisioned(tmp_path: Path, place: str, seed: int, **changes: str) -> RunSpec:
+    """A run whose files lie in a folder of their own, some of them with other content."""
+    folder = tmp_path / place
+    folder.mkdir()
+    for name, content in {**FILES, **{f"{k}.yaml": v for k, v in changes.items()}}.items():
+        (folder / name).write_text(content)
+    if "load" in changes:
+        (folder / "load.csv").write_text(changes["load"])
+    (folder / "spec.yaml").write_text(f"{SPEC}seeds: {seed}\n")
+    (spec,) = runs_in_file(folder / "spec.yaml")
+    provision(spec, tmp_path / "var")
+    return spec
+
+
+def looked_at(tmp_path: Path, *specs: RunSpec) -> None:
+    rows = [
+        {
+            "run": one.run_id, "topology": "job", "pattern": one.pattern, "seed": one.seed,
+            "conditions": conditions_of(one),
+        }
+        for one in specs
+    ]  # fmt: skip
+    assert len({row["conditions"] for row in rows}) == 1, "the names are the same"
+    require_same_files(tmp_path / "var" / "mine", rows)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"job": TOPOLOGY.replace("service_ms: 4", "service_ms: 5")}, "another topology"),
+        ({"calibration": "overhead_cores: 0.1\n"}, "another calibration"),
+        ({"load": FILES["load.csv"].replace("20", "30")}, "another trace"),
+    ],
+)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_runs_of_other_files_with_the_same_names_are_told(
+    tmp_path: Path, changes: dict[str, str], said: str, seed: int
+) -> None:
+    one = provisioned(tmp_path, "a", 1)
+    other = provisioned(tmp_path, "b", seed, **changes)
+    with pytest.raises(StoreError, match=f"{said} under the same name") as caught:
+        looked_at(tmp_path, one, other)
+    assert one.run_id in str(caught.value)
+    assert other.run_id in str(caught.value)
+
+
+def test_the_same_files_elsewhere_are_the_same(tmp_path: Path) -> None:
+    looked_at(tmp_path, *(provisioned(tmp_path, f"at{k}", k) for k in (1, 2, 3)))
