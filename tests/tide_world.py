@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -20,19 +19,24 @@ from include.testing.builders import (
 )
 
 SETTING = a_setting()
-NOTHING: np.ndarray[Any, Any] = np.zeros((0, 1))
 FLOW = Flow(SETTING)
 
 
 def a_load(**values: Sequence[float]) -> Load:
     """One operator unless more values say otherwise: 10 items/s of 0.2 s, nothing waits."""
     usual = {"rate_per_s": [10.0], "service_s": [0.2], "waiting": [0.0]}
-    arrays = {name: np.array(value, dtype=float) for name, value in (usual | values).items()}
-    return Load(**arrays)
+    given = usual | {"mean_per_s": values.get("rate_per_s", [10.0])} | values
+    return Load(**{name: np.array(value, dtype=float) for name, value in given.items()})
 
 
 def a_loss(load: Load | None = None, **options: float) -> Loss:
-    usual = {"work_off_s": 40.0, "disturbed": 0.03, "overload": 4.0, "age_s": 20.0}
+    usual = {
+        "work_off_s": 40.0,
+        "disturbed": 0.01,
+        "uneven": 0.06,
+        "overload": 4.0,
+        "age_s": 20.0,
+    }
     return Loss(load or a_load(), **(usual | options))
 
 

@@ -1,4 +1,4 @@
-"""tide, part by part: what it knows, what a place is worth, what a BTU is expected to save."""
+"""tide, part by part: what it knows, what a place is worth, how many are wanted, what repeats."""
 
 from __future__ import annotations
 
@@ -9,26 +9,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.controllers.tide.estimates import Flow, TideMemory, learned, load_of
-from include.controllers.tide.leases import Expected, hosts_for, hosts_worth, share_of_now
+from include.arrivals.random_walk import RandomWalk
+from include.controllers.tide.estimates import Flow, TideMemory, expected, learned, load_of
+from include.controllers.tide.leases import hosts_for, wanted
+from include.controllers.tide.loss import LOOKAHEAD
+from include.controllers.tide.repeats import ahead, remembered, round_of
 from include.model.host import HostFlavor
 from include.model.topology import Edge, Source, Topology
 from include.testing.builders import (
-    SMALL,
     a_sample,
     a_setting,
     an_instance,
     an_observation,
     an_operator,
 )
-from tests.tide_world import FLOW, NOTHING, SEEN_BEFORE, a_load, a_loss, read
+from tests.tide_world import FLOW, SEEN_BEFORE, a_load, a_loss, read
 
 
 class TestWhatItKnows:
     def test_the_rate_of_a_source_is_propagated_to_operators_that_lag_behind(self) -> None:
         """O1 gets 150 items in 15 s; O2 and O3 have seen nothing of them yet."""
         seen = read({"O1": 150, "O2": 0, "O3": 0}, {"O1": 1, "O2": 1, "O3": 1})
-        memory = learned(SEEN_BEFORE, seen, FLOW, 600.0)
+        memory = learned(SEEN_BEFORE, seen, FLOW, 600.0, 15.0)
         assert memory.source_per_s == {"S1": 10.0}
         assert memory.rate_per_s == {"O1": 10.0, "O2": 10.0, "O3": 10.0}
 
@@ -46,11 +48,11 @@ class TestWhatItKnows:
         )
         flow = Flow(a_setting(topology))
         seen = read({"O1": 150, "O2": 0}, {"O1": 1, "O2": 1})
-        assert learned(SEEN_BEFORE, seen, flow, 600.0).rate_per_s == {"O1": 10.0, "O2": 4.0}
+        assert learned(SEEN_BEFORE, seen, flow, 600.0, 15.0).rate_per_s == {"O1": 10.0, "O2": 4.0}
 
     def test_the_service_time_is_busy_time_by_completed_items(self) -> None:
         seen = read({"O1": 30, "O2": 30, "O3": 0}, {"O1": 30, "O2": 15, "O3": 0}, busy=0.5)
-        load = load_of(learned(SEEN_BEFORE, seen, FLOW, 600.0), FLOW)
+        load = load_of(learned(SEEN_BEFORE, seen, FLOW, 600.0, 15.0), FLOW)
         o_slo_s = 1.0  # of an operator that has completed nothing
         assert load.service_s.tolist() == [0.25, 0.5, o_slo_s]
 
@@ -60,11 +62,12 @@ class TestWhatItKnows:
             read(dict.fromkeys(FLOW.names, 150), dict.fromkeys(FLOW.names, 150)),
             FLOW,
             600.0,
+            15.0,
         )
         blind = replace(an_observation(), now_s=30.0)
-        assert learned(first, blind, FLOW, 600.0) == first
+        assert learned(first, blind, FLOW, 600.0, 15.0) == first
         partly = replace(read({"O2": 0}, {"O2": 0}), now_s=30.0)
-        then = learned(first, partly, FLOW, 600.0)
+        then = learned(first, partly, FLOW, 600.0, 15.0)
         assert then.rate_per_s["O1"] == then.rate_per_s["O3"] == 10.0
         assert load_of(then, FLOW).service_s[0] == load_of(first, FLOW).service_s[0]
 
@@ -84,13 +87,13 @@ class TestWhatItKnows:
             ]
             running = [an_instance(f"i-{name}", name, cpu_share=0.5) for name in names]
             seen = an_observation(operators=samples, running=running, now_s=now_s)
-            memory = learned(memory, seen, FLOW, 600.0)
+            memory = learned(memory, seen, FLOW, 600.0, 15.0)
         assert memory.rate_per_s == dict.fromkeys(names, 10.0)
         assert load_of(memory, FLOW).service_s.tolist() == [0.05] * len(names)
 
     def test_the_first_look_gives_no_rates(self) -> None:
         """Nobody knows since when its items were counted."""
-        memory = learned(TideMemory(), read({"O1": 150}, {"O1": 1}), FLOW, 600.0)
+        memory = learned(TideMemory(), read({"O1": 150}, {"O1": 1}), FLOW, 600.0, 15.0)
         assert (memory.seen_s, memory.rate_per_s, memory.waiting) == (15.0, {}, {"O1": 0.0})
 
 
@@ -98,13 +101,13 @@ class TestWhatAPlaceIsWorth:
     @pytest.mark.parametrize(
         ("count", "late_per_s"),
         [
-            (4.0, 10 * 0.03 / 0.5),  # half of the time free
-            (5.0, 10 * 0.03 / 0.6),
+            (4.0, 10 * (4 * 0.01 + 0.06) / 2),  # two of four to spare
+            (5.0, 10 * (5 * 0.01 + 0.06) / 3),
             (2.01, 10.0),  # nearly saturated: all are late, and no more than all
             (1.0, 10 + 4 * (2 - 1) / 0.2),  # one instance of work piles up, five items a second
         ],
     )
-    def test_late_items_follow_the_spare_time(self, count: float, late_per_s: float) -> None:
+    def test_late_items_follow_the_spare_instances(self, count: float, late_per_s: float) -> None:
         assert a_loss().late_per_s(np.array([count])) == pytest.approx([late_per_s])
 
     def test_waiting_items_are_to_be_worked_off(self) -> None:
@@ -124,62 +127,90 @@ class TestWhatAPlaceIsWorth:
         assert two[0] < one[0]
 
 
-class TestWhatABtuIsExpectedToSave:
-    @pytest.mark.parametrize(
-        ("btu_s", "share"), [(600.0, 0.632), (3600.0, 0.166), (1.0, 0.999), (36000.0, 0.0167)]
-    )
-    def test_the_longer_the_btu_the_less_of_it_is_like_now(
-        self, btu_s: float, share: float
-    ) -> None:
-        """A load that holds for 600 s on average: (1 - exp(-x)) / x of a BTU of 600 x seconds."""
-        assert share_of_now(btu_s, 600.0) == pytest.approx(share, rel=2e-3)
+class TestHowManyAreWanted:
+    def test_short_items_get_instances_for_the_load_of_now(self) -> None:
+        """5 items/s by an instance are worth a place that costs 2; another one saves less."""
+        surge = a_loss(a_load(rate_per_s=[40.0], service_s=[0.2], mean_per_s=[10.0]))
+        (found,) = wanted(surge, 2.0, 200.0)
+        late = surge.late_per_s(np.array([[found], [found + 1]]))
+        assert found > 8
+        assert late[0] - late[1] <= 2.0
+
+    def test_long_items_get_them_for_the_mean_load_and_what_waits(self) -> None:
+        """2 s per item: half an item a second is not worth a place that costs 2."""
+        load = a_load(rate_per_s=[9.0], service_s=[2.0], mean_per_s=[1.6], waiting=[100.0])
+        assert wanted(a_loss(load), 2.0, 200.0).tolist() == [4.0]  # (1.6 + 100 / 200) * 2 = 4.2
+        assert wanted(a_loss(load), 0.5, 200.0)[0] > 18
+
+    def test_everybody_has_one(self) -> None:
+        quiet = a_load(rate_per_s=[0.0, 0.0], service_s=[0.1, 9.0], waiting=[0.0, 0.0])
+        assert wanted(a_loss(quiet), 1.0, 200.0).tolist() == [1.0, 1.0]
 
     @settings(deadline=None)
-    @given(
-        st.floats(0.0, 200.0),
-        st.floats(0.001, 5.0),
-        st.floats(0.0, 2000.0),
-        st.floats(0.01, 20.0),
-        st.lists(st.floats(0.0, 200.0), max_size=4),
-    )
-    def test_what_is_wanted_is_nearly_as_good_as_trying_every_number(
-        self, rate: float, service_s: float, waiting: float, price: float, past: list[float]
+    @given(st.floats(0.0, 200.0), st.floats(0.001, 5.0), st.floats(0.01, 20.0))
+    def test_what_is_wanted_is_as_good_as_trying_every_number(
+        self, rate: float, service_s: float, price: float
     ) -> None:
-        """Lateness and places together cost at most 15 % more than for the best number, and a
-        place for every time that is looked at."""
-        loss = a_loss(a_load(rate_per_s=[rate], service_s=[service_s], waiting=[waiting]))
-        expected = Expected(loss, np.array(past).reshape(-1, 1), 0.5)
-        found = expected.wanted(price)[0]
-        most = max(float(loss.busy[0]), *(then * service_s for then in past), 1.0)
-        counts = np.arange(1.0, 3 * most + 300)
-        late = expected.late_per_s(counts[:, None])[:, 0]
-        assert found in counts
-        cost = expected.late_per_s(np.array([found]))[0] + price * found
-        assert cost <= 1.15 * (late + price * counts).min() + price * (1 + len(past))
+        """Lateness and places together cost no more than with any number from what is busy on."""
+        loss = a_loss(a_load(rate_per_s=[rate], service_s=[service_s]))
+        (found,) = wanted(loss, price, 200.0)
+        if service_s * price > 1:
+            assert found == max(1, round(rate * service_s))
+            return
+        busy = max(1.0, np.ceil(rate * service_s))
+        counts = np.arange(busy, 3 * busy + 100)
+        cost = loss.late_per_s(counts[:, None])[:, 0] + price * counts
+        assert cost[int(found - busy)] <= cost.min() + LOOKAHEAD * price
 
-    def test_a_surge_that_is_rare_is_not_worth_an_hour(self) -> None:
-        """2 s per item, so an instance saves half an item a second while it is short, at least."""
-        surge = a_loss(a_load(rate_per_s=[9.0], service_s=[2.0]), overload=1.0)
-        calm = np.full((9, 1), 1.0)
-        assert Expected(surge, calm, share_of_now(36000.0, 600.0)).wanted(0.3) < 5
-        assert Expected(surge, calm, share_of_now(60.0, 600.0)).wanted(0.3) > 18
 
-    def test_a_peak_that_comes_back_keeps_its_instances_while_it_is_away(self) -> None:
-        calm = a_loss(a_load(rate_per_s=[1.0], service_s=[0.5]))
-        half_of_the_time = np.array([[1.0], [20.0]] * 5)
-        assert Expected(calm, NOTHING, 0.2).wanted(0.3) < 3
-        assert Expected(calm, half_of_the_time, 0.2).wanted(0.3) > 10
+class TestLoadsThatRepeat:
+    STEPS = (*[2.0] * 16, *[4.0] * 16, *[6.0] * 16, *[4.0] * 16)
+    """Four minutes each, a reading every 15 s."""
 
-    def test_a_host_goes_when_its_instances_save_less_than_it_costs(self) -> None:
-        """Five operators with an instance each, four to a host: the fifth needs a host alone."""
-        ops = [an_operator(f"O{row}") for row in range(5)]
-        many = {"service_s": [0.2] * 5, "waiting": [0.0] * 5}
-        expected = Expected(a_loss(a_load(rate_per_s=[0.5] * 5, **many)), np.zeros((0, 5)), 1.0)
-        assert hosts_worth(expected, 1.0, ops, SMALL) == 2  # nobody gives its last one
-        more = Expected(a_loss(a_load(rate_per_s=[2.0] * 5, **many)), np.zeros((0, 5)), 1.0)
-        wanted = more.wanted(0.02)
-        assert (wanted.sum(), hosts_for(wanted, ops, SMALL)) == (10.0, 3)
-        assert hosts_worth(more, 0.02, ops, SMALL) == 2  # 2 of 10 save little, 8 fit on two
+    def test_a_round_is_found_once_it_has_come_back(self) -> None:
+        rounds = [(rate,) for rate in self.STEPS * 3]
+        assert round_of(rounds[: len(self.STEPS) * 2 - 8], 15.0) == 0
+        assert round_of(rounds[: len(self.STEPS) * 2], 15.0) == len(self.STEPS)
+        assert round_of(rounds, 15.0) == len(self.STEPS)
+
+    def test_what_comes_next_is_what_came_a_round_ago(self) -> None:
+        rounds = [(rate, 2 * rate) for rate in self.STEPS * 2]
+        assert ahead(rounds, len(self.STEPS), 2).tolist() == [[2.0, 4.0], [2.0, 4.0]]
+        assert ahead(rounds[:-49], len(self.STEPS), 2).tolist() == [[2.0, 4.0], [4.0, 8.0]]
+        assert len(ahead(rounds, 3, 99)) == 3
+        assert not len(ahead(rounds, 0, 99))
+
+    def test_a_load_that_stays_or_walks_has_no_round(self) -> None:
+        assert round_of([(3.0,)] * 480, 15.0) == 0
+        assert round_of([(float(step),) for step in range(480)], 15.0) == 0
+        found = [_round_of_a_walk(seed) for seed in range(20)]
+        assert found.count(0) >= 15
+
+    def test_a_round_of_several_sources_is_one_of_their_sum(self) -> None:
+        one_less = [(rate, 9.0 - rate) for rate in self.STEPS * 2]
+        assert round_of(one_less, 15.0) == 0  # the sum never changes
+        assert round_of([(rate, 1.0) for rate in self.STEPS * 2], 15.0) == len(self.STEPS)
+
+    def test_readings_that_were_missed_take_their_time(self) -> None:
+        known = remembered((), [1.0], 15.0, 15.0)
+        known = remembered(known, [2.0], 45.0, 15.0)
+        assert known == ((1.0,), (2.0,), (2.0,), (2.0,))
+        assert len(remembered(known, [3.0], 90_000.0, 15.0)) == 480
+
+    def test_the_load_to_expect_is_the_highest_until_then(self) -> None:
+        rounds = tuple((rate,) for rate in self.STEPS * 2)
+        memory = TideMemory(recent=rounds, round_steps=len(self.STEPS))
+        now = a_load(
+            rate_per_s=[3.0, 3.0, 5.0], service_s=[0.2] * 3, waiting=[0.0] * 3, mean_per_s=[3.0] * 3
+        )
+        assert expected(now, memory, FLOW, 4).rate_per_s.tolist() == [3.0, 3.0, 5.0]
+        assert expected(now, memory, FLOW, 17).rate_per_s.tolist() == [4.0, 4.0, 5.0]
+        assert expected(now, TideMemory(recent=rounds), FLOW, 17) is now
+
+
+def _round_of_a_walk(seed: int) -> int:
+    levels = RandomWalk().unfold(7200.0, seed)
+    return round_of([(levels.at(15.0 * step),) for step in range(480)], 15.0)
 
 
 @settings(deadline=None)

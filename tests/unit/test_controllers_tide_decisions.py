@@ -10,7 +10,7 @@ import pytest
 
 from include.controllers.tide.controller import LONG_BTU_S, Tide
 from include.controllers.tide.estimates import TideMemory
-from include.controllers.tide.leases import Expected
+from include.controllers.tide.leases import wanted
 from include.model.decision import (
     Action,
     Decision,
@@ -29,7 +29,7 @@ from include.testing.builders import (
     an_observation,
     instances,
 )
-from tests.tide_world import FLOW, NOTHING, SETTING, a_load, a_loss
+from tests.tide_world import FLOW, SETTING, a_load, a_loss
 
 
 def remembered(**changes: Any) -> TideMemory:
@@ -40,6 +40,11 @@ def remembered(**changes: Any) -> TideMemory:
         seen_s=3585.0, source_per_s={"S1": 1.0}, rate_per_s=of_all, work_s=half, done=of_all
     )
     return replace(usual, **changes)
+
+
+def long_known() -> TideMemory:
+    """So many items of 0.5 s that a few others make no difference."""
+    return remembered(work_s=dict.fromkeys(FLOW.names, 5e5), done=dict.fromkeys(FLOW.names, 1e6))
 
 
 def decide(
@@ -94,7 +99,7 @@ class TestWhoGetsAPlace:
 class TestLeases:
     def test_a_host_is_leased_for_what_is_worth_it(self) -> None:
         busy = [a_host()], instances({"h1": "O1 O2 O3 O3"})
-        _, decided = decide(remembered(), *busy, {"O1": 300, "O2": 300})
+        _, decided = decide(long_known(), *busy, arrived=150)
         assert of(decided, LeaseHost)
         assert "hosts are worth their price" in decided.because
 
@@ -137,7 +142,7 @@ class TestLeases:
     def test_a_host_stays_if_it_is_needed_again_before_it_is_cleared(self) -> None:
         running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
         hosts = [a_host(paid_until_s=3625.0), a_host("h2")]
-        _, decided = decide(remembered(), hosts, running, {"O1": 300, "O2": 300})
+        _, decided = decide(long_known(), hosts, running, arrived=75)
         assert not of(decided, ReleaseHost, StopInstance)
 
     def test_without_readings_leases_are_kept_and_nothing_else(self) -> None:
@@ -150,10 +155,10 @@ class TestLeases:
 def test_more_care_never_wants_fewer_hosts() -> None:
     loss = a_loss(a_load(rate_per_s=[40.0], service_s=[0.1]))
     prices = [Tide(setting=SETTING, care=care)._place_per_s for care in (0.5, 1.0, 2.0, 4.0)]
-    wanted = [Expected(loss, NOTHING, 1.0).wanted(price)[0] for price in prices]
+    found = [wanted(loss, price, 200.0)[0] for price in prices]
     assert prices == sorted(prices, reverse=True)
-    assert wanted == sorted(wanted)
-    assert wanted[0] < wanted[-1]
+    assert found == sorted(found)
+    assert found[0] < found[-1]
 
 
 def test_a_place_costs_its_share_of_a_host() -> None:
@@ -173,6 +178,6 @@ def test_long_items_are_not_left_waiting_for_the_price_of_a_host() -> None:
 
 
 def test_options_that_make_no_sense_are_all_named() -> None:
-    wrong = Tide(setting=SETTING, care=0.0, disturbed=1.0, overload=0.5, holds_s=0.0)
+    wrong = Tide(setting=SETTING, care=0.0, disturbed=1.0, overload=0.5, uneven=-1.0)
     assert len(list(wrong.problems())) == 4
     assert SMALL.memory_mb // 1000 == 4

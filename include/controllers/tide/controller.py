@@ -10,8 +10,8 @@ import numpy as np
 
 from include.controllers.base import Setting
 from include.controllers.plan import Plan
-from include.controllers.tide.estimates import Flow, Load, TideMemory, learned, load_of
-from include.controllers.tide.leases import Expected, hosts_worth, places_of, share_of_now
+from include.controllers.tide.estimates import Flow, Load, TideMemory, expected, learned, load_of
+from include.controllers.tide.leases import hosts_for, places_of, wanted
 from include.controllers.tide.loss import Loss
 from include.controllers.tide.places import Places
 from include.model.decision import Decision, Reason, Why
@@ -24,7 +24,10 @@ LONG_BTU_S = 2400.0
 """With a BTU of this length lateness counts twice, with twice this length three times: a host
 that was not leased for a peak is leased late and then paid for long after it."""
 
-SWAP_ABOVE = 3.0
+START_S = 30.0
+"""An instance takes about that long to be there."""
+
+SWAP_ABOVE = 2.0
 """Late items per second that a swap must save: until the instance that gives its place has ended,
 both are on the host and more memory is reserved than there is."""
 NEVER_CHEAP = 0.5
@@ -41,14 +44,15 @@ class Tide:
 
     setting: Setting
     interval_s: float = 15.0
-    care: float = 1.1
+    care: float = 0.7
     work_off_s: float = 40.0
-    disturbed: float = 0.03
+    disturbed: float = 0.01
+    uneven: float = 0.06
     overload: float = 4.0
-    age_s: float = 20.0
-    backlog_btus: float = 0.25
+    age_s: float = 60.0
+    backlog_s: float = 200.0
     horizon_s: float = 600.0
-    holds_s: float = 600.0
+    lead_s: float = 105.0
 
     def problems(self) -> Iterator[str]:
         """Options that make no sense, each with what to do."""
@@ -57,14 +61,16 @@ class Tide:
             "care",
             "work_off_s",
             "age_s",
-            "backlog_btus",
+            "backlog_s",
             "horizon_s",
-            "holds_s",
         ):
             if getattr(self, name) <= 0:
                 yield f"{name} must be above 0, got {getattr(self, name)}"
         if not 0 <= self.disturbed < 1:
             yield f"disturbed must be a share from 0 to below 1, got {self.disturbed}"
+        for name in ("uneven", "lead_s"):
+            if getattr(self, name) < 0:
+                yield f"{name} must be at least 0, got {getattr(self, name)}"
         if self.overload < 1:
             yield f"overload must be at least 1, got {self.overload}"
 
@@ -78,14 +84,14 @@ class Tide:
 
     def decide(self, memory: TideMemory, seen: Observation) -> tuple[TideMemory, Decision]:
         """Learn, see off hosts whose BTU ends, lease, share out places, prolong."""
-        memory = learned(memory, seen, self._flow, self.horizon_s)
+        memory = learned(memory, seen, self._flow, self.horizon_s, self.interval_s)
         plan = Plan(self.setting, seen)
         nothing = Why(Reason.NOTHING_TO_DO, "no place is worth more to another operator")
         if not seen.operators:
             plan.keep_leases(0.0)
             return memory, plan.decision(Why(Reason.NO_MEASUREMENT, "no operator was read"))
         load = load_of(memory, self._flow)
-        needed = self._needed(load, memory, plan)
+        needed = self._needed(self._soon(load, memory, self.lead_s), plan)
         leaving = self._leaving(plan, needed) if memory.rate_per_s else ()
         staying = {host.host for host in plan.hosts} - set(leaving)
         for name in leaving:
@@ -93,7 +99,8 @@ class Tide:
         told = f"{needed} hosts are worth their price, {len(staying)} stay"
         while len(staying) < min(needed, self.setting.max_hosts):
             staying.add(plan.lease(Why(Reason.NO_CAPACITY, told)))
-        self._share_out(plan, self._loss(load), staying, seen)
+        soon = self._soon(load, memory, START_S)
+        self._share_out(plan, self._loss(soon), staying, seen)
         for host in plan.hosts:
             if host.host in leaving and host.paid_until_s - plan.now_s <= self._clear_before_s:
                 self._clear(plan, host, seen)
@@ -119,24 +126,26 @@ class Tide:
         return 2 * self.interval_s
 
     def _loss(self, load: Load) -> Loss:
-        return Loss(load, self.work_off_s, self.disturbed, self.overload, self.age_s)
+        return Loss(load, self.work_off_s, self.disturbed, self.uneven, self.overload, self.age_s)
 
-    def _needed(self, load: Load, memory: TideMemory, plan: Plan) -> int:
-        """Hosts that are worth their price over a BTU.
+    def _soon(self, load: Load, memory: TideMemory, seconds: float) -> Load:
+        """With the highest rates of the next seconds, where the load repeats."""
+        return expected(load, memory, self._flow, round(seconds / self.interval_s))
 
-        What waits while a host boots is what that host was ordered for, so until it is up it
-        asks for no other one. Age does not count: places are there for it at once, and hosts that
-        are leased for it come late and stay long.
+    def _needed(self, load: Load, plan: Plan) -> int:
+        """Hosts for the instances that are worth their price.
+
+        What waits while a host boots is what that host was ordered for, so until it is up it asks
+        for no other one. What waits at operators that get a place for every peak is worked off in
+        places that are paid for; hosts that are leased for it come late and stay long.
         """
         if any(not host.up for host in plan.hosts):
             load = replace(load, waiting=np.zeros_like(load.waiting))
-        backlog_s = self.backlog_btus * self.setting.btu_s
-        loss = replace(self._loss(load), work_off_s=backlog_s, age_s=np.inf)
-        past = np.array(memory.past).reshape(-1, len(self._flow.names))
-        expected = Expected(loss, past, share_of_now(self.setting.btu_s, self.holds_s))
         place_per_s = min(self._place_per_s, NEVER_CHEAP / float(load.service_s.min()))
+        calm = replace(self._loss(load), work_off_s=np.inf, age_s=np.inf)
+        instances = wanted(calm, place_per_s, self.backlog_s)
         operators = [plan.operator(name) for name in self._flow.names]
-        return hosts_worth(expected, place_per_s, operators, self.setting.flavor)
+        return hosts_for(instances, operators, self.setting.flavor)
 
     def _leaving(self, plan: Plan, needed: int) -> tuple[str, ...]:
         """Hosts that go when their BTU ends, because the others suffice."""

@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from include.controllers.base import Setting
+from include.controllers.tide.repeats import ahead, remembered, round_of
 from include.model.observation import Observation, OperatorSample
 
 Array = NDArray[np.float64]
 
-STRETCH_S = 120.0
-STRETCHES = 30
-"""What is remembered of the load: its mean over stretches of two minutes, for an hour."""
+LOOKS_BACK_S = 120.0
+"""So often is it asked whether the load repeats: the answer is dear, and seldom another."""
 
 
 @dataclass(frozen=True, slots=True)
 class TideMemory:
     """The last good reading and what was learned; numbers by source or operator.
 
-    ``work_s`` and ``done`` are CPU seconds and completed items, both fading. ``past`` are mean
-    rates of earlier stretches of time, the oldest first, in the order of the topology; ``stretch``
-    is the one that goes on: its seconds, and executions of every operator so far. ``counted`` are
-    items that arrived and were completed since the run began, as far as anybody counts them.
+    ``work_s`` and ``done`` are CPU seconds and completed items, both fading, ``mean_per_s`` mean
+    rates. ``recent`` are rates of all sources, one row for every interval, the latest last; after
+    ``round_steps`` of them the load comes again (0: it does not). ``counted`` are items that
+    arrived and were completed since the run began, as far as anybody counts them.
     """
 
     seen_s: float = -1.0
     source_per_s: Mapping[str, float] = field(default_factory=dict)
     rate_per_s: Mapping[str, float] = field(default_factory=dict)
-    past: tuple[tuple[float, ...], ...] = ()
-    stretch: tuple[float, tuple[float, ...]] = (0.0, ())
+    mean_per_s: Mapping[str, float] = field(default_factory=dict)
+    recent: tuple[tuple[float, ...], ...] = ()
+    round_steps: int = 0
     counted: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     waiting: Mapping[str, float] = field(default_factory=dict)
     work_s: Mapping[str, float] = field(default_factory=dict)
@@ -43,11 +43,12 @@ class TideMemory:
 @dataclass(frozen=True, slots=True)
 class Load:
     """Per operator, in the order of the topology: executions per second that arrive, seconds per
-    execution, and items that wait."""
+    execution, items that wait, and executions per second on average, fading as well."""
 
     rate_per_s: Array
     service_s: Array
     waiting: Array
+    mean_per_s: Array
 
 
 class Flow:
@@ -96,8 +97,10 @@ class Flow:
         return {name: float(rates[row]) for name, row in self.row.items() if self._known[row]}
 
 
-def learned(memory: TideMemory, seen: Observation, flow: Flow, horizon_s: float) -> TideMemory:
-    """The memory after an observation; what was not read stays as it was.
+def learned(
+    memory: TideMemory, seen: Observation, flow: Flow, horizon_s: float, step_s: float
+) -> TideMemory:
+    """The memory after an observation, one every ``step_s``; what was not read stays as it was.
 
     What is older than ``horizon_s`` fades. The first observation says what waits, and no rates:
     nobody knows since when its items were counted.
@@ -114,6 +117,9 @@ def learned(memory: TideMemory, seen: Observation, flow: Flow, horizon_s: float)
     arrived = {name: came / since_s for name, (came, _) in items.items()}
     source_per_s = dict(memory.source_per_s) | flow.source_rates(arrived)
     rate = dict(memory.rate_per_s) | arrived | flow.propagated(source_per_s)
+    published = [source_per_s.get(source, 0.0) for source in flow.sources]
+    recent = remembered(memory.recent, published, since_s, step_s)
+    looks_back = seen.now_s // LOOKS_BACK_S > memory.seen_s // LOOKS_BACK_S
     busy_s = dict.fromkeys(seen.operators, 0.0)
     for one in seen.instances.values():
         if one.cpu_share is not None and one.operator in busy_s:
@@ -128,7 +134,9 @@ def learned(memory: TideMemory, seen: Observation, flow: Flow, horizon_s: float)
         seen_s=seen.now_s,
         source_per_s=source_per_s,
         rate_per_s=rate,
-        **_remembered(memory, [rate.get(name, 0.0) for name in flow.names], since_s),
+        mean_per_s=_mean(memory.mean_per_s, rate, keep),
+        recent=recent,
+        round_steps=round_of(recent, step_s) if looks_back else memory.round_steps,
         counted={**memory.counted, **counted},
         waiting=waiting,
         work_s=work_s,
@@ -158,17 +166,9 @@ def _items(
     return one.arrived_items, one.completed_items
 
 
-def _remembered(memory: TideMemory, rates: Sequence[float], since_s: float) -> dict[str, Any]:
-    """The stretch that goes on, and the past once it is over."""
-    lasted_s, so_far = memory.stretch
-    lasted_s += since_s
-    executions = [rate * since_s for rate in rates]
-    if so_far:
-        executions = [one + more for one, more in zip(so_far, executions, strict=True)]
-    if lasted_s < STRETCH_S:
-        return {"stretch": (lasted_s, tuple(executions))}
-    mean = tuple(one / lasted_s for one in executions)
-    return {"stretch": (0.0, ()), "past": (*memory.past, mean)[-STRETCHES:]}
+def _mean(before: Mapping[str, float], now: Mapping[str, float], keep: float) -> dict[str, float]:
+    """Mean rates, of which the share ``keep`` is what they were before."""
+    return {name: keep * before.get(name, rate) + (1 - keep) * rate for name, rate in now.items()}
 
 
 def load_of(memory: TideMemory, flow: Flow) -> Load:
@@ -177,12 +177,23 @@ def load_of(memory: TideMemory, flow: Flow) -> Load:
         [known.get(name, 0.0) for name in flow.names]
         for known in (
             memory.rate_per_s,
+            memory.mean_per_s,
             memory.waiting,
             memory.work_s,
             memory.done,
         )
     ]
-    rate, waiting, work_s, done = (np.array(one) for one in of)
+    rate, mean, waiting, work_s, done = (np.array(one) for one in of)
     measured = (done > 0) & (work_s > 0)
     service_s = np.where(measured, work_s / np.where(measured, done, 1.0), flow.slo_s)
-    return Load(rate, service_s, waiting)
+    return Load(rate, service_s, waiting, mean)
+
+
+def expected(load: Load, memory: TideMemory, flow: Flow, steps: int) -> Load:
+    """The highest rates of now and of the next ``steps``, where the load repeats."""
+    published = ahead(memory.recent, memory.round_steps, steps)
+    if not len(published):
+        return load
+    # Not by a product of matrices, whose last bits depend on the machine.
+    rates = (flow.per_item * published[:, None, :]).sum(axis=2).max(axis=0)
+    return replace(load, rate_per_s=np.maximum(load.rate_per_s, rates))

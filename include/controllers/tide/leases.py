@@ -1,62 +1,16 @@
-"""How many instances are worth a place over a billing time unit, and how many hosts hold them."""
+"""How many instances are worth the price of their places, and how many hosts hold them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from include.controllers.tide.estimates import Array
-from include.controllers.tide.loss import EVERY, Loss
+from include.controllers.tide.loss import Loss
 from include.model.host import HostFlavor
 from include.model.topology import Operator
-
-FEWER = 3
-"""So many hosts fewer than hold what is wanted are thought of: one for what does not fill its host,
-more because what is wanted is only nearly the best."""
-
-
-def share_of_now(btu_s: float, holds_s: float) -> float:
-    """How much of a BTU is expected to be like now, where a load holds for ``holds_s`` on average.
-
-    The rest of it is expected to be like the past.
-    """
-    return holds_s / btu_s * -float(np.expm1(-btu_s / holds_s))
-
-
-class Expected:
-    """Late items per second to expect over a BTU, of which a share is like now and the rest like
-    the past, executions per second of shape (times, operators)."""
-
-    def __init__(self, loss: Loss, past: Array, now: float) -> None:
-        """``loss`` is that of the load as it is, ``now`` the share of the BTU that is like it."""
-        load, times = loss.load, len(past)
-        rates = np.concatenate([load.rate_per_s[None, :], past])
-        waiting = np.zeros_like(rates)
-        waiting[0] = load.waiting
-        self._scenes = replace(loss, load=replace(load, rate_per_s=rates, waiting=waiting))
-        self._shares = np.array([now if times else 1.0, *[(1 - now) / max(times, 1)] * times])
-
-    def late_per_s(self, instances: Array, rows: slice = EVERY) -> Array:
-        """As that of one loss."""
-        late = self._scenes.late_per_s(instances[..., None, :], rows)
-        # Not by a product of matrices, whose last bits depend on the machine.
-        expected: Array = (self._shares[:, None] * late).sum(axis=-2)
-        return expected
-
-    def wanted(self, place_per_s: float) -> Array:
-        """Instances of every operator that are worth a place; at least one each.
-
-        With them least late items per second are lost, ``place_per_s`` for every place included.
-        """
-        scenes = self._scenes
-        tried = np.sort(candidates(scenes, self._shares[:, None], place_per_s), axis=0)
-        # Among equals the fewest: argmin takes the first.
-        best = (self.late_per_s(tried) + place_per_s * tried).argmin(axis=0)
-        found: Array = np.take_along_axis(tried, best[None, :], axis=0)[0]
-        return found
 
 
 def places_of(flavor: HostFlavor, operators: Sequence[Operator]) -> float:
@@ -65,62 +19,29 @@ def places_of(flavor: HostFlavor, operators: Sequence[Operator]) -> float:
     return max(1.0, flavor.capacity.memory_mb // mean_mb)
 
 
-def hosts_worth(
-    expected: Expected, place_per_s: float, operators: Sequence[Operator], flavor: HostFlavor
-) -> int:
-    """Hosts that save more late items per second than they cost, ``place_per_s`` for each place.
+def wanted(loss: Loss, place_per_s: float, backlog_s: float) -> Array:
+    """Instances of every operator that are worth a place, which costs ``place_per_s``.
 
-    Those that hold what is wanted; and without the last ones, as long as the instances that would
-    have to go for one save less than it costs.
-    """
-    instances = expected.wanted(place_per_s)
-    hosts = hosts_for(instances, operators, flavor)
-    late = expected.late_per_s(instances)
-    price_per_s = place_per_s * places_of(flavor, operators)
-    needs_mb = np.array([op.memory_mb for op in operators])
-
-    def fit_on_fewer() -> bool:
-        fewer_mb = (hosts - 1) * flavor.capacity.memory_mb
-        return (instances * needs_mb).sum() <= fewer_mb and hosts_for(
-            instances, operators, flavor
-        ) < hosts
-
-    for _ in range(min(FEWER, hosts - 1)):
-        cost, lost = _cost_of_one(expected, instances, late), 0.0
-        while lost < price_per_s and not fit_on_fewer():
-            row = int(cost.argmin())
-            lost += cost[row]
-            instances[row] -= 1
-            one = slice(row, row + 1)
-            late[one] = expected.late_per_s(instances[one], one)
-            cost[one] = _cost_of_one(expected, instances[one], late[one], one)
-        if lost >= price_per_s:
-            break
-        hosts -= 1
-    return hosts
-
-
-def _cost_of_one(expected: Expected, instances: Array, late: Array, rows: slice = EVERY) -> Array:
-    """Late items per second that one instance fewer costs; nobody gives its last one."""
-    fewer = expected.late_per_s(np.maximum(instances - 1, 1.0), rows)
-    return np.where(instances > 1, fewer - late, np.inf)
-
-
-def candidates(loss: Loss, share: Array, place_per_s: float) -> Array:
-    """What may be best at each time: one, just enough, and where one more saves just its price.
-
-    That is so many if every time were like this one, and fewer if only its ``share`` is.
+    Every operator has at least one. Where an instance completes at least as many items per second
+    as a place costs, there are as many as are busy now, and more while another one saves more than
+    its place. Where items are longer it does not pay to lease hosts for a peak: there it is what
+    the mean load keeps busy, and what waits, within ``backlog_s``.
     """
     load = loss.load
-    spare = np.sqrt(loss.weight * load.rate_per_s * loss.disturbed * loss.busy / place_per_s)
-    tried = [
-        np.ones_like(loss.busy[:1]),
-        np.floor(loss.busy) + 1,
-        np.ceil(loss.busy + spare),
-        np.ceil(loss.busy + spare * np.sqrt(share)),
-    ]
-    found: Array = np.maximum(1.0, np.concatenate(tried))
-    return found
+    dear = load.service_s * place_per_s <= 1
+    mean_busy = (load.mean_per_s + load.waiting / backlog_s) * load.service_s
+    instances = np.maximum(1.0, np.rint(mean_busy))
+    busy = np.maximum(1.0, np.ceil(loss.busy))
+    # Of hundreds of instances so many are hindered that the next few alone would save nothing.
+    many = loss.hindered(busy) > 1
+    best = loss.busy + np.sqrt(load.rate_per_s * loss.hindered(loss.busy) / place_per_s)
+    instances[dear] = np.where(many, np.maximum(busy, np.floor(best)), busy)[dear]
+    gain = np.where(dear, loss.gain(instances), 0.0)
+    while gain[row := int(gain.argmax())] > place_per_s:
+        instances[row] += 1
+        one = slice(row, row + 1)
+        gain[one] = loss.gain(instances[one], one)
+    return instances
 
 
 def hosts_for(instances: Array, operators: Sequence[Operator], flavor: HostFlavor) -> int:

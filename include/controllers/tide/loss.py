@@ -22,14 +22,16 @@ HEAVIEST = 10.0
 class Loss:
     """Of every operator; ``work_off_s`` is the time in which waiting items are to be worked off.
 
-    Below saturation the share ``disturbed`` of the time something is in the way, the more often the
-    busier instances are; above it all items are late, and ``overload`` counts that they pile up.
-    Items that wait for ``age_s`` count twice, for twice as long three times.
+    Below saturation items are late after a disturbance, for ``disturbed`` of the time and until
+    what came meanwhile is worked off, and where arrivals and work are ``uneven``; both the longer
+    the fewer instances are spare. Above it all items are late, and ``overload`` counts that they
+    pile up. Items that wait for ``age_s`` count twice, for twice as long three times.
     """
 
     load: Load
     work_off_s: float
     disturbed: float
+    uneven: float
     overload: float
     age_s: float
 
@@ -45,6 +47,10 @@ class Loss:
         waits_s = self.load.waiting / np.maximum(self.load.rate_per_s, 1e-9)
         return np.minimum(HEAVIEST, 1 + waits_s / self.age_s)
 
+    def hindered(self, instances: Array) -> Array:
+        """Spare instances with which everything would still be late; with twice as many, half."""
+        return self.disturbed * instances + self.uneven
+
     def late_per_s(self, instances: Array, rows: slice = EVERY) -> Array:
         """Late items per second. Shape as ``instances``, the last axis being operators ``rows``."""
         rate, service_s, busy = (
@@ -52,8 +58,8 @@ class Loss:
             self.load.service_s[rows],
             self.busy[..., rows],
         )
-        spare = 1 - busy / np.maximum(instances, 1e-9)
-        calm = rate * np.minimum(1.0, self.disturbed / np.maximum(spare, 1e-9))
+        spare = instances - busy
+        calm = rate * np.minimum(1.0, self.hindered(instances) / np.maximum(spare, 1e-9))
         piling = self.overload * (busy - instances) / service_s
         return self.weight[..., rows] * np.where(spare > 0, calm, rate + piling)
 
