@@ -118,7 +118,9 @@ def advise(  # noqa: PLR0913  options of a command
     from include.advise.case import keep_case
     from include.advise.publish import EXPERIMENT, PAGE, publish_answer
     from include.advise.request import AdviceRequest
+    from include.tables.session import require_master
 
+    require_master(master)
     request = AdviceRequest(
         recording=recording,
         objective=objective,

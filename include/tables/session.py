@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from include.model.errors import SetupError
+from include.model.errors import SetupError, SpecError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +23,7 @@ OLDEST_JAVA = 17
 _INSTALL = "Install one (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME to it."
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
+_MASTER = re.compile(r"local(\[(\*|\d+)(, *\d+)?\]|-cluster\[.+\])?|(spark|k8s)://.+|yarn")
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
@@ -118,6 +119,13 @@ def require_java() -> None:
         )
 
 
+def require_master(master: str | None) -> None:
+    """Raise SpecError for what no Spark takes as a master; None is the one that was chosen."""
+    if master is not None and _MASTER.fullmatch(master) is None:
+        how = "write local[*], local[4], spark://HOST:7077, k8s://https://HOST:PORT or yarn"
+        raise SpecError("--master", [f"{master!r:.100} is no master of Spark; {how}"])
+
+
 @contextmanager
 def spark_session(
     master: str | None, *, many: bool = False, small: bool = False
@@ -128,8 +136,10 @@ def spark_session(
     ``small`` that there are too few for compiling queries to do so.
 
     A Spark application that already runs in this process is used and left running, any
-    other is stopped at the end. Raises SetupError when Java is missing or too old.
+    other is stopped at the end. Raises SpecError for a master that is none, SetupError when Java
+    is missing or too old, or Spark does not start.
     """
+    require_master(master)
     require_java()
     # Spark repeats every failed query as JSON on the terminal; the exception says it already.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from include.cli import app
+from include.model.errors import SpecError
+from include.tables.session import require_master
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.spark
@@ -16,19 +22,39 @@ from include.model.errors import SetupError
 from include.tables.session import spark_session
 
 try:
-    with spark_session("nonsense"):
+    with spark_session("yarn"):
         pass
 except SetupError as error:
     print(error)
 """
 
 
-def test_a_master_that_is_none_is_told() -> None:
+def test_what_keeps_a_master_from_starting_is_told() -> None:
     """In a process of its own: every other test shares a session that runs already."""
+    without = {name: value for name, value in os.environ.items() if "HADOOP" not in name}
     done = subprocess.run(
-        [sys.executable, "-c", ALONE],
+        [sys.executable, "-c", ALONE], env=without,
         cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "Spark does not start with the master 'nonsense'" in done.stdout
+    assert "Spark does not start with the master 'yarn' (" in done.stdout
     assert "choose another --master" in done.stdout
+
+
+@pytest.mark.parametrize("master", ["nonsense", "local[", "local[x]", "spark:/host", "", "yarn "])
+def test_a_master_that_is_none_is_told_before_anything_is_replayed(
+    tmp_path: Path, master: str
+) -> None:
+    asked = ["advise", "none.csv", "--objective", "latency p95 < 2 s", "--out", str(tmp_path / "a")]
+    ran = CliRunner().invoke(app, [*asked, "--master", master])
+    assert isinstance(ran.exception, SpecError)
+    assert "is no master of Spark; write local[*]" in str(ran.exception)
+
+
+@pytest.mark.parametrize(
+    "master",
+    [None, "local", "local[*]", "local[2]", "local[*,3]", "local[4, 2]", "local-cluster[2,1,1024]",
+     "spark://host:7077", "spark://a:7077,b:7077", "k8s://https://host:443", "yarn"],
+)  # fmt: skip
+def test_masters_of_spark_are_taken(master: str | None) -> None:
+    require_master(master)
