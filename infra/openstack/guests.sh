@@ -22,9 +22,13 @@ guest_packages() { # that are missing
     [ -e /usr/lib/python3/dist-packages/libvirt.py ] || echo python3-libvirt
 }
 guests_install() { # once their packages are there
+    local one to
     mkdir -p "$state/python"
     # The same C interface: both are Python 3.11. The wheel would have to be compiled.
-    cp /usr/lib/python3/dist-packages/libvirt*.{py,so} "$state/python/"
+    for one in /usr/lib/python3/dist-packages/libvirt*.{py,so}; do
+        to=$state/python/${one##*/}
+        cmp -s "$one" "$to" || { cp "$one" "$to.new"; mv "$to.new" "$to"; } # a library in use is not to be written
+    done
     "$venv/bin/python" -c "import sys; sys.path.append('$state/python'); import libvirt" ||
         die "Debian's python3-libvirt does not fit $venv; set TIDEBENCH_OPENSTACK_PYTHON to a Python 3.11"
     "$here/guest/image.sh" up "$guest"
@@ -64,6 +68,10 @@ disk_allocation_ratio = 64
 reserved_host_memory_mb = 0
 # A restarted libvirtd is noticed when it is asked for something.
 update_resources_interval = 10
+# Servers that were deleted while this service was down, which Nova does without it.
+running_deleted_instance_poll_interval = 10
+running_deleted_instance_timeout = 0
+instance_delete_interval = 10
 [libvirt]
 virt_type = $hypervisor
 cpu_mode = $([ "$hypervisor" = kvm ] && echo host-passthrough || echo none)
@@ -87,14 +95,15 @@ virsh_says() { timeout 20 virsh -q -c "$libvirt_uri" "$@" 2>/dev/null </dev/null
 guest_processes() { pgrep -f "qemu-system-.*$instances/" || true; }
 guests() { # what is there of any guest, one a line
     local one
-    virsh_says list --all --name | sed '/^$/d; s/^/domain /'
+    [ "$hypervisor" != stand-in ] || return 0
+    { virsh_says list --all --name || true; } | sed '/^$/d; s/^/domain /' # libvirtd may be down
     guest_processes | sed 's/^/process /'
     for one in "/sys/class/net/$bridge/brif"/tap*; do [ ! -e "$one" ] || echo "tap ${one##*/}"; done
     for one in "$instances"/*-*-*-*-*; do [ ! -e "$one" ] || echo "folder ${one##*/}"; done
 }
 guests_down() { # whatever Nova knows of them
     local one
-    for one in $(virsh_says list --all --name); do
+    for one in $(virsh_says list --all --name || true); do
         virsh_says destroy "$one" >/dev/null || true
         virsh_says undefine "$one" >/dev/null || true
     done

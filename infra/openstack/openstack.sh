@@ -11,6 +11,7 @@
 #   openstack.sh quota NAME=N...|default limits of the project: instances, cores, ram, ports
 #   openstack.sh env                     the lines that point a client here
 #
+#   openstack.sh hypervisor              what servers are in the control plane that is up, or was last
 #   openstack.sh guests                  what there is of real guests: domains, processes, taps, folders
 #
 # Keystone, Placement, Glance, Neutron and Nova of OpenStack 2026.1 as wheels; MariaDB and RabbitMQ
@@ -30,7 +31,7 @@ here=$repository/infra/openstack
 state=$(realpath -m "${TIDEBENCH_OPENSTACK_STATE:-$repository/var/openstack}")
 venv=${TIDEBENCH_OPENSTACK_VENV:-$state/venv} # may serve several states
 python=${TIDEBENCH_OPENSTACK_PYTHON:-python3.11}
-port=${TIDEBENCH_OPENSTACK_PORT:-15000} # and the next seven
+port=${TIDEBENCH_OPENSTACK_PORT:-15000} # and the next eight
 within_s=${TIDEBENCH_OPENSTACK_WITHIN_S:-180} # for any one service
 machine=${TIDEBENCH_OPENSTACK_MACHINE-$here/machine.sh}
 
@@ -48,11 +49,11 @@ socket=$pids/mariadb.sock
 longest_socket=107 # characters of a unix socket's path
 declare -A port_of=([keystone]=$port [placement]=$((port + 1)) [glance]=$((port + 2))
     [neutron]=$((port + 3)) [nova]=$((port + 4)) [rabbitmq]=$((port + 5)) [epmd]=$((port + 7)))
-rabbit_dist_port=$((port + 6))
+rabbit_dist_port=$((port + 6)) clock_port=$((port + 8))
 auth_url=http://127.0.0.1:$port/v3
 apis=(keystone placement glance neutron nova)
 all=(epmd mariadb rabbitmq "${apis[@]}" nova-conductor nova-scheduler nova-compute)
-[ "$hypervisor" = stand-in ] || all+=(libvirtd)
+[ "$hypervisor" = stand-in ] || all+=(libvirtd clock)
 
 since_ms=$(now_ms)
 say() { local ms=$(($(now_ms) - since_ms)); printf '%3d.%d s  %s\n' $((ms / 1000)) $((ms % 1000 / 100)) "$*"; }
@@ -68,7 +69,7 @@ source "$here/guests.sh"
 seed() { # STEP ARGUMENT...: while it waits for a service, that service has to live
     local pid one
     (environment
-        export OS_CLIENT_CONFIG_FILE=$state/clouds.yaml TB_PASSWORD=$password TB_WITHIN_S=$within_s TB_SUBNET=$subnet TB_HYPERVISOR=$hypervisor TB_GUEST=$guest
+        export OS_CLIENT_CONFIG_FILE=$state/clouds.yaml TB_PASSWORD=$password TB_WITHIN_S=$within_s TB_SUBNET=$subnet TB_HYPERVISOR=$hypervisor TB_GUEST=$guest TB_CLOCK=$address:$clock_port
         PYTHONPATH=$PYTHONPATH:$repository exec "$venv/bin/python" -m tb_openstack.seed "$@") &
     pid=$!
     while running $pid; do
@@ -105,14 +106,14 @@ up() {
     for one in "${all[@]}"; do pid_of "$one" >/dev/null || stop "$one"; done # what a crash has left
     say "starting databases and broker"
     databases_up
-    [ "$hypervisor" = stand-in ] || start libvirtd
+    [ "$hypervisor" = stand-in ] || { start libvirtd; start clock; }
     say "starting services"
     for one in keystone placement neutron glance nova; do start "$one"; done
     wait_for keystone
     seed identity keystone="${port_of[keystone]}" placement="${port_of[placement]}" \
         glance="${port_of[glance]}" neutron="${port_of[neutron]}" nova="${port_of[nova]}"
     wait_for rabbitmq
-    [ "$hypervisor" = stand-in ] || wait_for libvirtd
+    [ "$hypervisor" = stand-in ] || wait_for libvirtd clock
     for one in nova-conductor nova-scheduler nova-compute; do start "$one"; done # they log in at once
     wait_for "${apis[@]}"
     say "seeding"
@@ -187,6 +188,7 @@ case $command in
     thaw) known "$@"; for one in "$@"; do signal CONT "$one"; done ;;
     fault) fault "${1:?rules as JSON, or none}" ;;
     quota) seed quota "$@" ;;
+    hypervisor) echo "$hypervisor" ;;
     guests) guests ;;
     env) client ;;
     *) sed -n '2,/^[^#]/{/^#/p}' "$0"; exit 2 ;;

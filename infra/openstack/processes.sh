@@ -18,6 +18,7 @@ command_of() { # NAME
         mariadb) command=(mariadbd "--defaults-file=$etc/my.cnf") ;;
         rabbitmq) command=(/usr/lib/rabbitmq/bin/rabbitmq-server) ;;
         libvirtd) command=(unshare --mount --propagation private "$here/libvirtd.sh" "$libvirt") ;;
+        clock) command=(clock "$address" "$clock_port") ;;
         nova) command=(nova "${port_of[nova]}" nova.wsgi.osapi_compute) ;;
         nova-compute) command=("$1" --config-file "$etc/nova.conf") ;;
         nova-*) command=("$1" --config-file "$etc/nova.conf" --config-file "$etc/nova-db.conf") ;;
@@ -77,6 +78,7 @@ answers() { # NAME
         mariadb) [ -S "$socket" ] ;;
         libvirtd) virsh_says uri >/dev/null ;;
         nova-*) true ;; # Nova itself knows, and seeding asks it
+        clock) ss -lunH "src = $address:$clock_port" | grep -q . ;;
         *) listens "${port_of[$1]}" ;;
     esac
 }

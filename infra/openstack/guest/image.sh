@@ -16,7 +16,7 @@ here=$repository/infra/openstack/guest
 suite=bookworm
 disk_mb=8192      # of the file system; only what is in it takes room
 probe_within_s=60
-packages=docker.io,iptables,kmod,iproute2,util-linux-extra,python3-yaml,busybox-static
+packages=docker.io,iptables,kmod,iproute2,python3-yaml,busybox-static
 initial_modules=(virtio_pci virtio_blk virtio_net)
 
 say() { echo "$(date +%T) $*"; }

@@ -122,8 +122,11 @@ def image(admin: Any) -> None:
     where = Path(os.environ["TB_GUEST"])
     real = os.environ["TB_HYPERVISOR"] != "stand-in"
     recipe = (where / "recipe").read_text().strip() if real else "zeros"
+    command_line = f"{BOOT} tidebench.clock={os.environ['TB_CLOCK']}"
     known = admin.image.find_image(IMAGE)
     if known and known.properties.get("tidebench_recipe", "zeros") == recipe:
+        if real and known.os_command_line != command_line:
+            admin.image.update_image(known, os_command_line=command_line)
         return
     common = {"visibility": "public", "allow_duplicates": True, "wait": True}
     if not real:
@@ -157,7 +160,7 @@ def image(admin: Any) -> None:
         min_disk=8,
         kernel_id=part["aki"],
         ramdisk_id=part["ari"],
-        os_command_line=BOOT,
+        os_command_line=command_line,
         hw_machine_type="pc",
         tidebench_recipe=recipe,
         **common,
