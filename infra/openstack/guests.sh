@@ -82,6 +82,8 @@ images_type = qcow2
 disk_cachemodes = file=unsafe
 inject_partition = -2
 swtpm_enabled = false
+[image_cache]
+remove_unused_original_minimum_age_seconds = 3600
 [spice]
 enabled = false
 [serial_console]

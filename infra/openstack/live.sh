@@ -40,7 +40,7 @@ guests() {
     trap "kill $cut 2>/dev/null || true" EXIT
     "$python" .ci/demo.py experiment=live_guests topology="$here/on_guests/relay.yaml" testbed=openstack \
         calibration="$here/on_guests/emulated.yaml" flavor=live-half-cpu-1gb controller=fixed \
-        controller_options='{"interval_s": 5}' btu_min=1 duration_min=4 pattern=constant \
+        controller_options='{"interval_s": 5}' btu_min=1 duration_min=6 pattern=constant \
         pattern_options='{"level": 1}' price_books='["per_minute"]'
 }
 begun() { # whether a run in the cloud has come to its second 0
