@@ -75,10 +75,19 @@ openstack-down:  ## Give back everything that runs hold in it, and end it
 	@$(ENV) infra/openstack/live.sh down
 
 test-openstack: setup  ## Test leases, faults, kills and reaping against that control plane (else skipped)
-	@$(ENV) infra/live/live.sh test openstack tests/openstack
+	@$(ENV) infra/live/live.sh test "openstack and not guests" tests/openstack
 
 test-leases: setup  ## Run of those the tests of leases and of reaping only
 	@$(ENV) infra/live/live.sh test openstack tests/openstack/test_leases.py tests/openstack/test_reap.py
+
+test-guests: setup  ## Test real guests as servers of it, and its faults with them (long; else skipped)
+	@$(ENV) TIDEBENCH_HYPERVISOR=$${TIDEBENCH_HYPERVISOR:-qemu} infra/live/live.sh test guests tests/openstack
+	@$(ENV) TIDEBENCH_HYPERVISOR=$${TIDEBENCH_HYPERVISOR:-qemu} \
+	    infra/live/live.sh test "openstack and not guests" tests/openstack/test_faults.py
+
+live-guests: setup live-images  ## Measure by DAG on two real guests, one of which loses its power
+	@TIDEBENCH_HYPERVISOR=$${TIDEBENCH_HYPERVISOR:-qemu} infra/openstack/openstack.sh up
+	@$(ENV) infra/openstack/live.sh guests
 
 live-openstack: openstack-up  ## Measure by DAG on servers of that control plane, and print the tables
 	@$(ENV) infra/openstack/live.sh run

@@ -71,6 +71,7 @@ RUN_BY = {
     "make live-down": "tests/live/test_testbed_reap.py",
     "make openstack-up": "tests/openstack/conftest.py",
     "make openstack-down": "tests/openstack/conftest.py",
+    "make live-guests": "tests/openstack/test_guests.py",  # a run that loses a guest
     "make live-openstack": "tests/openstack/test_dags.py",
 }
 NOT_RUN = {
@@ -80,6 +81,7 @@ NOT_RUN = {
     "TIDEBENCH_SCHEDULES=reap,nightly_reproducibility make airflow": "make airflow is; "
     "tests/dags/test_policy.py has what the variable does",
     "make test-openstack": "is a group of tests",
+    "make test-guests": "is one, too",
     'airflow dags test advise --conf \'{"name": "mine", "recording": "/data/job.csv", '
     '"prices": "btu60"}\'': "tests/e2e/test_advise_dag.py runs it with a recording",
     'AIRFLOW__OPENLINEAGE__TRANSPORT=\'{"type": "file", "log_file_path": "/tmp/events", '

@@ -37,6 +37,11 @@ def client_settings() -> dict[str, str]:
     return dict(one.split("=", 1) for one in script(OPENSTACK, "env").split())
 
 
+def hypervisor() -> str:
+    """What servers are in the control plane that is up, or was last."""
+    return script(OPENSTACK, "hypervisor").strip()
+
+
 class Plane:
     """Its faults, and an administrator's view."""
 
@@ -87,12 +92,13 @@ class Plane:
             self._limited = False
 
     def held(self) -> dict[str, list[str]]:
-        """What the project holds: servers, ports, addresses, and machines in their place."""
+        """What the project holds: servers, ports, addresses, and what they are on this machine."""
         return {
             "servers": [f"{one.name} {one.status}" for one in self.user.compute.servers()],
             "ports": [one.id for one in self.user.network.ports()],
             "addresses": [one.id for one in self.user.network.ips()],
             "machines": script(MACHINE, "list").split("\n")[:-1],
+            "guests": script(OPENSTACK, "guests").split("\n")[:-1],
         }
 
     def assert_nothing_left(self) -> None:

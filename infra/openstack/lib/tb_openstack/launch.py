@@ -1,9 +1,10 @@
 """Become a service: python -m tb_openstack.launch NAME ARGUMENT...
 
-NAME is nova-conductor, nova-scheduler or nova-compute with their options, or an API with its port
-and its module. Without arguments services are forked as lines of the standard input say,
-"PIDFILE<tab>LOGFILE<tab>NAME<tab>ARGUMENT...": three quarters of what a start costs is importing
-what they share, which then happens once. Forks lead groups of their own and live on.
+NAME is nova-conductor, nova-scheduler or nova-compute with their options, clock with its address
+and port, or an API with its port and its module. Without arguments services are forked as lines of
+the standard input say, "PIDFILE<tab>LOGFILE<tab>NAME<tab>ARGUMENT...": three quarters of what a
+start costs is importing what they share, which then happens once. Forks lead groups of their own
+and live on.
 """
 
 from __future__ import annotations
@@ -52,6 +53,10 @@ def become(name: str, *arguments: str) -> None:
         wait_for_conductor()
     if name.startswith("nova-"):
         sys.exit(importlib.import_module(f"nova.cmd.{name[5:]}").main())
+    if name == "clock":
+        from tb_openstack import clock
+
+        sys.exit(clock.main(*arguments))
     from tb_openstack import serve
 
     serve.main(name, *arguments)

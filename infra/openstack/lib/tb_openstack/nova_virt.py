@@ -1,4 +1,4 @@
-"""Nova's fake driver, with faults and machines; `openstack.sh` copies it to nova/virt/tb.py.
+"""Faults for Nova's drivers, and its fake driver with machines; copied to nova/virt/tb.py.
 
 How a spawn or a destruction fails: ``abort`` at once, ``retry`` as a host that has no room (Nova
 tries others), anything else by an exception that nobody expects. All end in ERROR.
@@ -22,7 +22,21 @@ from nova.virt import fake
 from tb_openstack import faults
 
 
-class HookedDriver(fake.FakeDriverWithoutFakeNodes):
+class FaultyDriver:
+    """In front of a driver of Nova's: fails or dawdles where a rule says so."""
+
+    def spawn(self, context: Any, instance: Any, *args: Any, **kwargs: Any) -> None:
+        """After the fault."""
+        fail("spawn", instance)
+        super().spawn(context, instance, *args, **kwargs)  # type: ignore[misc]
+
+    def destroy(self, context: Any, instance: Any, *args: Any, **kwargs: Any) -> None:
+        """After the fault."""
+        fail("destroy", instance)
+        super().destroy(context, instance, *args, **kwargs)  # type: ignore[misc]
+
+
+class StandIns(fake.FakeDriverWithoutFakeNodes):
     """One compute host with plenty of room, the same after a restart."""
 
     vcpus = int(os.environ.get("TB_HOST_VCPUS", "1000"))
@@ -31,7 +45,6 @@ class HookedDriver(fake.FakeDriverWithoutFakeNodes):
 
     def spawn(self, context: Any, instance: Any, *args: Any, **kwargs: Any) -> None:
         """As the fake driver, then the machine."""
-        _fail("spawn", instance)
         super().spawn(context, instance, *args, **kwargs)
         _machine("spawn", instance, kwargs.get("network_info") or (args[4:] or [None])[0])
 
@@ -39,20 +52,24 @@ class HookedDriver(fake.FakeDriverWithoutFakeNodes):
         self, context: Any, instance: Any, network_info: Any, *args: Any, **kwargs: Any
     ) -> None:
         """The machine, then as the fake driver."""
-        _fail("destroy", instance)
         _machine("destroy", instance, network_info)
         super().destroy(context, instance, network_info, *args, **kwargs)
 
 
-def _fail(action: str, instance: Any) -> None:
+class HookedDriver(FaultyDriver, StandIns):
+    """What `compute_driver` names where there are no guests."""
+
+
+def fail(action: str, instance: Any) -> None:
+    """Raise, or wait, as the first rule says that matches; see above."""
     rule = faults.pick(action, instance.display_name or "")
     time.sleep(float(rule.get("delay", 0)))
-    fail, reason = rule.get("fail"), "a fault on demand"
-    if fail == "abort":
+    how, reason = rule.get("fail"), "a fault on demand"
+    if how == "abort":
         raise exception.BuildAbortException(instance_uuid=instance.uuid, reason=reason)
-    if fail == "retry":
+    if how == "retry":
         raise exception.ComputeResourcesUnavailable(reason=reason)
-    if fail:
+    if how:
         raise RuntimeError(reason)
 
 

@@ -24,6 +24,12 @@ FIRST, LAST = 111, 210
 """Last numbers of the addresses to give away. Those below are left to the testbed docker, those
 above to tests and people: a machine at .<10+n> is number n of infra/live/hosts.sh."""
 DISK_GB = 10
+BOOT = (
+    "root=/dev/vda console=ttyS0 quiet loglevel=3 mitigations=off nokaslr audit=0 apparmor=0 "
+    "clocksource=acpi_pm no_timer_check cryptomgr.notests random.trust_bootloader=on panic=-1"
+)
+"""What the kernel of a guest is told: to leave out whatever an emulated processor is slow at. On a
+busy machine it calibrates the processor's own clock wrongly, by as much as a factor of three."""
 REPOSITORY = Path(__file__).resolve().parents[4]
 TYPES = {
     "keystone": ("identity", "/v3"),
@@ -75,20 +81,13 @@ def cloud(admin: Any) -> None:
             made = admin.compute.create_flavor(
                 name=flavor.name, vcpus=ceil(flavor.vcpus), ram=int(flavor.memory_mb), disk=DISK_GB
             )
+            # A guest has whole processors, as many as its flavor says; a stand-in has a quota.
+            if os.environ["TB_HYPERVISOR"] != "stand-in":
+                continue
             limits = {"period": 100_000, "quota": round(flavor.vcpus * 100_000)}
             specs = {f"quota:cpu_{name}": str(value) for name, value in limits.items()}
             admin.compute.create_flavor_extra_specs(made, specs)
-    if not admin.image.find_image(IMAGE):
-        admin.image.create_image(
-            name=IMAGE,
-            data=b"\0" * 65536,
-            disk_format="raw",
-            container_format="bare",
-            visibility="public",
-            min_disk=1,
-            allow_duplicates=True,
-            wait=True,
-        )
+    image(admin)
     # An address of it is what a reaper finds and nothing here uses.
     outside = admin.network.find_network("public") or admin.network.create_network(
         name="public",
@@ -119,6 +118,56 @@ def cloud(admin: Any) -> None:
     wait_for("a resource provider", lambda: list(admin.placement.resource_providers()))
 
 
+def image(admin: Any) -> None:
+    """What servers boot: kernel, initramfs and disk of a guest, or for the stand-in some zeros."""
+    where = Path(os.environ["TB_GUEST"])
+    real = os.environ["TB_HYPERVISOR"] != "stand-in"
+    recipe = (where / "recipe").read_text().strip() if real else "zeros"
+    command_line = f"{BOOT} tidebench.clock={os.environ['TB_CLOCK']}"
+    known = admin.image.find_image(IMAGE)
+    if known and known.properties.get("tidebench_recipe", "zeros") == recipe:
+        if real and known.os_command_line != command_line:
+            admin.image.update_image(known, os_command_line=command_line)
+        return
+    common = {"visibility": "public", "allow_duplicates": True, "wait": True}
+    if not real:
+        admin.image.create_image(
+            name=IMAGE,
+            data=b"\0" * 65536,
+            disk_format="raw",
+            container_format="bare",
+            min_disk=1,
+            **common,
+        )
+        return
+    for name in (IMAGE, f"{IMAGE}-kernel", f"{IMAGE}-initrd"):
+        for one in admin.image.images(name=name):
+            admin.image.delete_image(one)
+    part = {
+        kind: admin.image.create_image(
+            name=f"{IMAGE}-{name}",
+            filename=str(where / file),
+            disk_format=kind,
+            container_format=kind,
+            **common,
+        ).id
+        for name, kind, file in (("kernel", "aki", "vmlinux"), ("initrd", "ari", "initrd.img"))
+    }
+    admin.image.create_image(
+        name=IMAGE,
+        filename=str(where / "disk.qcow2"),
+        disk_format="qcow2",
+        container_format="bare",
+        min_disk=8,
+        kernel_id=part["aki"],
+        ramdisk_id=part["ari"],
+        os_command_line=command_line,
+        hw_machine_type="pc",
+        tidebench_recipe=recipe,
+        **common,
+    )
+
+
 def quota(admin: Any, limits: dict[str, int]) -> None:
     """Limits of the project; without any, those of the configuration again."""
     project = openstack.connect(cloud=NAME).current_project_id
@@ -142,7 +191,10 @@ def wait_for(what: str, probe: Callable[[], Any]) -> None:
 
 def _compute_is_up(admin: Any, since: str = "") -> bool:
     services = admin.compute.services(binary="nova-compute")
-    return any(one.state == "up" and (one.updated_at or "") > since for one in services)
+    return any(
+        one.state == "up" and one.status == "enabled" and (one.updated_at or "") > since
+        for one in services
+    )
 
 
 def main(step: str, *arguments: str) -> None:

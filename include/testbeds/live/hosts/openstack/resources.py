@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from openstack import exceptions
 from openstack.connection import Connection
 
 from include.testbeds.live.hosts.openstack import servers
@@ -39,7 +38,10 @@ class TaggedResource:
 
 
 def find(cloud: CloudClient) -> list[TaggedResource]:
-    """Servers first: ports, addresses and volumes are only free once these are gone."""
+    """Servers first: ports and addresses are only free once these are gone.
+
+    Volumes are not looked for: no run asks for one.
+    """
     return cloud.with_retries(lambda c: list(_find(cloud, c)), "list what runs hold", GONE_WITHIN_S)
 
 
@@ -52,12 +54,6 @@ def _find(cloud: CloudClient, connection: Connection) -> Iterator[TaggedResource
         yield _network_resource(cloud, "floating address", address, "delete_ip")
     for port in network.ports(tags=TAG):
         yield _network_resource(cloud, "port", port, "delete_port")
-    for volume in _volumes(connection):
-        tags = ResourceTags.read((), volume.metadata)
-        work = partial(_delete_volume, volume.id)
-        yield TaggedResource(
-            "volume", volume.id, tags, _retried(cloud, work, f"volume {volume.id}")
-        )
 
 
 def _network_resource(cloud: CloudClient, kind: str, one: Any, call: str) -> TaggedResource:
@@ -72,23 +68,3 @@ def _retried(
     cloud: CloudClient, work: Callable[[Connection], None], what: str
 ) -> Callable[[], None]:
     return lambda: cloud.with_retries(work, f"delete {what}", GONE_WITHIN_S)
-
-
-def _volumes(connection: Connection) -> Iterator[Any]:
-    try:
-        listed = list(connection.block_storage.volumes())
-    except (
-        exceptions.EndpointNotFound,
-        exceptions.ServiceDisabledException,
-        exceptions.ServiceDiscoveryException,
-    ):
-        return  # not every cloud has volumes
-    yield from (one for one in listed if _is_ours(one.metadata or {}))
-
-
-def _is_ours(metadata: Mapping[str, Any]) -> bool:
-    return any(name.startswith(f"{TAG}.") for name in metadata)
-
-
-def _delete_volume(volume: str, connection: Connection) -> None:
-    connection.block_storage.delete_volume(volume)
