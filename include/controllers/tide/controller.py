@@ -27,7 +27,7 @@ that was not leased for a peak is leased late and then paid for long after it.""
 START_S = 30.0
 """An instance takes about that long to be there."""
 
-SWAP_ABOVE = 2.0
+SWAP_ABOVE = 3.0
 """Late items per second that a swap must save: until the instance that gives its place has ended,
 both are on the host and more memory is reserved than there is."""
 NEVER_CHEAP = 0.5
