@@ -84,7 +84,7 @@ def test_sweep(mine: Path) -> None:
 
 
 def test_tide_beside_the_others_for_ten_minutes(tmp_path: Path) -> None:
-    """Of its 240 runs one of each controller, cut; `report` is that of any experiment."""
+    """Of its 720 runs one of each controller, cut; `report` is that of any experiment."""
     spec = REPOSITORY / "include" / "experiment" / "specs" / "tide.yaml"
     cut = {"patterns": "stepwise", "btus_min": 10, "seeds": 61, "duration_min": 10}
     small = tmp_path / "tide.yaml"
