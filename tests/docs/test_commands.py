@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -83,14 +84,25 @@ def test_sweep(mine: Path) -> None:
     assert (mine / "var" / "mine" / "sweep_status.csv").read_text().count("measured") == 2
 
 
-def test_tide_beside_the_others_for_ten_minutes(tmp_path: Path) -> None:
-    """Of its 720 runs one of each controller, cut; `report` is that of any experiment."""
-    spec = REPOSITORY / "include" / "experiment" / "specs" / "tide.yaml"
-    cut = {"patterns": "stepwise", "btus_min": 10, "seeds": 61, "duration_min": 10}
-    small = tmp_path / "tide.yaml"
-    small.write_text(yaml.safe_dump(yaml.safe_load(spec.read_text()) | cut))
+@pytest.mark.parametrize(
+    ("name", "cut"),
+    [
+        ("tide", {"patterns": "stepwise", "btus_min": 10, "seeds": 61}),
+        ("tide_walks", {"btus_min": 10, "seeds": 61}),
+    ],
+)
+def test_tide_beside_the_others_for_ten_minutes(
+    tmp_path: Path, name: str, cut: dict[str, Any]
+) -> None:
+    """Of its hundreds of runs one of each controller, cut; `report` is that of any experiment."""
+    spec = yaml.safe_load(
+        (REPOSITORY / "include" / "experiment" / "specs" / f"{name}.yaml").read_text()
+    )
+    small = tmp_path / f"{name}.yaml"
+    small.write_text(yaml.safe_dump(spec | cut | {"duration_min": 10}))
     lines = cli(tmp_path, "run", str(small))
-    assert all(f"] {name}-stepwise" in lines for name in ("btu", "threshold", "fixed", "tide"))
+    assert {"btu", "btu-runtime", "threshold", "tide"} <= set(spec["controllers"])
+    assert all(f"] {one}-" in lines for one in spec["controllers"])
 
 
 def test_the_autoscalers_of_today_for_ten_minutes(tmp_path: Path) -> None:

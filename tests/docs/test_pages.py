@@ -35,6 +35,8 @@ RUN_BY = {
     ),
     ".venv/bin/python -m include.cli run include/experiment/specs/tide.yaml": HERE,  # cut
     ".venv/bin/python -m include.cli report var/tide": HERE,  # as of var/demo
+    ".venv/bin/python -m include.cli run include/experiment/specs/tide_walks.yaml": HERE,  # cut
+    ".venv/bin/python -m include.cli report var/tide_walks": HERE,  # as of var/demo
     ".venv/bin/python -m include.cli run include/experiment/specs/autoscalers.yaml": HERE,  # cut
     ".venv/bin/python -m include.cli report var/autoscalers": HERE,  # as of var/demo
     ".venv/bin/python -m include.cli remove var/demo RUN": "tests/unit/test_reports_removal.py",
