@@ -51,9 +51,10 @@ class Progress:
         ]
         compliance = " / ".join(f"{share:.1f}" for share in shares)
         start = "\r" if sys.stdout.isatty() else ""
+        left = summaries[-1]["waiting_items"] if summaries else 0
         print(
             f"{start}{self._head(spec)}  compliance {compliance} % "
-            f"(real-time / near real-time / relaxed)  {took}"
+            f"(real-time / near real-time / relaxed), {left} items left  {took}"
         )
 
     def finished(self, result: RunResult) -> None:

@@ -39,6 +39,10 @@ CLAIM_COLUMNS = ("id", "section", "claim", "published", "holds", "measured", "ap
 SIGNIFICANT_DIGITS = 12
 
 
+Cell = tuple[str, str]
+"""Workload and controller, as a row of cells.csv names them."""
+
+
 class NotKnown(Exception):
     """A figure that a predicate asks for was neither printed nor measured."""
 
@@ -118,6 +122,9 @@ class Study:
     """Columns of its CSV files, where they are not those of the first row."""
     require_reproduced: Callable[..., None] = lambda _: None
     """Raises GateFailed for results that are too far from the source, where there is a limit."""
+    cell_of: Callable[[RunSpec], Cell | None] | None = None
+    """Workload and controller that cells.csv has a run under; None for a run that it leaves out.
+    Without it nothing is added to what ``evaluate`` puts there."""
     baseline: Path | None = None
     """Cells of results that were looked at, in the columns of cells.csv; results may not drift."""
     printed: Reference = nothing_printed

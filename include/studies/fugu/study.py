@@ -11,6 +11,7 @@ from typing import Any
 
 from include.experiment.spec import RunSpec
 from include.studies.base import (
+    Cell,
     ClaimCase,
     Predicate,
     Study,
@@ -21,7 +22,15 @@ from include.studies.base import (
     read_claims,
     runs_of,
 )
-from include.studies.fugu.metrics import METRICS, UNITS, FuguMetrics, metrics_of, read_run
+from include.studies.fugu.metrics import (
+    METRICS,
+    UNITS,
+    Case,
+    FuguMetrics,
+    case_of,
+    metrics_of,
+    read_run,
+)
 from include.studies.fugu.predicates import PREDICATES
 from include.studies.results import Rows, StudyResults
 
@@ -46,13 +55,17 @@ def cells(metrics: FuguMetrics) -> Rows:
     """Every figure of every case, for ``cells.csv``; a configuration stands with its controller."""
     return cells_of(
         (
-            (pattern, f"{controller} ({configuration})", UNITS[name],
-             [getattr(run, name) for run in found.values()])
-            for (controller, configuration, pattern), found in metrics.runs.items()
+            (*_cell(case), UNITS[name], [getattr(run, name) for run in found.values()])
+            for case, found in metrics.runs.items()
             for name in METRICS
         ),
         workload="pattern",
     )  # fmt: skip
+
+
+def _cell(case: Case) -> Cell:
+    controller, configuration, pattern = case
+    return pattern, f"{controller} ({configuration})"
 
 
 def claims_of(metrics: FuguMetrics) -> Rows:
@@ -73,4 +86,5 @@ STUDY = Study(
     experiment="fugu",
     runs=runs,
     evaluate=evaluate,
+    cell_of=lambda run: _cell(case_of(run)),
 )

@@ -65,4 +65,5 @@ STUDY = Study(
     experiment="henge",
     runs=runs,
     evaluate=evaluate,
+    cell_of=lambda run: (run.topology, run.controller),
 )

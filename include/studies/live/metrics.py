@@ -50,6 +50,16 @@ def figures_of(run: Run, store: RunStore) -> RunFigures:
     )
 
 
+def cell_figures(run: RunFigures) -> dict[str, float]:
+    """The figures of a run that stand in cells.csv, units in their names."""
+    return {
+        **{f"{level}_compliance_percent": v for level, v in run.compliance_percent.items()},
+        "instances_mean_count": fmean(run.instances),
+        "hosts_mean_count": fmean(run.hosts),
+        **{f"{kind}_count": float(count) for kind, count in run.activities.items()},
+    }
+
+
 def _by_minute(queues: Rows, column: str) -> list[float]:
     """Means over the readings of a minute of the sum over operators."""
     readings: dict[float, float] = {}

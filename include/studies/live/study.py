@@ -8,10 +8,19 @@ from pathlib import Path
 
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
-from include.studies.base import ClaimCase, Study, StudyData, check_claims, read_claims, runs_of
-from include.studies.live.metrics import LiveMetrics, RunFigures, figures_of
+from include.studies.base import (
+    Cell,
+    ClaimCase,
+    Study,
+    StudyData,
+    cells_of,
+    check_claims,
+    read_claims,
+    runs_of,
+)
+from include.studies.live.metrics import LiveMetrics, RunFigures, cell_figures, figures_of
 from include.studies.live.predicates import PREDICATES
-from include.studies.results import StudyResults
+from include.studies.results import Rows, StudyResults
 
 EXPERIMENT = "live_and_simulated"
 SEEDS = range(1, 21)
@@ -33,7 +42,23 @@ def evaluate(measured: StudyData) -> StudyResults:
         figures[run.testbed == "simulated"].append(figures_of(resolve(run), measured.store(run)))
     metrics = LiveMetrics(live=figures[False], simulated=figures[True])
     claims = check_claims(CLAIMS, PREDICATES, lambda _: [ClaimCase((metrics,))])
-    return StudyResults(tables={"claims": claims, "side_by_side": metrics.rows()})
+    tables = {"claims": claims, "side_by_side": metrics.rows(), "cells": cells(metrics)}
+    return StudyResults(tables=tables)
+
+
+def cells(metrics: LiveMetrics) -> Rows:
+    """The run on real containers and its simulations as two workloads, for ``cells.csv``."""
+    (controller,) = {run.controller for run in runs()}
+    return cells_of(
+        (kind, controller, metric, [one[metric] for one in found])
+        for kind, own in (("live", metrics.live), ("simulated", metrics.simulated))
+        for found in [[cell_figures(run) for run in own]]
+        for metric in (found[0] if found else ())
+    )
+
+
+def _cell(run: RunSpec) -> Cell:
+    return ("simulated" if run.testbed == "simulated" else "live", run.controller)
 
 
 STUDY = Study(
@@ -42,4 +67,5 @@ STUDY = Study(
     experiment=EXPERIMENT,
     runs=runs,
     evaluate=evaluate,
+    cell_of=_cell,
 )

@@ -54,6 +54,7 @@ def render_page(
         claims=_claims(findings.claims),
         elasticity=_mean_elasticity(findings.tables["elasticity"]),
         errata=findings.cell_errata,
+        seen=origin["seen"],
         items=_by(findings.items, ("pattern", "controller", "btu_min")),
         moved=moved[:_MOST_DRIFT],
         more_moved=max(0, len(moved) - _MOST_DRIFT),

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.studies.base import (
+    Cell,
     ClaimCase,
     Predicate,
     Study,
     StudyData,
     ask,
+    cells_of,
     check_claims,
     read_claims,
     runs_of,
@@ -193,19 +195,21 @@ def _readings(errors: Mapping[str, float], best: Mapping[str, str]) -> Rows:
     ]
 
 
+def cell_of(run: RunSpec) -> Cell | None:
+    """Pattern and reading of a run."""
+    reading = reading_of(run)
+    return (run.pattern, reading.name) if reading else None
+
+
 def _cells(figures: Figures) -> Rows:
-    return [
-        {
-            "pattern": pattern,
-            "controller": name,
-            "metric": metric,
-            "mean": fmean(values),
-            "sigma": stdev(values) if len(values) > 1 else None,
-            "runs": len(values),
-        }
-        for (pattern, name), own in sorted(figures.items())
-        for metric, values in own.items()
-    ]
+    return cells_of(
+        (
+            (*cell, metric, values)
+            for cell, own in sorted(figures.items())
+            for metric, values in own.items()
+        ),
+        workload="pattern",
+    )
 
 
 def summary(results: StudyResults) -> str:
@@ -230,5 +234,6 @@ STUDY = Study(
     experiment="preprint",
     runs=runs,
     evaluate=evaluate,
+    cell_of=cell_of,
     summary=summary,
 )

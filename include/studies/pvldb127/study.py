@@ -185,5 +185,6 @@ STUDY = Study(
     experiment="kalman",
     runs=runs,
     evaluate=evaluate,
+    cell_of=lambda run: (run.pattern, run.controller),
     summary=summary,
 )
