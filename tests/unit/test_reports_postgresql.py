@@ -148,3 +148,20 @@ def test_labels_and_every_filter_are_those_of_sqlite(server: str, tmp_path: Path
     assert (row["tags"].split(), row["note"], row["archived"]) == (
         ["paper", "two"], "It was cold.", True,
     )  # fmt: skip
+
+
+def test_tables_of_an_earlier_version_get_the_columns_they_lack(
+    server: str, tmp_path: Path
+) -> None:
+    folder = let_pass(stage(tmp_path / "earlier"))
+    publish(folder, "earlier", server)
+    rows = _count(server, "SELECT count(*) FROM compliance")
+    with sa.create_engine(server, poolclass=sa.NullPool).begin() as other:
+        other.execute(sa.text('ALTER TABLE "compliance" DROP COLUMN age_p95_ms'))
+    publish(let_pass(stage(tmp_path / "later")), "later", server)
+    empty = "SELECT count(*) FROM compliance WHERE age_p95_ms IS NULL AND experiment = "
+    assert _count(server, "SELECT count(*) FROM compliance") > rows
+    assert _count(server, f"{empty}'earlier'") > 0, "filled when it is published again"
+    assert _count(server, f"{empty}'later'") == 0
+    publish(folder, "earlier", server)
+    assert _count(server, f"{empty}'earlier'") == 0
