@@ -20,8 +20,9 @@ class Trace:
 
     Levels are level units of the topology; with ``rate_items_per_s`` instead of ``level``
     the rate over all sources is given, and ``items_per_level_s`` of the topology turns it
-    into a level (the spec fills that in). ``scale`` multiplies the level, ``speedup`` lets
-    the trace run faster.
+    into a level (the spec fills that in). ``scale`` multiplies the level; or ``highest_level``
+    is what its highest row becomes, of the day that is replayed. ``speedup`` lets the trace run
+    faster.
 
     Any other recording is read as include.recordings does: ``map`` says which column is the time
     and which the rate, and in which unit. ``step_s`` takes the means of equal steps, ``gaps`` says
@@ -30,6 +31,7 @@ class Trace:
 
     path: str = field(metadata={"is": "a CSV or Parquet file with time_s and level"})
     scale: float = 1.0
+    highest_level: float | None = None
     speedup: float = 1.0
     items_per_level_s: float = 1.0
     map: str | Mapping[str, str] = ""
@@ -41,6 +43,11 @@ class Trace:
         """Everything wrong with the file and the options, by reading the file."""
         if not 0 < self.scale < math.inf:
             yield f"scale must be above 0, got {self.scale:g}"
+        if self.highest_level is not None:
+            if not 0 < self.highest_level < math.inf:
+                yield f"highest_level must be above 0, got {self.highest_level:g}"
+            if self.scale != 1:
+                yield "scale and highest_level both say how high the level is; give one of them"
         if not 0 < self.speedup < math.inf:
             yield f"speedup must be above 0, got {self.speedup:g}"
         try:
@@ -76,9 +83,10 @@ class Trace:
         levels = load.values
         if load.is_rate:
             levels = [rate / self.items_per_level_s for rate in levels]
+        scale = self.scale if self.highest_level is None else self.highest_level / max(levels)
         times_s = [t_s / self.speedup for t_s in load.times_s]
         kept = [i for i, t_s in enumerate(times_s) if t_s < duration_s]
-        return Levels(tuple(times_s[i] for i in kept), tuple(levels[i] * self.scale for i in kept))
+        return Levels(tuple(times_s[i] for i in kept), tuple(levels[i] * scale for i in kept))
 
     def _load(self) -> TraceLoad:
         given = self.map if isinstance(self.map, str) else tuple(sorted(self.map.items()))

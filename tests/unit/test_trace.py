@@ -101,6 +101,17 @@ def test_a_seed_replays_its_day(tmp_path: Path) -> None:
     assert Trace(path).unfold(DAY_S, 1) == Trace(path).unfold(DAY_S, 99)
 
 
+def test_the_highest_row_of_what_is_replayed_gets_the_highest_level(tmp_path: Path) -> None:
+    path = written(tmp_path, "time_s,rate_items_per_s", "0,1", "60,4", "86400,2", "90000,1")
+    own = {"highest_level": 8.0, "items_per_level_s": 3.0}
+    assert Trace(path, **own).unfold(DAY_S, 1).levels == pytest.approx((2, 8))
+    assert Trace(path, **own).unfold(2 * DAY_S, 1).levels == pytest.approx((2, 8, 4, 2))
+    second = Trace(path, **own, days_as_seeds=True).unfold(DAY_S, 2)
+    assert second.levels == pytest.approx((8, 4))
+    assert "highest_level must be above 0, got 0" in problem(path, highest_level=0.0)
+    assert "give one of them" in problem(path, highest_level=8.0, scale=2.0)
+
+
 @pytest.mark.parametrize(
     ("rows", "options", "says"),
     [
