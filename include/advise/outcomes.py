@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from include.advise.bill import bound_of, cost_of
-from include.advise.candidates import Policy
+from include.advise.candidates import Policy, under
 from include.advise.case import DAY_S, Case, Question, load_of, seeded
 from include.advise.cluster import ReplayLease
 from include.advise.job import JobModel
@@ -119,7 +119,8 @@ def outcome(job: JobModel, load: FloatArray, question: Question, policy: Policy)
 def replayed(job: JobModel, load: FloatArray, question: Question, policy: Policy) -> Replayed:
     """One replay; a policy that begins with a number of its own gets it."""
     start = policy.at_start or question.conditions.instances_at_start
-    conditions = replace(question.conditions, instances_at_start=start)
+    given = replace(question.conditions, instances_at_start=start)
+    conditions = under(policy, given, job.times.asked_restart_s)
     return replay(job, load, conditions, policy.build())
 
 

@@ -133,7 +133,7 @@ def _tracking(controller: Any) -> str:
 def _flink(controller: Any) -> dict[str, str]:
     """Options of the Flink Kubernetes operator's autoscaler, as 1.13 names them."""
     prefix = "job.autoscaler."
-    return {
+    options = {
         f"{prefix}enabled": "true",
         f"{prefix}utilization.target": f"{controller.target_share:g}",
         f"{prefix}utilization.max": f"{controller.target_share + controller.boundary:g}",
@@ -145,3 +145,6 @@ def _flink(controller: Any) -> dict[str, str]:
         f"{prefix}scale-down.interval": f"{controller.scale_down_after_s:g} s",
         f"{prefix}vertex.max-parallelism": f"{controller.max_instances}",
     }
+    if controller.key_groups:
+        options["pipeline.max-parallelism"] = f"{controller.key_groups}"
+    return options

@@ -21,16 +21,14 @@ PUBLISHED = {
     "scale-up.max-factor": "Double",
     "scaling.enabled": "Boolean",
     "stabilization.interval": "Duration",
-    "target.utilization": "Double",
-    "target.utilization.boundary": "Double",
+    "utilization.max": "Double",
+    "utilization.min": "Double",
+    "utilization.target": "Double",
     "vertex.max-parallelism": "Integer",
     "vertex.min-parallelism": "Integer",
 }
 """apache/flink-kubernetes-operator (Apache-2.0), the options of scaling in
-docs/layouts/shortcodes/generated/auto_scaler_configuration.html at commit acc04da2."""
-LATER = {"utilization.target": "Double", "utilization.max": "Double", "utilization.min": "Double"}
-"""Names that 1.13 has for target.utilization and its boundary; the list above is older, so these
-three were not checked against a published one."""
+docs/layouts/shortcodes/generated/auto_scaler_configuration.html at commit 6e9caeb4."""
 WRITTEN = {
     "Duration": r"\d+(\.\d+)? s",
     "Boolean": r"true|false",
@@ -42,7 +40,8 @@ CONDITIONS = ReplayConditions(instances_at_start=4, max_instances=8)
 
 def wrong(options: dict[str, str]) -> list[str]:
     """The options whose name is none that is known, or whose value has another type."""
-    known = {f"job.autoscaler.{name}": kind for name, kind in (PUBLISHED | LATER).items()}
+    known = {f"job.autoscaler.{name}": kind for name, kind in PUBLISHED.items()}
+    known["pipeline.max-parallelism"] = "Integer"  # of Flink itself
     return [
         name
         for name, value in options.items()
@@ -50,16 +49,17 @@ def wrong(options: dict[str, str]) -> list[str]:
     ]
 
 
-def pasted() -> dict[str, str]:
-    options: dict[str, str] = yaml.safe_load(
-        configuration(policy("flink-autoscaler", {}, CONDITIONS), CONDITIONS)[1]
-    )
+def pasted(**asked: int) -> dict[str, str]:
+    made = policy("flink-autoscaler", asked, CONDITIONS)
+    options: dict[str, str] = yaml.safe_load(configuration(made, CONDITIONS)[1])
     return options
 
 
 def test_every_option_that_is_pasted_is_known_with_its_type() -> None:
     assert len(pasted()) == 10
     assert wrong(pasted()) == []
+    assert pasted(key_groups=24) == pasted() | {"pipeline.max-parallelism": "24"}
+    assert wrong(pasted(key_groups=24)) == []
 
 
 @pytest.mark.parametrize(
