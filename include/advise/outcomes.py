@@ -17,7 +17,7 @@ from include.advise.candidates import Policy, under
 from include.advise.case import DAY_S, Case, Question, load_of, seeded
 from include.advise.cluster import ReplayLease
 from include.advise.job import JobModel
-from include.advise.readings import Readings, lasting_changes
+from include.advise.readings import Readings, lasting_changes, lasting_counts
 from include.advise.replay import Replayed, replay
 from include.files import write_bytes
 from include.measurements.rows import ADVICE_OUTCOME, AdviceOutcomeRow
@@ -147,9 +147,13 @@ def _worst_hour(load: FloatArray, latency: FloatArray, step_s: float, asked: Que
 
 
 def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
-    """What the recording says of itself; hosts are given back in the reverse order."""
+    """What the recording says of itself; hosts are given back in the reverse order.
+
+    Instances that are away for a moment have kept their hosts: no cloud bills them as new leases.
+    """
     counts = _known(read.instances)
-    leases = leases_of(np.ceil(counts / question.conditions.instances_per_host), read.step_s)
+    kept = np.fmax(counts, lasting_counts(counts))
+    leases = leases_of(np.ceil(kept / question.conditions.instances_per_host), read.step_s)
     run = Replayed(
         instances=counts,
         cpu_share=read.cpu_share,
