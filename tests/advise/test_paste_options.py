@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -68,3 +72,39 @@ def test_every_option_that_is_pasted_is_known_with_its_type() -> None:
 )
 def test_a_misspelt_option_or_value_fails(name: str, value: str) -> None:
     assert wrong({**pasted(), name: value}) == [name]
+
+
+REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "none"))
+CRD = REAL / "schemas" / "keda.sh_scaledobjects.yaml"
+
+
+def closed(schema: Any) -> Any:
+    """A schema of Kubernetes as its API server reads it: fields that it does not name are wrong."""
+    if isinstance(schema, list):
+        return [closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {name: closed(one) for name, one in schema.items()}
+    if isinstance(schema.get("properties"), dict):
+        inner.setdefault("additionalProperties", False)
+    return inner
+
+
+@pytest.mark.skipif(
+    not CRD.is_file(),
+    reason="TIDEBENCH_TEST_DATA has no schemas/keda.sh_scaledobjects.yaml "
+    "(kedacore/keda, config/crd/bases)",
+)
+@pytest.mark.parametrize("items_each", [1.0, 185.0, 1e6])
+def test_keda_would_take_the_scaled_object(items_each: float) -> None:
+    """Tried with that of commit 8b4f083."""
+    (version,) = yaml.safe_load(CRD.read_text())["spec"]["versions"]
+    schema = closed(version["schema"]["openAPIV3Schema"])
+    schema["properties"]["metadata"] = {"type": "object"}  # that of every object
+    made = policy("keda", {"items_each": items_each}, CONDITIONS)
+    written = yaml.safe_load(configuration(made, CONDITIONS)[1])
+    jsonschema.validate(written, schema)
+    assert written["spec"]["triggers"][0]["metadata"]["value"] == f"{int(items_each)}"
+    for wrong_ in ({"maxReplicas": 3}, {"maxReplicaCount": "3"}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(written | {"spec": written["spec"] | wrong_}, schema)
