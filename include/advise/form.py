@@ -105,7 +105,9 @@ def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
         problems.append(f"name: use small letters, digits, - and _, got {values['name']!r}")
     if problems:
         raise SpecError("the params", problems)
-    asked = {name: values[name] or known[name]["default"] or "" for name in texts[1:]}
+    asked: dict[str, Any] = {
+        name: values[name] or known[name]["default"] or "" for name in texts[1:]
+    }
     numbers = {
         name: values[name]
         for name in ("max_instances", "per_host", "seeds", "start_up_s", "restart_s")
