@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from include.advise.candidates import policy
+from include.advise.candidates import policy, under
 from include.advise.case import DAY_S
 from include.advise.job import JobModel, fit
 from include.advise.objective import LatencyObjective
@@ -79,8 +79,9 @@ def backtest(
         max_instances=_most(options, read),
         takes_s=job.takes_s,
     )
-    build = policy(controller, options, given).build()
-    runs = [replay(job, read.load_per_s, replace(given, seed=seed), build) for seed in seeds]
+    made = policy(controller, options, given)
+    given = under(made, given, job.times.asked_restart_s)
+    runs = [replay(job, read.load_per_s, replace(given, seed=seed), made.build()) for seed in seeds]
     return Backtest(
         job=job,
         rows=tuple(_compared(runs, read, limits)),

@@ -19,6 +19,9 @@ CAPPED = "max_instances"
 BY_BUSY_TIME = ("flink-autoscaler", "ds2")
 """They decide by the time that operators are busy. Backtests with CPU in its place are far off."""
 CPU_TARGETS = (0.35, 0.5, 0.7)
+FLINK = "flink-autoscaler"
+REDEPLOY_S = 60.0
+"""What a deployment of the Flink operator takes where nobody says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,21 @@ class Policy:
     def build(self) -> Callable[[Setting], Controller]:
         """What makes the controller from its setting."""
         return partial(_build, CONTROLLERS[self.controller].build, dict(self.options))
+
+
+def under(
+    policy: Policy, given: ReplayConditions, asked_restart_s: float | None
+) -> ReplayConditions:
+    """The conditions that the policy brings: the Flink operator deploys a job again for a change,
+    and ``key_groups`` are the parts that its records come in.
+
+    What users say that a restart takes comes before what the controller is told of it.
+    """
+    if policy.controller != FLINK:
+        return given
+    told_s = policy.options.get("restart_s", REDEPLOY_S)
+    redeploy_s = told_s if asked_restart_s is None else asked_restart_s
+    return replace(given, redeploy_s=redeploy_s, parts=policy.options.get("key_groups", 0))
 
 
 def _build(of: Callable[..., Controller], options: dict[str, Any], setting: Setting) -> Controller:

@@ -144,18 +144,21 @@ def advise(  # noqa: PLR0913  options of a command
 
 def operators(
     recording: Annotated[str, typer.Argument(help="A recording that names operators.")],
-    edges: Annotated[str, typer.Option(help="How records flow: 'SOURCE>MAP>SINK,MAP>OTHER'.")] = "",
+    edges: Annotated[
+        str, typer.Option(help="How records flow: 'SOURCE>MAP>SINK,MAP>OTHER', or a YAML file.")
+    ] = "",
     columns: Map = "",
     out: Annotated[Path, typer.Option(help="The folder for the experiment.")] = Path(
         "var/operators"
     ),
 ) -> None:
     """Fit a model of every operator of a recorded job; write it as an experiment for `run`."""
-    from include.advise.operators import fit_operators, parse_edges, write_graph
+    from include.advise.edges import edges_of
+    from include.advise.operators import fit_operators, write_graph
     from include.recordings import parse_mapping
     from include.recordings.operators import read_operators
 
-    pairs = parse_edges(edges) if edges else ()
+    pairs = edges_of(edges) if edges else ()
     read = read_operators(recording, parse_mapping(columns) if columns else {})
     graph = fit_operators(read, pairs)
     spec = write_graph(graph, out)
@@ -180,6 +183,10 @@ def graph_lines(graph: JobGraph) -> list[str]:
                 "not recorded" if of is None else "{:.4g} ({:.4g} to {:.4g})".format(*astuple(of))
             )
             lines.append(f"  {name:<20} {told}")
+    lines += [
+        "{}>{}, out per record in  {:.4g} ({:.4g} to {:.4g})".format(origin, target, *astuple(of))
+        for origin, target, of in graph.edges
+    ]
     return [*lines, *(f"note: {note}" for note in graph.notes)]
 
 

@@ -44,8 +44,8 @@ class WhatIsAsked(Section):
         title="Prices",
         description=f"The path of a price book, or one of {', '.join(PRICE_BOOKS)}.",
     )
-    columns: str = Field(
-        "",
+    columns: str | None = Field(
+        None,
         title="Columns",
         description="Which column is what, as in time=timestamp,rate=n@per_min; none is needed "
         "where names say it.",
@@ -65,7 +65,7 @@ class FineTuning(Section):
     controllers: list[str] = Field(
         [],
         title="Controllers",
-        description=f"Those to try, one per line; none means all of them: {', '.join(SUITABLE)}.",
+        description="Those to try; none means all of them.",
         examples=list(SUITABLE),
     )
     max_instances: int = Field(
@@ -98,14 +98,16 @@ def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
     ]
     given = entries_of(values["controllers"] or [])
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-        problems.append(f"controllers must be names, one per line, got {given!r}")
+        problems.append(f"controllers must be names, got {given!r}")
     if not values["recording"]:
         problems.append("recording: write the path of a recording")
     if isinstance(values["name"], str) and not re.fullmatch(NAMED, values["name"]):
         problems.append(f"name: use small letters, digits, - and _, got {values['name']!r}")
     if problems:
         raise SpecError("the params", problems)
-    asked = {name: values[name] or known[name]["default"] for name in texts[1:]}
+    asked: dict[str, Any] = {
+        name: values[name] or known[name]["default"] or "" for name in texts[1:]
+    }
     numbers = {
         name: values[name]
         for name in ("max_instances", "per_host", "seeds", "start_up_s", "restart_s")

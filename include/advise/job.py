@@ -153,7 +153,8 @@ def with_times(job: JobModel, start_up_s: float | None, restart_s: float | None)
     if restart_s is None:
         return replace(job, times=times)
     restart, share = timed(job.restart, job.quiet_lag_s, job.step_s, restart_s)
-    times = replace(times, by_scaling=_as_asked(restart_s, "--restart-s"))
+    asked = _as_asked(restart_s, "--restart-s")
+    times = replace(times, by_scaling=asked, asked_restart_s=restart_s)
     return replace(job, times=times, restart=restart, planned_share=share)
 
 

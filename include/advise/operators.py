@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
+from numpy.typing import NDArray
 
+from include.advise.edges import plain_name
 from include.advise.fitted import FittedValue
 from include.advise.names import recorded_name
 from include.files import csv_text, write_bytes
@@ -47,35 +47,18 @@ class OperatorModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobGraph:
-    """Operators with the edges between them, each with its records out per record in."""
+    """Operators with the edges between them, each with its records out per record in and the
+    interval of that."""
 
     name: str
     operators: tuple[OperatorModel, ...]
-    edges: tuple[tuple[str, str, float], ...]
+    edges: tuple[tuple[str, str, FittedValue], ...]
     roots: Mapping[str, float]
     """Share of the load that each operator without a predecessor takes."""
     times_s: FloatArray
     load_per_s: FloatArray
     notes: tuple[str, ...] = ()
     """Sentences: of which sources readings are absent, and what stands there."""
-
-
-def plain_name(operator: str) -> str:
-    """A name that topologies take: small letters, digits and _."""
-    return re.sub(r"[^a-z0-9]+", "_", operator.lower()).strip("_") or "operator"
-
-
-def parse_edges(text: str) -> tuple[tuple[str, str], ...]:
-    """``source>map>sink,map>other`` as pairs of plain names. Raises SpecError."""
-    pairs, problems = dict[tuple[str, str], None](), []
-    for chain in text.split(","):
-        names = [plain_name(one) if one.strip() else "" for one in chain.split(">")]
-        if len(names) < 2 or not all(names):
-            problems.append(f"{chain.strip()!r} is no chain; write SOURCE>MAP>SINK, MAP>OTHER")
-        pairs |= dict.fromkeys(pairwise(names))
-    if problems:
-        raise SpecError("--edges", problems)
-    return tuple(pairs)
 
 
 def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]) -> JobGraph:
@@ -167,8 +150,9 @@ def _factors(
     edges: Sequence[tuple[str, str]],
     of: Mapping[str, Mapping[str, FloatArray]],
     problems: list[str],
-) -> tuple[tuple[str, str, float], ...]:
-    """Records that go over an edge per record that its origin takes in.
+) -> tuple[tuple[str, str, FittedValue], ...]:
+    """Records that go over an edge per record that its origin takes in, with the interval of
+    resampled parts of the recording.
 
     Into an operator with one predecessor, what it took in counts; else what the origin gave out,
     which each of its targets is taken to get in full.
@@ -182,13 +166,32 @@ def _factors(
             continue
         goes = of[target]["in"] if alone else of[origin]["out"]
         both = ~(np.isnan(goes) | np.isnan(of[origin]["in"]))
-        ratio = float(goes[both].sum() / max(float(of[origin]["in"][both].sum()), 1e-9))
-        if not ratio > 0:
+        factor = _ratio(goes[both], of[origin]["in"][both])
+        if not factor.value > 0:
             told = "no reading has records that go over it; record for longer, or leave it out"
             problems.append(f"{origin}>{target}: {told}")
             continue
-        made.append((origin, target, ratio))
+        made.append((origin, target, factor))
     return tuple(made)
+
+
+def _ratio(goes: FloatArray, comes: FloatArray) -> FittedValue:
+    """All that goes over all that comes."""
+
+    def of(rows: Any) -> float:
+        return float(goes[rows].sum() / max(float(comes[rows].sum()), 1e-9))
+
+    low, high = np.percentile([of(rows) for rows in _drawn(comes.size)], [2.5, 97.5])
+    return FittedValue(value=of(slice(None)), low=float(low), high=float(high))
+
+
+def _drawn(size: int) -> list[NDArray[np.int64]]:
+    """Rows of the recording, resampled in parts."""
+    draw = np.random.default_rng(0)
+    parts = np.array_split(np.arange(size), BLOCKS)
+    return [
+        np.concatenate([parts[i] for i in draw.integers(0, BLOCKS, BLOCKS)]) for _ in range(DRAWS)
+    ]
 
 
 def _fit(name: str, has: Mapping[str, FloatArray]) -> OperatorModel:
@@ -207,11 +210,7 @@ def _fit(name: str, has: Mapping[str, FloatArray]) -> OperatorModel:
     if out is not None and (~np.isnan(out)).sum() < LEAST_ROWS:
         out = None
     taken = has["in"][known]
-    draw = np.random.default_rng(0)
-    parts = np.array_split(np.arange(each.size), BLOCKS)
-    drawn = [np.arange(each.size)] + [
-        np.concatenate([parts[i] for i in draw.integers(0, BLOCKS, BLOCKS)]) for _ in range(DRAWS)
-    ]
+    drawn = [np.arange(each.size), *_drawn(each.size)]
     rows = np.array([_values(each[i], share[i], taken[i], out, i) for i in drawn])
     if np.percentile(rows[:, 0], 2.5) <= 0:
         raise SpecError(name, ["its busy time does not rise with its records; map another column"])
@@ -293,9 +292,9 @@ def _spec(graph: JobGraph, name: str, max_hosts: int) -> dict[str, Any]:
 def _topology(graph: JobGraph) -> dict[str, Any]:
     flows = []
     for origin, target, factor in graph.edges:
-        out = Fraction(factor).limit_denominator(MOST_OUT)
+        out = Fraction(factor.value).limit_denominator(MOST_OUT)
         if not out:  # fewer than one of two thousand
-            out = Fraction(1, round(1 / factor))
+            out = Fraction(1, round(1 / factor.value))
         flows.append({"from": origin, "to": target, "out": f"{out.numerator}/{out.denominator}"})
     operators = {
         one.name: {

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from include.advise.bill import bound_of, cost_of
-from include.advise.candidates import Policy
+from include.advise.candidates import Policy, under
 from include.advise.case import DAY_S, Case, Question, load_of, seeded
 from include.advise.cluster import ReplayLease
 from include.advise.job import JobModel
-from include.advise.readings import Readings, lasting_changes
+from include.advise.readings import Readings, lasting_changes, lasting_counts
 from include.advise.replay import Replayed, replay
 from include.files import write_bytes
 from include.measurements.rows import ADVICE_OUTCOME, AdviceOutcomeRow
@@ -119,7 +119,8 @@ def outcome(job: JobModel, load: FloatArray, question: Question, policy: Policy)
 def replayed(job: JobModel, load: FloatArray, question: Question, policy: Policy) -> Replayed:
     """One replay; a policy that begins with a number of its own gets it."""
     start = policy.at_start or question.conditions.instances_at_start
-    conditions = replace(question.conditions, instances_at_start=start)
+    given = replace(question.conditions, instances_at_start=start)
+    conditions = under(policy, given, job.times.asked_restart_s)
     return replay(job, load, conditions, policy.build())
 
 
@@ -146,9 +147,13 @@ def _worst_hour(load: FloatArray, latency: FloatArray, step_s: float, asked: Que
 
 
 def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
-    """What the recording says of itself; hosts are given back in the reverse order."""
+    """What the recording says of itself; hosts are given back in the reverse order.
+
+    Instances that are away for a moment have kept their hosts: no cloud bills them as new leases.
+    """
     counts = _known(read.instances)
-    leases = leases_of(np.ceil(counts / question.conditions.instances_per_host), read.step_s)
+    kept = np.fmax(counts, lasting_counts(counts))
+    leases = leases_of(np.ceil(kept / question.conditions.instances_per_host), read.step_s)
     run = Replayed(
         instances=counts,
         cpu_share=read.cpu_share,

@@ -27,6 +27,13 @@ MOST_POINTS = 1200
 KINDS = {"as it was run": (WAITING, 8), "holds": (INSTANCES, 5), "misses": (HOSTS, 5)}
 SHOWN_BELOW = 10.0
 """Percent points below the objective at which the figure of cost ends."""
+Place = tuple[float, float]
+"""Cost of a month, percent within the limit."""
+LISTED = 3
+LEFT_OF = 0.85
+"""Labels of points beyond this share of the highest cost are to their left."""
+NEAR = (0.04, 0.8)
+"""Points so near each other (share of the highest cost, percent points) have one label."""
 
 
 def page_of(answer: Answer, told: str, pasted: str) -> str:
@@ -69,16 +76,33 @@ def _tradeoff(answer: Answer) -> str:
     """Cost of a month against the share within the limit, a point per policy."""
     figure, (axis,) = panels([3.2])
     share = 100 * answer.question.objective.share
-    places: dict[tuple[float, float], list[str]] = {}
+    most = max(row.cost for row in (answer.as_run, *answer.rows))
+    groups: list[tuple[bool, Place, list[int], list[Place]]] = []
     for number, row in enumerate((answer.as_run, *answer.rows)):
         kind = "as it was run" if row is answer.as_run else "holds" if row.holds else "misses"
         colour, size = KINDS[kind]
-        axis.plot(row.cost, 100 * row.within, "o", color=colour, markersize=size)
-        if 100 * row.within > share - SHOWN_BELOW:
-            places.setdefault((round(row.cost), round(100 * row.within, 1)), []).append(f"{number}")
-    for place, numbers in places.items():
+        y = 100 * row.within
+        axis.plot(row.cost, y, "o", color=colour, markersize=size)
+        for held, (cost, within), numbers, corners in groups:
+            near = abs(row.cost - cost) <= NEAR[0] * most and abs(y - within) <= NEAR[1]
+            if held == row.holds and near:
+                numbers.append(number)
+                corners.append((row.cost, y))
+                break
+        else:
+            if y > share - SHOWN_BELOW:
+                groups.append((row.holds, (row.cost, y), [number], [(row.cost, y)]))
+    for held, _, numbers, corners in groups:
+        aside = min(cost for cost, _ in corners) > LEFT_OF * most
+        costs, shares = zip(*corners, strict=True)
         axis.annotate(
-            _spans(numbers), place, (5, 4), textcoords="offset points", fontsize=8, color=TEXT
+            _spans(numbers),
+            ((min if aside else max)(costs), (max if held else min)(shares)),
+            (-6 if aside else 5, 5 if held else -11),
+            textcoords="offset points",
+            ha="right" if aside else "left",
+            fontsize=8,
+            color=TEXT,
         )
     for kind, (colour, size) in KINDS.items():
         axis.plot([], [], "o", color=colour, markersize=size, label=kind)
@@ -93,9 +117,11 @@ def _tradeoff(answer: Answer) -> str:
     return as_svg(figure, "tradeoff", told)
 
 
-def _spans(numbers: Sequence[str]) -> str:
-    """The labels of policies in one place: the first and how many more there are."""
-    return numbers[0] if len(numbers) == 1 else f"{numbers[0]} and {len(numbers) - 1} more"
+def _spans(numbers: Sequence[int]) -> str:
+    """The label of policies in one place: a few, or the first and how many more there are."""
+    if len(numbers) > LISTED:
+        return f"{numbers[0]} and {len(numbers) - 1} more"
+    return ", ".join(map(str, numbers))
 
 
 def _over_time(answer: Answer, name: str) -> str:

@@ -84,7 +84,7 @@ def _keda(controller: Any) -> dict[str, Any]:
         "hostFromEnv": "RABBITMQ",
         "queueName": "JOB",
         "mode": "QueueLength",
-        "value": f"{controller.items_each:g}",
+        "value": f"{controller.items_each:.12g}",
     }
     return {
         "apiVersion": "keda.sh/v1alpha1",
@@ -133,15 +133,18 @@ def _tracking(controller: Any) -> str:
 def _flink(controller: Any) -> dict[str, str]:
     """Options of the Flink Kubernetes operator's autoscaler, as 1.13 names them."""
     prefix = "job.autoscaler."
-    return {
+    options = {
         f"{prefix}enabled": "true",
-        f"{prefix}utilization.target": f"{controller.target_share:g}",
-        f"{prefix}utilization.max": f"{controller.target_share + controller.boundary:g}",
-        f"{prefix}utilization.min": f"{controller.target_share - controller.boundary:g}",
-        f"{prefix}metrics.window": f"{controller.window_s:g} s",
-        f"{prefix}stabilization.interval": f"{controller.stabilise_s:g} s",
-        f"{prefix}catch-up.duration": f"{controller.catch_up_s:g} s",
-        f"{prefix}restart.time": f"{controller.restart_s:g} s",
-        f"{prefix}scale-down.interval": f"{controller.scale_down_after_s:g} s",
+        f"{prefix}utilization.target": f"{controller.target_share:.12g}",
+        f"{prefix}utilization.max": f"{controller.target_share + controller.boundary:.12g}",
+        f"{prefix}utilization.min": f"{controller.target_share - controller.boundary:.12g}",
+        f"{prefix}metrics.window": f"{controller.window_s:.12g} s",
+        f"{prefix}stabilization.interval": f"{controller.stabilise_s:.12g} s",
+        f"{prefix}catch-up.duration": f"{controller.catch_up_s:.12g} s",
+        f"{prefix}restart.time": f"{controller.restart_s:.12g} s",
+        f"{prefix}scale-down.interval": f"{controller.scale_down_after_s:.12g} s",
         f"{prefix}vertex.max-parallelism": f"{controller.max_instances}",
     }
+    if controller.key_groups:
+        options["pipeline.max-parallelism"] = f"{controller.key_groups}"
+    return options

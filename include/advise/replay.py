@@ -12,20 +12,32 @@ from include.advise.cluster import OPERATOR, ReplayCluster, ReplayLease
 from include.advise.job import JobModel
 from include.controllers.base import Controller, Setting
 from include.controllers.deployment import first_deployment
+from include.model.decision import StartInstance, StopInstance
 from include.model.host import HostFlavor
 from include.model.observation import Observation, OperatorSample
 from include.model.topology import Edge, Operator, Source, Topology
 from include.recordings.recording import FloatArray
 
+SCALINGS = (StartInstance, StopInstance)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayConditions:
     """What a replay takes for granted. CPU is read as a mean of ``metrics_every_s``, once in that
-    time; a change takes ``takes_s``; there are at most ``max_instances``."""
+    time; a change takes ``takes_s``; there are at most ``max_instances``.
+
+    With ``redeploy_s`` above 0 a change takes the whole job down and deploys it again, as the Flink
+    operator does (``ApplicationReconciler``): no instance is there until the new ones have started,
+    nothing is processed for ``redeploy_s``, and the controller is not asked.
+
+    With ``parts`` above 0 the records come in so many equal parts (key groups, partitions), and an
+    instance takes whole ones: the one with the most of them is the busiest, and the limit."""
 
     instances_at_start: int
     max_instances: int
     takes_s: float = 15.0
+    redeploy_s: float = 0.0
+    parts: int = 0
     metrics_every_s: float = 60.0
     instances_per_host: int = 1
     btu_s: float = 3600.0
@@ -98,23 +110,46 @@ class _Replay:
         self.arrived = self.done = 0.0
         self.looked = (0.0, 0.0)
         self.restarted, self.weight = -(10**9), 1.0
+        self.there_s = self.runs_s = self.started_s = 0.0
+
+    def take_down(self, now_s: float) -> None:
+        """Deploy the job again: when instances are there, and when it runs."""
+        self.there_s = now_s + self.conditions.takes_s
+        self.runs_s = max(self.there_s, now_s + self.conditions.redeploy_s)
+
+    def runs(self, now_s: float) -> bool:
+        """Whether the job is not about to be deployed."""
+        return now_s >= self.runs_s
 
     def step(self, step: int) -> None:
         """Let the load of one step flow."""
         job, step_s = self.job, self.job.step_s
+        now_s = step * step_s
+        self.cluster.settle(now_s)
+        instances = self.cluster.running(now_s)
+        arrived = float(self.load[step]) * step_s
+        self.arrived += arrived
+        if not self.runs(now_s):
+            self.waits += arrived
+            self._record_down(step, instances if now_s >= self.there_s else 0)
+            return
         before = self.columns[0, step - 1] if step else float(self.conditions.instances_at_start)
-        self.cluster.settle(step * step_s)
-        instances = self.cluster.running(step * step_s)
-        if step and instances != before:
+        if step and instances != before and not self.conditions.redeploy_s:
             self.restarted, self.weight = step, job.planned_share
         if step in self.incidents:
-            self.restarted, self.weight = step, 1.0
-        arrived = float(self.load[step]) * step_s
-        can = max(1, instances) * job.most_per_s * step_s
+            self.restarted, self.weight, self.started_s = step, 1.0, now_s
+        can = max(1, instances) / self._most_to_mean(instances) * job.most_per_s * step_s
         done = min(self.waits + arrived, can)
         self.waits += arrived - done
-        self.arrived, self.done = self.arrived + arrived, self.done + done
+        self.done += done
         self._record(step, instances, done / step_s)
+
+    def _record_down(self, step: int, instances: int) -> None:
+        """Nothing is processed; what comes waits for the job, and for what waits before it."""
+        later = self.cluster.running(self.runs_s)
+        can_per_s = max(1, later) / self._most_to_mean(later) * self.job.most_per_s
+        late_s = self.runs_s - step * self.job.step_s + self.waits / can_per_s
+        self.columns[:, step] = (instances, 0.0, self.waits, self.job.quiet_latency_s + late_s)
 
     def _record(self, step: int, instances: int, rate_per_s: float) -> None:
         job, load, since = self.job, float(self.load[step]), step - self.restarted
@@ -136,6 +171,11 @@ class _Replay:
             job.quiet_latency_s + late_s + behind_s,
         )
 
+    def _most_to_mean(self, instances: int) -> float:
+        """Parts of the instance that has the most, over those of an instance in the mean."""
+        parts = self.conditions.parts
+        return math.ceil(parts / instances) * instances / parts if parts and instances else 1.0
+
     def observation(self, step: int, cpu_share: float | None, read_s: float) -> Observation:
         """What a controller sees at the end of a step."""
         now_s = (step + 1) * self.job.step_s
@@ -143,6 +183,9 @@ class _Replay:
         self.looked = (self.arrived, self.done)
         latency_ms = 1000 * float(self.columns[3, step])
         waiting = round(float(self.columns[2, step]))
+        busiest = cpu_share
+        if cpu_share is not None:
+            busiest = min(1.0, cpu_share * self._most_to_mean(int(self.columns[0, step])))
         operator = OperatorSample(
             operator=OPERATOR,
             waiting_items=waiting,
@@ -151,7 +194,7 @@ class _Replay:
             completed_items=round(done),
             longest_queue_items=waiting,
             busy_share=cpu_share,
-            busiest_share=cpu_share,
+            busiest_share=busiest,
             arrived_in_all=round(self.arrived),
             completed_in_all=round(self.done),
         )
@@ -162,6 +205,7 @@ class _Replay:
             instances=self.cluster.instances_seen(
                 now_s, cpu_share, read_s - self.conditions.metrics_every_s
             ),
+            job_started_s=max(self.runs_s, self.started_s),
         )
 
 
@@ -190,9 +234,12 @@ def replay(
         if step == 0 or step % per_read == 0:
             read = float(state.columns[1, max(0, step + 1 - per_read) : step + 1].mean())
             read_s = (step + 1) * job.step_s
-        if (step + 1) % per_look == 0:
+        now_s = (step + 1) * job.step_s
+        if (step + 1) % per_look == 0 and state.runs(now_s):
             memory, decision = controller.decide(memory, state.observation(step, read, read_s))
-            state.cluster.apply(decision, (step + 1) * job.step_s)
+            state.cluster.apply(decision, now_s)
+            if conditions.redeploy_s and any(isinstance(a, SCALINGS) for a in decision.actions):
+                state.take_down(now_s)
     end_s = load_per_s.size * job.step_s
     for lease in state.cluster.leases.values():
         lease.ends_s = min(lease.ends_s, end_s)

@@ -32,11 +32,13 @@ class EstimatedTime:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingTimes:
     """From the order of an instance until it is there; and how late records are at most by the
-    restart that a scaling is, and by one that no scaling explains."""
+    restart that a scaling is, and by one that no scaling explains. ``asked_restart_s`` is what a
+    user said of the former."""
 
     start_up: EstimatedTime = EstimatedTime()
     by_scaling: EstimatedTime = EstimatedTime()
     by_itself: EstimatedTime = EstimatedTime()
+    asked_restart_s: float | None = None
 
     def named(self) -> tuple[tuple[str, EstimatedTime], ...]:
         """Each with the words that people read."""

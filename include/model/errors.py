@@ -13,9 +13,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import NamedTuple
+
+_ADDRESS = re.compile(r"://|:[^@]*@")
 
 
 class Problem(NamedTuple):
@@ -71,8 +74,13 @@ class SetupError(TidebenchError):
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
-    """One sentence for a name that is in no registry, with the closest known one."""
+    """One sentence for a name that is in no registry, with the closest known one.
+
+    What may be an address with a password is not repeated.
+    """
     names = sorted(known)
+    if isinstance(name, str) and _ADDRESS.search(name):
+        return f"unknown {kind}: what was given is an address. Known: {', '.join(names)}."
     close = get_close_matches(str(name), names, n=1, cutoff=0.5)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"unknown {kind} {name!r}.{hint} Known: {', '.join(names)}."

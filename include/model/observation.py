@@ -102,6 +102,8 @@ class Observation:
     hosts: Mapping[str, HostSample]
     instances: Mapping[str, InstanceSample]
     tenants: Mapping[str, TenantSample] = field(default_factory=dict)
+    job_started_s: float = 0.0
+    """When the job as a whole was started last, where a change or a failure starts it again."""
 
     def serving(self, operator: str) -> tuple[InstanceSample, ...]:
         """Instances of the operator that run or start, in order of their start."""

@@ -10,7 +10,7 @@ from include.recordings.assemble import Sheet, assemble
 from include.recordings.cells import shortened
 from include.recordings.files import file_content, is_parquet, text_of
 from include.recordings.mapping import Reads, choose, parse_mapping
-from include.recordings.prometheus import read_openmetrics, read_range
+from include.recordings.prometheus import series_in
 from include.recordings.recording import SIGNALS, Recording, Signal, evenly, filled
 from include.recordings.series import joined, sheet_of
 from include.recordings.server import is_server, read_server
@@ -38,14 +38,11 @@ def read_recording(source: str, mapping: Mapping[str, str] = _NOTHING) -> Record
     if is_parquet(path, content):
         return _of_columns(name, read_parquet(name, content), mapping)
     text = text_of(name, content)
-    start = text.lstrip("﻿ \t\r\n")
-    if not start:
+    if not text.strip("\ufeff \t\r\n"):
         raise SpecError(name, ["the file is empty; write a line of column names, then readings"])
-    if path.suffix.lower() == ".json" or start[0] in "{[":
-        return assemble(name, *sheet_of(name, read_range(name, text), mapping))
-    kind = path.suffix.lower()
-    if kind in (".om", ".prom", ".openmetrics") or (start[0] == "#" and kind != ".csv"):
-        return assemble(name, *sheet_of(name, read_openmetrics(name, text), mapping))
+    series = series_in(path, text)
+    if series is not None:
+        return assemble(name, *sheet_of(name, series, mapping))
     return _of_columns(name, read_csv(name, text), mapping)
 
 

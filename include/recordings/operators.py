@@ -1,4 +1,4 @@
-"""Recordings that name operators: columns such as ``busy_share[map]``, or rows with an operator."""
+"""Recordings that name operators: columns such as ``busy_share[map]``, rows, or labels."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from include.model.errors import SpecError, unknown_name
 from include.recordings.assemble import LEAST_ROWS, Sheet
 from include.recordings.cells import Cell, Place, numbers, places, shortened
 from include.recordings.files import file_content, is_parquet, text_of
+from include.recordings.labelled import operator_sheet
 from include.recordings.mapping import TIME, Reads
+from include.recordings.prometheus import series_in
 from include.recordings.recording import FloatArray
+from include.recordings.series import CLOCK
 from include.recordings.tables import read_csv, read_parquet
 from include.recordings.times import read_times
 from include.recordings.units import UNITS, stem_and_unit, unit_named
@@ -41,17 +44,33 @@ class OperatorRecording:
 
 
 def read_operators(source: str, mapping: Mapping[str, str]) -> OperatorRecording:
-    """The operators in a CSV or Parquet file. Raises SpecError with all problems at once.
+    """The operators in a file: CSV, Parquet, OpenMetrics, or the JSON of a range query.
 
     ``mapping`` says which columns are the time, the operator and each kind, with a unit:
-    ``{"busy": "busyTime@ms_per_s"}``; a wide column is named without its operator.
+    ``{"busy": "busyTime@ms_per_s"}``; a wide column is named without its operator. Of series of
+    Prometheus it names metrics, and the label that is the operator. Raises SpecError with all
+    problems at once.
     """
     path, content = file_content(source)
     name = path.name
     if is_parquet(path, content):
-        sheet = read_parquet(name, content)
-    else:
-        sheet = read_csv(name, text_of(name, content))
+        return _of_columns(name, read_parquet(name, content), mapping)
+    text = text_of(name, content)
+    series = series_in(path, text)
+    if series is None:
+        return _of_columns(name, read_csv(name, text), mapping)
+    sheet = operator_sheet(name, series, mapping)
+    _require_rows(name, sheet)
+    return _recording(name, _Wide(sheet), CLOCK, {})
+
+
+def _require_rows(name: str, sheet: Sheet) -> None:
+    if len(sheet.lines) < LEAST_ROWS:
+        rows = len(sheet.lines)
+        raise SpecError(name, [f"has {rows} rows of readings; record at least {LEAST_ROWS}"])
+
+
+def _of_columns(name: str, sheet: Sheet, mapping: Mapping[str, str]) -> OperatorRecording:
     known = (TIME, OPERATOR, *_KINDS)
     problems = [unknown_name("signal", one, known) for one in mapping if one not in known]
     time, by = mapping.get(TIME, "time_s"), mapping.get(OPERATOR, OPERATOR)
@@ -59,9 +78,7 @@ def read_operators(source: str, mapping: Mapping[str, str]) -> OperatorRecording
         problems.append(f"there is no column {time!r}; write time=COLUMN")
     if problems:
         raise SpecError(name, shortened(problems))
-    if len(sheet.lines) < LEAST_ROWS:
-        rows = len(sheet.lines)
-        raise SpecError(name, [f"has {rows} rows of readings; record at least {LEAST_ROWS}"])
+    _require_rows(name, sheet)
     if by in sheet.columns:
         return _recording(name, _wide(name, sheet, time, by), time, mapping)
     if OPERATOR in mapping:

@@ -5,12 +5,23 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from include.model.errors import SpecError
 from include.recordings.series import Samples
 
 _ASK = "ask /api/v1/query_range for a range"
+
+
+def series_in(path: Path, text: str) -> list[Samples] | None:
+    """The series of a file that has some, by its name or how it begins; None of another one."""
+    kind, start = path.suffix.lower(), text.lstrip("\ufeff \t\r\n")[:1]
+    if kind == ".json" or (start and start in "{["):
+        return read_range(path.name, text)
+    if kind in (".om", ".prom", ".openmetrics") or (start == "#" and kind != ".csv"):
+        return read_openmetrics(path.name, text)
+    return None
 
 
 def read_openmetrics(name: str, text: str) -> list[Samples]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -84,13 +85,34 @@ def compare_compliance(
             yield _compared(row["run"], label, "percent", row[f"{metric}_percent"], found)
 
 
+def billed_by(cost: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """How a reader tells price books apart: by the BTU; by name as well where several share one,
+    or one is that of a cloud."""
+    of = {
+        row["price_book"]: (row["price_book_btu_min"], bool(row.get("price_source")))
+        for row in cost
+    }
+    alike = Counter(btu_min for btu_min, _ in of.values())
+    return {
+        name: f"BTU {btu_min:g} min" + (f", {name}" if of_cloud or alike[btu_min] > 1 else "")
+        for name, (btu_min, of_cloud) in of.items()
+    }
+
+
+def cost_unit(cost: Sequence[Mapping[str, Any]]) -> str:
+    """What such rows are counted in, as a heading says it."""
+    more = " or in the currency of the book" if any(row.get("price_source") for row in cost) else ""
+    return f"in units of the paper{more}"
+
+
 def compare_cost(cost: Sequence[dict[str, Any]], printed: Printed) -> Iterator[Comparison]:
-    """Cost of every run under every price book."""
+    """Cost of every run under every price book; nothing was printed of prices of a cloud."""
+    books = billed_by(cost)
     for row in cost:
         book_min = row["price_book_btu_min"]
         for metric in _COST:
-            found = printed(row["run"], metric, book_min)
-            label = f"{_label(metric.removesuffix('_cost'))}, BTU {book_min:g} min"
+            found = None if row.get("price_source") else printed(row["run"], metric, book_min)
+            label = f"{_label(metric.removesuffix('_cost'))}, {books[row['price_book']]}"
             compared = _compared(row["run"], label, "cost", row[metric], found)
             yield replace(compared, own=book_min == row["btu_min"])
 

@@ -9,8 +9,10 @@ from typing import Any
 from include.reports.comparison import (
     Comparison,
     Reference,
+    billed_by,
     compare_compliance,
     compare_cost,
+    cost_unit,
     nothing_printed,
     printed_for,
 )
@@ -72,7 +74,7 @@ def summary(folder: Path, reference: Reference = nothing_printed) -> str:
         lines += [_title(run), "", *_strict(run, shares, prices), ""]
         for heading, rows in (
             ("Compliance, percent of items", compliance),
-            ("Cost, in units of the paper", cost),
+            (f"Cost, {cost_unit(prices)}", cost),
         ):
             own = [row for row in rows if row.run == run["run"] and (row.own or row.where)]
             lines += [*_table(heading, own), ""]
@@ -98,12 +100,12 @@ def _strict(run: Row, compliance: Sequence[Row], cost: Sequence[Row]) -> list[st
     for row in compliance:
         if (row["run"], row["scope"]) == (run["run"], "overall"):
             cells += [(f"  {label}", _number(row[n], d)) for n, (label, d) in _STRICT.items()]
+    books = billed_by(cost)
     for row in cost:
-        book_min = row["price_book_btu_min"]
-        if row["run"] == run["run"] and book_min == run["btu_min"]:
+        if row["run"] == run["run"] and row["price_book_btu_min"] == run["btu_min"]:
             known = _STRICT_COST | (_REGRET if row["regret"] is not None else {})
             cells += [
-                (f"  {label}, BTU {book_min:g} min", _number(row[name], 2))
+                (f"  {label}, {books[row['price_book']]}", _number(row[name], 2))
                 for name, label in known.items()
             ]
     return _aligned(cells)

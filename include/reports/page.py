@@ -13,8 +13,10 @@ from markupsafe import Markup
 
 from include.reports.comparison import (
     Reference,
+    billed_by,
     compare_compliance,
     compare_cost,
+    cost_unit,
     nothing_printed,
     printed_for,
 )
@@ -101,6 +103,8 @@ def _rendered(
             totals=tables["scaling_total"],
             prices=by_run(tables["cost"]),
             prices_of_all=tables["cost"],
+            billed_by=billed_by(tables["cost"]),
+            cost_unit=cost_unit(tables["cost"]),
             covered=any(row["cover_cost"] is not None for row in tables["cost"]),
             drawn=first,
             figures={run["run"]: figures(run) for run in first},

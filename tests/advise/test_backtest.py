@@ -218,18 +218,31 @@ def is_there(name: str) -> bool:
     return (REAL / "recordings" / name).is_file()
 
 
-@pytest.mark.skipif(
-    not (is_there("ads_fixed24.csv") and is_there("ads_reactive35.csv")),
-    reason="TIDEBENCH_TEST_DATA has no recordings/ads_fixed24.csv and ads_reactive35.csv",
-)
+OPERATOR = {
+    "target_share": 0.35, "boundary": 0.15, "stabilise_s": 120, "window_s": 60, "restart_s": 60,
+    "catch_up_s": 300, "scale_down_after_s": 0, "up_grace_s": 3600, "key_groups": 24,
+    "max_instances": 24,
+}  # fmt: skip
+"""The settings of the recording, and the defaults of the operator's version 1.6."""
+
+
+def real(*names: str) -> list[Recording]:
+    if missing := [name for name in names if not is_there(name)]:
+        pytest.skip(f"TIDEBENCH_TEST_DATA has no recordings/{missing[0]}")
+    return [read_recording(str(REAL / "recordings" / name)) for name in names]
+
+
 def test_a_real_job_under_the_hpa_is_predicted_from_a_recording_of_24_instances() -> None:
-    fixed, reactive = (
-        read_recording(str(REAL / "recordings" / name))
-        for name in ("ads_fixed24.csv", "ads_reactive35.csv")
-    )
+    fixed, reactive = real("ads_fixed24.csv", "ads_reactive35.csv")
     result = backtest(fixed, reactive, "hpa", HPA)
     assert abs(rows(result)["mean instances"].error) <= 0.03
     assert min(result.correlation) >= 0.93
     assert abs(rows(result)["median latency"].error) <= 0.10
     lag = rows(result)["time with lag above 10000"]
     assert abs(lag.predicted - lag.recorded) <= 0.05
+
+
+def test_a_real_job_under_the_flink_operator_has_as_many_task_managers_as_predicted() -> None:
+    fixed, operated = real("ads_fixed24.csv", "ads_operator35.csv")
+    result = backtest(fixed, operated, "flink-autoscaler", OPERATOR)
+    assert abs(rows(result)["mean instances"].error) <= 0.10

@@ -56,6 +56,50 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     assert len(caught.value.problems) == 6
 
 
+@pytest.mark.parametrize(
+    "prices",
+    [
+        "http://me:secret@host/book.yaml",
+        "https://me:secret@host/book",
+        "me:secret@host",
+        "HTTPS://me:secret@host",
+    ],
+)
+def test_no_message_repeats_a_password(
+    tmp_path: Path, request_: AdviceRequest, prices: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["advise", request_.recording, "--objective", request_.objective, "--prices", prices]
+    ran = CliRunner().invoke(app, [*asked, "--out", str(tmp_path / "out")])
+
+    assert isinstance(ran.exception, SpecError)
+    assert "address" in str(ran.exception)
+    assert "secret" not in str(ran.exception) + ran.output + "".join(capsys.readouterr())
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_moment_without_instances_ends_no_lease(tmp_path: Path, request_: AdviceRequest) -> None:
+    """A job that is deployed again is away for a moment; a cloud bills its hosts on."""
+    (tmp_path / "mine.yaml").write_text(
+        BOOK.replace("billed_every_s: 60", "billed_every_s: 3600").replace(
+            "minimum_s: 60", "minimum_s: 3600"
+        )
+    )
+    case = case_of(replace(request_, prices=str(tmp_path / "mine.yaml")))
+    whole = recorded_outcome(case.read, case.question)
+    instances = case.read.instances.copy()
+    instances[200:203] = 0
+    away = recorded_outcome(replace(case.read, instances=instances), case.question)
+    instances[200:260] = 2
+    fewer = recorded_outcome(replace(case.read, instances=instances), case.question)
+
+    assert whole.cost == pytest.approx(4 * 0.2 * 730)
+    assert away.cost == whole.cost
+    # Two hosts are there throughout; the two others are leased twice, by begun hours.
+    hours = case.read.load_per_s.size * case.read.step_s / 3600
+    begun = sum(np.ceil([200 * 15 / 3600, hours - 260 * 15 / 3600]))
+    assert fewer.cost == pytest.approx(2 * 0.2 * 730 + 2 * 0.2 * begun * 730 / hours)
+
+
 def test_a_bad_mapping_is_told_with_the_rest(request_: AdviceRequest) -> None:
     with pytest.raises(SpecError) as caught:
         case_of(replace(request_, columns="speed=x", objective="soon"))

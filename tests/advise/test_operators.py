@@ -15,7 +15,9 @@ import yaml
 from typer.testing import CliRunner
 
 from include.advise.console import graph_lines
-from include.advise.operators import JobGraph, fit_operators, parse_edges, write_graph
+from include.advise.edges import edges_of, parse_edges
+from include.advise.fitted import FittedValue
+from include.advise.operators import JobGraph, fit_operators, write_graph
 from include.cli import app
 from include.control.session import Session
 from include.control.stages import run_all
@@ -95,8 +97,9 @@ def test_demand_and_selectivity_of_every_operator_are_found_again(exported: Path
         assert one.capacity_per_s.value == pytest.approx(1000 / BUSY_MS[one.name], rel=0.001)
         assert one.overhead.value == pytest.approx(0, abs=0.001)
     factors = {(origin, target): of for origin, target, of in graph.edges}
-    assert factors["parse", "enrich"] == pytest.approx(0.5, rel=0.02)
-    assert factors["enrich", "store"] == pytest.approx(2.0, rel=0.02)
+    for ends, truth in ((("parse", "enrich"), 0.5), (("enrich", "store"), 2.0)):
+        assert factors[ends].value == pytest.approx(truth, rel=0.02)
+        assert factors[ends].low <= factors[ends].value <= factors[ends].high
 
 
 def test_intervals_cover_the_truth_when_the_monitor_is_noisy(exported: Path) -> None:
@@ -180,7 +183,7 @@ def test_wide_columns_are_read_and_a_source_takes_in_what_it_gives_on(tmp_path: 
     assert b.demand_ms.value == pytest.approx(32)  # 0.4 % of rate, half of it, by four
     ((origin, target, factor),) = graph.edges
     assert (origin, target) == ("source_a", "b")
-    assert factor == pytest.approx(1.0)
+    assert (factor.low, factor.value, factor.high) == pytest.approx((1.0, 1.0, 1.0))
     assert write_graph(graph, tmp_path / "out").is_file()
 
 
@@ -219,7 +222,7 @@ def test_a_load_that_was_not_read_is_bridged_and_counted_never_zero(tmp_path: Pa
 
 def test_what_was_not_recorded_is_said_to_be_so(tmp_path: Path) -> None:
     graph = fitted(tmp_path / "a.csv", operator_rows())
-    assert graph_lines(graph)[-1] == "  out per record in    not recorded"
+    assert "  out per record in    not recorded" in graph_lines(graph)
     half = fitted(tmp_path / "b.csv", operator_rows({("b", "out"): range(100)}))
     b = next(one for one in half.operators if one.name == "b")
     assert b.selectivity is not None
@@ -244,9 +247,57 @@ def test_an_edge_without_records_is_told(tmp_path: Path) -> None:
         fitted(tmp_path / "a.csv", lines)
 
 
+def test_the_interval_of_a_factor_covers_what_changes(tmp_path: Path) -> None:
+    """a gives on half of what it takes in for one half of the time, and all for the other."""
+    lines = operator_rows()
+    for at, line in enumerate(lines):
+        time_s, name, taken, _, *rest = line.split(",")
+        if name == "a" and int(time_s) >= 1500:
+            lines[at] = ",".join([time_s, name, taken, taken, *rest])
+    graph = fitted(tmp_path / "a.csv", lines)
+    factors = {origin: of for origin, _, of in graph.edges}
+    assert 0.55 < factors["a"].low < 0.75 < factors["a"].high < 0.95
+    assert factors["b"].high - factors["b"].low < 1e-9
+    assert graph_lines(graph)[-2].startswith("a>sink, out per record in  0.7")
+
+
+def test_edges_are_read_from_yaml_as_they_are_typed(tmp_path: Path) -> None:
+    listed = tmp_path / "edges.yaml"
+    listed.write_text("- {from: 'Source: A', to: B}\n- {from: B, to: sink}\n")
+    topology = tmp_path / "topology.yaml"
+    topology.write_text(
+        "name: mine\nedges:\n  - {from: 'Source: A', to: B}\n  - {from: B, to: sink}\n"
+    )
+    typed = parse_edges("Source: A>B>sink")
+    assert edges_of(str(listed)) == edges_of(str(topology)) == edges_of("Source: A>B>sink") == typed
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("edges: []", "at least 1"),
+        ("- {from: a}", "edges.0.to"),
+        ("- {from: a, to: b, out: 2}", "edges.0.out"),
+        ("a>b", "edges"),
+        ("a: [", "not readable as YAML"),
+        ("edges: &a [*a]", "edges.0"),
+    ],
+)
+def test_edges_that_are_none_are_told_with_how_to_write_them(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    file = tmp_path / "edges.yaml"
+    file.write_text(text)
+    with pytest.raises(SpecError, match=re.escape(said)):
+        edges_of(str(file))
+    with pytest.raises(SpecError, match="there is no file"):
+        edges_of(str(tmp_path / "none.yaml"))
+
+
 def test_an_edge_with_few_records_is_no_edge_without(tmp_path: Path) -> None:
     graph = fitted(tmp_path / "a.csv", operator_rows())
-    few = replace(graph, edges=(("a", "sink", 1e-5), ("b", "sink", 1.0)))
+    tiny, one = (FittedValue(value=value, low=value, high=value) for value in (1e-5, 1.0))
+    few = replace(graph, edges=(("a", "sink", tiny), ("b", "sink", one)))
     topology = yaml.safe_load((write_graph(few, tmp_path).parent / "job_topology.yaml").read_text())
     assert [one.get("out") for one in topology["edges"]] == [None, None, "1/100000", "1/1"]
 

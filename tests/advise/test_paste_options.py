@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -21,16 +25,14 @@ PUBLISHED = {
     "scale-up.max-factor": "Double",
     "scaling.enabled": "Boolean",
     "stabilization.interval": "Duration",
-    "target.utilization": "Double",
-    "target.utilization.boundary": "Double",
+    "utilization.max": "Double",
+    "utilization.min": "Double",
+    "utilization.target": "Double",
     "vertex.max-parallelism": "Integer",
     "vertex.min-parallelism": "Integer",
 }
 """apache/flink-kubernetes-operator (Apache-2.0), the options of scaling in
-docs/layouts/shortcodes/generated/auto_scaler_configuration.html at commit acc04da2."""
-LATER = {"utilization.target": "Double", "utilization.max": "Double", "utilization.min": "Double"}
-"""Names that 1.13 has for target.utilization and its boundary; the list above is older, so these
-three were not checked against a published one."""
+docs/layouts/shortcodes/generated/auto_scaler_configuration.html at commit 6e9caeb4."""
 WRITTEN = {
     "Duration": r"\d+(\.\d+)? s",
     "Boolean": r"true|false",
@@ -42,7 +44,8 @@ CONDITIONS = ReplayConditions(instances_at_start=4, max_instances=8)
 
 def wrong(options: dict[str, str]) -> list[str]:
     """The options whose name is none that is known, or whose value has another type."""
-    known = {f"job.autoscaler.{name}": kind for name, kind in (PUBLISHED | LATER).items()}
+    known = {f"job.autoscaler.{name}": kind for name, kind in PUBLISHED.items()}
+    known["pipeline.max-parallelism"] = "Integer"  # of Flink itself
     return [
         name
         for name, value in options.items()
@@ -50,16 +53,17 @@ def wrong(options: dict[str, str]) -> list[str]:
     ]
 
 
-def pasted() -> dict[str, str]:
-    options: dict[str, str] = yaml.safe_load(
-        configuration(policy("flink-autoscaler", {}, CONDITIONS), CONDITIONS)[1]
-    )
+def pasted(**asked: int) -> dict[str, str]:
+    made = policy("flink-autoscaler", asked, CONDITIONS)
+    options: dict[str, str] = yaml.safe_load(configuration(made, CONDITIONS)[1])
     return options
 
 
 def test_every_option_that_is_pasted_is_known_with_its_type() -> None:
     assert len(pasted()) == 10
     assert wrong(pasted()) == []
+    assert pasted(key_groups=24) == pasted() | {"pipeline.max-parallelism": "24"}
+    assert wrong(pasted(key_groups=24)) == []
 
 
 @pytest.mark.parametrize(
@@ -68,3 +72,39 @@ def test_every_option_that_is_pasted_is_known_with_its_type() -> None:
 )
 def test_a_misspelt_option_or_value_fails(name: str, value: str) -> None:
     assert wrong({**pasted(), name: value}) == [name]
+
+
+REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "none"))
+CRD = REAL / "schemas" / "keda.sh_scaledobjects.yaml"
+
+
+def closed(schema: Any) -> Any:
+    """A schema of Kubernetes as its API server reads it: fields that it does not name are wrong."""
+    if isinstance(schema, list):
+        return [closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {name: closed(one) for name, one in schema.items()}
+    if isinstance(schema.get("properties"), dict):
+        inner.setdefault("additionalProperties", False)
+    return inner
+
+
+@pytest.mark.skipif(
+    not CRD.is_file(),
+    reason="TIDEBENCH_TEST_DATA has no schemas/keda.sh_scaledobjects.yaml "
+    "(kedacore/keda, config/crd/bases)",
+)
+@pytest.mark.parametrize("items_each", [1.0, 185.0, 1e6])
+def test_keda_would_take_the_scaled_object(items_each: float) -> None:
+    """Tried with that of commit 8b4f083."""
+    (version,) = yaml.safe_load(CRD.read_text())["spec"]["versions"]
+    schema = closed(version["schema"]["openAPIV3Schema"])
+    schema["properties"]["metadata"] = {"type": "object"}  # that of every object
+    made = policy("keda", {"items_each": items_each}, CONDITIONS)
+    written = yaml.safe_load(configuration(made, CONDITIONS)[1])
+    jsonschema.validate(written, schema)
+    assert written["spec"]["triggers"][0]["metadata"]["value"] == f"{int(items_each)}"
+    for wrong_ in ({"maxReplicas": 3}, {"maxReplicaCount": "3"}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(written | {"spec": written["spec"] | wrong_}, schema)

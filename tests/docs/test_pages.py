@@ -44,6 +44,10 @@ RUN_BY = {
     "--prices book.yaml": "tests/advise/test_answer.py",
     ".venv/bin/python -m include.cli backtest fit.csv --against seen.csv --controller hpa "
     "--set target_cpu=0.35 --set max_instances=24": "tests/advise/test_backtest.py",
+    ".venv/bin/python -m include.cli backtest fit.csv --against operator.csv --controller "
+    "flink-autoscaler --set target_share=0.35 --set boundary=0.15 --set stabilise_s=120 --set "
+    "window_s=60 --set restart_s=60 --set catch_up_s=300 --set scale_down_after_s=0 --set "
+    "up_grace_s=3600 --set key_groups=24 --set max_instances=24": "tests/advise/test_backtest.py",
     ".venv/bin/python -m include.cli metrics": "tests/monitoring/test_endpoint.py",
     "curl -s http://127.0.0.1:9464/metrics": "tests/monitoring/test_endpoint.py",  # by httpx
     ".venv/bin/python -m include.cli operators recording.csv "

@@ -146,6 +146,15 @@ class TestHowManyAreWanted:
         quiet = a_load(rate_per_s=[0.0, 0.0], service_s=[0.1, 9.0], waiting=[0.0, 0.0])
         assert wanted(a_loss(quiet), 1.0, 200.0).tolist() == [1.0, 1.0]
 
+    @pytest.mark.parametrize("price", [1e-5, 1e-3, 0.02])
+    def test_hundreds_are_those_that_are_found_one_by_one(self, price: float) -> None:
+        """The first count from 50 on of which another one saves no more than a place costs."""
+        loss = a_loss(a_load(rate_per_s=[250.0], service_s=[0.2]))
+        (found,) = wanted(loss, price, 200.0)
+        assert found > 50 + 64
+        gains = loss.gain(np.arange(50.0, found + 1)[:, None])[:, 0]
+        assert gains[-1] <= price < gains[:-1].min()
+
     @settings(deadline=None)
     @given(st.floats(0.0, 200.0), st.floats(0.001, 5.0), st.floats(0.01, 20.0))
     def test_what_is_wanted_is_as_good_as_trying_every_number(

@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 
 from include.model.errors import StoreError
-from include.reports.comparison import compare_compliance, compare_cost, printed_for
+from include.reports.comparison import (
+    PublishedFigure,
+    billed_by,
+    compare_compliance,
+    compare_cost,
+    cost_unit,
+    printed_for,
+)
 from include.reports.console import summary
 from include.reports.page import pages
 from include.reports.publish import publish
@@ -93,6 +100,29 @@ def test_the_paper_is_named_only_where_it_has_a_figure(page: str) -> None:
     assert page.count("paper ") - page.count("units of the paper ") == 3 + 3 + 4
     assert page.count("<td><b>") == 3 + 4 + 4
     assert "no published figure" not in page
+
+
+COSTS = ("resource_cost", "real_time_total_cost", "near_real_time_total_cost", "relaxed_total_cost")
+
+
+def test_books_with_one_btu_are_told_apart_and_a_cloud_has_nothing_printed() -> None:
+    rows = [
+        {"run": "r", "btu_min": 60.0, "price_book": name, "price_book_btu_min": btu_min,
+         "price_source": source, **dict.fromkeys(COSTS, 1.0)}
+        for name, btu_min, source in
+        (("btu10", 10.0, ""), ("btu60", 60.0, ""), ("mine", 60.0, "box of me, EUR"))
+    ]  # fmt: skip
+    assert billed_by(rows) == {
+        "btu10": "BTU 10 min", "btu60": "BTU 60 min, btu60", "mine": "BTU 60 min, mine",
+    }  # fmt: skip
+    assert billed_by(rows[:2]) == {"btu10": "BTU 10 min", "btu60": "BTU 60 min"}
+    assert billed_by(rows[2:]) == {"mine": "BTU 60 min, mine"}
+    found = list(compare_cost(rows, lambda *_: PublishedFigure(2.0, "cost", "Table 5")))
+    assert len({one.label for one in found}) == len(found) == 12
+    assert {one.published for one in found if "mine" in one.label} == {None}
+    assert {one.published for one in found if "btu60" in one.label} == {2.0}
+    assert cost_unit(rows[:2]) == "in units of the paper"
+    assert "currency of the book" in cost_unit(rows)
 
 
 def test_without_a_counterpart_nothing_is_said_of_the_paper(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ Numbers are those of ``JobVertexScalerTest``, ``ScalingMetricEvaluatorTest`` and
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -145,6 +146,63 @@ def test_a_scale_down_takes_the_highest_recommendation_of_its_hour():
                       most_down=0.99)  # fmt: skip
         found = rules._decided("O1", one, 60.0 * minute, waits, backlog=False)
     assert found == (5, True)
+
+
+def test_after_a_scale_up_nothing_goes_down_within_the_grace_of_older_operators():
+    """Up at minute 20, less is enough from minute 30 on, and the hour is over at minute 80
+    (1.6.0, JobVertexScalerTest.testScaleDownAfterScaleUpDetection)."""
+    older = flink(scale_down_after_s=0.0, up_grace_s=3600.0)
+    assert run(older, 120, quiet) == [1] * 20 + [2] * 60 + [1] * 40
+
+
+def test_what_was_scaled_down_last_may_go_down_further():
+    def less_and_less(minute):
+        return 5000 if minute < 30 else 1300 if minute < 90 else 120
+
+    older = flink(scale_down_after_s=0.0, up_grace_s=3600.0)
+    found = run(older, 140, less_and_less)
+    downs = [minute for minute in range(1, 140) if found[minute] < found[minute - 1]]
+    assert len(downs) >= 2
+    assert downs[1] - downs[0] < 60
+
+
+def test_a_job_that_was_started_again_is_read_anew():
+    """ScalingMetricCollector: a job updated after the first reading clears them all."""
+    memory, found = FLINK.initial_memory(), []
+    for minute in range(60):
+        o1 = look("O1", 1, waiting=100 * minute, arrived_in_all=1300 * minute,
+                  completed_in_all=1200 * minute, busiest_share=1.0)  # fmt: skip
+        seen = replace(looked(60.0 * minute, o1), job_started_s=600.0 if minute > 10 else 0.0)
+        memory, targets = FLINK.targets(memory, seen)
+        found.append(numbers(targets).get("O1", 0))
+    assert next(minute for minute, wanted in enumerate(found) if wanted) == 10 + 20
+
+
+@pytest.mark.parametrize(
+    ("wanted", "gets"),
+    [(1, 1), (5, 6), (7, 8), (9, 12), (12, 12), (13, 13), (23, 23), (24, 24), (40, 24)],
+)
+def test_key_groups_are_spread_evenly_up_to_half_of_them(wanted, gets):
+    """1.6.0, JobVertexScaler.scale: the next divisor up to numKeyGroups / 2, else as computed."""
+    rules = flink(target_share=1.0, restart_s=0.0, most_down=0.99, key_groups=24)
+    assert rules.wanted(vertex(10, wanted * 10, 100)) == gets
+
+
+@pytest.mark.parametrize(
+    ("current", "groups", "factor", "lowest", "highest", "gets"),
+    [
+        (6, 720, 0.8, 1, 700, 5),
+        (16, 128, 1.5, 1, 10**6, 32),
+        (200, 720, 2.0, 1, 10**6, 400),
+        (200, 720, 10.0**6, 1, 10**6, 720),
+        (200, 720, 2.0, 1, 300, 300),
+    ],
+)
+def test_the_numbers_of_the_source(current, groups, factor, lowest, highest, gets):
+    """1.6.0, JobVertexScalerTest.testParallelismComputation and the one with limits."""
+    rules = flink(target_share=1.0, restart_s=0.0, most_up=1e9, key_groups=groups,
+                  min_instances=lowest, max_instances=highest)  # fmt: skip
+    assert rules.wanted(vertex(current, 100 * factor, 100)) == gets
 
 
 def test_lag_of_the_entries_counts_over_the_time_to_catch_up():

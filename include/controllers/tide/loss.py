@@ -66,9 +66,9 @@ class Loss:
     def gain(self, instances: Array, rows: slice = EVERY) -> Array:
         """Late items per second that another instance saves, or each of a few together.
 
-        An operator without any comes first.
+        An operator without any comes first. Shape as ``instances``, the last axis being ``rows``.
         """
-        more = np.arange(1.0, LOOKAHEAD + 1)[:, None]
+        more = np.arange(1.0, LOOKAHEAD + 1).reshape(-1, *[1] * instances.ndim)
         saved = self.late_per_s(instances, rows) - self.late_per_s(instances + more, rows)
         return np.where(instances < 1, FIRST, (saved / more).max(axis=0))
 

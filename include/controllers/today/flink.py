@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
 
@@ -20,30 +20,38 @@ Reading = Mapping[str, tuple[int, int, float]]
 @dataclass(frozen=True, slots=True)
 class FlinkMemory:
     """When something changed last (the first look, at the start), the readings of the metrics
-    window, and scale-downs that wait."""
+    window, scale-downs that wait, and when operators whose last change was a scale-up had it, with
+    the instances they got."""
 
     changed_s: float = -1.0
     window: tuple[tuple[float, Reading], ...] = ()
     delayed: Mapping[str, Delayed] = field(default_factory=dict)
+    raised: Mapping[str, tuple[float, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Flink(FlinkRules):
     """Parallelism by true processing rates, averaged over a window of metrics.
 
-    After a change it reads nothing for ``stabilise_s`` and decides nothing until it has read for
-    another ``window_s``. A scale-down waits ``scale_down_after_s`` and then takes the highest
-    recommendation of that time. An entry of the topology is a source to it, what waits there its
-    lag; lag of more than ``backlog_lag_s`` of input stops scale-downs.
+    After a change, or a restart of the job, it reads nothing for ``stabilise_s`` and decides
+    nothing until it has read for another ``window_s``. A scale-down waits ``scale_down_after_s``
+    and then takes the highest recommendation of that time. An entry of the topology is a source to
+    it, what waits there its lag; lag of more than ``backlog_lag_s`` of input stops scale-downs.
+
+    Up to 1.9 the operator had no such wait (0): an operator that was scaled up last kept its
+    instances for ``up_grace_s`` (3600 there; ``detectImmediateScaleDownAfterScaleUp``).
     """
 
     interval_s: float = 60.0
     stabilise_s: float = 300.0
     window_s: float = 900.0
     scale_down_after_s: float = 3600.0
+    up_grace_s: float = 0.0
     backlog_lag_s: float = 300.0
 
-    may_be_zero = frozenset({"boundary", "restart_s", "stabilise_s", "scale_down_after_s"})
+    may_be_zero = frozenset(
+        {"boundary", "restart_s", "stabilise_s", "scale_down_after_s", "up_grace_s", "key_groups"}
+    )
 
     def initial_memory(self) -> FlinkMemory:
         """The job has not been seen yet."""
@@ -53,26 +61,39 @@ class Flink(FlinkRules):
         self, memory: FlinkMemory, seen: Observation
     ) -> tuple[FlinkMemory, dict[str, Recommendation]]:
         """Collect, evaluate, and change everything at once if one operator is out of bounds."""
-        now_s = seen.now_s
-        changed_s = now_s if memory.changed_s < 0 else memory.changed_s
+        now_s, before_s = seen.now_s, memory.changed_s
+        changed_s = max(now_s if before_s < 0 else before_s, seen.job_started_s)
+        memory = replace(memory, changed_s=changed_s, window=_since(memory.window, changed_s))
         if now_s < changed_s + self.stabilise_s:
-            return FlinkMemory(changed_s, (), memory.delayed), {}
-        recent = tuple(one for one in memory.window if one[0] >= now_s - self.window_s)
+            return replace(memory, window=()), {}
+        recent = _since(memory.window, now_s - self.window_s)
         window = (*recent, (now_s, _read(seen)))
-        memory = FlinkMemory(changed_s, window, memory.delayed)
+        memory = replace(memory, window=window)
         if now_s < changed_s + self.stabilise_s + self.window_s:
             return memory, {}
         vertices, backlog = self._evaluated(window, seen)
         delayed, targets, any_outside = dict(memory.delayed), dict[str, Recommendation](), False
         for name, one in vertices.items():
+            if self._just_raised(one, memory.raised.get(name), now_s):
+                continue
             wanted, outside = self._decided(name, one, now_s, delayed, backlog=backlog)
             if wanted != one.current:
                 any_outside |= outside
                 told = f"{name} can do {one.true_per_s:.2f} of {one.target_per_s:.2f} items/s"
                 targets[name] = target_of(one.current, wanted, told)
         if not any_outside:
-            return FlinkMemory(changed_s, window, delayed), {}
-        return FlinkMemory(now_s), targets
+            return replace(memory, delayed=delayed), {}
+        raised = {name: at for name, at in memory.raised.items() if name not in targets}
+        for name, target in targets.items():
+            if target.instances > vertices[name].current:
+                raised[name] = (now_s, target.instances)
+        return FlinkMemory(now_s, raised=raised), targets
+
+    def _just_raised(self, one: Vertex, raised: tuple[float, int] | None, now_s: float) -> bool:
+        """Whether a scale-down would undo a scale-up within its grace."""
+        if raised is None or raised[1] != one.current or now_s >= raised[0] + self.up_grace_s:
+            return False
+        return self.wanted(one) < one.current
 
     def _decided(
         self,
@@ -137,6 +158,12 @@ class Flink(FlinkRules):
     @cached_property
     def _paths(self) -> Paths:
         return Paths(self.setting.topology)
+
+
+def _since(
+    window: tuple[tuple[float, Reading], ...], start_s: float
+) -> tuple[tuple[float, Reading], ...]:
+    return tuple(one for one in window if one[0] >= start_s)
 
 
 def _read(seen: Observation) -> Reading:

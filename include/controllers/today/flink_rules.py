@@ -47,6 +47,9 @@ class FlinkRules(Autoscaler):
     Utilisation is held at ``target_share``, and nothing is done within ``boundary`` of it. What
     waits shall be worked off in ``catch_up_s``, and so shall what comes in during a restart of
     ``restart_s``. One step multiplies by 1 - ``most_down`` to 1 + ``most_up``.
+
+    With ``key_groups`` (``pipeline.max-parallelism``) there are at most so many instances, and up
+    to half of them a number that divides them, as operators up to 1.9 choose it; with 0, any.
     """
 
     target_share: float = 0.7
@@ -57,6 +60,7 @@ class FlinkRules(Autoscaler):
     most_up: float = 100_000.0
     min_instances: int = 1
     max_instances: int = 200
+    key_groups: int = 0
 
     def capacity_per_s(self, one: Vertex, share: float, *, restart: bool) -> float:
         """``getTargetProcessingCapacity``: a whole number of items per second."""
@@ -72,7 +76,14 @@ class FlinkRules(Autoscaler):
         factor = min(max(target / one.true_per_s, 1 - self.most_down), 1 + self.most_up)
         lowest = min(one.current, self.min_instances)
         highest = max(one.current, self.max_instances)
-        return min(max(lowest, math.ceil(factor * one.current)), highest)
+        if self.key_groups:
+            highest = min(highest, self.key_groups)
+        return self._aligned(min(max(lowest, math.ceil(factor * one.current)), highest), highest)
+
+    def _aligned(self, instances: int, highest: int) -> int:
+        """``JobVertexScaler.scale``: the next number of which each gets as many key groups."""
+        upward = range(instances, min(self.key_groups // 2, highest) + 1)
+        return next((one for one in upward if self.key_groups % one == 0), instances)
 
     def bounds_per_s(self, one: Vertex, *, backlog: bool) -> tuple[float, float]:
         """``computeProcessingRateThresholds``: up below the first, down above the second."""

@@ -1,0 +1,64 @@
+"""How records flow between the operators of a job, as it is typed or written in a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from include.inputs import input_text
+from include.model.errors import SpecError
+from include.plain_yaml import read_yaml
+from include.topologies.load import validation_problems
+
+
+def plain_name(operator: str) -> str:
+    """A name that topologies take: small letters, digits and _."""
+    return re.sub(r"[^a-z0-9]+", "_", operator.lower()).strip("_") or "operator"
+
+
+def parse_edges(text: str) -> tuple[tuple[str, str], ...]:
+    """``source>map>sink,map>other`` as pairs of plain names. Raises SpecError."""
+    pairs, problems = dict[tuple[str, str], None](), []
+    for chain in text.split(","):
+        names = [plain_name(one) if one.strip() else "" for one in chain.split(">")]
+        if len(names) < 2 or not all(names):
+            problems.append(f"{chain.strip()!r} is no chain; write SOURCE>MAP>SINK, MAP>OTHER")
+        pairs |= dict.fromkeys(pairwise(names))
+    if problems:
+        raise SpecError("--edges", problems)
+    return tuple(pairs)
+
+
+class _Edge(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    origin: Annotated[str, Field(alias="from", min_length=1)]
+    target: Annotated[str, Field(alias="to", min_length=1)]
+
+
+class _Edges(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    edges: Annotated[list[_Edge], Field(min_length=1)]
+
+
+def edges_of(given: str) -> tuple[tuple[str, str], ...]:
+    """The edges as they were typed, or of a YAML file: ``edges: [{from: map, to: sink}]``.
+    Raises SpecError with all problems at once."""
+    if not given.strip().endswith((".yaml", ".yml")):
+        return parse_edges(given)
+    name = Path(given.strip()).name
+    try:
+        raw = read_yaml(input_text(given.strip(), "edges"))
+        found = _Edges.model_validate(raw if isinstance(raw, Mapping) else {"edges": raw})
+    except yaml.YAMLError as error:
+        raise SpecError(name, [f"not readable as YAML: {error}"]) from error
+    except ValidationError as error:
+        how = "write edges: [{from: SOURCE, to: MAP}, {from: MAP, to: SINK}]"
+        raise SpecError(name, [*validation_problems(error), how]) from None
+    pairs = ((plain_name(one.origin), plain_name(one.target)) for one in found.edges)
+    return tuple(dict.fromkeys(pairs))
