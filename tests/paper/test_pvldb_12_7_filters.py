@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -207,6 +208,19 @@ def test_a_step_of_the_rate_is_believed_before_it_is_measured() -> None:
     found, _ = averages(EKF, [[0.2]] * 61, rates)
     assert found[60, 0] == pytest.approx(0.2 + 0.1 * 4, abs=0.05)
     assert averages(Pure(), [[0.2]] * 61, rates)[0][60, 0] == 0.2
+
+
+@pytest.mark.parametrize(("shares", "part"), [(True, 0.5), (False, 1.0)])
+def test_an_instance_may_take_in_its_part_of_a_step_of_the_rate(shares: bool, part: float) -> None:
+    """KALMAN-INPUT: dD is that of the operator, so an estimate does not fall when one joins."""
+    ekf = replace(EKF, input_per_instance=shares)
+    memory = ekf.initial()
+    for i in range(50):
+        memory, _ = ekf.step(memory, measured(i * PERIOD_S, [[0.5]], rate=4.0))
+    memory, joined = ekf.step(memory, measured(50 * PERIOD_S, [[0.5], [0.5]], rate=4.0))
+    assert joined.total[0, 0] == pytest.approx(2 * 0.5, abs=1e-3)
+    _, risen = ekf.step(memory, measured(51 * PERIOD_S, [[0.5], [0.5]], rate=8.0))
+    assert risen.total[0, 0] == pytest.approx(2 * (0.5 + 0.1 * 4 * part), abs=0.1)
 
 
 def test_a_cold_start_learns_a_and_b_in_its_dead_time() -> None:

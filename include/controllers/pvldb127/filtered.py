@@ -72,6 +72,8 @@ class Filtered:
     q_floor: float = 0.001
     keeps_total: bool = False
     """Whether an estimate of ekf stays when an instance leaves: the others have its work to do."""
+    input_per_instance: bool = False
+    """Whether an instance of ekf takes in its part of the operator's rate, and of its change."""
     cpu_per_rate: float = 0.0
     cpu_per_rate_change: float = 0.0
     memory_per_rate: float = 0.0
@@ -223,6 +225,7 @@ def _ekf(options: Filtered) -> Any:
         ease_in_s=options.ease_in_s,
         q_floor=options.q_floor,
         keeps_total=options.keeps_total,
+        input_per_instance=options.input_per_instance,
     )
 
 

@@ -77,13 +77,6 @@ PARAMETERS = (
     ),
     FreeParameter("q_floor_log10", -4.5, -1.5, "a small share of R, or nothing is filtered"),
     FreeParameter(
-        "a", 0, 4e-4, "least squares over a run of ours gives 2e-5 to 3e-5 (fit_input)"
-    ),
-    FreeParameter(
-        "b", 0.002, 0.03,
-        "least squares over a run of ours gives 0.002; an image takes 0.2 s of one of ten cores",
-    ),
-    FreeParameter(
         "aim_between", 0.03, 1,
         'between the thresholds; low, since "EKF often uses more VMs than GW and PURE"',
     ),
@@ -112,8 +105,6 @@ def options(values: Values) -> dict[str, float]:
     return {
         "cpu_noise": values["r_sigma"],
         "q_floor": 10 ** values["q_floor_log10"],
-        "cpu_per_rate": values["a"],
-        "cpu_per_rate_change": values["b"],
         "aim_between": values["aim_between"],
     }
 
@@ -203,8 +194,9 @@ def _near(values: Values, draw: random.Random, reach: float) -> dict[str, float]
 def fit_input(spec: RunSpec) -> tuple[float, float]:
     """a and b of the CPU by least squares over all instances of one run, as section 2.3 has it.
 
-    The input is the rate of the operator, the change that of an instance between two
-    measurements half a second apart.
+    Both inputs are those of the operator divided by its ready instances (``input_per_instance``):
+    its rate, and how that changed within half a second; what they explain is how the reading of an
+    instance changed.
     """
     import numpy as np
 
@@ -218,6 +210,7 @@ def fit_input(spec: RunSpec) -> tuple[float, float]:
     queue, used = tables["queue"], tables["instance_utilisation"]
     own = np.array(queue["operator"].names)[queue["operator"].codes] == "images"
     rate = np.asarray(queue["arrived_items"])[own] / spec.monitor_every_s
+    ready = np.maximum(np.asarray(queue["ready_instances"])[own], 1)
     order = np.lexsort((used["time_s"], used["instance"].codes))
     instance = np.asarray(used["instance"].codes)[order]
     turn = np.rint(np.asarray(used["time_s"])[order] / spec.monitor_every_s).astype(int) - 1
@@ -226,7 +219,7 @@ def fit_input(spec: RunSpec) -> tuple[float, float]:
     at = turn[1:][follows]
     sums = no_rows(1)
     for t in np.unique(at).tolist():
-        u = np.array([rate[t], rate[t] - rate[t - 1]])
+        u = np.array([rate[t], rate[t] - rate[t - 1]]) / ready[t]
         sums = with_rows(sums, u, change[follows][at == t][:, None])
     (a,), (b,) = least_squares(sums)
     return a, b

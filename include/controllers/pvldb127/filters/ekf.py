@@ -48,6 +48,8 @@ class Ekf:
     keeps_total: bool = False
     """Whether what an instance that leaves had to do goes to those that stay, so that the total of
     eq. 15 is what it was. Else it falls with every instance that is stopped."""
+    input_per_instance: bool = False
+    """Whether D and dD of eq. 5 are those of the operator divided by its instances."""
     counts: bool = True
 
     def initial(self) -> EkfMemory:
@@ -61,6 +63,8 @@ class Ekf:
         names, rates = measured.operators, measured.rate.tolist()
         before = [memory.rate.get(name, rate) for name, rate in zip(names, rates, strict=True)]
         u = np.stack([measured.rate, measured.rate - before], axis=1)
+        if self.input_per_instance:
+            u /= np.bincount(measured.operator_of, minlength=len(names))[:, None]
         rows = _Rows.of(memory, measured)
         if self.keeps_total and memory.instances != measured.instances:
             rows.take_over(memory.operators_of, measured)
