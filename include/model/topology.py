@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -83,7 +84,7 @@ class Topology:
         """Sources by name."""
         return {source.name: source for source in self.sources}
 
-    @property
+    @cached_property
     def operator_names(self) -> tuple[str, ...]:
         """Operators with instances of their own, in the order of the file."""
         return tuple(op.name for op in self.operators if not op.runs_in)
@@ -169,8 +170,8 @@ class Topology:
 
 
 def _name_problems(topology: Topology) -> Iterator[str]:
-    names = [*topology.operator, *(source.name for source in topology.sources)]
-    for name in sorted({name for name in names if names.count(name) > 1}):
+    names = Counter([*topology.operator, *(source.name for source in topology.sources)])
+    for name in sorted(name for name, times in names.items() if times > 1):
         yield f"the name {name} is used twice; names of operators and sources must differ"
     if not topology.operators:
         yield "no operators; give at least one"
@@ -215,8 +216,9 @@ def _guest_problems(topology: Topology) -> Iterator[str]:
 
 
 def _loose_ends(topology: Topology) -> Iterator[str]:
+    targets = {edge.target for edge in topology.edges}
     for op in topology.operators:
-        if not any(edge.target == op.name for edge in topology.edges):
+        if op.name not in targets:
             yield f"operator {op.name} receives nothing; add an edge to it or remove it"
     for source in topology.sources:
         if not any(edge.origin == source.name for edge in topology.edges):

@@ -46,6 +46,12 @@ class FleetInstance:
         raise NotImplementedError
 
 
+def _number(name: str) -> int:
+    """What a name ends with; 0, which nobody has, where that is no number."""
+    number = name.rpartition("-")[2]
+    return int(number) if number.isdecimal() else 0
+
+
 H = TypeVar("H", bound=FleetHost)
 I = TypeVar("I", bound=FleetInstance)  # noqa: E741
 
@@ -65,13 +71,13 @@ class Fleet(Generic[H, I]):
 
     def host(self, name: str) -> H | None:
         """A leased host by name."""
-        return next((host for host in self.leased() if host.name == name), None)
+        host = self.hosts.get(_number(name))
+        return host if host and host.name == name and not host.ended else None
 
     def instance(self, name: str) -> I | None:
         """An instance that runs or starts, by name."""
-        return next(
-            (one for one in self.instances.values() if one.name == name and not one.stopping), None
-        )
+        one = self.instances.get(_number(name))
+        return one if one and one.name == name and not one.stopping else None
 
     def on_host(self, number: int) -> list[I]:
         """Instances that hold a place on the host, stopping ones included."""

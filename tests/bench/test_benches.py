@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from include.controllers import CONTROLLERS
-from tests.bench import growth
+from tests.bench import growth, wide
 
 pytestmark = pytest.mark.long
 
@@ -66,6 +66,25 @@ def test_growth_that_is_too_fast_is_named() -> None:
     assert [text.split(",")[-1] for text in growth.problems(4.2, 1.3)] == [
         " above 4.1",
         " above 1.2",
+    ]
+
+
+def test_width() -> None:
+    said = bench("tests.bench.wide", "--minutes", "5", "--repeats", "1", "--most", "100")
+    assert re.findall(r"^ *(\d+) operators +([\d,]+) instances", said, re.MULTILINE) == [
+        ("10", "173"),
+        ("100", "2,060"),
+    ]
+    assert re.search(
+        r"^ratio +[\d.]+ of an execution +[\d.]+ of its kernel part$", said, re.MULTILINE
+    )
+
+
+def test_an_execution_that_costs_too_much_is_named() -> None:
+    assert list(wide.problems(1.5, 1.5)) == []
+    assert [text.split(" costs ")[0] for text in wide.problems(1.6, 1.7)] == [
+        "an execution",
+        "the kernel's part of it",
     ]
 
 
