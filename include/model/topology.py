@@ -94,6 +94,10 @@ class Topology:
 
         Raises ValueError on a cycle.
         """
+        return self._flow_order
+
+    @cached_property
+    def _flow_order(self) -> tuple[str, ...]:
         origins: dict[str, set[str]] = {name: set() for name in self.operator}
         for edge in self.edges:
             if edge.origin in origins and edge.target in origins:
@@ -113,6 +117,13 @@ class Topology:
             sorter.done(*ready)
         return tuple(placed)
 
+    @cached_property
+    def _inbound(self) -> Mapping[str, list[Edge]]:
+        inbound: dict[str, list[Edge]] = {}
+        for edge in self.edges:
+            inbound.setdefault(edge.target, []).append(edge)
+        return inbound
+
     def items_per_level(self) -> dict[str, float]:
         """Executions of each operator per level unit and emission period, in flow order."""
         return self.items_per_period(dict.fromkeys(self.source, 1.0))
@@ -123,10 +134,7 @@ class Topology:
         ``levels`` are those of the sources, by name.
         """
         items = {one.name: one.items_per_level * levels[one.name] for one in self.sources}
-        inbound: dict[str, list[Edge]] = {}
-        for edge in self.edges:
-            inbound.setdefault(edge.target, []).append(edge)
-        order = self.in_flow_order()
+        order, inbound = self.in_flow_order(), self._inbound
         for name in order:
             items[name] = sum(items[e.origin] * e.items_out / e.items_in for e in inbound[name])
         return {name: items[name] for name in order}

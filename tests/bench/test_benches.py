@@ -95,6 +95,15 @@ def test_decisions() -> None:
     assert [row.split()[0] for row in rows] == list(CONTROLLERS)
 
 
+def test_decisions_at_work() -> None:
+    said = bench("tests.bench.decisions", "--operators", "10", "--at-work", "5", "btu", "tide")
+    heading, *rows = said.splitlines()
+    assert "5 min, 10 operators" in heading
+    found = [re.fullmatch(r"(\w+) +[\d.]+ ms +[\d.]+ ms +(\d+) +\d+ +(\d+)", row) for row in rows]
+    assert [(one[1], int(one[2])) for one in found if one] == [("btu", 5), ("tide", 20)]
+    assert all(int(one[3]) > 0 for one in found if one)
+
+
 @pytest.mark.spark
 def test_spark_beside_duckdb_and_pandas() -> None:
     said = bench("tests.bench.large", "--rows", "212000")

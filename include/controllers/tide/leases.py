@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from include.controllers.tide.estimates import Array
-from include.controllers.tide.loss import Loss
+from include.controllers.tide.loss import Gains, Loss
 from include.model.host import HostFlavor
 from include.model.topology import Operator
 
@@ -36,11 +36,9 @@ def wanted(loss: Loss, place_per_s: float, backlog_s: float) -> Array:
     many = loss.hindered(busy) > 1
     best = loss.busy + np.sqrt(load.rate_per_s * loss.hindered(loss.busy) / place_per_s)
     instances[dear] = np.where(many, np.maximum(busy, np.floor(best)), busy)[dear]
-    gain = np.where(dear, loss.gain(instances), 0.0)
-    while gain[row := int(gain.argmax())] > place_per_s:
-        instances[row] += 1
-        one = slice(row, row + 1)
-        gain[one] = loss.gain(instances[one], one)
+    gains = Gains(loss, instances, none=~dear)
+    while gains.now[row := gains.best()] > place_per_s:
+        gains.add(row)
     return instances
 
 
