@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
 from typing import Any, Generic, TypeVar
 
 
@@ -52,6 +52,14 @@ def _number(name: str) -> int:
     return int(number) if number.isdecimal() else 0
 
 
+def _plain(some: Iterable[FleetHost | FleetInstance]) -> list[dict[str, Any]]:
+    """The fields of each, which are plain; ``asdict`` takes ten times as long to copy them."""
+    each, names = list(some), list[str]()
+    if each:
+        names = [one.name for one in fields(each[0])]
+    return [{name: getattr(one, name) for name in names} for one in each]
+
+
 H = TypeVar("H", bound=FleetHost)
 I = TypeVar("I", bound=FleetInstance)  # noqa: E741
 
@@ -86,8 +94,8 @@ class Fleet(Generic[H, I]):
     def to_plain(self) -> dict[str, Any]:
         """Plain values for files and snapshots."""
         return {
-            "hosts": [asdict(host) for host in self.hosts.values()],
-            "instances": [asdict(one) for one in self.instances.values()],
+            "hosts": [one | {"images": [*one["images"]]} for one in _plain(self.hosts.values())],
+            "instances": _plain(self.instances.values()),
             "hosts_leased": self.hosts_leased,
             "instances_started": self.instances_started,
         }

@@ -20,7 +20,7 @@ REPOSITORY = HERE.parents[1]
 MINUTES = 10
 
 # Modules of this folder that are no bench, and tests that run those which need what is not here.
-PARTS = {"__init__", "large_data", "simpy_network", Path(__file__).stem}
+PARTS = {"__init__", "large_data", "simpy_network", "spark_cluster", Path(__file__).stem}
 ELSEWHERE = {
     "live_operator": "tests/live/test_bench.py",
     "cloud_leases": "tests/openstack/test_bench.py",
@@ -102,6 +102,13 @@ def test_decisions_at_work() -> None:
     found = [re.fullmatch(r"(\w+) +[\d.]+ ms +[\d.]+ ms +(\d+) +\d+ +(\d+)", row) for row in rows]
     assert [(one[1], int(one[2])) for one in found if one] == [("btu", 5), ("tide", 20)]
     assert all(int(one[3]) > 0 for one in found if one)
+
+
+@pytest.mark.spark
+def test_sweeps() -> None:
+    said = bench("tests.bench.sweeps", "--runs", "6", "--minutes", "5")
+    assert re.match(r"6 runs of 5 min, one of two workers killed after [2-6]: ", said)
+    assert said.endswith("all of them whole\n")
 
 
 @pytest.mark.spark
