@@ -16,6 +16,8 @@ COMPUTES = (
 )  # fmt: skip
 """Folders of include/ that decide what is measured; the others only read it."""
 INCLUDE = Path(__file__).resolve().parents[1]
+COMMIT = INCLUDE.with_name("git_commit")
+"""Says which commit a copy of the code is of, where it is no clone (include/sweeps/code.py)."""
 
 
 @cache
@@ -55,6 +57,8 @@ def _package_versions() -> list[str]:
 
 def _git_commit() -> str:
     here = Path(__file__).resolve().parent
+    if COMMIT.is_file():
+        return COMMIT.read_text(encoding="ascii").strip()
     try:
         done = subprocess.run(
             ["git", "rev-parse", "HEAD"],

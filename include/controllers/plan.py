@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from include.controllers.base import Setting
 from include.controllers.placement import FreeCapacities, FreeCapacity
@@ -166,6 +167,16 @@ class Plan:
             self._serving[operator] = self._sorted(self._seen.serving(operator))
         return self._serving[operator]
 
+    def counts_on(self, hosts: Collection[str]) -> NDArray[np.int64]:
+        """Of every operator the instances on these hosts that this plan can still stop or move."""
+        gone = self._gone
+        found = Counter(
+            one.operator
+            for one in self._seen.instances.values()
+            if not one.stopping and one.host in hosts and one.instance not in gone
+        )
+        return np.array([found[name] for name in self._place], dtype=np.int64)
+
     def on_host(self, host: str) -> tuple[InstanceSample, ...]:
         """Instances on the host that this plan can still stop or move."""
         if host not in self._on_host:
@@ -272,7 +283,7 @@ class Plan:
         self._steps.append(Reasoned(action, why.sentence, why.reason))
 
     def _settle(self, operator: str, host: str) -> None:
-        self.free[host] = self.free[host].with_one(self.operator(operator))
+        self.free.take(host, self.operator(operator))
         self.counts[self._place[operator]] += 1
         self._given.add(host)
 

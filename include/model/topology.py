@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -83,7 +84,7 @@ class Topology:
         """Sources by name."""
         return {source.name: source for source in self.sources}
 
-    @property
+    @cached_property
     def operator_names(self) -> tuple[str, ...]:
         """Operators with instances of their own, in the order of the file."""
         return tuple(op.name for op in self.operators if not op.runs_in)
@@ -93,6 +94,10 @@ class Topology:
 
         Raises ValueError on a cycle.
         """
+        return self._flow_order
+
+    @cached_property
+    def _flow_order(self) -> tuple[str, ...]:
         origins: dict[str, set[str]] = {name: set() for name in self.operator}
         for edge in self.edges:
             if edge.origin in origins and edge.target in origins:
@@ -112,6 +117,13 @@ class Topology:
             sorter.done(*ready)
         return tuple(placed)
 
+    @cached_property
+    def _inbound(self) -> Mapping[str, list[Edge]]:
+        inbound: dict[str, list[Edge]] = {}
+        for edge in self.edges:
+            inbound.setdefault(edge.target, []).append(edge)
+        return inbound
+
     def items_per_level(self) -> dict[str, float]:
         """Executions of each operator per level unit and emission period, in flow order."""
         return self.items_per_period(dict.fromkeys(self.source, 1.0))
@@ -122,10 +134,7 @@ class Topology:
         ``levels`` are those of the sources, by name.
         """
         items = {one.name: one.items_per_level * levels[one.name] for one in self.sources}
-        inbound: dict[str, list[Edge]] = {}
-        for edge in self.edges:
-            inbound.setdefault(edge.target, []).append(edge)
-        order = self.in_flow_order()
+        order, inbound = self.in_flow_order(), self._inbound
         for name in order:
             items[name] = sum(items[e.origin] * e.items_out / e.items_in for e in inbound[name])
         return {name: items[name] for name in order}
@@ -169,8 +178,8 @@ class Topology:
 
 
 def _name_problems(topology: Topology) -> Iterator[str]:
-    names = [*topology.operator, *(source.name for source in topology.sources)]
-    for name in sorted({name for name in names if names.count(name) > 1}):
+    names = Counter([*topology.operator, *(source.name for source in topology.sources)])
+    for name in sorted(name for name, times in names.items() if times > 1):
         yield f"the name {name} is used twice; names of operators and sources must differ"
     if not topology.operators:
         yield "no operators; give at least one"
@@ -215,8 +224,9 @@ def _guest_problems(topology: Topology) -> Iterator[str]:
 
 
 def _loose_ends(topology: Topology) -> Iterator[str]:
+    targets = {edge.target for edge in topology.edges}
     for op in topology.operators:
-        if not any(edge.target == op.name for edge in topology.edges):
+        if op.name not in targets:
             yield f"operator {op.name} receives nothing; add an edge to it or remove it"
     for source in topology.sources:
         if not any(edge.origin == source.name for edge in topology.edges):

@@ -1,7 +1,7 @@
 """Points as Spark tasks: one job, one task per point, statuses streamed back as they finish.
 
-A task gets the JSON of its run and nothing else; it finds this repository and the data root at
-the same paths as the driver, and writes its measurements straight into the store.
+A task gets the JSON of its run and nothing else. Workers of a cluster get this code as an archive
+from the driver; they find the data root at the same path, and write straight into the store.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
@@ -16,14 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from include.control.batch import RunResult
+from include.control.versions import INCLUDE
 from include.experiment.spec import RunSpec
+from include.sweeps.code import archive_in
 from include.sweeps.point import PointStatus, measure_point, status_of
 from include.tables.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = INCLUDE.parent
+UNPACKED = "tidebench"
 POLL_S = 0.2
 DIED = (
     "the worker of this point was killed, most likely because memory ran out; sweep again with "
@@ -41,9 +45,9 @@ def measure_points(
     ``master`` is a Spark master, None the one that spark-submit has chosen. A point that fails
     or takes its worker with it leaves the others alone. Raises SetupError without Java 17.
     """
-    with spark_session(master) as spark:
+    with spark_session(master) as spark, tempfile.TemporaryDirectory() as folder:
         context = spark.sparkContext
-        _let_workers_find_this_code(context)
+        _let_workers_find_this_code(context, Path(folder))
         waiting = {spec.run_id: spec for spec in specs}
         finished = _in_one_job(context, list(waiting.values()), root)
         for status in finished:
@@ -120,7 +124,13 @@ class _Appended:
         return value1 + value2
 
 
-def _let_workers_find_this_code(context: SparkContext) -> None:
+def _let_workers_find_this_code(context: SparkContext, folder: Path) -> None:
+    """Tasks of a local master read this repository; others the archive, in their own folder."""
+    if not str(context.master).startswith("local"):
+        context.addArchive(f"{archive_in(folder)}#{UNPACKED}")
+        # Relative: an executor unpacks it where it runs, wherever that is.
+        context.environment["PYTHONPATH"] = UNPACKED
+        return
     before = context.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
     parts = [str(REPOSITORY), *filter(None, before.split(os.pathsep))]
     context.environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(parts))

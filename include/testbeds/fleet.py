@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
 from typing import Any, Generic, TypeVar
 
 
@@ -46,6 +46,20 @@ class FleetInstance:
         raise NotImplementedError
 
 
+def _number(name: str) -> int:
+    """What a name ends with; 0, which nobody has, where that is no number."""
+    number = name.rpartition("-")[2]
+    return int(number) if number.isdecimal() else 0
+
+
+def _plain(some: Iterable[FleetHost | FleetInstance]) -> list[dict[str, Any]]:
+    """The fields of each, which are plain; ``asdict`` takes ten times as long to copy them."""
+    each, names = list(some), list[str]()
+    if each:
+        names = [one.name for one in fields(each[0])]
+    return [{name: getattr(one, name) for name in names} for one in each]
+
+
 H = TypeVar("H", bound=FleetHost)
 I = TypeVar("I", bound=FleetInstance)  # noqa: E741
 
@@ -65,13 +79,13 @@ class Fleet(Generic[H, I]):
 
     def host(self, name: str) -> H | None:
         """A leased host by name."""
-        return next((host for host in self.leased() if host.name == name), None)
+        host = self.hosts.get(_number(name))
+        return host if host and host.name == name and not host.ended else None
 
     def instance(self, name: str) -> I | None:
         """An instance that runs or starts, by name."""
-        return next(
-            (one for one in self.instances.values() if one.name == name and not one.stopping), None
-        )
+        one = self.instances.get(_number(name))
+        return one if one and one.name == name and not one.stopping else None
 
     def on_host(self, number: int) -> list[I]:
         """Instances that hold a place on the host, stopping ones included."""
@@ -80,8 +94,8 @@ class Fleet(Generic[H, I]):
     def to_plain(self) -> dict[str, Any]:
         """Plain values for files and snapshots."""
         return {
-            "hosts": [asdict(host) for host in self.hosts.values()],
-            "instances": [asdict(one) for one in self.instances.values()],
+            "hosts": [one | {"images": [*one["images"]]} for one in _plain(self.hosts.values())],
+            "instances": _plain(self.instances.values()),
             "hosts_leased": self.hosts_leased,
             "instances_started": self.instances_started,
         }

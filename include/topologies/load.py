@@ -15,6 +15,7 @@ from include.model.errors import SpecError, unknown_name
 from include.model.topology import Operator, Source, Topology
 from include.plain_yaml import read_yaml
 from include.topologies.files import RunWith, TenantFile, TenantsFile, TopologyFile
+from include.topologies.layered import NAMES, is_layered, layered
 from include.topologies.tenants import shared
 
 HERE = Path(__file__).parent
@@ -32,11 +33,10 @@ def _based_on(raw: Any, seen: tuple[str, ...] = ()) -> Any:
     if not isinstance(raw, dict) or "based_on" not in raw:
         return raw
     base_name = str(raw["based_on"])
-    if base_name not in topology_names() or base_name in seen:
+    if not _is_ours(base_name) or base_name in seen:
         known = [name for name in topology_names() if name not in seen]
         raise SpecError("topology", [f"based_on: {unknown_name('topology', base_name, known)}"])
-    text = (HERE / f"{base_name}.yaml").read_text(encoding="utf-8")
-    merged = dict(_based_on(read_yaml(text), (*seen, base_name)))
+    merged = dict(_based_on(_plain(base_name), (*seen, base_name)))
     for key, value in raw.items():
         if key in ("sources", "operators") and isinstance(value, dict):
             base = merged[key]
@@ -58,7 +58,26 @@ def _based_on(raw: Any, seen: tuple[str, ...] = ()) -> Any:
 @cache
 def topology_names() -> tuple[str, ...]:
     """Names of the topologies that come with the project."""
-    return tuple(sorted(path.stem for path in HERE.glob("*.yaml")))
+    return tuple(sorted([*(path.stem for path in HERE.glob("*.yaml")), *NAMES]))
+
+
+def _is_ours(name: str) -> bool:
+    return name in topology_names() or is_layered(name)
+
+
+def _is_path(name_or_path: str) -> bool:
+    return Path(name_or_path).suffix in (".yaml", ".yml")
+
+
+def _path_of(name_or_path: str) -> Path:
+    return Path(name_or_path) if _is_path(name_or_path) else HERE / f"{name_or_path}.yaml"
+
+
+def _plain(name_or_path: str) -> Any:
+    """What stands in the file, or would if it were written."""
+    if is_layered(name_or_path):
+        return layered(name_or_path)
+    return read_yaml(input_text(_path_of(name_or_path), "topology"))
 
 
 def load_topology(name_or_path: str) -> Topology:
@@ -66,25 +85,22 @@ def load_topology(name_or_path: str) -> Topology:
 
     Raises SpecError with every problem of the file at once.
     """
-    path = Path(name_or_path)
-    if path.suffix not in (".yaml", ".yml"):
-        path = HERE / f"{name_or_path}.yaml"
-        if name_or_path not in topology_names():
-            hint = "For a topology of your own give the path of its .yaml file."
-            raise SpecError(
-                "topology", [f"{unknown_name('topology', name_or_path, topology_names())} {hint}"]
-            )
+    if not _is_path(name_or_path) and not _is_ours(name_or_path):
+        hint = "For a topology of your own give the path of its .yaml file."
+        raise SpecError(
+            "topology", [f"{unknown_name('topology', name_or_path, topology_names())} {hint}"]
+        )
+    if is_layered(name_or_path):
+        return _generated(name_or_path)
+    path = _path_of(name_or_path)
     text = input_text(path, "topology")
     return parse_topology(text, source=path.name, folder=path.parent)
 
 
 def run_defaults(name_or_path: str) -> Mapping[str, Any]:
     """What the file says its runs take, as fields of a spec; empty when it cannot be read."""
-    path = Path(name_or_path)
-    if path.suffix not in (".yaml", ".yml"):
-        path = HERE / f"{name_or_path}.yaml"
     try:
-        raw = _based_on(read_yaml(input_text(path, "topology")))
+        raw = _based_on(_plain(name_or_path))
         parsed = RunWith.model_validate(raw.get("run_with", {}))
     except (OSError, SpecError, ValidationError, yaml.YAMLError, AttributeError):
         return {}  # loading the topology says what is wrong
@@ -99,13 +115,23 @@ def parse_topology(text: str, *, source: str, folder: Path = HERE) -> Topology:
     a matrix asks for the same few.
     """
     try:
-        raw = _based_on(read_yaml(text))
+        return _parsed(read_yaml(text), source, folder)
+    except yaml.YAMLError as error:
+        raise SpecError(source, [f"not readable as YAML: {error}"]) from error
+
+
+@lru_cache(maxsize=8)
+def _generated(name: str) -> Topology:
+    return _parsed(layered(name), name, HERE)
+
+
+def _parsed(raw: Any, source: str, folder: Path) -> Topology:
+    try:
+        raw = _based_on(raw)
         if isinstance(raw, dict) and "tenants" in raw:
             topology = shared(TenantsFile.model_validate(raw), partial(_of_one_tenant, folder))
         else:
             topology = _single(TopologyFile.model_validate(raw))
-    except yaml.YAMLError as error:
-        raise SpecError(source, [f"not readable as YAML: {error}"]) from error
     except ValidationError as error:
         raise SpecError(source, list(validation_problems(error))) from error
     if problems := list(topology.problems()):

@@ -4,6 +4,10 @@
 1,000 operators, 2,000 hosts and 20,000 instances. Every observation is fresh, so nothing that
 a controller looks up in it is remembered from the decision before. Names of controllers choose
 rows; `--operators 100 --repeats 1` is a cluster of a tenth of that, and one decision.
+
+Nobody carries these decisions out, so a controller decides the same again. With `--at-work 10`
+each is at work instead: ten minutes on the simulated testbed, on the topology `layered_1000`
+under a random walk, from what its peak needs on. Seconds are of the CPU.
 """
 
 from __future__ import annotations
@@ -14,9 +18,15 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
+from include.control.guard import check
+from include.control.session import Session
 from include.controllers import CONTROLLERS
 from include.controllers.base import Setting
+from include.controllers.deployment import first_deployment
+from include.experiment.run import resolve
+from include.experiment.spec import RunSpec
 from include.model.host import HostFlavor
 from include.model.observation import (
     HostSample,
@@ -133,7 +143,7 @@ def an_observation(topology: Topology, hosts: int, instances: int, now_s: float)
 
 
 def decision_s(name: str, operators: int, repeats: int) -> tuple[float, int]:
-    """The median time of one decision, and the most steps that one had."""
+    """The median CPU time of one decision, and the most steps that one had."""
     topology, hosts, instances = a_topology(operators), HOSTS * operators, INSTANCES * operators
     setting = Setting(topology=topology, flavor=FLAVOR, btu_s=600.0, seed=1, max_hosts=10 * hosts)
     controller = CONTROLLERS[name].build(setting=setting)
@@ -141,11 +151,51 @@ def decision_s(name: str, operators: int, repeats: int) -> tuple[float, int]:
     took_s, steps = [], 0
     for turn in range(repeats):
         seen = an_observation(topology, hosts, instances, 3600.0 + turn * controller.interval_s)
-        start_s = time.perf_counter()
+        start_s = time.process_time()
         memory, decided = controller.decide(memory, seen)
-        took_s.append(time.perf_counter() - start_s)
+        took_s.append(time.process_time() - start_s)
         steps = max(steps, len(decided.steps))
     return statistics.median(took_s), steps
+
+
+def at_work(name: str, operators: int, minutes: int) -> list[tuple[float, int]]:
+    """CPU time and steps of every decision while a controller is at work."""
+    spec = RunSpec(
+        experiment="decisions",
+        controller=name,
+        pattern="random_walk",
+        btu_min=10,
+        seed=1,
+        duration_min=60,
+        topology=f"layered_{operators}",
+        max_hosts=4 * operators,
+    )
+    run = resolve(spec)
+    session, took = Session.open(run), list[tuple[float, int]]()
+    testbed, controller, memory = session.loop.testbed, session.loop.controller, session.memory
+    testbed.deploy(first_deployment(run.setting, run.instances_at_peak))
+    for turn in range(int(minutes * 60 / controller.interval_s)):
+        testbed.advance_to(turn * controller.interval_s)
+        seen = testbed.observe()
+        start_s = time.process_time()
+        memory, decided = controller.decide(memory, seen)
+        took.append((time.process_time() - start_s, len(decided.steps)))
+        checked = check(decided, seen, run.setting)
+        allowed = tuple(one.step for one in checked if not one.refusal)
+        testbed.apply(replace(decided, steps=allowed))
+        testbed.take_measurements()
+    return took
+
+
+def print_at_work(names: Sequence[str], operators: int, minutes: int) -> None:
+    """One row per controller: its decisions, the median and the slowest, and their steps."""
+    print(f"{f'at work for {minutes} min, {operators:,} operators':<36} {'median':>12} "
+          f"{'slowest':>12} {'decisions':>10} {'steps, median':>14} {'most':>8}")  # fmt: skip
+    for name in names:
+        times_s, steps = zip(*at_work(name, operators, minutes), strict=True)
+        print(f"{name:<36} {statistics.median(times_s) * 1e3:9.1f} ms {max(times_s) * 1e3:9.1f} ms "
+              f"{len(steps):10d} {statistics.median(steps):14.0f} {max(steps):8d}",
+              flush=True)  # fmt: skip
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -154,12 +204,17 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("names", nargs="*", metavar="CONTROLLER", help="all when none is named")
     parser.add_argument("--operators", type=int, default=1000, help="100 or more, in hundreds")
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--at-work", type=int, metavar="MINUTES", help="on the simulated testbed")
     given = parser.parse_args(arguments)
+    names = given.names or list(CONTROLLERS)
+    if given.at_work:
+        print_at_work(names, given.operators, given.at_work)
+        return
     size, tenth = given.operators, given.operators // 10
     print(f"{'one decision, medians of ' + str(given.repeats):<30} "
           f"{size * INSTANCES:8,} instances {tenth * INSTANCES:10,} "
           f"{'growth':>8} {'most steps':>11}")  # fmt: skip
-    for name in given.names or list(CONTROLLERS):
+    for name in names:
         large_s, steps = decision_s(name, size, given.repeats)
         small_s, _ = decision_s(name, tenth, given.repeats)
         print(f"{name:<30} {large_s * 1e3:15.1f} ms {small_s * 1e3:7.1f} ms "

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from include.controllers import CONTROLLERS
-from tests.bench import growth
+from tests.bench import growth, wide
 
 pytestmark = pytest.mark.long
 
@@ -20,7 +20,7 @@ REPOSITORY = HERE.parents[1]
 MINUTES = 10
 
 # Modules of this folder that are no bench, and tests that run those which need what is not here.
-PARTS = {"__init__", "large_data", "simpy_network", Path(__file__).stem}
+PARTS = {"__init__", "large_data", "simpy_network", "spark_cluster", Path(__file__).stem}
 ELSEWHERE = {
     "live_operator": "tests/live/test_bench.py",
     "cloud_leases": "tests/openstack/test_bench.py",
@@ -69,11 +69,47 @@ def test_growth_that_is_too_fast_is_named() -> None:
     ]
 
 
+def test_width() -> None:
+    said = bench("tests.bench.wide", "--minutes", "5", "--repeats", "1", "--most", "100")
+    assert re.findall(r"^ *(\d+) operators +([\d,]+) instances", said, re.MULTILINE) == [
+        ("10", "173"),
+        ("100", "2,060"),
+    ]
+    assert re.search(
+        r"^ratio +[\d.]+ of an execution +[\d.]+ of its kernel part$", said, re.MULTILINE
+    )
+
+
+def test_an_execution_that_costs_too_much_is_named() -> None:
+    assert list(wide.problems(1.5, 1.5)) == []
+    assert [text.split(" costs ")[0] for text in wide.problems(1.6, 1.7)] == [
+        "an execution",
+        "the kernel's part of it",
+    ]
+
+
 def test_decisions() -> None:
     said = bench("tests.bench.decisions", "--operators", "100", "--repeats", "1")
     heading, *rows = said.splitlines()
     assert "2,000 instances" in heading
     assert [row.split()[0] for row in rows] == list(CONTROLLERS)
+
+
+def test_decisions_at_work() -> None:
+    said = bench("tests.bench.decisions", "--operators", "10", "--at-work", "5", "btu", "tide")
+    heading, *rows = said.splitlines()
+    assert "5 min, 10 operators" in heading
+    found = [re.fullmatch(r"(\w+) +[\d.]+ ms +[\d.]+ ms +(\d+) +\d+ +(\d+)", row) for row in rows]
+    assert [(one[1], int(one[2])) for one in found if one] == [("btu", 5), ("tide", 20)]
+    assert found[1] is not None
+    assert int(found[1][3]) > 0  # it had something to do
+
+
+@pytest.mark.spark
+def test_sweeps() -> None:
+    said = bench("tests.bench.sweeps", "--runs", "6", "--minutes", "5")
+    assert re.match(r"6 runs of 5 min, one of two workers killed after [2-6]: ", said)
+    assert said.endswith("all of them whole\n")
 
 
 @pytest.mark.spark

@@ -66,7 +66,7 @@ def test_it_is_killed_then_and_its_item_goes_back_to_the_queue() -> None:
     assert "host-2" not in seen.hosts
     assert testbed.leases()["ended_s"] == [90.0, 90.0]  # the other is leased until now
     state = testbed.network.state
-    head, tail = state.edges[0]
+    head, tail, *_ = state.edges[0]
     done, numbered = int(state.nodes[0, 3]), int(state.nodes[0, 0])
     in_work, orphans = 1, int(state.nodes[0, 5])
     assert orphans == 1

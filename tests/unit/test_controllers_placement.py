@@ -58,7 +58,12 @@ def change(rooms: FreeCapacities, step: str, op: Operator, number: int) -> None:
         rooms[name] = FreeCapacity(name, HOST, HOST, images, up=number % 2 == 0)
     elif hosts and step == "place":
         host = hosts[number % len(hosts)]
-        rooms[host] = rooms[host].with_one(op)
+        expected = rooms[host].with_one(op)
+        if number % 2:
+            rooms.take(host, op)
+        else:
+            rooms[host] = expected
+        assert rooms[host] == expected
     elif hosts and step == "remove":
         host = hosts[number % len(hosts)]
         rooms[host] = rooms[host].without_one(op)
@@ -84,5 +89,7 @@ def test_the_best_room_is_that_of_the_definition_after_any_changes(
         for one in (rooms, *kept):
             assert one.best(op, CACHE_FACTOR) == as_defined(one, op)
             leaving = f"host-{number % 4}"
+            found = one.best(op, CACHE_FACTOR, leaving=leaving)
+            assert found == as_defined(one, op, leaving=leaving)
             found = one.best(op, CACHE_FACTOR, only_up=True, leaving=leaving)
             assert found == as_defined(one, op, only_up=True, leaving=leaving)

@@ -42,6 +42,21 @@ def test_a_start_takes_room_and_a_stop_gives_it_back() -> None:
     assert plan.decision(why()).actions == (StartInstance("O2", "h1"), StopInstance("i1"))
 
 
+def test_instances_are_counted_on_some_hosts_as_far_as_the_plan_can_still_stop_them() -> None:
+    running = [
+        *instances({"h1": "O1 O2 O1", "h2": "O1", "h9": "O2"}),
+        an_instance("i9", "O1", "h1", stopping=True),
+    ]
+    plan = a_plan(hosts=[a_host("h1"), a_host("h2")], running=running)
+    names = plan.operator_names
+    plan.stop(plan.serving("O1")[0], why("spare"))
+    plan.start("O1", "h2", why("needed"))
+    for hosts in ({"h1"}, {"h2"}, {"h1", "h2"}, {"h9"}, set[str]()):
+        counted = [sum(one.host in hosts for one in plan.serving(name)) for name in names]
+        assert plan.counts_on(hosts).tolist() == counted
+    assert plan.counts_on({"h1"}).sum() == 2
+
+
 def test_a_migration_takes_room_there_and_keeps_it_here() -> None:
     running = instances({"h1": "O1"})
     plan = a_plan(hosts=[a_host("h1"), a_host("h2")], running=running)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from include.arrivals.random_walk import RandomWalk
 from include.controllers.tide.estimates import Flow, TideMemory, expected, learned, load_of
 from include.controllers.tide.leases import hosts_for, wanted
-from include.controllers.tide.loss import LOOKAHEAD
+from include.controllers.tide.loss import AT_ONCE, LOOKAHEAD, Gains
 from include.controllers.tide.repeats import ahead, remembered, round_of
 from include.model.host import HostFlavor
 from include.model.topology import Edge, Source, Topology
@@ -125,6 +125,24 @@ class TestWhatAPlaceIsWorth:
         one, two = (alone.late_per_s(np.array([count])) for count in (2.0, 3.0))
         assert alone.gain(np.array([1.0]))[0] > (alone.late_per_s(np.array([1.0])) - one)[0]
         assert two[0] < one[0]
+
+    @given(
+        st.lists(st.tuples(*[st.floats(0, 40)] * 3), min_size=1, max_size=3),
+        st.lists(st.integers(0, 2), max_size=80),
+    )
+    def test_gains_of_one_instance_after_the_other_are_those_of_their_counts(
+        self, operators: list[tuple[float, float, float]], turns: list[int]
+    ) -> None:
+        """The same to the last digit, however many are computed together."""
+        rate, service_s, waiting = zip(*operators, strict=True)
+        service_s = tuple(0.05 + one for one in service_s)
+        loss = a_loss(a_load(rate_per_s=rate, service_s=service_s, waiting=waiting))
+        instances = np.zeros(len(operators))
+        gains = Gains(loss, instances)
+        for row in [*turns, *[0] * (2 * AT_ONCE)]:
+            gains.add(row % len(operators))
+            assert gains.now.tolist() == loss.gain(instances).tolist()
+            assert gains.now[gains.best()] == gains.now.max()
 
 
 class TestHowManyAreWanted:

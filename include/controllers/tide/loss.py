@@ -2,20 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from include.controllers.tide.estimates import Array, Load
 
 LOOKAHEAD = 4
 """How many instances may have to come together before one helps."""
 EVERY = slice(None)
+AT_ONCE = 32
+"""Gains of an operator that are computed together."""
 FIRST = 1e12
 """What an instance is worth where there is none: more than any lateness."""
 HEAVIEST = 10.0
 """However old the items of an operator are, they count at most so often."""
+
+
+class Gains:
+    """What the next instance of each operator saves, while one after the other gets one more."""
+
+    def __init__(self, loss: Loss, instances: Array, none: NDArray[np.bool_] | None = None) -> None:
+        """``instances`` are those of now, and change; operators in ``none`` save nothing."""
+        self._loss, self._instances = loss, instances
+        self._next: dict[int, Iterator[float]] = {}
+        self.now = loss.gain(instances)
+        if none is not None:
+            self.now[none] = -np.inf
+
+    def best(self) -> int:
+        """The operator that saves most."""
+        return int(self.now.argmax())
+
+    def add(self, row: int) -> None:
+        """One more instance of an operator."""
+        self._instances[row] += 1
+        gain = next(self._next.get(row, iter(())), None)
+        if gain is None:
+            # Computed for several at once, which takes no longer than for one.
+            self._next[row] = iter(self._loss.gains(row, float(self._instances[row]), AT_ONCE))
+            gain = next(self._next[row])
+        self.now[row] = gain
 
 
 @dataclass(frozen=True)
@@ -71,6 +101,14 @@ class Loss:
         more = np.arange(1.0, LOOKAHEAD + 1).reshape(-1, *[1] * instances.ndim)
         saved = self.late_per_s(instances, rows) - self.late_per_s(instances + more, rows)
         return np.where(instances < 1, FIRST, (saved / more).max(axis=0))
+
+    def gains(self, row: int, instances: float, count: int) -> list[float]:
+        """:meth:`gain` of the operator at ``row``, with so many instances, one more, and so on."""
+        ahead: Array = np.arange(count + LOOKAHEAD, dtype=np.float64) + instances
+        late = self.late_per_s(ahead[:, None], slice(row, row + 1))[:, 0]
+        saved = [(late[:count] - late[k : k + count]) / k for k in range(1, LOOKAHEAD + 1)]
+        gains: list[float] = np.where(ahead[:count] < 1, FIRST, np.max(saved, axis=0)).tolist()
+        return gains
 
     def cost(self, instances: Array) -> Array:
         """Late items per second that one instance fewer costs; nobody gives its last one."""

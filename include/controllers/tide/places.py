@@ -9,9 +9,12 @@ from numpy.typing import ArrayLike
 
 from include.controllers.plan import Plan
 from include.controllers.tide.estimates import Array
-from include.controllers.tide.loss import Loss
+from include.controllers.tide.loss import Gains, Loss
 from include.model.decision import Reason, Why
 from include.model.observation import InstanceSample
+
+Size = tuple[float, float]
+"""Cores and MB of an operator."""
 
 
 class Places:
@@ -33,7 +36,7 @@ class Places:
         self._plan, self._loss, self._hosts = plan, loss, hosts
         self._names = plan.operator_names
         if counts is None:
-            here = [sum(one.host in hosts for one in plan.serving(name)) for name in self._names]
+            here = plan.counts_on(hosts)
             # Where nothing arrives it is soon enough to move the last one when its host goes.
             last = np.minimum(plan.counts, 1) * (loss.load.rate_per_s <= 0)
             counts = np.maximum(here, last)
@@ -42,17 +45,18 @@ class Places:
 
     def fill(self, at_least: float, *, only_up: bool = False) -> None:
         """Start instances where there is room while one saves more than ``at_least`` items/s."""
-        gain = self._gain()
-        while gain[row := int(gain.argmax())] > at_least:
+        gains, full = Gains(self._loss, self._instances, none=self._unread), set[Size]()
+        while gains.now[row := gains.best()] > at_least:
             name = self._names[row]
-            found = self._plan.free.best(self._plan.operator(name), only_up=only_up)
+            op = self._plan.operator(name)
+            size = op.cpu_cores, op.memory_mb
+            found = None if size in full else self._plan.free.best(op, only_up=only_up)
             if found is None:
-                gain[row] = -np.inf
+                full.add(size)  # and stays so: nothing stops here
+                gains.now[row] = -np.inf
                 continue
-            self._plan.start(name, found.host, self._why(row, gain[row]))
-            self._instances[row] += 1
-            one = slice(row, row + 1)
-            gain[one] = self._loss.gain(self._instances[one], one)
+            self._plan.start(name, found.host, self._why(row, float(gains.now[row])))
+            gains.add(row)
 
     def swap(self, at_least: float) -> None:
         """Stop an instance of one operator for one of another while that saves enough."""

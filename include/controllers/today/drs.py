@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,21 +30,51 @@ class Station:
 
     def sojourn_s(self, servers: int) -> float:
         """Mean time of a visit in M/M/k by Erlang's C formula; infinite when it is overloaded."""
+        blocked = 1.0
+        for count in range(1, servers + 1):  # Erlang B, one server more at a time
+            blocked = self.blocked_next(count, blocked)
+        return self.sojourn_when(servers, blocked)
+
+    def blocked_next(self, servers: int, blocked: float) -> float:
+        """Erlang B of so many servers from that of one fewer."""
+        offered = self.arrived_per_s / self.served_per_s
+        return offered * blocked / (servers + offered * blocked)
+
+    def sojourn_when(self, servers: int, blocked: float) -> float:
+        """The same as :meth:`sojourn_s`, from Erlang B."""
         offered = self.arrived_per_s / self.served_per_s
         if offered >= servers:
             return math.inf
         if offered == 0:
             return 1 / self.served_per_s
-        blocked = 1.0
-        for count in range(1, servers + 1):  # Erlang B, one server more at a time
-            blocked = offered * blocked / (count + offered * blocked)
         share = offered / servers
         waits = blocked / (1 - share * (1 - blocked))
         return waits / (servers * self.served_per_s - self.arrived_per_s) + 1 / self.served_per_s
 
-    def gain_s(self, servers: int) -> float:
+
+class Growing:
+    """A station that gets one server after the other, without counting from the first each time."""
+
+    def __init__(self, station: Station) -> None:
+        """With the fewest servers that it can do with."""
+        self._station, self.servers, blocked = station, station.least, 1.0
+        for count in range(1, self.servers + 1):
+            blocked = station.blocked_next(count, blocked)
+        self._look_ahead(station.sojourn_when(self.servers, blocked), blocked)
+
+    def add(self) -> None:
+        """One server more."""
+        self.servers += 1
+        self._look_ahead(self._after_s, self._blocked_after)
+
+    def _look_ahead(self, now_s: float, blocked: float) -> None:
+        of, after = self._station, self.servers + 1
+        self._blocked_after = of.blocked_next(after, blocked)
+        self._after_s = of.sojourn_when(after, self._blocked_after)
+        self.time_s = of.visits * now_s
+        """What its visits take of the time of an item of the sources."""
+        self.gain_s = of.visits * (now_s - self._after_s)
         """What one server more saves every item of the sources."""
-        return self.visits * (self.sojourn_s(servers) - self.sojourn_s(servers + 1))
 
 
 class Greedy:
@@ -51,25 +82,32 @@ class Greedy:
 
     def __init__(self, stations: Mapping[str, Station]) -> None:
         """Every station gets as few as it can do with."""
-        self._stations = stations
-        self.servers = {name: one.least for name, one in stations.items()}
-        self._gain_s = {name: one.gain_s(one.least) for name, one in stations.items()}
+        self._names = list(stations)
+        self._growing = [Growing(one) for one in stations.values()]
+        self._times_s = [one.time_s for one in self._growing]
+        self._best = [(-one.gain_s, place) for place, one in enumerate(self._growing)]
+        heapq.heapify(self._best)  # of equals the first station comes first
+        self.total = sum(one.servers for one in self._growing)
+        """Servers in all."""
 
     @property
-    def total(self) -> int:
-        """Servers in all."""
-        return sum(self.servers.values())
+    def servers(self) -> dict[str, int]:
+        """Of every station."""
+        return {name: one.servers for name, one in zip(self._names, self._growing, strict=True)}
 
     @property
     def sojourn_s(self) -> float:
         """Mean time of an item of the sources in the network."""
-        return sojourn_s(self._stations, self.servers)
+        return sum(self._times_s)
 
     def give_one(self) -> None:
         """The next server."""
-        best = max(self._gain_s, key=lambda name: self._gain_s[name])
-        self.servers[best] += 1
-        self._gain_s[best] = self._stations[best].gain_s(self.servers[best])
+        place = self._best[0][1]
+        one = self._growing[place]
+        one.add()
+        self.total += 1
+        self._times_s[place] = one.time_s
+        heapq.heapreplace(self._best, (-one.gain_s, place))
 
 
 def sojourn_s(stations: Mapping[str, Station], servers: Mapping[str, int]) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from include.arrivals.base import Levels
 from include.model.topology import Topology
-from include.testbeds.simulated import kernel
+from include.testbeds.simulated import kernel, rings
 from include.testbeds.simulated.kernel import BLOCK, NEVER
 from include.testbeds.simulated.network import I64, QueueingNetwork
 from include.testbeds.simulated.publications import Publications
@@ -16,7 +16,7 @@ from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.jit import start_numba
 
-FIRST_ITEMS, FIRST_SLOTS, FIRST_RECORDS, FIRST_ORPHANS, FIRST_STALLS = 1024, 8, 4096, 8, 4
+FIRST_ITEMS, FIRST_SLOTS, FIRST_RECORDS, FIRST_ORPHANS, FIRST_STALLS = 256, 8, 4096, 8, 4
 
 
 def build_network(
@@ -30,9 +30,10 @@ def build_network(
     start_numba()
     names, draws = topology.in_flow_order(), Draws(seed)
     origins = [*names, *(source.name for source in topology.sources)]
-    edges = sorted(topology.edges, key=lambda e: (names.index(e.target), origins.index(e.origin)))
-    targets = np.array([names.index(e.target) for e in edges])
-    origin = np.array([origins.index(e.origin) for e in edges])
+    place = {name: i for i, name in enumerate(origins)}
+    edges = sorted(topology.edges, key=lambda e: (place[e.target], place[e.origin]))
+    targets = np.array([place[e.target] for e in edges])
+    origin = np.array([place[e.origin] for e in edges])
     publications = [
         Publications.of(
             levels_of[source.name], source.items_per_level / topology.emission_period_s, duration_s
@@ -45,8 +46,8 @@ def build_network(
         out_edge=np.argsort(origin, kind="stable").astype(np.int64),
         chained=_chained(topology, names),
         ratio=np.array([(e.items_out, e.items_in) for e in edges], dtype=np.int64),
-        items=_zeros(len(edges), FIRST_ITEMS, 3),
-        edges=_zeros(len(edges), 2),
+        items=_zeros(len(edges) * FIRST_ITEMS, 3),
+        edges=rings.stretches(np.full(len(edges), FIRST_ITEMS)),
         servers=_zeros(len(names), FIRST_SLOTS, kernel.SERVER_COLUMNS),
         free_us=_zeros(len(names), FIRST_SLOTS),
         nodes=_zeros(len(origins), kernel.NODE_COLUMNS),
@@ -57,6 +58,7 @@ def build_network(
         published_us=_zeros(len(topology.sources), BLOCK),
         records=_zeros(FIRST_RECORDS, kernel.RECORD_COLUMNS),
         recorded=_zeros(1),
+        reached=_zeros(1),
     )
     end_us = round(duration_s * 1e6)
     return QueueingNetwork(topology, calibration, draws, names, publications, end_us, state)
@@ -65,7 +67,8 @@ def build_network(
 def _chained(topology: Topology, names: tuple[str, ...]) -> I64:
     """For every operator the one that runs in it, or -1."""
     of = {op.runs_in: op.name for op in topology.operators if op.runs_in}
-    return np.array([names.index(of[name]) if name in of else -1 for name in names], dtype=np.int64)
+    place = {name: i for i, name in enumerate(names)}
+    return np.array([place[of[name]] if name in of else -1 for name in names], dtype=np.int64)
 
 
 def _zeros(*shape: int) -> I64:

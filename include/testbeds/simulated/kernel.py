@@ -31,6 +31,7 @@ from include.testbeds.simulated.rings import (
     emitted,
     make_space,
     put,
+    tidy,
 )
 from include.testbeds.virtual.jit import compiled
 
@@ -71,9 +72,9 @@ class NetworkState(NamedTuple):
     ratio: I64
     """(edges, 2): items that leave, for so many that the origin finishes."""
     items: I64
-    """(edges, width, 3): items of an edge in order, from HEAD to TAIL."""
+    """(rows, 3): items of an edge in order, in rows HEAD to TAIL - 1."""
     edges: I64
-    """(edges, 2): HEAD and TAIL."""
+    """(edges, EDGE_COLUMNS): HEAD and TAIL, and the rows there are for the edge."""
     servers: I64
     """(operators, slots, SERVER_COLUMNS); a closed server (OPEN 0) finishes its item only."""
     free_us: I64
@@ -98,6 +99,8 @@ class NetworkState(NamedTuple):
     """(width, RECORD_COLUMNS): sampled items, in no particular order."""
     recorded: I64
     """(1,): how many records there are."""
+    reached: I64
+    """(1,): the operator that `advance` stopped at; those before it have moved already."""
 
 
 @compiled
@@ -179,8 +182,8 @@ def _earliest_edge(first, last, items, edges):
     best, best_us = -1, NEVER
     for e in range(first, last):
         head = edges[e, HEAD]
-        if head < edges[e, TAIL] and items[e, head, ARRIVAL] < best_us:
-            best, best_us = e, items[e, head, ARRIVAL]
+        if head < edges[e, TAIL] and items[head, ARRIVAL] < best_us:
+            best, best_us = e, items[head, ARRIVAL]
     return best
 
 
@@ -222,13 +225,13 @@ def _serve(o, until_us, sample_every, resolution_us, transfers, net):
             if free_us[o, slot] < freed_us:
                 s, freed_us = slot, free_us[o, slot]
         i = edges[e, HEAD]
-        arrival_us = items[e, i, ARRIVAL]
+        arrival_us = items[i, ARRIVAL]
         if s < 0:
             break
         freed_us = max(freed_us, nodes[o, RESUME_US])
         start_us = _after_stalls(o, max(arrival_us, freed_us), stalls_us)
         if w == o and chained_edge >= 0:
-            before_us = items[chained_edge, edges[chained_edge, HEAD], ARRIVAL]
+            before_us = items[edges[chained_edge, HEAD], ARRIVAL]
             if before_us <= start_us:
                 e, w, arrival_us = chained_edge, chained, before_us
                 i = edges[e, HEAD]
@@ -275,8 +278,8 @@ def _serve(o, until_us, sample_every, resolution_us, transfers, net):
         servers[o, s, NUMBER] = number
         servers[o, s, EDGE] = e
         servers[o, s, ITEM_ARRIVAL] = arrival_us
-        servers[o, s, ITEM_PUBLISHED] = items[e, i, PUBLISHED]
-        servers[o, s, ITEM_BORN] = items[e, i, BORN]
+        servers[o, s, ITEM_PUBLISHED] = items[i, PUBLISHED]
+        servers[o, s, ITEM_BORN] = items[i, BORN]
         servers[o, s, START_US] = start_us
         servers[o, s, DONE_US] = start_us + busy_us
         servers[o, s, LATENCY_US] = latency_us[w, draw & (BLOCK - 1)]
@@ -297,7 +300,8 @@ def advance(net, until_us, sample_every, resolution_us, transfers):
         code = _publish(source, until_us, net)
         if code != DONE:
             return code
-    for o in range(operators):
+    for o in range(net.reached[0], operators):
+        net.reached[0] = o
         code = _serve(o, until_us, sample_every, resolution_us, transfers, net)
         if code != DONE:
             return code
@@ -321,12 +325,15 @@ def advance(net, until_us, sample_every, resolution_us, transfers):
                 )
                 if code != DONE:
                     return code
+        for e in range(net.in_first[o], net.in_first[o + 1]):
+            tidy(e, net.items, net.edges)
+    net.reached[0] = 0
     return DONE
 
 
 @compiled
 def read(net, now_us, period_us, in_service, per_operator, per_server, busy_share):
-    """Read queues and servers, for the monitor. Returns how many servers there are.
+    """Read queues and servers, for the monitor.
 
     Fills ``per_operator`` (operators, 4) with waiting items, open servers, those of them that
     are ready, and the items of the longest of its edges as a broker counts them: those that wait
@@ -344,7 +351,7 @@ def read(net, now_us, period_us, in_service, per_operator, per_server, busy_shar
         waiting, longest = 0, 0
         for e in range(net.in_first[o], net.in_first[o + 1]):
             i = edges[e, TAIL]
-            while i > edges[e, HEAD] and items[e, i - 1, ARRIVAL] >= now_us:
+            while i > edges[e, HEAD] and items[i - 1, ARRIVAL] >= now_us:
                 i -= 1
             waiting += i - edges[e, HEAD]
             longest = max(longest, i - edges[e, HEAD] + in_service[e])
@@ -362,4 +369,3 @@ def read(net, now_us, period_us, in_service, per_operator, per_server, busy_shar
             if servers[o, s, OPEN]:
                 per_operator[o, 1] += 1
                 per_operator[o, 2] += servers[o, s, READY_US] <= now_us
-    return n

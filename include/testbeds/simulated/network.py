@@ -37,9 +37,12 @@ class QueueingNetwork:
     _stalls: Iterator[tuple[int, int, int]] = field(init=False)
     _next_stall: tuple[int, int, int] = field(init=False)
     _stalls_begun: int = 0
+    _rows_taken: int = field(init=False)
+    """Of the items: those that edges have, or had."""
 
     def __post_init__(self) -> None:
         """No stall has begun."""
+        self._rows_taken = len(self.state.items)
         self._skip_stalls(0)
 
     def advance(self, until_us: int) -> None:
@@ -57,7 +60,7 @@ class QueueingNetwork:
             if kind == kernel.DRAWS_DRY:
                 self._refill(index)
             elif kind == kernel.EDGE_FULL:
-                self._put(items=widened(self.state.items, 1, 2 * self.state.items.shape[1]))
+                self._grow(index)
             else:
                 self._put(records=widened(self.state.records, 0, 2 * len(self.state.records)))
 
@@ -67,25 +70,25 @@ class QueueingNetwork:
         What paused operators before the period is forgotten.
         """
         self._forget_stalls(now_us - period_us)
-        operators, slots = self.state.free_us.shape
+        operators = len(self.names)
         in_service = np.zeros(len(self.state.edges), dtype=np.int64)
         per_operator = np.zeros((operators, 4), dtype=np.int64)
-        per_server = np.zeros((operators * slots, 3), dtype=np.int64)
-        busy_share = np.zeros(operators * slots)
-        n = kernel.read(
-            self.state, now_us, period_us, in_service, per_operator, per_server, busy_share
-        )
-        return per_operator, per_server[:n], busy_share[:n]
+        servers = int(self.state.nodes[:operators, kernel.SERVERS].sum())
+        per_server = np.zeros((servers, 3), dtype=np.int64)
+        busy_share = np.zeros(servers)
+        kernel.read(self.state, now_us, period_us, in_service, per_operator, per_server, busy_share)
+        return per_operator, per_server, busy_share
 
     def take_records(self) -> I64:
         """Sampled items since the last call, (n, RECORD_COLUMNS), by operator, time, number."""
         records = self.state.records[: self.state.recorded[0]]
         self.state.recorded[0] = 0
-        # One key sorts faster than three: 7 bits of operator, 41 of time, 15 of number.
+        # One key sorts faster than three: 7 bits of operator or more, 41 of time, then the number.
         number = records[:, kernel.R_NUMBER] // self.calibration.sample_every_items
-        key = records[:, kernel.R_OPERATOR] << 56
-        key |= records[:, kernel.R_DONE_US] << 15
-        key |= number & 0x7FFF
+        number_bits = 22 - max(7, (len(self.names) - 1).bit_length())
+        key = records[:, kernel.R_OPERATOR] << (number_bits + 41)
+        key |= records[:, kernel.R_DONE_US] << number_bits
+        key |= number & ((1 << number_bits) - 1)
         return records[np.argsort(key, kind="stable")]
 
     def slots_in_use(self) -> NDArray[np.bool_]:
@@ -214,19 +217,33 @@ class QueueingNetwork:
         return shares
 
     def _put_back(self, edge: int, item: I64) -> None:
-        head, tail = self.state.edges[edge]
-        kept = np.vstack([self.state.items[edge, head:tail], item])
-        if len(kept) > self.state.items.shape[1]:
-            self._put(items=widened(self.state.items, 1, 2 * self.state.items.shape[1]))
+        head, tail, first, end = self.state.edges[edge].tolist()
+        kept = np.vstack([self.state.items[head:tail], item])
+        if len(kept) > end - first:
+            self._grow(edge)
+            first = int(self.state.edges[edge, rings.FIRST])
         order = np.lexsort((kept[:, rings.BORN], kept[:, rings.PUBLISHED], kept[:, 0]))
-        self.state.items[edge, : len(kept)] = kept[order]
-        self.state.edges[edge] = 0, len(kept)
+        self.state.items[first : first + len(kept)] = kept[order]
+        self.state.edges[edge, : rings.FIRST] = first, first + len(kept)
+
+    def _grow(self, edge: int) -> None:
+        """Move the items of an edge behind all others, where it gets twice as many rows.
+
+        What it leaves is not used again: in all that is less than what it has at the end.
+        """
+        head, tail, first, end = self.state.edges[edge].tolist()
+        begin, width = self._rows_taken, 2 * (end - first)
+        self._rows_taken += width
+        if self._rows_taken > len(self.state.items):
+            self._put(items=widened(self.state.items, 0, 2 * self._rows_taken))
+        self.state.items[begin : begin + tail - head] = self.state.items[head:tail]
+        self.state.edges[edge] = begin, begin + tail - head, begin, begin + width
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What cannot be computed again from the spec: items, servers and counters."""
         state = self.state
         slots = max(1, int(state.nodes[:, kernel.SERVERS].max()))
-        rows = [state.items[e, head:tail] for e, (head, tail) in enumerate(state.edges.tolist())]
+        rows = [state.items[head:tail] for head, tail, *_ in state.edges.tolist()]
         stored = {
             "items": np.concatenate(rows),
             "items_per_edge": np.array([len(row) for row in rows], dtype=np.int64),
@@ -242,16 +259,21 @@ class QueueingNetwork:
     def load(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Continue from :meth:`arrays` of a network of the same run."""
         counts = arrays["items_per_edge"]
-        width = max(self.state.items.shape[1], 2 * int(counts.max()))
-        items = np.zeros((counts.size, width, 3), dtype=np.int64)
-        for e, row in enumerate(np.split(arrays["items"], np.cumsum(counts)[:-1])):
-            items[e, : len(row)] = row
+        least = np.diff(self.state.edges[:, rings.FIRST :]).ravel()
+        edges = rings.stretches(np.maximum(least, 2 * counts))
+        edges[:, rings.TAIL] += counts
+        self._rows_taken = int(edges[-1, rings.END])
+        items = np.zeros((self._rows_taken, 3), dtype=np.int64)
+        for (head, tail, *_), row in zip(
+            edges.tolist(), np.split(arrays["items"], np.cumsum(counts)[:-1]), strict=True
+        ):
+            items[head:tail] = row
         nodes = arrays["nodes"].copy()
         nodes[:, kernel.FILLED] = nodes[:, kernel.DRAWN] // BLOCK * BLOCK
         slots = max(self.state.servers.shape[1], arrays["servers"].shape[1])
         self._put(
             items=items,
-            edges=np.stack([np.zeros_like(counts), counts], axis=1),
+            edges=edges,
             servers=widened(arrays["servers"], 1, slots),
             free_us=widened(arrays["free_us"], 1, slots),
             nodes=nodes,
@@ -286,10 +308,12 @@ class QueueingNetwork:
 
 
 def widened(array: np.ndarray, axis: int, width: int) -> I64:
-    """A copy with ``axis`` extended to ``width`` by zeros."""
-    missing = [(0, 0)] * array.ndim
-    missing[axis] = (0, width - array.shape[axis])
-    return np.pad(array, missing)
+    """A copy with ``axis`` extended to ``width`` by zeros, which take no memory until written."""
+    shape = list(array.shape)
+    shape[axis] = width
+    wide = np.zeros(shape, dtype=np.int64)
+    wide[tuple(map(slice, array.shape))] = array
+    return wide
 
 
 def _service_us(generator: np.random.Generator, mean_us: float, cv: float) -> NDArray[np.int64]:

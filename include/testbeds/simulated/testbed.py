@@ -69,8 +69,8 @@ class SimulatedTestbed(VirtualTestbed):
         """Take away instances that have drained, and hosts whose last instance has."""
         drain_us = us(self.cloud.calibration.drain_s)
         ended_us: dict[int, int] = {}
-        drains = (i for i in self.fleet.instances.values() if i.stopping and i.killed_us is None)
-        for one in list(drains):
+        every = self.fleet.instances.values()
+        for one in [i for i in every if i.stopped_us is not None and i.killed_us is None]:
             server = self.network.state.servers[one.row, self.network.slot(one.row, one.number)]
             end_us = max((one.stopped_us or 0) + drain_us, int(server[kernel.DONE_US]))
             if end_us <= self.now_us and not server[kernel.BUSY]:

@@ -84,8 +84,10 @@ class VirtualCloud:
 
     def end_empty(self, ended_us: dict[int, int], now_us: int) -> None:
         """End the released hosts that hold nothing; ``ended_us`` says since when, by number."""
-        for host in [host for host in self.fleet.hosts.values() if host.releasing]:
-            if not host.ended and not self.fleet.on_host(host.number):
+        releasing = [one for one in self.fleet.hosts.values() if one.releasing and not one.ended]
+        held = {one.host for one in self.fleet.instances.values()} if releasing else set()
+        for host in releasing:
+            if host.number not in held:
                 host.ended_us = ended_us.get(host.number, now_us)
 
     def new_instance(self, operator: str, host: VirtualHost, now_us: int) -> VirtualInstance:

@@ -1,0 +1,126 @@
+"""A sweep on a Spark cluster that loses a worker half-way: nothing is lost, nothing done twice.
+
+`python -m tests.bench.sweeps --runs 10000` starts a master and two workers on this machine, kills
+one of them when a third of the runs is complete, and looks at every run at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from include.files import digest, read_json
+from include.sweeps.sweep import STATUS
+from tests.bench.spark_cluster import HERE, Cluster, a_cluster
+
+REPOSITORY = Path(__file__).parents[2]
+NAME = "swept"
+KILLED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What became of a sweep: what it said, its statuses by run, and how long it took."""
+
+    said: str
+    statuses: list[dict[str, str]]
+    complete_at_the_kill: int
+    took_s: float
+
+
+def a_spec(runs: int, minutes: float) -> dict[str, object]:
+    """So many short runs of two controllers."""
+    return {
+        "name": NAME,
+        "controllers": ["btu", "threshold"],
+        "patterns": "random_walk_1",
+        "btus_min": minutes,
+        "duration_min": minutes,
+        "seeds": f"1-{runs // 2}",
+    }
+
+
+def sweep_and_kill(cluster: Cluster, runs: int, minutes: float, root: Path) -> Swept:
+    """Sweep, and kill a worker when a third of the runs is complete."""
+    spec = cluster.folder / f"{NAME}.yaml"
+    spec.write_text(json.dumps(a_spec(runs, minutes)), encoding="utf-8")
+    log, begun_s = cluster.folder / "driver.log", time.monotonic()
+    call = ["-m", "include.cli", "sweep", str(spec), "--root", str(root)]
+    with log.open("wb") as sink:
+        driver = subprocess.Popen(
+            [sys.executable, *call, "--master", cluster.master],
+            cwd=REPOSITORY,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {"PYTHONPATH": str(REPOSITORY), "SPARK_LOCAL_IP": HERE},
+        )
+    try:
+        while (complete := _complete(root)) < runs // 3:
+            assert driver.poll() is None, log.read_text()
+            time.sleep(0.5)
+        cluster.kill(KILLED)
+        code = driver.wait()
+    finally:
+        driver.kill()
+        driver.wait()
+    assert code == 0, log.read_text()
+    with (root / NAME / STATUS).open(encoding="utf-8") as file:
+        statuses = list(csv.DictReader(file))
+    return Swept(log.read_text(), statuses, complete, time.monotonic() - begun_s)
+
+
+def _complete(root: Path) -> int:
+    return sum(1 for _ in (root / NAME / "runs").glob("*/manifest.json"))
+
+
+def problems(swept: Swept, runs: int, root: Path) -> list[str]:
+    """Runs that are missing, that were told of more than once, or whose rows are not theirs."""
+    told = Counter(row["run"] for row in swept.statuses)
+    found = [f"{run} has {times} statuses" for run, times in told.items() if times > 1]
+    found += [f"{row['run']}: {row['error']}" for row in swept.statuses if row["error"]]
+    if len(told) != runs:
+        found.append(f"{len(told)} of {runs} runs have a status")
+    for run in told:
+        manifest = root / NAME / "runs" / run / "manifest.json"
+        if not manifest.is_file():
+            found.append(f"{run} is not complete")
+            continue
+        for part in read_json(manifest)["parts"]:
+            rows = root / NAME / part["path"]
+            if not rows.is_file() or digest(rows) != part["sha256"]:
+                found.append(f"{part['path']} is not what {run} has measured")
+            elif [rows.name] != [one.name for one in rows.parent.iterdir()]:
+                found.append(f"{rows.parent} has more than one file")
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Sweep once; 1 when something was lost or is there twice."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.sweeps", description=__doc__)
+    parser.add_argument("--runs", type=int, default=10_000, help="an even number")
+    parser.add_argument("--minutes", type=float, default=10, help="of every run")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="tidebench-sweeps-") as folder:
+        root = Path(folder) / "data"
+        with a_cluster(Path(folder), workers=2) as cluster:
+            swept = sweep_and_kill(cluster, given.runs, given.minutes, root)
+        found = problems(swept, given.runs, root)
+    outcomes = Counter(row["outcome"] for row in swept.statuses)
+    print(f"{given.runs} runs of {given.minutes:g} min, one of two workers killed after "
+          f"{swept.complete_at_the_kill}: {dict(outcomes)}, {60 * given.runs / swept.took_s:.0f} "
+          f"runs per minute, all of them whole" if not found else "\n".join(found))  # fmt: skip
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
