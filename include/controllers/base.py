@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from include.model.decision import Decision
 from include.model.host import HostFlavor
@@ -67,6 +67,31 @@ class Controller(Protocol):
 
     def decide(self, memory: Any, seen: Observation) -> tuple[Any, Decision]:
         """What to do about what was seen, and what to remember of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """What a controller looks at of one operator, and what it acts on: less than ``low``, more
+    than ``high``. None is no bound on that side."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@runtime_checkable
+class Watching(Controller, Protocol):
+    """A controller that shows what it looks at, in the words and the unit of ``watches``."""
+
+    @property
+    def watches(self) -> str:
+        """What it looks at, with the unit."""
+        ...
+
+    def watched(self, memory: Any, seen: Observation, operator: str) -> Gauge | None:
+        """What it looks at now, given what it remembers of the looks before; None where nothing
+        can be said yet."""
         ...
 
 

@@ -36,6 +36,10 @@ METRICS: Mapping[str, tuple[str, int, bool]] = {
 """What the page shows of the table tournament: heading, decimals, whether more is better. First
 what nobody improves by leaving items undone."""
 
+GROUPS = ("published", "in use today", "ours", "")
+"""The values of ``include.controllers.base.Group`` as they are shown; none is that of a controller
+that is not registered."""
+
 Workload = tuple[str, str, str]
 """Topology, pattern and conditions."""
 
@@ -77,7 +81,8 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """All controllers on one workload, in the order of their names."""
+    """All controllers on one workload: published ones, those in use today, ours, then others; each
+    group in the order of names."""
 
     workload: Workload
     metrics: tuple[str, ...]
@@ -89,6 +94,11 @@ class Match:
         topology, pattern, conditions = self.workload
         words = f"{topology} · {pattern}".replace("_", " ")
         return f"{words} · {conditions}" if conditions else words
+
+    @property
+    def groups(self) -> list[tuple[str, list[Standing]]]:
+        """The standings by group; the name of a group is empty for controllers of one's own."""
+        return [(name, list(of)) for name, of in groupby(self.standings, lambda one: one.group)]
 
     @property
     def quality(self) -> str:
@@ -122,18 +132,19 @@ def _match(workload: Workload, rows: Sequence[Row]) -> Match:
     own: dict[str, list[Row]] = {name: [] for name in sorted(set(names))}
     for name, row in zip(names, rows, strict=True):
         own[name].append(row)
+    standings = [
+        Standing(
+            name=name,
+            runs=max(row["runs"] for row in mine),
+            cells={row["metric"]: _cell(row, best[row["metric"]]) for row in mine},
+            group=_group(mine[0]["controller"]),
+        )
+        for name, mine in own.items()
+    ]
     return Match(
         workload=workload,
         metrics=tuple(metric for metric in METRICS if best[metric] is not None),
-        standings=tuple(
-            Standing(
-                name=name,
-                runs=max(row["runs"] for row in mine),
-                cells={row["metric"]: _cell(row, best[row["metric"]]) for row in mine},
-                group=_group(mine[0]["controller"]),
-            )
-            for name, mine in own.items()
-        ),
+        standings=tuple(sorted(standings, key=lambda one: GROUPS.index(one.group))),
     )
 
 

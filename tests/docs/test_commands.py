@@ -106,7 +106,7 @@ def test_tide_beside_the_others_for_ten_minutes(
 
 
 def test_the_autoscalers_of_today_for_ten_minutes(tmp_path: Path) -> None:
-    """Of its 480 runs one of each controller, cut, with either way to give hosts back."""
+    """Of its 1,200 runs one of each controller, cut, with either way to give hosts back."""
     spec = REPOSITORY / "include" / "experiment" / "specs" / "autoscalers.yaml"
     cut = {"patterns": "stepwise", "btus_min": 10, "seeds": 71, "duration_min": 10}
     small = tmp_path / "autoscalers.yaml"

@@ -39,6 +39,9 @@ RUN_BY = {
     ".venv/bin/python -m include.cli report var/tide_walks": HERE,  # as of var/demo
     ".venv/bin/python -m include.cli run include/experiment/specs/autoscalers.yaml": HERE,  # cut
     ".venv/bin/python -m include.cli report var/autoscalers": HERE,  # as of var/demo
+    ".venv/bin/python -m include.reports.autoscalers docs/images/autoscalers": (
+        "tests/unit/test_reports_autoscalers.py"  # one of them, cut
+    ),
     ".venv/bin/python -m include.cli remove var/demo RUN": "tests/unit/test_reports_removal.py",
     '.venv/bin/python -m include.cli advise recording.csv --objective "latency p95 < 2 s" '
     "--prices book.yaml": "tests/advise/test_answer.py",

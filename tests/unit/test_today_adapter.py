@@ -63,6 +63,9 @@ class Asked(Autoscaler):
             if name in seen.operators
         }
 
+    def watched(self, memory, seen, operator):
+        return None
+
 
 def actions(running, hosts=None, read=("O1", "O2"), max_hosts=1000, **options: Any):
     """What is done about ``running`` (host to operators) at second 3600."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from include.controllers.base import Setting
+from include.controllers.base import Gauge, Setting
 from include.controllers.first_fit import least_colocated, release_empty_hosts, start_first_fit
 from include.controllers.plan import Plan
 from include.model.decision import Decision, Reason, Why
@@ -41,6 +41,8 @@ class Autoscaler(ABC):
     interval_s: float = 60.0
     release: str = WHEN_EMPTY
 
+    watches: ClassVar[str]
+    """What the rule looks at, with its unit."""
     may_be_zero: ClassVar[frozenset[str]] = frozenset()
     """Options that may be 0; all other numbers must be above."""
 
@@ -51,6 +53,10 @@ class Autoscaler(ABC):
     @abstractmethod
     def targets(self, memory: Any, seen: Observation) -> tuple[Any, Mapping[str, Recommendation]]:
         """The rule: what to remember, and a target for every operator that it has an opinion on."""
+
+    @abstractmethod
+    def watched(self, memory: Any, seen: Observation, operator: str) -> Gauge | None:
+        """What the rule looks at of an operator; None where it can say nothing yet."""
 
     def problems(self) -> Iterator[str]:
         """Options that make no sense, each with what to do."""

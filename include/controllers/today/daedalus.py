@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from include.controllers.base import Gauge
 from include.controllers.today import forecast
 from include.controllers.today.base import Autoscaler, Recommendation, target_of
 from include.controllers.today.daedalus_rules import (
@@ -54,6 +55,7 @@ class Daedalus(Autoscaler):
     warm_up_s: float = 120.0
     max_instances: int = 18
 
+    watches = "load, items/s"
     may_be_zero = frozenset({"wait_s", "settle_s", "up_s", "down_s", "warm_up_s"})
 
     def initial_memory(self) -> DaedalusMemory:
@@ -87,6 +89,14 @@ class Daedalus(Autoscaler):
                     targets[name] = target_of(current, wanted, told)
             known[name] = now
         return DaedalusMemory(counts, known), targets
+
+    def watched(self, memory: DaedalusMemory, seen: Observation, operator: str) -> Gauge | None:
+        """The load against the capacity of the instances that there are."""
+        rate = rates_since(memory.counts, seen)[1].get(operator)
+        if rate is None:
+            return None
+        known, current = memory.known.get(operator, Known()), len(seen.serving(operator))
+        return Gauge(rate.arrived_per_s, high=known.capacity_per_s(current) or None)
 
     def _analysed(self, known: Known, rate: Rate, current: int, now_s: float) -> Known:
         """The line, capacities and a forecast after one more look."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from include.controllers.base import Gauge
 from include.controllers.today.base import Autoscaler, Recommendation
 from include.controllers.today.rates import Counts, Rate, rates_since
 from include.model.decision import Reason, Why
@@ -37,6 +38,7 @@ class Dhalion(Autoscaler):
     noise_ms: float = 20.0
     wait_s: float = 180.0
 
+    watches = "back pressure, ms of a second"
     may_be_zero = frozenset({"noise_ms", "wait_s"})
 
     def initial_memory(self) -> DhalionMemory:
@@ -58,6 +60,11 @@ class Dhalion(Autoscaler):
         told = f"{worst} would hold up the others for {held_ms[worst]:.0f} ms of a second"
         target = Recommendation(wanted, Why(Reason.QUEUE_LONG, told))
         return DhalionMemory(counts, seen.now_s + self.wait_s), {worst: target}
+
+    def watched(self, memory: DhalionMemory, seen: Observation, operator: str) -> Gauge | None:
+        """Back pressure against what is taken for noise."""
+        rate = rates_since(memory.counts, seen)[1].get(operator)
+        return None if rate is None else Gauge(held_up_ms(rate), high=self.noise_ms)
 
 
 def held_up_ms(rate: Rate) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from include.controllers.base import Gauge
 from include.controllers.today.base import Autoscaler, Recommendation, target_of
 from include.controllers.today.rates import Counts, Paths, Rate, rates_since
 from include.model.decision import Reason
@@ -158,6 +159,7 @@ class Drs(Autoscaler):
     qos_ms: float = 0.0
     max_in_all: int = 1000
 
+    watches = "mean time of an item in the network, ms"
     may_be_zero = frozenset({"qos_ms"})
 
     def initial_memory(self) -> DrsMemory:
@@ -188,6 +190,20 @@ class Drs(Autoscaler):
             name: target_of(current[name], wanted[name], told, Reason.SLO_AT_RISK, Reason.SLO_MET)
             for name in stations
         }
+
+    def watched(self, memory: DrsMemory, seen: Observation, operator: str) -> Gauge | None:
+        """The estimate with its correction against the QoS: one number for all operators; None
+        where a queue grows without end."""
+        _, rates = rates_since(memory.counts, seen)
+        stations = self._stations(rates, memory.served_per_s)
+        current = {name: len(seen.serving(name)) for name in stations}
+        if not stations or not all(current.values()):
+            return None
+        expected_s = sojourn_s(stations, current)
+        if math.isinf(expected_s):
+            return None
+        corrected_s = expected_s * self._correction(stations, current, seen)
+        return Gauge(1000 * corrected_s, high=1000 * self._qos_s(stations))
 
     def _stations(
         self, rates: Mapping[str, Rate], served: Mapping[str, float]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from include.controllers.base import Gauge
 from include.controllers.today.base import Autoscaler, Recommendation, target_of
 from include.controllers.today.rates import Counts, Paths, Rate, rates_since, ratio
 from include.model.observation import Observation
@@ -37,6 +38,7 @@ class Ds2(Autoscaler):
     activation: int = 1
     factor: float = 0.0
 
+    watches = "rate that reaches it, items/s"
     may_be_zero = frozenset({"warm_up", "factor"})
 
     def initial_memory(self) -> Ds2Memory:
@@ -62,14 +64,27 @@ class Ds2(Autoscaler):
             return Ds2Memory(counts, true, memory.intervals + 1, evaluations), {}
         return Ds2Memory(counts, true), targets
 
+    def watched(self, memory: Ds2Memory, seen: Observation, operator: str) -> Gauge | None:
+        """The rate against what one instance less could do, and what those that there are can."""
+        _, rates = rates_since(memory.counts, seen)
+        wanted = self._optimal(memory.true_per_s, rates)
+        if operator not in wanted or operator not in memory.true_per_s:
+            return None
+        each, current = memory.true_per_s[operator], len(seen.serving(operator))
+        return Gauge(wanted[operator][1], each * max(0, current - 1), each * current)
+
+    def _optimal(
+        self, true: Mapping[str, float], rates: Mapping[str, Rate]
+    ) -> dict[str, tuple[int, float]]:
+        arrived = {name: one.arrived_per_s for name, one in rates.items()}
+        sources = self._paths.source_rates(arrived)
+        return optimal_instances(self._paths, sources, true, self.factor)
+
     def _evaluated(
         self, true: Mapping[str, float], rates: Mapping[str, Rate], seen: Observation
     ) -> dict[str, Recommendation]:
-        arrived = {name: one.arrived_per_s for name, one in rates.items()}
-        sources = self._paths.source_rates(arrived)
-        wanted = optimal_instances(self._paths, sources, true, self.factor)
         targets = {}
-        for name, (instances, per_s) in wanted.items():
+        for name, (instances, per_s) in self._optimal(true, rates).items():
             current = len(seen.serving(name))
             told = f"{per_s:.2f} items/s reach {name}, an instance can do {true[name]:.2f}"
             targets[name] = target_of(current, max(1, instances), told)

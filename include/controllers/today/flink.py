@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
 
+from include.controllers.base import Gauge
 from include.controllers.today.base import Recommendation, target_of
 from include.controllers.today.flink_rules import Delayed, FlinkRules, Vertex
 from include.controllers.today.rates import Paths, ratio
@@ -49,6 +50,7 @@ class Flink(FlinkRules):
     up_grace_s: float = 0.0
     backlog_lag_s: float = 300.0
 
+    watches = "true processing rate, items/s"
     may_be_zero = frozenset(
         {"boundary", "restart_s", "stabilise_s", "scale_down_after_s", "up_grace_s", "key_groups"}
     )
@@ -94,6 +96,14 @@ class Flink(FlinkRules):
         if raised is None or raised[1] != one.current or now_s >= raised[0] + self.up_grace_s:
             return False
         return self.wanted(one) < one.current
+
+    def watched(self, memory: FlinkMemory, seen: Observation, operator: str) -> Gauge | None:
+        """The true rate against its bounds, from the window before this look."""
+        vertices, backlog = self._evaluated(memory.window, seen)
+        one = vertices.get(operator)
+        if one is None or math.isinf(one.true_per_s):
+            return None
+        return Gauge(one.true_per_s, *self.bounds_per_s(one, backlog=backlog))
 
     def _decided(
         self,

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from include.controllers.today.replicas import Replicas
+from include.controllers.base import Gauge
+from include.controllers.today.replicas import HpaMemory, Replicas
 from include.model.observation import Observation
 
 
@@ -20,11 +21,21 @@ class Hpa(Replicas):
 
     target_cpu: float = 0.8
 
+    watches = "CPU of ready instances, % of what they reserve"
+
     def problems(self) -> Iterator[str]:
         """Options that make no sense, each with what to do."""
         yield from super().problems()
         if self.target_cpu > 1:
             yield f"target_cpu must be a share of at most 1, got {self.target_cpu}"
+
+    def watched(self, memory: HpaMemory, seen: Observation, operator: str) -> Gauge | None:
+        """Mean CPU against the target and its tolerance."""
+        shares = [one.cpu_share for one in seen.serving(operator) if one.ready]
+        read = [share for share in shares if share is not None]
+        target = 100 * self.target_cpu
+        low, high = target * (1 - self.tolerance), target * (1 + self.tolerance)
+        return Gauge(percent(read), low, high) if read else None
 
     def recommendation(self, operator: str, seen: Observation) -> tuple[int, str] | None:
         """By the CPU of instances that are ready; those that are not count as the rule says."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from include.controllers.base import Gauge
 from include.controllers.today.base import Autoscaler, Recommendation, target_of
 from include.model.observation import Observation
 
@@ -50,6 +51,7 @@ class TargetTracking(Autoscaler):
     in_cooldown_s: float = 300.0
     max_instances: int = 100
 
+    watches = "time that instances work, %"
     may_be_zero = frozenset({"out_cooldown_s", "in_cooldown_s"})
 
     def problems(self) -> Iterator[str]:
@@ -84,6 +86,14 @@ class TargetTracking(Autoscaler):
             told = f"{name} works {share:.0%} of the time, the target is {self.target_share:.0%}"
             targets[name] = target_of(current, wanted, told)
         return TrackingMemory(of), targets
+
+    def watched(self, memory: TrackingMemory, seen: Observation, operator: str) -> Gauge | None:
+        """The share against the two alarms."""
+        sample = seen.operators.get(operator)
+        if sample is None or sample.busy_share is None:
+            return None
+        high = 100 * self.target_share
+        return Gauge(100 * sample.busy_share, high * self.in_below, high)
 
     def rung(self, alarms: Alarms, share: float) -> Alarms:
         """The alarms after one more period."""

@@ -143,11 +143,36 @@ def _without_ballast(svg: str) -> str:
     return re.sub(r" *\n *", "\n", svg)
 
 
+_LIGHT = {"currentColor": "#1c2126", "var(--line)": "#dcdfe2", "paper": "#ffffff"}
+_DARK = {"currentColor": "#e4e7ea", "var(--line)": "#3d444b", "paper": "#14181c"}
+
+
 def standalone(svg: str) -> str:
-    """The same figure for a place without the page's colours: dark on white."""
-    for css, colour in (("currentColor", "#1c2126"), ("var(--line)", "#dcdfe2")):
-        svg = svg.replace(css, colour)
-    return svg.replace("</title>", '</title><rect width="100%" height="100%" fill="#ffffff"/>', 1)
+    """The same figure for a place without the page's colours: dark on white, and light on dark for
+    whoever prefers that. Coordinates are rounded to a tenth of a point."""
+    for css in ("currentColor", "var(--line)"):
+        svg = svg.replace(css, _LIGHT[css])
+    svg = re.sub(r' d="([^"]*)"', lambda path: f' d="{_rounded(path[1])}"', svg)
+    paper = f'<style>{_dark_rules()}</style><rect width="100%" height="100%" fill="#ffffff"/>'
+    return svg.replace("</title>", f"</title>{paper}", 1)
+
+
+def _rounded(path: str) -> str:
+    short = re.sub(
+        r"-?\d+\.\d+", lambda number: f"{float(number[0]):.1f}".rstrip("0").rstrip("."), path
+    )
+    return short.replace("\n", " ").strip()
+
+
+def _dark_rules() -> str:
+    """Readers that know no style sheets keep the light colours, which are in the elements."""
+    rules = "".join(
+        f'[style*="{what}: {light}"]{{{what}:{_DARK[css]}!important}}'
+        for css, light in _LIGHT.items()
+        for what in ("fill", "stroke")
+    )
+    rules += f'rect[fill="{_LIGHT["paper"]}"]{{fill:{_DARK["paper"]}}}'
+    return f"@media (prefers-color-scheme:dark){{{rules}}}"
 
 
 def _opening(prefix: str) -> str:
