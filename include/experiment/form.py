@@ -72,7 +72,7 @@ def form_of(*sections: type[Section]) -> dict[str, dict[str, Any]]:
 def experiment_params() -> dict[str, dict[str, Any]]:
     """The form of one run."""
     return {
-        **form_of(WhatRuns, WhereItRuns, Options, Circumstances, UnderTopology),
+        **form_of(WhatRuns, WhereItRuns, Options, Circumstances, Advisors, UnderTopology),
         "report": {
             "default": True,
             "type": "boolean",
@@ -85,7 +85,7 @@ def experiment_params() -> dict[str, dict[str, Any]]:
 
 def batch_params() -> dict[str, dict[str, Any]]:
     """The form of a matrix: a spec file, or one field per axis and what all cells share."""
-    return form_of(SpecFile, Axes, WhereItRuns, EachCell, Circumstances, UnderTopology)
+    return form_of(SpecFile, Axes, WhereItRuns, EachCell, Circumstances, Advisors, UnderTopology)
 
 
 def _one_of(known: Mapping[str, Any], default: str, title: str, description: str) -> Any:
@@ -268,6 +268,21 @@ class Circumstances(Section):
         title="Calibration",
         description="Name or path; empty takes the one that fits the topology.",
         examples=_calibrations(),
+    )
+
+
+class Advisors(Section):
+    """Who else is asked, and not obeyed."""
+
+    headed = Options.headed
+
+    advisors: Any = Field(
+        [],
+        title="Advisors",
+        json_schema_extra={
+            "description_md": "Controllers that only say what they would do, beside the one that "
+            "acts: one per line, for example keda, or {name: tide, care: 2}; none is needed."
+        },
     )
 
 
