@@ -88,6 +88,11 @@ def batch_params() -> dict[str, dict[str, Any]]:
     return form_of(SpecFile, Axes, WhereItRuns, EachCell, Circumstances, Advisors, UnderTopology)
 
 
+def sweep_params() -> dict[str, dict[str, Any]]:
+    """The form of a sweep."""
+    return form_of(SweepFile)
+
+
 def _one_of(known: Mapping[str, Any], default: str, title: str, description: str) -> Any:
     shown: dict[str, Any] = {"title": title, "description": description}
     return Field(default, **shown, json_schema_extra={"enum": list(known)})
@@ -170,6 +175,16 @@ class SpecFile(Section):
         description="One that comes with the project, or the path of your own .yaml file. "
         "Its matrix runs, and nothing below counts.",
         examples=sorted(path.stem for path in SPECS.glob("*.yaml")),
+    )
+
+
+class SweepFile(Section):
+    """The points of a sweep stand in a file."""
+
+    spec: str = Field(
+        "include/experiment/specs/sensitivity_thresholds.yaml",
+        title="Spec file",
+        description="Path of a YAML file; a relative one starts at the repository.",
     )
 
 
