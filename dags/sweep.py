@@ -17,17 +17,12 @@ from datetime import timedelta
 
 from airflow.sdk import Param, dag
 
+from include.experiment.form import sweep_params
 from tidebench import spark, sweep, tasks, turns
 from tidebench.stage import DEFAULTS
 
 LONG = {"execution_timeout": timedelta(hours=24)}
 PATH = "{{ params.spec }}"
-SPEC = Param(
-    "include/experiment/specs/sensitivity_thresholds.yaml",
-    type="string",
-    title="Spec file",
-    description="Path of a YAML file; a relative one starts at the repository.",
-)
 
 
 @dag(
@@ -37,7 +32,7 @@ SPEC = Param(
     max_active_runs=1,
     dagrun_timeout=timedelta(days=2),
     default_args=DEFAULTS,
-    params={"spec": SPEC},
+    params={name: Param(**keywords) for name, keywords in sweep_params().items()},
     tags=["experiment"],
     doc_md=__doc__,
 )

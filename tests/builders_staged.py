@@ -144,6 +144,17 @@ def _activity(run: str) -> dict[str, Rows]:
         ],
         "decisions": [{"run": run, "action": "wait", "reason": "nothing_to_do",
                        "accepted": True, "decisions": 2}],
+        "advisors": [
+            {"run": run, "advisor": "keda", "scope": scope, "decisions": 2, "failed_decisions": 0,
+             "actual_instances": 9.0, "advised_instances": 11.5, "differing_percent": 50.0,
+             "actual_hosts": 2.0, "advised_hosts": 2.5}
+            for scope in ("overall", "O1", "O2")
+        ],
+        "advisors_timeline": [
+            {"run": run, "advisor": "keda", "time_s": time_s, "actual_instances": 9,
+             "advised_instances": would, "actual_hosts": 2, "advised_hosts": 2}
+            for time_s, would in ((0.0, 9), (60.0, 14))
+        ],
         INPUT_CHECKS: [
             {"run": run, "input": "lease", "check": "hosts leased twice", "measured": 0.0,
              "lowest": 0.0, "highest": 0.0},

@@ -85,5 +85,6 @@ def is_bounded(book: PriceBook) -> bool:
 
 def _load_of(run: Run) -> str:
     """Everything that a bound depends on, as text: all but who controls, and for which BTU."""
-    alone = replace(run.spec, controller="", controller_options={}, experiment="", btu_min=1)
+    alone = replace(run.spec, controller="", controller_options={}, advisors=())
+    alone = replace(alone, experiment="", btu_min=1)
     return replace(run, spec=alone).to_json()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from include.control.batch import RunResult
+from include.control.session import failed_advisors
 from include.experiment.spec import RunSpec
 
 
@@ -56,6 +57,8 @@ class Progress:
             f"{start}{self._head(spec)}  compliance {compliance} % "
             f"(real-time / near real-time / relaxed), {left} items left  {took}"
         )
+        for advisor, error in failed_advisors(summaries).items():
+            print(f"    advisor {advisor} failed, and the run went on without it: {error}")
 
     def finished(self, result: RunResult) -> None:
         """One of many runs at a time is measured, reused or has failed."""

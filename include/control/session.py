@@ -3,39 +3,49 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
+from include.control.advice import NO_CHANGES, Advice, Changes, advice_rows
 from include.control.loop import Loop, Tick
-from include.control.trace import decision_rows
+from include.control.trace import decision_rows, done_in
 from include.controllers.base import Setting
 from include.controllers.deployment import first_deployment
 from include.experiment.run import Run
 from include.model.compliance import LEVELS
-from include.testbeds.base import Leasing
+from include.testbeds.base import ACTS, Leasing
 
 if TYPE_CHECKING:
     import numpy as np
 
 
+FAILED = "advisors_failed"
+"""In the summary of a window, where an advisor did."""
+
+
 @dataclass(slots=True)
 class Session:
-    """A loop and the controller's memory; stored as one snapshot between windows."""
+    """A loop and what those who decide remember; stored as one snapshot between windows.
+
+    ``memories`` are by name; that of the controller that acts is called ``ACTS``.
+    """
 
     run_of: Run
     loop: Loop
     setting: Setting
-    memory: Any
+    memories: Mapping[str, Any]
 
     @classmethod
     def open(cls, run: Run) -> Session:
         """At second 0, with nothing deployed."""
-        controller = run.build_controller()
-        loop = Loop(run.build_testbed(), controller, run.setting)
-        return cls(run, loop, run.setting, controller.initial_memory())
+        controller, advisors = run.build_controller(), run.build_advisors()
+        loop = Loop(run.build_testbed(), controller, run.setting, advisors)
+        deciders = {ACTS: controller, **advisors}
+        memories = {who: one.initial_memory() for who, one in deciders.items()}
+        return cls(run, loop, run.setting, memories)
 
     def deploy(self) -> None:
         """Start the first instances and return when they are up; no rows are kept of it."""
@@ -43,13 +53,22 @@ class Session:
         self.loop.deploy(first_deployment(self.setting, instances))
         self.loop.testbed.take_measurements()
 
-    def run(self, start_s: float, end_s: float) -> dict[str, list[Any]]:
-        """Every tick of a window; returns its decisions as columns."""
+    def run(self, start_s: float, end_s: float) -> dict[str, dict[str, list[Any]]]:
+        """Every turn of a window; returns the tables ``decision`` and, with advisors, ``advice``
+        as columns."""
         ticks: list[Tick] = []
-        for tick in self.loop.run(self.memory, start_s, end_s):
-            ticks.append(tick)
-            self.memory = tick.memory
-        return decision_rows(ticks)
+        advice: list[tuple[Advice, Changes]] = []
+        for turn in self.loop.run(self.memories, start_s, end_s):
+            done = NO_CHANGES
+            if turn.acted:
+                ticks.append(turn.acted)
+                done = done_in(turn.acted)
+            advice += [(one, done) for one in turn.advice]
+            self.memories = turn.memories
+        tables = {"decision": decision_rows(ticks)}
+        if self.loop.advisors:
+            tables["advice"] = advice_rows(advice, self.setting.topology.operator_names)
+        return tables
 
     def summary(self, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """What a person wants to see of a window at once: counts, and what stands at its end."""
@@ -71,20 +90,29 @@ class Session:
             "waiting_items": sum(one.waiting_items for one in seen.operators.values()),
             "scalings": {name: activities.count(name) for name in sorted(set(activities))},
             "refused": tables["decision"]["accepted"].count(False),
+            **_failures(tables.get("advice", {})),
         }
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """The testbed's arrays and the controller's memory."""
-        import numpy as np
-
-        memory = TypeAdapter(type(self.memory)).dump_python(self.memory, mode="json")
-        text = json.dumps(memory, sort_keys=True, separators=(",", ":")).encode()
-        return {"memory": np.frombuffer(text, dtype=np.uint8), **self.loop.testbed.snapshot()}
+        """The testbed's arrays, and the memory of the controller and of each advisor."""
+        plain = {
+            who: TypeAdapter(type(memory)).dump_python(memory, mode="json")
+            for who, memory in self.memories.items()
+        }
+        kept = {"memory": _packed(plain.pop(ACTS))}
+        if plain:
+            kept["advisors"] = _packed(plain)
+        return {**kept, **self.loop.testbed.snapshot()}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Continue from a snapshot of the same run."""
-        memory = json.loads(arrays["memory"].tobytes())
-        self.memory = TypeAdapter(type(self.memory)).validate_python(memory)
+        plain = {ACTS: _unpacked(arrays["memory"])}
+        if self.loop.advisors:
+            plain |= _unpacked(arrays["advisors"])
+        self.memories = {
+            who: TypeAdapter(type(memory)).validate_python(plain[who])
+            for who, memory in self.memories.items()
+        }
         self.loop.testbed.restore(arrays)
 
     def close(self) -> None:
@@ -98,6 +126,30 @@ class Session:
             testbed.give_back()
         else:
             testbed.close()
+
+
+def _packed(plain: Any) -> np.ndarray:
+    import numpy as np
+
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
+    return np.frombuffer(text, dtype=np.uint8)
+
+
+def _unpacked(array: np.ndarray) -> Any:
+    return json.loads(array.tobytes())
+
+
+def _failures(advice: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, str]]:
+    """Why advisors failed, by name the last error of each; nothing where none did."""
+    if not any(advice.get("failed", ())):
+        return {}
+    rows = zip(advice["advisor"], advice["failed"], advice["because"], strict=True)
+    return {FAILED: {who: because for who, failed, because in rows if failed}}
+
+
+def failed_advisors(summaries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The last error of every advisor that failed, by name, from the summaries of windows."""
+    return {who: error for one in summaries for who, error in one.get(FAILED, {}).items()}
 
 
 def _by_code(codes: np.ndarray, values: list[float]) -> np.ndarray:

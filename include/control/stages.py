@@ -30,6 +30,7 @@ from include.model.host import PriceBook
 from include.testbeds import TESTBEDS
 
 ONCE_PER_RUN = ("run", "operator", "price", "billing", "lease")
+PER_WINDOW = tuple(table for table in TABLES if table not in ONCE_PER_RUN)
 Report = Callable[[dict[str, Any]], None]
 
 
@@ -202,16 +203,15 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
     """One window: ticks, rows, the next snapshot and, last of all, the commit."""
     start_s = window * run.spec.window_s
     end_s = min(start_s + run.spec.window_s, run.spec.duration_s)
-    decisions = session.run(start_s, end_s)
-    tables: dict[str, Mapping[str, Any]] = {**session.loop.testbed.take_measurements()}
-    tables["decision"] = decisions
+    decided = session.run(start_s, end_s)
+    tables: dict[str, Mapping[str, Any]] = {**session.loop.testbed.take_measurements(), **decided}
+    per_window = [table for table in PER_WINDOW if table != "advice" or run.spec.advisors]
     final = window == run.spec.windows - 1
     if final:
         tables |= _once_per_run(run, store, session)
     parts = {
         table: store.write_rows(table, window, tables.get(table, {}), to_stay=False)
-        for table in TABLES
-        if table not in ONCE_PER_RUN
+        for table in per_window
     }
     if final:
         once = [table for table in ONCE_PER_RUN if table in tables]
@@ -232,7 +232,7 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
         "summary": summary,
     }
     if final:
-        whole = [store.gather(t, run.spec.windows) for t in TABLES if t not in ONCE_PER_RUN]
+        whole = [store.gather(table, run.spec.windows) for table in per_window]
         _write_manifest(run, store, [*whole, *(parts[table] for table in once)])
     write_json(store.commit(window), commit)
     return summary

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
+from include.control.advice import Changes
 from include.control.loop import Tick
 from include.measurements.rows import DecisionRow
 from include.model.decision import (
@@ -39,6 +40,12 @@ def decision_rows(ticks: Iterable[Tick]) -> dict[str, list[Any]]:
             for name in names:
                 columns[name].append(getattr(row, name))
     return columns
+
+
+def done_in(tick: Tick) -> Changes:
+    """What was carried out in a tick."""
+    accepted = (one.action for one in tick.outcomes if one.accepted)
+    return Changes.of(accepted, tick.seen)
 
 
 def _rows(tick: Tick) -> Iterable[DecisionRow]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from include.experiment.axes import those_that_unfold
+from include.experiment.axes import as_list, swept_options, those_that_unfold
 from include.experiment.lines import MOST_RUNS
 from include.experiment.problems import found_in
 from include.experiment.spec import AXES, Choice, ExperimentSpec, RunSpec, located, read_spec
@@ -28,6 +28,8 @@ _STAND_INS: Mapping[str, Any] = {
 }
 """What a field without a default has while the others are looked through."""
 _UNFOLDED = ("controllers", "patterns")
+_LISTS = {**AXES, "advisors": as_list}
+"""Fields of which one value may be wrong and the others right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +116,12 @@ def _take_away(places: Iterable[tuple[int | str, ...]], given: dict[str, Any]) -
     for field, wrong in of_axes.items():
         values = given.pop(field, None)
         left: list[Any] = []
-        if field in AXES and wrong:
-            left = [one for place, one in enumerate(AXES[field](values)) if place not in wrong]
+        if field in _LISTS and wrong:
+            left = [one for place, one in enumerate(_LISTS[field](values)) if place not in wrong]
         elif field in _UNFOLDED and values is not None:
             left = those_that_unfold(values)  # a sweep without values is all that is wrong
+        elif field == "advisors":
+            left = [one for one in as_list(values) if not swept_options(one)]
         if left:
             given[field] = left
         else:

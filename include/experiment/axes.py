@@ -30,6 +30,21 @@ def those_that_unfold(choices: Any) -> list[Any]:
     return _tried(choices)[0]
 
 
+def none_swept(choices: Any) -> list[Any]:
+    """Choices of which every run has all. Raises ValueError, saying what to write, for a sweep."""
+    listed = [] if choices is None else as_list(choices)
+    if swept := dict.fromkeys(name for choice in listed for name in swept_options(choice)):
+        once = "every run has all of these, so list one per value in place of a sweep"
+        raise ValueError(f"option {', '.join(swept)}: {once}")
+    return listed
+
+
+def swept_options(choice: Any) -> list[str]:
+    """The options of a choice that have a sweep."""
+    named = choice.items() if isinstance(choice, dict) else ()
+    return [name for name, value in named if isinstance(value, dict) and SWEEP in value]
+
+
 def as_list(value: Any) -> list[Any]:
     """One value, or several."""
     return list(value) if isinstance(value, list | tuple) else [value]

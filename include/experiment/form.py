@@ -72,7 +72,7 @@ def form_of(*sections: type[Section]) -> dict[str, dict[str, Any]]:
 def experiment_params() -> dict[str, dict[str, Any]]:
     """The form of one run."""
     return {
-        **form_of(WhatRuns, WhereItRuns, Options, Circumstances, UnderTopology),
+        **form_of(WhatRuns, WhereItRuns, Options, Circumstances, Advisors, UnderTopology),
         "report": {
             "default": True,
             "type": "boolean",
@@ -85,7 +85,12 @@ def experiment_params() -> dict[str, dict[str, Any]]:
 
 def batch_params() -> dict[str, dict[str, Any]]:
     """The form of a matrix: a spec file, or one field per axis and what all cells share."""
-    return form_of(SpecFile, Axes, WhereItRuns, EachCell, Circumstances, UnderTopology)
+    return form_of(SpecFile, Axes, WhereItRuns, EachCell, Circumstances, Advisors, UnderTopology)
+
+
+def sweep_params() -> dict[str, dict[str, Any]]:
+    """The form of a sweep."""
+    return form_of(SweepFile)
 
 
 def _one_of(known: Mapping[str, Any], default: str, title: str, description: str) -> Any:
@@ -170,6 +175,16 @@ class SpecFile(Section):
         description="One that comes with the project, or the path of your own .yaml file. "
         "Its matrix runs, and nothing below counts.",
         examples=sorted(path.stem for path in SPECS.glob("*.yaml")),
+    )
+
+
+class SweepFile(Section):
+    """The points of a sweep stand in a file."""
+
+    spec: str = Field(
+        "include/experiment/specs/sensitivity_thresholds.yaml",
+        title="Spec file",
+        description="Path of a YAML file; a relative one starts at the repository.",
     )
 
 
@@ -268,6 +283,21 @@ class Circumstances(Section):
         title="Calibration",
         description="Name or path; empty takes the one that fits the topology.",
         examples=_calibrations(),
+    )
+
+
+class Advisors(Section):
+    """Who else is asked, and not obeyed."""
+
+    headed = Options.headed
+
+    advisors: Any = Field(
+        [],
+        title="Advisors",
+        json_schema_extra={
+            "description_md": "Controllers that only say what they would do, beside the one that "
+            "acts: one per line, for example keda, or {name: tide, care: 2}; none is needed."
+        },
     )
 
 

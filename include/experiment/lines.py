@@ -76,6 +76,28 @@ def _from_first_to_last(one: Any) -> Iterable[Any]:
     return range(first, last + 1)
 
 
+def choices_of(field: str, given: Any, problems: list[str]) -> list[Any]:
+    """Names, or names with options, one per line: `keda`, or `{name: tide, care: 2}`.
+
+    ``given`` is a list of lines or a text of them, or from a program a list of choices; whatever
+    is wrong with a line is added to ``problems``.
+    """
+    if given is not None and not isinstance(given, str | Sequence):
+        problems.append(f"{field} must be lines, each a name or {{name: ..., ...}}, got {given!r}")
+        return []
+    lines = given.splitlines() if isinstance(given, str) else given or ()
+    choices: list[Any] = []
+    for line in lines:
+        if isinstance(line, str) and line.lstrip().startswith("{"):
+            try:
+                choices.append(read_yaml(line))
+            except yaml.YAMLError:
+                problems.append(f"{field}: write {{name: ..., option: value}}, got {line.strip()}")
+        elif not isinstance(line, str) or line.strip():
+            choices.append(line.strip() if isinstance(line, str) else line)
+    return choices
+
+
 def entries_of(given: Any) -> Any:
     """Lines without those that are empty: a form leaves one behind the last."""
     return [one for one in given if not isinstance(one, str) or one.strip()] if given else given

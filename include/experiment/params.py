@@ -16,7 +16,7 @@ from include.experiment.form import (
     batch_params,
     experiment_params,
 )
-from include.experiment.lines import MOST_RUNS, entries_of, options_of
+from include.experiment.lines import MOST_RUNS, choices_of, entries_of, options_of
 from include.experiment.spec import RunSpec, read_spec
 from include.model.errors import Problem, SpecError, unknown_name
 from include.testbeds import TESTBEDS
@@ -50,6 +50,7 @@ def params_from_run(run: RunSpec) -> dict[str, Any]:
         "pattern_options": dict(run.pattern_options),
         "controller_options": dict(run.controller_options),
         "faults": dict(run.faults),
+        "advisors": [one.text for one in run.advisors],
         "calibration": run.calibration or None,
     }
 
@@ -69,6 +70,7 @@ def run_from_params(params: Mapping[str, Any]) -> RunSpec:
         "seeds": values["seed"],
         **{name: values[name] for name in ("duration_min", "topology", "testbed", "flavor")},
         "faults": values["faults"],
+        "advisors": values["advisors"],
         "price_books": values["price_books"],
         **_given(values),
     }
@@ -160,14 +162,18 @@ def _read(
     problems = [
         Problem("", unknown_name("param", name, known)) for name in params if name not in known
     ]
+    told: list[str]
     for name in OPTIONS:
         if name in known:
-            told: list[str] = []
+            told = []
             values[name] = options_of(name, values[name], told)
             if name in CHOSEN_IN and "name" in values[name]:
                 del values[name]["name"]
                 told.append(f"{name}: remove name; the field {CHOSEN_IN[name]} says which it is")
             problems += [Problem(name, one) for one in told]
+    told = []
+    values["advisors"] = choices_of("advisors", values["advisors"], told)
+    problems += [Problem("advisors", one) for one in told]
     if isinstance(values["topology"], list):
         values["topology"] = entries_of(values["topology"])
     return values, problems

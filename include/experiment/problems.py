@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -191,28 +192,48 @@ def _seed(spec: RunSpec) -> Iterator[str]:
 
 
 def _controller(spec: RunSpec) -> Iterator[str]:
-    registered = CONTROLLERS.get(spec.controller)
+    yield from _named("controller", spec.controller, spec.controller_options)
+
+
+def _advisors(spec: RunSpec) -> Iterator[str]:
+    for one in spec.advisors:
+        yield from _named("advisor", one.name, one.options)
+
+
+def _named(kind: str, name: str, options: Mapping[str, Any]) -> Iterator[str]:
+    registered = CONTROLLERS.get(name)
     if registered is None:
-        yield unknown_name("controller", spec.controller, CONTROLLERS)
+        yield unknown_name(kind, name, CONTROLLERS)
         return
     types = option_types(registered.build, hidden=("setting",))
-    yield from checked_options(f"controller {spec.controller}", types, spec.controller_options)[1]
+    yield from checked_options(f"{kind} {name}", types, options)[1]
 
 
 def _controller_in_its_setting(spec: RunSpec) -> Iterator[str]:
     """What a controller says of options that are of the right kind."""
-    topology, registered = _weighed_topology(spec), CONTROLLERS.get(spec.controller)
+    yield from _in_its_setting(spec, "controller", spec.controller, spec.controller_options)
+
+
+def _advisors_in_their_setting(spec: RunSpec) -> Iterator[str]:
+    for one in spec.advisors:
+        yield from _in_its_setting(spec, "advisor", one.name, one.options)
+
+
+def _in_its_setting(
+    spec: RunSpec, kind: str, name: str, options: Mapping[str, Any]
+) -> Iterator[str]:
+    topology, registered = _weighed_topology(spec), CONTROLLERS.get(name)
     if topology is None or registered is None:
         return
     if not (0 < spec.btu_min <= MOST_BTU_MINUTES and _can_be_read_every(spec.monitor_every_s)):
         return
     factory = registered.build
     types = option_types(factory, hidden=("setting",))
-    values, problems = checked_options("", types, spec.controller_options)
+    values, problems = checked_options("", types, options)
     if not problems:
         setting = setting_of(spec, topology, FLAVORS[spec.flavor])
         for problem in factory(setting=setting, **values).problems():
-            yield f"controller {spec.controller}: {problem}"
+            yield f"{kind} {name}: {problem}"
 
 
 def _sizes(spec: RunSpec) -> Iterator[str]:
@@ -249,5 +270,7 @@ _CHECKS: tuple[tuple[str, Collection[str], Callable[[RunSpec], Iterator[str]]], 
     ("hosts", ("max_hosts",), _hosts),
     ("max_hosts", (), _max_hosts),
     ("faults", ("testbed",), _faults),
+    ("advisors", (), _advisors),
+    ("advisors", (*_WHERE, "btus_min", "monitor_every_s"), _advisors_in_their_setting),
 )
 """The field that a problem is told of, the others it rests on, and what finds it."""

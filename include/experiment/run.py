@@ -19,7 +19,7 @@ from include.experiment.options import checked_options, option_types
 from include.experiment.prices import price_book
 from include.experiment.problems import problems_of
 from include.experiment.setting import setting_of
-from include.experiment.spec import RunSpec
+from include.experiment.spec import Choice, RunSpec, without_empty
 from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError
 from include.model.host import HostFlavor, PriceBook
@@ -71,6 +71,7 @@ class Run:
     def to_json(self) -> str:
         """Canonical JSON."""
         plain = _ADAPTER.dump_python(self, mode="json")
+        plain["spec"] = without_empty(plain["spec"])
         return json.dumps(plain, sort_keys=True, separators=(",", ":"))
 
     @classmethod
@@ -80,9 +81,16 @@ class Run:
 
     def build_controller(self) -> Controller:
         """The controller of the run, with its options."""
-        registered = CONTROLLERS[self.spec.controller]
+        return self._built(Choice(self.spec.controller, dict(self.spec.controller_options)))
+
+    def build_advisors(self) -> dict[str, Controller]:
+        """Those that only say what they would do, by label, each with its options."""
+        return {one.label: self._built(one) for one in self.spec.advisors}
+
+    def _built(self, choice: Choice) -> Controller:
+        registered = CONTROLLERS[choice.name]
         types = option_types(registered.build, hidden=("setting",))
-        options, _ = checked_options("", types, self.spec.controller_options)
+        options, _ = checked_options("", types, choice.options)
         oracle = self.instances_at_peak if registered.needs_peak else {}
         setting = replace(self.setting, instances_at_peak=oracle)
         return registered.build(setting=setting, **options)

@@ -27,7 +27,7 @@ from pydantic import (
     ValidationError,
 )
 
-from include.experiment.axes import as_list, unfolded
+from include.experiment.axes import as_list, none_swept, unfolded
 from include.experiment.lines import numbers_of, seeds_of
 from include.inputs import input_text
 from include.model.errors import Problem, SpecError, unknown_name
@@ -57,6 +57,12 @@ class Choice:
         options = "".join(f", {name}: {value}" for name, value in sorted(self.options.items()))
         return f"{{name: {self.name}{options}}}" if options else self.name
 
+    @property
+    def label(self) -> str:
+        """What tables and figures call it: `tide care=2`."""
+        options = (f" {name}={value}" for name, value in sorted(self.options.items()))
+        return self.name + "".join(options)
+
 
 def _as_choice(value: Any) -> Any:
     if isinstance(value, Choice):
@@ -73,6 +79,11 @@ Choices = Annotated[
     BeforeValidator(unfolded),
     Field(min_length=1),
 ]
+Listed = Annotated[
+    list[Annotated[Choice, BeforeValidator(_as_choice)]],
+    BeforeValidator(none_swept),
+]
+"""Choices that are no axis: every run has all of them."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Seeds = Annotated[list[Seed], BeforeValidator(seeds_of), Field(min_length=1)]
@@ -127,6 +138,8 @@ class RunSpec:
     hosts: int = default_of("hosts")
     """Leased before the first item; 0 means as many as the first instances need."""
     max_hosts: int = default_of("max_hosts")
+    advisors: tuple[Choice, ...] = ()
+    """Controllers that only say what they would do, beside the one that acts."""
 
     def __post_init__(self) -> None:
         """Ten minutes are ten minutes, written as 10 or 10.0: ids and hashes must not differ."""
@@ -157,12 +170,18 @@ class RunSpec:
 
     def to_json(self) -> str:
         """Canonical JSON."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        return json.dumps(without_empty(asdict(self)), sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> RunSpec:
         """The inverse of :meth:`to_json`."""
         return TypeAdapter(cls).validate_json(text)
+
+
+def without_empty(spec: dict[str, Any]) -> dict[str, Any]:
+    """Plain values of a run without ``advisors`` where it has none: ids and hashes stay those of
+    versions that knew no advisors."""
+    return {name: value for name, value in spec.items() if value or name != "advisors"}
 
 
 AXES: Mapping[str, Callable[[Any], list[Any]]] = {
@@ -184,7 +203,8 @@ def require_name(experiment: str) -> None:
 
 class ExperimentSpec(Conditions):
     """The YAML file. Only ``name`` and ``controllers`` are required, and ``patterns`` where the
-    topology's file names none. ``without`` names, by topology, controllers that cannot act on it.
+    topology's file names none. ``without`` names, by topology, controllers that cannot act on it,
+    ``advisors`` controllers that only say what they would do, in every run.
     """
 
     name: Annotated[str, spelled(NAMED, NAME)]
@@ -195,6 +215,7 @@ class ExperimentSpec(Conditions):
     ]
     seeds: Seeds = [1]
     faults: dict[str, Any] = {}
+    advisors: Listed = []
     without: dict[str, list[str]] = {}
 
     @property
@@ -211,7 +232,7 @@ class ExperimentSpec(Conditions):
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with the axes as such, each with what to do."""
-        for axis in AXES:
+        for axis in (*AXES, "advisors"):
             values = getattr(self, axis) or []
             # Written alike, because 10 and 10.0 are one BTU and a choice has no hash.
             seen = Counter(one.text if isinstance(one, Choice) else one for one in values)
@@ -276,6 +297,7 @@ class ExperimentSpec(Conditions):
                 monitor_every_s=under.monitor_every_s,
                 hosts=under.hosts,
                 max_hosts=under.max_hosts,
+                advisors=tuple(self.advisors),
             )
 
 

@@ -188,6 +188,31 @@ class DecisionRow:
 
 
 @dataclass(frozen=True, slots=True)
+class AdviceRow:
+    """What an advisor would have done about one operator; nothing of it is carried out.
+
+    Of the instances and hosts there are when it looks, the controller that acts makes the
+    ``acted_`` ones at the same time, and the advisor would make the ``advised_`` ones; what the
+    guard would refuse changes nothing. Hosts are those of the run, the same in every row of a
+    time. Where the advisor ``failed`` it advised nothing, and ``because`` has its error.
+    """
+
+    time_s: float
+    advisor: str
+    operator: str
+    instances: int
+    acted_instances: int
+    advised_instances: int
+    hosts: int
+    acted_hosts: int
+    would_lease: int
+    would_release: int
+    failed: bool
+    reason: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class Arrival:
     """The level at one monitoring time and the items each source published since the last."""
 
@@ -271,12 +296,13 @@ TABLES: dict[str, type] = {
     "scaling_activity": ScalingActivity,
     "lease": Lease,
     "decision": DecisionRow,
+    "advice": AdviceRow,
     "arrival": Arrival,
     "event": Event,
     "tenant": TenantRow,
 }
 """Measured tables by name: ``run``, ``operator``, ``price``, ``billing`` and ``lease`` once,
-the others once per window."""
+the others once per window; ``advice`` only of a run with advisors."""
 
 COVER = "cover"
 ADVICE_OUTCOME = "advice_outcome"

@@ -45,6 +45,12 @@ METRICS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Instances of an operator, had all of the last decision been carried out.",
         ("operator",),
     ),
+    "advised_instances": (
+        "Instances that an advisor would have made at its last decision of those it saw.",
+        ("advisor", "operator"),
+    ),
+    "advised_hosts": ("Hosts that it would have made of those it saw.", ("advisor",)),
+    "advice_failed_total": ("How often an advisor failed.", ("advisor",)),
     "hosts": ("Hosts at the end of the last window.", ()),
     "leases": ("Leases since the run began; state is open or ended.", ("state",)),
     "decisions_total": (
@@ -85,6 +91,18 @@ def samples_of(progress: RunProgress, *, complete: bool) -> Iterator[Sample]:
             yield name, (one["operator"],), one[name]
     for operator, instances in progress.recommended.items():
         yield "recommended_instances", (operator,), instances
+    yield from _of_advisors(progress)
+
+
+def _of_advisors(progress: RunProgress) -> Iterator[Sample]:
+    hosts: dict[str, int] = {}
+    for (advisor, operator), one in progress.advice.items():
+        yield "advised_instances", (advisor, operator), one["advised_instances"]
+        hosts[advisor] = one["hosts"] + one["would_lease"] - one["would_release"]
+    for advisor, count in hosts.items():
+        yield "advised_hosts", (advisor,), count
+    for advisor, times in sorted(progress.advice_failed.items()):
+        yield "advice_failed_total", (advisor,), times
 
 
 def _of_windows(progress: RunProgress) -> Iterator[Sample]:

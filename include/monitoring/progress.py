@@ -50,6 +50,10 @@ class RunProgress:
     """The last reading of every operator."""
     recommended: dict[str, int] = field(default_factory=dict)
     """Instances by operator, had all of the last decision been carried out, accepted or not."""
+    advice: dict[tuple[str, str], Row] = field(default_factory=dict)
+    """By advisor and operator, the last advice that did not fail."""
+    advice_failed: Counter[str] = field(default_factory=Counter)
+    """By advisor, how often it failed."""
     _ended: list[Row] = field(default_factory=list)
     _standing: list[Row] | None = None
 
@@ -91,12 +95,15 @@ class RunProgress:
         while (commit := store.commit(self.windows)).is_file():
             content = read_json(commit)
             end_s = content["summary"]["end_min"] * 60
-            decisions, queues = (
+            decisions, queues, advice = (
                 _within(_table(store, one, self.windows, wholes), self._begin_s, end_s)
-                for one in ("decision", "queue")
+                if one != "advice" or self.run.spec.advisors
+                else []
+                for one in ("decision", "queue", "advice")
             )
             later = self._copied()
             later._add(content, decisions, queues)
+            later._advised([one for one in advice if one["time_s"] < later.end_s])
             later.committed_at_s = commit.stat().st_mtime
             for one in fields(self):  # all of the window, or nothing where the commit is damaged
                 setattr(self, one.name, getattr(later, one.name))
@@ -107,6 +114,8 @@ class RunProgress:
             within=self.within.copy(),
             scalings=self.scalings.copy(),
             decisions=self.decisions.copy(),
+            advice=self.advice.copy(),
+            advice_failed=self.advice_failed.copy(),
             _ended=[*self._ended],
         )
 
@@ -125,6 +134,13 @@ class RunProgress:
         self._recommend(of_window, readings)
         self.queues = _last(readings)
         self.windows += 1
+
+    def _advised(self, advice: list[Row]) -> None:
+        given = [one for one in advice if not one["failed"]]
+        self.advice |= {(one["advisor"], one["operator"]): one for one in given}
+        self.advice_failed.update(dict.fromkeys((one["advisor"] for one in advice), 0))
+        failed = {(one["advisor"], one["time_s"]) for one in advice if one["failed"]}
+        self.advice_failed.update(advisor for advisor, _ in failed)
 
     @property
     def _begin_s(self) -> float:

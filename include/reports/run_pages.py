@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from include.reports.documents import shown
-from include.reports.figures import compliance, scaling, timeline
+from include.reports.figures import advice, compliance, scaling, timeline
 from include.tables.catalogue import schema_of
 from include.tables.staged import Row
 
@@ -66,6 +66,7 @@ def about_runs(tables: Tables) -> Mapping[str, Any]:
         "shown": shown,
         "utilisation": {row["run"]: row for row in tables["utilisation"]},
         "adapt": by_run(tables["time_to_adapt"]),
+        "advisors": by_run(tables["advisors"]),
     }
 
 
@@ -74,7 +75,8 @@ def drawn_from(tables: Tables) -> Figures:
 
     Their frames are made by matplotlib and filled with numbers; both escape their text.
     """
-    rows = {table: by_run(tables[table]) for table in ("timeline", "compliance", "scaling")}
+    drawn = ("timeline", "compliance", "scaling", "advisors_timeline")
+    rows = {table: by_run(tables[table]) for table in drawn}
     scales = {}
     for topology, compared in by(tables["runs"], lambda run: run["topology"]).items():
         length_min = max(run["duration_min"] for run in compared)
@@ -82,16 +84,21 @@ def drawn_from(tables: Tables) -> Figures:
             module.scale_of(
                 [row for run in compared for row in rows[table].get(run["run"], ())], length_min
             )
-            for table, module in (("timeline", timeline), ("scaling", scaling))
+            for table, module in (
+                ("timeline", timeline),
+                ("scaling", scaling),
+                ("advisors_timeline", advice),
+            )
         ]
 
     def figures(run: Row) -> Mapping[str, Markup]:
-        name, (over_time, activity) = run["run"], scales[run["topology"]]
+        name, (over_time, activity, advised) = run["run"], scales[run["topology"]]
         scopes = compliance.in_order(rows["compliance"].get(name, ()))
         return {
             "timeline": Markup(timeline.draw(name, rows["timeline"].get(name, ()), over_time)),
             "compliance": Markup(compliance.draw(name, scopes)),
             "scaling": Markup(scaling.draw(name, rows["scaling"].get(name, ()), activity)),
+            "advice": Markup(advice.draw(name, rows["advisors_timeline"].get(name, ()), advised)),
         }
 
     return figures

@@ -27,6 +27,8 @@ PUBLISHED: tuple[str, ...] = (
     "utilisation",
     "elasticity",
     "decisions",
+    "advisors",
+    "advisors_timeline",
     "metrics",
     "means",
     "cells",

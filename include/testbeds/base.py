@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
+ACTS = ""
+"""Observes for the controller that acts; an advisor observes by its own name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestbedConfig:
     """Everything that is decided before a run starts, the same for every testbed.
@@ -104,12 +108,15 @@ class Testbed(Protocol):
         """Let time pass until ``t_s``. Raises ValueError for a time that has passed."""
         ...
 
-    def observe(self) -> Observation:
-        """What the monitor sees now, for whoever decides: the next counts start from here."""
+    def observe(self, by: str = ACTS) -> Observation:
+        """What the monitor sees now, for whoever decides: its next counts start from here.
+
+        Those of anybody else who observes go on, so that nobody takes anything from another.
+        """
         ...
 
     def look(self) -> Observation:
-        """The same for anybody else: counts go on, so the next :meth:`observe` misses nothing."""
+        """The same for nobody: counts go on, so the next :meth:`observe` misses nothing."""
         ...
 
     def apply(self, decision: Decision) -> tuple[Outcome, ...]:

@@ -113,6 +113,7 @@ class MeasureCell(TidebenchOperator):
         return measured(data_root() / experiment, [run.run_id for run in runs])
 
     def _measure(self, run: RunSpec, root: Path, by: DagRun) -> None:
+        from include.control.session import failed_advisors
         from include.control.stages import look, run_all
 
         def progress(window: dict[str, Any]) -> None:
@@ -131,6 +132,8 @@ class MeasureCell(TidebenchOperator):
             len(windows),
             100 * in_time / samples,
         )
+        for advisor, error in failed_advisors(windows).items():
+            self.say("advisor %s failed, and the run went on without it: %s", advisor, error)
 
 
 class CheckCells(TidebenchOperator):

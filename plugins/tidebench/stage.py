@@ -45,6 +45,11 @@ def data_root() -> Path:
     return Path(os.environ.get("TIDEBENCH_DATA_ROOT") or REPOSITORY / "var").resolve()
 
 
+def spec_file(text: str) -> Path:
+    """The spec file of a sweep; a relative path starts at this repository."""
+    return REPOSITORY / Path(text).expanduser()
+
+
 def schedule_of(dag_id: str) -> str | None:
     """When the DAG runs by itself: never, unless TIDEBENCH_SCHEDULES names it.
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from include.studies import NIGHT, STUDIES, study_named
+from tidebench.lineage import file_of
 from tidebench.stage import Review, data_root, without_vain_retries
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from airflow.sdk import Context
+    from openlineage.client.event_v2 import Dataset
 
     from tidebench.batch import Cell
 
@@ -122,3 +124,7 @@ class CheckVerdict(Review):
             except GateFailed as error:
                 reasons.append(str(error))
         return reasons
+
+    def writes(self) -> Iterable[Dataset]:
+        """What the next night is held against."""
+        return [file_of(data_root() / self.experiment / "tonight")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -16,6 +15,7 @@ from tidebench.stage import (
     TidebenchOperator,
     dag_run_of_task,
     data_root,
+    spec_file,
     without_vain_retries,
 )
 
@@ -44,7 +44,7 @@ class ResolvePoints(TidebenchOperator):
         from include.experiment.asked import runs_in_file
 
         with without_vain_retries():
-            points = runs_in_file(_found(self.spec))
+            points = runs_in_file(spec_file(self.spec))
         self.log.info("tidebench: %d points to measure", len(points))
         context["ti"].xcom_push(key="run_ids", value=[point.run_id for point in points])
         return points[0].experiment
@@ -78,7 +78,7 @@ class MeasurePoints(SparkSubmitOperator, Traced):
             require_java()
         by = dag_run_of_task(context)
         self.application_args = [
-            str(_found(self.spec)), "--root", str(data_root()), f"--dag-id={by.dag_id}",
+            str(spec_file(self.spec)), "--root", str(data_root()), f"--dag-id={by.dag_id}",
             f"--dag-run={by.dag_run}",
         ]  # fmt: skip
         if spark_runs_here(self.conn_id):
@@ -89,16 +89,11 @@ class MeasurePoints(SparkSubmitOperator, Traced):
 
     def reads(self) -> Iterable[Dataset]:
         """The spec file."""
-        return [file_of(_found(self.spec))]
+        return [file_of(spec_file(self.spec))]
 
     def writes(self) -> Iterable[Dataset]:
         """The measured tables of its experiment."""
         from include.experiment.asked import runs_in_file
 
-        points = runs_in_file(_found(self.spec))
+        points = runs_in_file(spec_file(self.spec))
         return measured(data_root() / points[0].experiment, [one.run_id for one in points])
-
-
-def _found(spec: str) -> Path:
-    """The spec file; a relative path starts at this repository."""
-    return REPOSITORY / Path(spec).expanduser()

@@ -77,6 +77,7 @@ class ControlWindow(Stage):
 
     def work(self, run: RunSpec, root: Path) -> dict[str, Any]:
         """Return the summary of the window, which is committed; a repetition only reads it."""
+        from include.control.session import failed_advisors
         from include.control.stages import control_window
 
         seen: dict[str, Any] = control_window(run, root, self.window["index"])
@@ -86,6 +87,10 @@ class ControlWindow(Stage):
             *(seen[name] for name in ("hosts", "instances", "waiting_items")),
             100 * seen["samples_within"]["real_time"] / max(seen["samples"], 1),
         )
+        for advisor, error in failed_advisors([seen]).items():
+            self.say(
+                "advisor %s failed, and the run goes on without its advice: %s", advisor, error
+            )
         return seen
 
     def writes(self) -> Iterable[Dataset]:

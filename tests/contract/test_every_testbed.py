@@ -97,6 +97,28 @@ def test_a_look_takes_nothing_from_whoever_observes(testbed, build):
     assert testbed.look().operators["O1"].arrived_items == 0
 
 
+def test_who_observes_takes_nothing_from_others(testbed, build):
+    """Each sees what came since its own last look, also from a snapshot on."""
+    testbed.observe()
+    testbed.observe("advisor")
+    testbed.advance_to(60)
+    first = testbed.observe("advisor")
+    assert first == testbed.look()
+    testbed.advance_to(75)
+    testbed.observe("advisor")
+    testbed.take_measurements()
+    other = build()
+    other.restore(testbed.snapshot())
+    for one in (testbed, other):
+        one.advance_to(120)
+        acts, advises = one.observe(), one.observe("advisor")
+        assert acts.operators["O1"].arrived_items == pytest.approx(480, abs=6)
+        assert advises.operators["O1"].arrived_items == pytest.approx(180, abs=3)
+        assert acts.hosts == advises.hosts
+        assert acts.instances == advises.instances
+        assert one.observe("advisor").operators["O1"].arrived_items == 0
+
+
 def test_a_new_instance_serves_after_its_host_is_up_and_its_image_is_there(testbed):
     testbed.advance_to(60)
     first, second = testbed.apply(

@@ -59,3 +59,15 @@ def test_what_was_skipped_or_failed_has_written_nothing(cell: dict[str, object],
         "failed": task.get_openlineage_facets_on_failure,
     }
     assert ask[end](ti).outputs == []
+
+
+def test_a_verdict_writes_what_the_next_night_is_held_against(
+    data_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tidebench.studies import CheckVerdict
+
+    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
+    task = CheckVerdict(task_id="check_verdict", experiment="nightly_peerj141")
+    done = task.get_openlineage_facets_on_complete(SimpleNamespace(state="success"))
+    (written,) = done.outputs
+    assert written.name == str(data_root / "nightly_peerj141" / "tonight")

@@ -172,11 +172,12 @@ def test_the_yaml_blocks_are_those_that_are_tested() -> None:
         "docs/adding.md: run_with",
         "docs/adding.md: patterns",  # two: a trace, then another recording
         "docs/adding.md: every_run",
+        "docs/monitoring.md: name",
         "docs/openstack.md: image",
         "docs/prices.md: provider",
         "docs/reproduction.md: entries",
     ]
-    assert len(blocks("yaml")) == 10
+    assert len(blocks("yaml")) == 11
 
 
 @pytest.mark.spark
@@ -207,6 +208,13 @@ def test_the_experiment_of_the_readme_is_one(tmp_path: Path) -> None:
     (tmp_path / "load.csv").write_text("time_s,level\n0,3\n600,9\n")
     points = list(load_spec(write(tmp_path, "mine.yaml", "README.md: name")).points())
     assert len([resolve(point) for point in points]) == 3 * 2 * 3
+
+
+def test_the_advisors_of_the_docs_are_some(tmp_path: Path) -> None:
+    (point,) = load_spec(write(tmp_path, "mine.yaml", "docs/monitoring.md: name")).points()
+    table = (REPOSITORY / "docs" / "monitoring.md").read_text()
+    for label in resolve(point).build_advisors():
+        assert f"| {label} " in table
 
 
 def test_the_topology_and_the_tenants_are_ones(tmp_path: Path) -> None:

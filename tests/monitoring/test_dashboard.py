@@ -74,7 +74,11 @@ def test_recommended_and_actual_instances_are_in_one_panel(dashboard: dict[str, 
     together = [
         panel["title"]
         for panel in dashboard["panels"]
-        if {"tidebench_recommended_instances", "tidebench_instances"}
+        if {
+            "tidebench_recommended_instances",
+            "tidebench_instances",
+            "tidebench_advised_instances",
+        }
         <= set(re.findall(r"tidebench_\w+", str(panel["targets"])))
     ]
     assert "Instances: recommended and actual" in together

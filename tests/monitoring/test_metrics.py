@@ -13,7 +13,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from include.control import stages
-from include.experiment.spec import RunSpec
+from include.experiment.spec import Choice, RunSpec
 from include.measurements.store import RunStore
 from include.monitoring.collector import METRICS, OF_ALL, RunsCollector
 from include.monitoring.progress import begin
@@ -112,6 +112,27 @@ def test_recommended_is_what_was_seen_with_all_of_the_last_decision(data_root: P
         changed += before != expected
     assert checked == 7
     assert changed, "in no window did the last decision change anything"
+
+
+def test_what_advisors_would_have_is_that_of_their_last_advice(data_root: Path) -> None:
+    advisors = (Choice("keda", {}), Choice("tide", {"care": 2}))
+    spec, endpoint = a_spec(advisors=advisors), Endpoint(data_root)
+    for windows in (1, spec.windows):
+        store = begun(spec, data_root, windows)
+        paths = [store.whole("advice")] if windows == spec.windows else [store.part("advice", 0)]
+        rows = [row for path in paths for row in pq.ParquetFile(path).read().to_pylist()]
+        last = {(row["advisor"], row["operator"]): row for row in rows}
+        seen = endpoint.scrape()
+        assert {advisor for advisor, _ in last} == {"keda", "tide care=2"}
+        assert seen["advised_instances"] == {
+            key: row["advised_instances"] for key, row in last.items()
+        }
+        assert seen["advised_hosts"] == {
+            (advisor,): row["hosts"] + row["would_lease"] - row["would_release"]
+            for (advisor, _), row in last.items()
+        }
+        assert seen["advice_failed_total"] == {("keda",): 0, ("tide care=2",): 0}
+        assert Endpoint(data_root).scrape() == seen
 
 
 def test_counts_of_a_run_under_way_go_on_to_those_of_the_complete_one(data_root: Path) -> None:
@@ -279,7 +300,8 @@ def test_looking_writes_nothing(data_root: Path) -> None:
 def test_every_metric_that_is_named_is_there_of_any_run(
     data_root: Path, controller: str, testbed: str
 ) -> None:
-    begun(a_spec(controller=controller, testbed=testbed), data_root, 4)
+    beside = (Choice("keda", {}),)
+    begun(a_spec(controller=controller, testbed=testbed, advisors=beside), data_root, 4)
     seen = Endpoint(data_root).scrape()
     assert seen["runs_unreadable"] == {(): 0}
     missing = set(METRICS) - set(seen)

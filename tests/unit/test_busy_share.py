@@ -11,7 +11,7 @@ import pytest
 from include.arrivals.base import Levels
 from include.model.decision import LeaseHost, StartInstance, StopInstance
 from include.testbeds import TESTBEDS
-from include.testbeds.base import TestbedConfig
+from include.testbeds.base import ACTS, TestbedConfig
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.samples import observed_of, operator_samples
 from include.testbeds.virtual.busy import BusyMeter
@@ -63,7 +63,7 @@ def test_it_covers_all_readings_since_the_last_look(testbed):
     each = []
     for turn in range(1, 5):
         testbed.advance_to(600 + turn * PERIOD_S)
-        each.append(testbed.monitor.busy._unread[-1])
+        each.append(testbed.monitor.watches[ACTS].busy._unread[-1])
     seen = testbed.observe().operators["O2"]
     worked_s = sum(busy_s[operator == 1].sum() for operator, _, busy_s, _ in each)
     assert seen.busy_share == pytest.approx(worked_s / (4 * PERIOD_S), abs=1e-4)

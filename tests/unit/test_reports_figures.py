@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from include.reports.figures import (
+    advice,
     compliance,
     curves,
     scaling,
@@ -46,7 +47,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Limits]]:
         return finish(figure, name, description)
 
     monkeypatch.setattr(style, "as_svg", watched)
-    for module in (timeline, compliance, scaling):
+    for module in (timeline, compliance, scaling, advice):
         module._frame.cache_clear()
     return seen
 
@@ -116,6 +117,31 @@ def test_a_run_is_drawn_where_the_axes_are() -> None:
     zero, top = y + height, y + height * (1 - 40 / 43.2)
     assert area == pytest.approx((x + width / 8, zero, x + width, top), abs=0.01)
     assert line[1] == pytest.approx(zero - height * 5 / 43.2, abs=0.01)
+
+
+def advised(advisor: str, *instances: tuple[int, int]) -> list[dict[str, Any]]:
+    """Actual and advised instances, a minute apart."""
+    return [
+        {"run": "x", "advisor": advisor, "time_s": 60.0 * minute,
+         "actual_instances": actual, "advised_instances": would}
+        for minute, (actual, would) in enumerate(instances)
+    ]  # fmt: skip
+
+
+def test_every_advisor_has_a_panel_with_what_there_was() -> None:
+    rows = [*advised("keda", (4, 4), (4, 8), (6, 9)), *advised("tide care<2", (4, 2), (6, 6))]
+    scale = advice.scale_of(rows, 2.0)
+    assert scale.limits[0] == pytest.approx((0.0, 9 * 1.08))
+    svg = advice.draw("x", rows, scale)
+    assert [svg.count(text) for text in ("Operator instances: keda", "tide care&lt;2")] == [1, 1]
+    area, line, second, would = places_of(svg)
+    up = area[1] - line[3]  # from nothing to the nine that keda would have
+    assert area[1] - area[3] == pytest.approx(up * 6 / 9)
+    assert line[1] == pytest.approx(area[1] - up * 4 / 9)
+    assert (area[0], area[2]) == (line[0], line[2])
+    assert second[2] - second[0] == pytest.approx((area[2] - area[0]) / 2), "it ends after a minute"
+    assert second[1] - would[1] == pytest.approx(up * 2 / 9)
+    assert advice.draw("x", [], scale) == ""
 
 
 def test_shares_are_stacked_and_named() -> None:

@@ -85,13 +85,13 @@ def test_regret_is_shown_once_there_is_a_cover_and_until_then_how_to_get_it(
 
 def test_sections_come_in_their_order(page: str) -> None:
     ids = [given.get("id") for tag, given in _Elements(page).seen if tag == "section"]
-    assert ids == ["run", "results", "time", "operators", "scaling", "adapt", "checks",
+    assert ids == ["run", "results", "time", "operators", "scaling", "adapt", "advice", "checks",
                    "downloads", "again"]  # fmt: skip
 
 
 def test_figures_stand_beside_the_published_ones(page: str) -> None:
     assert '<b>70.00</b><small>paper 69.33 <span class="delta">+0.67</span>' in page
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 4
 
 
 def test_the_paper_is_named_only_where_it_has_a_figure(page: str) -> None:
@@ -165,13 +165,27 @@ def test_the_page_asks_nobody_for_anything(page: str) -> None:
     assert not re.search(r"url\((?!#)|@import", page)
 
 
+def test_who_advised_has_a_section_where_somebody_did(page: str, tmp_path: Path) -> None:
+    assert '<a href="#advice">Advice</a>' in page
+    section = page[page.index('<section id="advice">') : page.index('<section id="checks">')]
+    assert "Operator instances: keda" in section
+    row = re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", section.partition('class="total"')[2])[:9]
+    assert row == ["keda", "overall", "2", "0", "9.00", "11.50", "50.0", "2.00", "2.50"]
+    folder = stage(tmp_path)
+    for table in ("advisors", "advisors_timeline"):
+        restage(folder, table, [])
+    alone = _page(folder)
+    assert "#advice" not in alone
+    assert alone.count("<svg") == 3
+
+
 def test_ids_are_unique_also_with_several_runs(tmp_path: Path) -> None:
     first, second = stage(tmp_path / "a", "run-a"), stage(tmp_path / "b", "run-b")
     tables = {t: read_staged(first, t) + read_staged(second, t) for t in PUBLISHED}
     page = dict(pages(tables, VERDICT, ORIGIN))["report.html"]
     ids = [given["id"] for _, given in _Elements(page).seen if "id" in given]
     assert len(ids) == len(set(ids)) > 20
-    assert page.count("<svg") == 6
+    assert page.count("<svg") == 8
     assert "2 runs of 2 minutes" in page
 
 
@@ -191,7 +205,7 @@ def test_of_many_runs_tables_are_folded_and_figures_elsewhere(
     files = dict(pages(_of_many(tmp_path, runs), VERDICT, ORIGIN))
     page = files.pop("report.html")
     assert page.count(f"<summary>all {runs} runs</summary>") == folded
-    assert page.count("<svg") == 3 * drawn
+    assert page.count("<svg") == 4 * drawn
     assert page.count("<script>") == (1 if folded else 0)
     assert f"run-{runs - 1}" in page
     assert len(files) == (runs if folded else 0)
@@ -213,7 +227,7 @@ def test_every_one_of_many_runs_has_a_page_of_its_own(tmp_path: Path) -> None:
         text = path.read_text(encoding="utf-8")
         assert f"<h1>{path.stem}</h1>" in text
         assert f"of run {path.stem}</title>" in text
-        assert text.count("<svg") == 3
+        assert text.count("<svg") == 4
         assert "memory reserved (highest 95 %)." in text
         assert ">45.0</td>" in text, "time to adapt"
         assert "<script" not in text

@@ -53,8 +53,8 @@ def opened(run):
 
 
 def measured(session, start_s, end_s):
-    decisions = session.run(start_s, end_s)
-    return {**session.loop.testbed.take_measurements(), "decision": decisions}
+    decided = session.run(start_s, end_s)
+    return {**session.loop.testbed.take_measurements(), **decided}
 
 
 def rows(windows):

@@ -23,14 +23,19 @@ class FlowCloud(VirtualCloud):
     pauses_us: list[tuple[int, int, int, int]] = field(default_factory=list)
     """(operator, from, until, instance whose coming or going is the reason)."""
 
+    def drained(self, now_us: int) -> dict[int, int]:
+        """Instances that have ended and were not taken away yet, with the time of their end."""
+        drain_us = us(self.calibration.drain_s)
+        stopping = (one for one in self.fleet.instances.values() if one.stopping)
+        ends_us = {one.number: (one.stopped_us or 0) + drain_us for one in stopping}
+        return {number: end_us for number, end_us in ends_us.items() if end_us <= now_us}
+
     def settle(self, now_us: int) -> None:
         """Take away instances that have drained, and hosts whose last instance has."""
         ended_us: dict[int, int] = {}
-        for one in [one for one in self.fleet.instances.values() if one.stopping]:
-            end_us = (one.stopped_us or 0) + us(self.calibration.drain_s)
-            if end_us <= now_us:
-                del self.fleet.instances[one.number]
-                ended_us[one.host] = max(end_us, ended_us.get(one.host, 0))
+        for number, end_us in self.drained(now_us).items():
+            one = self.fleet.instances.pop(number)
+            ended_us[one.host] = max(end_us, ended_us.get(one.host, 0))
         self.end_empty(ended_us, now_us)
         self.replaces = {
             new: old for new, old in self.replaces.items() if self._starts(new, now_us)

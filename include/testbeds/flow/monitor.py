@@ -94,7 +94,7 @@ class FlowMonitor(VirtualMonitor):
         host = np.array([one.host for one in ready], dtype=np.int64)
         cpu, busy = used[number].T
         there_s = there_for_s(fleet, number, now_us, period_us)
-        self.busy.read(operator, number, busy * period_us / 1e6, there_s)
+        self.keep_busy(operator, number, busy * period_us / 1e6, there_s)
         noise = self.noise.of(now_us // period_us, OF_INSTANCE)
         cpu = (cpu + noise[number % NOISE_WIDTH]).clip(0, 1).round(4)
         highest = np.full(len(self.names), -1.0)

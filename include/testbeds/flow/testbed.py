@@ -9,6 +9,7 @@ import numpy as np
 
 from include.model.decision import Decision, Outcome
 from include.model.observation import Observation
+from include.testbeds.base import ACTS
 from include.testbeds.flow.calibration import FlowCalibration, FlowFaults
 from include.testbeds.flow.cloud import FlowCloud
 from include.testbeds.flow.monitor import FlowMonitor
@@ -75,6 +76,10 @@ class FlowTestbed(VirtualTestbed):
         published: list[int] = self.queues.published_items().tolist()
         return published
 
+    def drained(self) -> dict[int, int]:
+        """Instances that have ended and were not taken away yet, with the time of their end."""
+        return self.cloud.drained(self.now_us)
+
     def settle(self) -> None:
         """Take away instances that have drained, and hosts whose last instance has."""
         self.cloud.settle(self.now_us)
@@ -111,9 +116,9 @@ class FlowTestbed(VirtualTestbed):
 
     # ----------------------------------------------------- reading and recording
 
-    def look(self) -> Observation:
+    def look(self, by: str = ACTS) -> Observation:
         """The last reading of the monitor, and the hosts and instances as they are now."""
-        seen = VirtualTestbed.look(self)
+        seen = VirtualTestbed.look(self, by)
         missed = self.monitor.reading.missed
         return replace(seen, tenants={} if missed else dict(self.tenants.samples))
 

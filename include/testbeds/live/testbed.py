@@ -12,7 +12,7 @@ from include.model.decision import Decision, LeaseHost, Outcome
 from include.model.errors import StoreError, TestbedError, TestbedNotReady
 from include.model.observation import Observation
 from include.testbeds.actions import carry_out
-from include.testbeds.base import TestbedConfig
+from include.testbeds.base import ACTS, TestbedConfig
 from include.testbeds.columns import Coded
 from include.testbeds.live.calibration import LiveCalibration
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance
@@ -36,6 +36,8 @@ DEPLOY_WITHIN_S = 300.0
 LEAD_S = 2.0
 """Between the deployment and second 0: the data provider has to start and connect."""
 ROUNDING_S = 1e-6
+Watch = Mapping[str, Mapping[str, Any]]
+NOTHING_SEEN: Watch = {"arrived": {}, "completed": {}}
 
 
 class LiveTestbed:
@@ -57,7 +59,8 @@ class LiveTestbed:
         self._now_s = 0.0
         self._handed_over = 0
         """Bytes of the journal that windows before this one have."""
-        self._observed: dict[str, dict[str, Any]] = {"arrived": {}, "completed": {}}
+        self._observed: dict[str, Watch] = {}
+        """What whoever observes has seen already, by name."""
 
     @property
     def now_s(self) -> float:
@@ -218,9 +221,9 @@ class LiveTestbed:
 
     # --------------------------------------------------------------- reading
 
-    def observe(self) -> Observation:
+    def observe(self, by: str = ACTS) -> Observation:
         """A look from which on counts start anew, when there was a reading to count."""
-        seen, self._observed = self._look()
+        seen, self._observed[by] = self._look(by)
         return seen
 
     def look(self) -> Observation:
@@ -228,17 +231,18 @@ class LiveTestbed:
 
         A reading of another time tells nothing of this one, so operators are absent then.
         """
-        return self._look()[0]
+        return self._look(ACTS)[0]
 
-    def _look(self) -> tuple[Observation, dict[str, dict[str, Any]]]:
+    def _look(self, by: str) -> tuple[Observation, Watch]:
         """What is seen, and what the next look would take differences from."""
-        state, now = self._state, self._observed
+        state, before = self._state, self._observed.get(by, NOTHING_SEEN)
+        now = before
         reading = state.reading
         of_now = abs(reading.time_s - self._now_s) < state.config.monitor_every_s + ROUNDING_S
         operators = {}
         if of_now and not reading.missed and reading.waiting:
-            now = observed_of(reading, self._observed, state.fleet.instances.values())
-            seen_before = {**self._observed, "busy": now["busy"]}
+            now = observed_of(reading, before, state.fleet.instances.values())
+            seen_before = {**before, "busy": now["busy"]}
             operators = operator_samples(state.config.topology, reading, seen_before)
         seen = Observation(
             now_s=self._now_s,
@@ -288,10 +292,14 @@ class LiveTestbed:
         plain = {
             "now_s": self._now_s,
             "handed_over": self._handed_over,
-            "observed": self._observed,
+            "observed": self._observed.get(ACTS, NOTHING_SEEN),
+            **({"watches": others} if (others := self._watches_of_others()) else {}),
             **self._state.to_plain(),
         }
         return {"plain": packed(plain, SNAPSHOT_VERSION)}
+
+    def _watches_of_others(self) -> dict[str, Watch]:
+        return {by: seen for by, seen in self._observed.items() if by != ACTS}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Go on looking after the run: time and rows from the snapshot, the world as it is now.
@@ -308,7 +316,7 @@ class LiveTestbed:
         self._reconciler.give_back_strays()
         self._now_s = plain["now_s"]
         self._handed_over = plain["handed_over"]
-        self._observed = plain["observed"]
+        self._observed = {ACTS: plain["observed"], **plain.get("watches", {})}
 
     # ------------------------------------------------------------------- end
 

@@ -67,7 +67,7 @@ class SimulatedMonitor(VirtualMonitor):
         self._read_utilisation(now_us, period_us, fleet, per_server, busy_share)
         instance, operator, _ = per_server.T
         there_s = there_for_s(fleet, instance, now_us, period_us)
-        self.busy.read(operator, instance, busy_share * period_us / 1e6, there_s)
+        self.keep_busy(operator, instance, busy_share * period_us / 1e6, there_s)
 
     def _read_utilisation(
         self,

@@ -65,18 +65,25 @@ class SimulatedTestbed(VirtualTestbed):
         self.cloud.end_empty({}, self.now_us)
         self._share_cpu()
 
+    def drained(self) -> dict[int, int]:
+        """Instances that have ended and were not taken away yet, with the time of their end."""
+        drain_us = us(self.cloud.calibration.drain_s)
+        found: dict[int, int] = {}
+        for one in self.fleet.instances.values():
+            if one.stopped_us is not None and one.killed_us is None:
+                server = self.network.state.servers[one.row, self.network.slot(one.row, one.number)]
+                end_us = max((one.stopped_us or 0) + drain_us, int(server[kernel.DONE_US]))
+                if end_us <= self.now_us and not server[kernel.BUSY]:
+                    found[one.number] = end_us
+        return found
+
     def settle(self) -> None:
         """Take away instances that have drained, and hosts whose last instance has."""
-        drain_us = us(self.cloud.calibration.drain_s)
         ended_us: dict[int, int] = {}
-        every = self.fleet.instances.values()
-        for one in [i for i in every if i.stopped_us is not None and i.killed_us is None]:
-            server = self.network.state.servers[one.row, self.network.slot(one.row, one.number)]
-            end_us = max((one.stopped_us or 0) + drain_us, int(server[kernel.DONE_US]))
-            if end_us <= self.now_us and not server[kernel.BUSY]:
-                self.network.remove_server(one.row, one.number)
-                del self.fleet.instances[one.number]
-                ended_us[one.host] = max(end_us, ended_us.get(one.host, 0))
+        for number, end_us in self.drained().items():
+            one = self.fleet.instances.pop(number)
+            self.network.remove_server(one.row, number)
+            ended_us[one.host] = max(end_us, ended_us.get(one.host, 0))
         self.cloud.end_empty(ended_us, self.now_us)
 
     def fail(self, who: VirtualHost | VirtualInstance) -> None:

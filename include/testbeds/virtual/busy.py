@@ -74,3 +74,26 @@ class BusyMeter:
             (np.array(operator), np.array(instance), np.array(busy_s), np.array(there_s))
             for operator, instance, busy_s, there_s in plain["unread"]
         ]
+
+
+@dataclass(slots=True)
+class Watch:
+    """What somebody who observes has seen already, so that the next look shows what came since."""
+
+    observed: I64
+    """(2, operators): items that had arrived and were completed."""
+    busy: BusyMeter
+
+    @classmethod
+    def begun(cls, operators: int) -> Watch:
+        """Nothing was seen."""
+        return cls(np.zeros((2, operators), dtype=np.int64), BusyMeter(operators))
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain values for a snapshot."""
+        return {"observed": self.observed.tolist(), "busy": self.busy.to_plain()}
+
+    def load_plain(self, plain: dict[str, Any]) -> None:
+        """Continue from a snapshot."""
+        self.observed = np.array(plain["observed"])
+        self.busy.load_plain(plain["busy"])

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from include.model.observation import HostSample, InstanceSample, OperatorSample
-from include.testbeds.virtual.busy import BusyMeter
+from include.testbeds.base import ACTS
+from include.testbeds.virtual.busy import F64, I64, Watch
 from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.fleet import VirtualHost, VirtualInstance
 from include.testbeds.virtual.tables import (
@@ -79,9 +80,8 @@ class VirtualMonitor:
     reading: VirtualReading = field(init=False)
     counted: np.ndarray = field(init=False)
     """(2, operators): items that arrived and were completed so far, at the last reading."""
-    observed: np.ndarray = field(init=False)
-    """The same, when a controller last observed."""
-    busy: BusyMeter = field(init=False)
+    watches: dict[str, Watch] = field(init=False)
+    """Of whoever observes, by name; that of the controller that acts is called ``ACTS``."""
     _durations_ms: list[tuple[float, ...]] = field(init=False)
     _unread: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     _rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
@@ -90,9 +90,9 @@ class VirtualMonitor:
         """Start with nothing read."""
         size = len(self.names)
         self.reading = VirtualReading([0] * size, capacity=[None] * size)
-        self.counted = self.observed = np.zeros((2, size), dtype=np.int64)
+        self.counted = np.zeros((2, size), dtype=np.int64)
         self._durations_ms = [()] * size
-        self.busy = BusyMeter(size)
+        self.watches = {ACTS: Watch.begun(size)}
 
     # ---------------------------------------------------------------- reading
 
@@ -114,6 +114,11 @@ class VirtualMonitor:
         self.counted = counted
         self.keep("queue", now_us, waiting, arrived, completed, *instances)
 
+    def keep_busy(self, operator: I64, instance: I64, busy_s: F64, there_s: F64) -> None:
+        """Keep how long each instance worked, and how long it could have, in one period."""
+        for watch in self.watches.values():
+            watch.busy.read(operator, instance, busy_s, there_s)
+
     # -------------------------------------------------------------- observing
 
     def durations_ms(self) -> list[tuple[float, ...]]:
@@ -130,13 +135,14 @@ class VirtualMonitor:
             self._unread = []
         return self._durations_ms
 
-    def operator_samples(self) -> dict[str, OperatorSample]:
+    def operator_samples(self, by: str) -> dict[str, OperatorSample]:
         """The last reading of every operator; counts are those since :meth:`count_anew`."""
-        arrived, completed = (self.counted - self.observed).tolist()
+        watch = self._watch(by)
+        arrived, completed = (self.counted - watch.observed).tolist()
         durations_ms, row = self.durations_ms(), {name: o for o, name in enumerate(self.names)}
         arrived_in_all, completed_in_all = self.counted.tolist()
         longest = self.reading.longest
-        busy = [share or (None, None) for share in self.busy.look()]
+        busy = [share or (None, None) for share in watch.busy.look()]
         return {
             name: OperatorSample(
                 operator=name,
@@ -154,10 +160,16 @@ class VirtualMonitor:
             for name in self.order
         }
 
-    def count_anew(self) -> None:
+    def count_anew(self, by: str) -> None:
         """Somebody has observed: what is counted from here on is for the next time."""
-        self.observed = self.counted
-        self.busy.begin_anew()
+        watch = self._watch(by)
+        watch.observed = self.counted
+        watch.busy.begin_anew()
+
+    def _watch(self, by: str) -> Watch:
+        if by not in self.watches:
+            self.watches[by] = Watch.begun(len(self.names))
+        return self.watches[by]
 
     def host_sample(self, host: VirtualHost, now_us: int) -> HostSample:
         """A leased host as it is now; what was not read is absent."""
@@ -218,9 +230,13 @@ class VirtualMonitor:
             "missed": reading.missed,
             "durations_ms": self.durations_ms(),
             "counted": self.counted.tolist(),
-            "observed": self.observed.tolist(),
-            "busy": self.busy.to_plain(),
+            **self.watches[ACTS].to_plain(),
+            **self._other_watches(),
         }
+
+    def _other_watches(self) -> dict[str, Any]:
+        plain = {by: one.to_plain() for by, one in self.watches.items() if by != ACTS}
+        return {"watches": plain} if plain else {}
 
     def load_plain(self, plain: dict[str, Any]) -> None:
         """Continue from a snapshot."""
@@ -233,5 +249,6 @@ class VirtualMonitor:
             missed=plain["missed"],
         )
         self._durations_ms = [tuple(last) for last in plain["durations_ms"]]
-        self.counted, self.observed = np.array(plain["counted"]), np.array(plain["observed"])
-        self.busy.load_plain(plain["busy"])
+        self.counted = np.array(plain["counted"])
+        for by, watch in {ACTS: plain, **plain.get("watches", {})}.items():
+            self._watch(by).load_plain(watch)

@@ -12,7 +12,7 @@ import numpy as np
 from include.model.decision import Decision, LeaseHost, Outcome
 from include.model.observation import Observation
 from include.testbeds.actions import carry_out
-from include.testbeds.base import TestbedConfig
+from include.testbeds.base import ACTS, TestbedConfig
 from include.testbeds.columns import as_columns
 from include.testbeds.snapshots import packed, unpacked
 from include.testbeds.virtual.cloud import VirtualCloud, us
@@ -71,6 +71,10 @@ class VirtualTestbed(ABC):
     @abstractmethod
     def move(self) -> None:
         """Let items flow up to now."""
+
+    @abstractmethod
+    def drained(self) -> dict[int, int]:
+        """Instances that have ended and were not taken away yet, with the time of their end."""
 
     @abstractmethod
     def settle(self) -> None:
@@ -192,23 +196,32 @@ class VirtualTestbed(ABC):
 
     # --------------------------------------------------------------- reading
 
-    def observe(self) -> Observation:
+    def observe(self, by: str = ACTS) -> Observation:
         """A look from which on the monitor counts anew; one that it missed is none."""
-        seen = self.look()
+        seen = self.look(by)
         if not self.monitor.reading.missed:
-            self.monitor.count_anew()
+            self.monitor.count_anew(by)
         return seen
 
-    def look(self) -> Observation:
-        """The last reading of the monitor, and the hosts and instances as they are now."""
-        self.settle()
+    def look(self, by: str = ACTS) -> Observation:
+        """The last reading of the monitor, and the hosts and instances as they are now.
+
+        Who only advises leaves everything as it is: what has ended is not taken away, only unseen.
+        """
+        gone: dict[int, int] = {}
+        if by == ACTS:
+            self.settle()
+        else:
+            gone = self.drained()
         now_us, monitor = self.now_us, self.monitor
-        instances = self.fleet.instances.values()
+        here = [one for one in self.fleet.instances.values() if one.number not in gone]
+        held = {one.host for one in here}
+        hosts = (one for one in self.fleet.leased() if not one.releasing or one.number in held)
         return Observation(
             now_s=self.now_s,
-            operators={} if monitor.reading.missed else monitor.operator_samples(),
-            hosts={one.name: monitor.host_sample(one, now_us) for one in self.fleet.leased()},
-            instances={one.name: monitor.instance_sample(one, now_us) for one in instances},
+            operators={} if monitor.reading.missed else monitor.operator_samples(by),
+            hosts={one.name: monitor.host_sample(one, now_us) for one in hosts},
+            instances={one.name: monitor.instance_sample(one, now_us) for one in here},
         )
 
     # ------------------------------------------------------------- recording

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +24,17 @@ from fastapi.responses import (
 
 from include.model.errors import PublishError, SpecError
 from tidebench.connections import RESULTS, results_database_url
-from tidebench.page.again import MAY_RUN, params_of, sections_of, triggered_again, typed
+from tidebench.page.again import (
+    DAG_ID,
+    MAY_RUN,
+    MAY_RUN_IT,
+    Form,
+    form_of_dag,
+    params_of,
+    sections_of,
+    triggered_again,
+    typed,
+)
 from tidebench.page.cases import cases_of, way_of
 from tidebench.page.checks import checks_of
 from tidebench.page.compare import MOST_RUNS, compared, found_runs
@@ -85,6 +95,11 @@ def create_app() -> FastAPI:
     app.post("/remove", response_class=HTMLResponse, dependencies=[may_remove, from_here])(remove)
     app.get("/again", response_class=HTMLResponse, dependencies=[may_run])(ask_again)
     app.post("/again", response_class=HTMLResponse, dependencies=[may_run, from_here])(run_again)
+    it = Depends(MAY_RUN_IT)
+    app.get("/again/{dag_id}", response_class=HTMLResponse, dependencies=[it])(ask_again)
+    app.post("/again/{dag_id}", response_class=HTMLResponse, dependencies=[it, from_here])(
+        run_again
+    )
     app.post("/label", dependencies=[may_run, from_here])(label)
     app.get("/tables/{experiment}", response_class=HTMLResponse)(show_tables)
     app.get("/bundle/{experiment}.zip")(show_bundle)
@@ -173,21 +188,37 @@ def show_bundle(experiment: str) -> StreamingResponse:
     )
 
 
-def ask_again(session: SessionDep, run: str = "", dag_run: str = "") -> HTMLResponse:
-    """The form of a run, filled in from one that there was."""
-    sections = sections_of(params_of(data_root(), session, run, dag_run))
-    return _page("again", {"sections": sections, "problems": (), "of": run or dag_run})
+def ask_again(
+    session: SessionDep, dag_id: str = DAG_ID, run: str = "", dag_run: str = ""
+) -> HTMLResponse:
+    """The form of a DAG, filled in from a run that there was."""
+    form = form_of_dag(dag_id)
+    params = params_of(data_root(), session, form, run, dag_run)
+    return _form_page(form, params, of=run or dag_run)
 
 
-async def run_again(request: Request, user: GetUserDep) -> Response:
-    """Trigger the run that a filled-in form asks for; with problems the form comes back."""
-    params = typed(await request.body())
+async def run_again(request: Request, user: GetUserDep, dag_id: str = DAG_ID) -> Response:
+    """Trigger what a filled-in form asks for; with problems the form comes back."""
+    form = form_of_dag(dag_id)
+    params = typed(form, await request.body())
     try:
-        await run_in_threadpool(triggered_again, params, user.get_name())
+        await run_in_threadpool(triggered_again, form, params, user.get_name())
     except SpecError as error:
-        content = {"sections": sections_of(params), "problems": error.problems, "of": ""}
-        return _page("again", content, status=422)
+        return _form_page(form, params, problems=error.problems, status=422)
     return RedirectResponse(f"{home()}/", 303)
+
+
+def _form_page(
+    form: Form,
+    params: Mapping[str, object],
+    *,
+    of: str = "",
+    problems: Sequence[str] = (),
+    status: int = 200,
+) -> HTMLResponse:
+    sections = sections_of(form, params)
+    content = {"sections": sections, "problems": problems, "of": of, "dag_id": form.dag_id}
+    return _page("again", content, status)
 
 
 def show_file(experiment: str, path: str) -> Response:

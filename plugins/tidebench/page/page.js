@@ -13,6 +13,14 @@ document.addEventListener("click", (event) => {
   outside.remove();
 });
 
+// Enter in the field of tags is for them: alone it would be for the first button of the form, which
+// compares.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.target.name !== "add_tags") return;
+  event.preventDefault();
+  event.target.form.requestSubmit(event.target.nextElementSibling);
+});
+
 // What is under way is asked for again every few seconds, as long as somebody looks.
 const way = document.getElementById("under-way");
 if (way) {

@@ -1,0 +1,286 @@
+"""Advisors see what the controller would in their place, and change nothing of the run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from include.cli import app
+from include.control import stages
+from include.control.session import Session
+from include.controllers import CONTROLLERS
+from include.controllers.base import Registration
+from include.controllers.deployment import first_deployment
+from include.controllers.fixed import Fixed
+from include.experiment.asked import runs_in_file
+from include.experiment.params import matrix_from_params, params_from_run, run_from_params
+from include.experiment.run import resolve
+from include.experiment.spec import RunSpec, parse_spec
+from include.files import read_json
+from include.measurements.store import read_snapshot
+from include.model.decision import Decision, Reason
+from include.model.errors import SpecError
+from include.model.observation import Observation
+
+ADVISORS = ["keda", {"name": "tide", "care": 2}, {"name": "fugu-local", "interval_s": 7.3}]
+FAULTS = {
+    "host_losses_per_hour": 2, "instance_crashes_per_hour": 4, "monitoring_gaps_per_hour": 6,
+}  # fmt: skip
+WORLDS: dict[str, dict[str, Any]] = {
+    "items": {"controllers": "btu", "faults": FAULTS, "seeds": 2, "duration_min": 45},
+    "rates": {"controllers": "tide", "testbed": "flow", "faults": FAULTS, "duration_min": 20},
+    "tenants": {
+        "controllers": "henge", "topology": "tenants_diurnal", "patterns": "diurnal",
+        "btus_min": 10, "duration_min": 20,
+    },
+}  # fmt: skip
+
+
+def a_spec(**fields: Any) -> RunSpec:
+    raw = {"name": "beside", "controllers": "btu", "patterns": "random_walk_1"} | fields
+    (spec,) = parse_spec(raw, source="a test").points()
+    return spec
+
+
+def digests(root: Path) -> dict[str, str]:
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+def measured(spec: RunSpec, root: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of every measured table of a run."""
+    stages.run_all(spec, root)
+    folder = root / spec.experiment / "measurements"
+    return {
+        path.relative_to(folder).parts[0]: pq.ParquetFile(path).read().to_pylist()
+        for path in sorted(folder.rglob("*.parquet"))
+    }
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_run_goes_on_as_if_nobody_advised(world: str, tmp_path: Path) -> None:
+    alone = measured(a_spec(**WORLDS[world]), tmp_path / "alone")
+    beside = measured(a_spec(**WORLDS[world], advisors=ADVISORS), tmp_path / "beside")
+    advice = beside.pop("advice")
+    assert {one["advisor"] for one in advice} == {
+        "keda",
+        "tide care=2",
+        "fugu-local interval_s=7.3",
+    }
+    assert any(one["advised_instances"] != one["acted_instances"] for one in advice)
+    for table, columns in (("run", {"spec_hash"}), ("billing", set())):
+        for rows in (alone.get(table, []), beside.get(table, [])):
+            for row in rows:
+                row.update(dict.fromkeys(columns, ""))
+    assert repr(beside) == repr(alone)  # NaN is never NaN
+
+
+def test_a_run_without_advisors_is_what_it_was(tmp_path: Path) -> None:
+    """Ids of runs that were measured before there were advisors, and every byte of them."""
+    demo = run_from_params({"experiment": "demo"})
+    assert demo.run_id == "btu-random_walk_1-btu10-s1-1ba515"
+    spec = a_spec(duration_min=10)
+    stages.run_all(spec, tmp_path)
+    assert "advi" not in resolve(spec).to_json() + spec.to_json()
+    assert not [name for name in digests(tmp_path) if "advi" in name]
+    store = stages.store_of(spec, tmp_path)
+    assert set(read_snapshot(store.snapshot(1))) & {"memory", "advisors"} == {"memory"}
+    assert "advisors_failed" not in read_json(store.commit(0))["summary"]
+
+
+def test_window_by_window_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Each window in a process of its own, one of them killed after its rows were written."""
+    spec = a_spec(advisors=ADVISORS, btus_min=5, duration_min=15, faults=FAULTS)
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    stages.run_all(spec, whole)
+    stages.provision(spec, cut)
+    stages.deploy(spec, cut)
+    stages.replay_arrivals(spec, cut)
+    store = stages.store_of(spec, cut)
+    for window in range(spec.windows):
+        stages.control_window(spec, cut, window)
+        if window == 1:
+            store.commit(1).unlink()
+            stages.control_window(spec, cut, window)
+    stages.release(spec, cut)
+    assert digests(cut) == digests(whole)
+
+
+def test_a_controller_agrees_with_itself(tmp_path: Path) -> None:
+    for name in ("btu", "tide", "hpa"):
+        spec = a_spec(controllers=name, advisors=name, duration_min=30, name=name)
+        advice = measured(spec, tmp_path)["advice"]
+        for one in advice:
+            assert one["advised_instances"] == one["acted_instances"], one
+            assert one["hosts"] + one["would_lease"] - one["would_release"] == one["acted_hosts"]
+        assert any(one["acted_instances"] > one["instances"] for one in advice), "it never acted"
+
+
+@dataclass
+class Recorder:
+    """Hands everything on to a controller, keeps what it was shown, and has it wait."""
+
+    controller: Any
+    seen: list[Observation] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.controller, name)
+
+    def decide(self, memory: Any, seen: Observation) -> tuple[Any, Decision]:
+        self.seen.append(seen)
+        return memory, Decision((), "it only looks", Reason.NOTHING_TO_DO)
+
+
+@pytest.mark.parametrize("testbed", ["simulated", "flow"])
+@pytest.mark.parametrize("interval_s", [60.0, 25.0])
+def test_an_advisor_sees_what_it_would_in_the_controllers_place(
+    testbed: str, interval_s: float
+) -> None:
+    """Counts and shares of work are since its own last look, whoever else looks in between."""
+    own = {"name": "target-tracking", "interval_s": interval_s}
+    where = {"testbed": testbed, "patterns": "stepwise", "duration_min": 10}
+    acting = Session.open(resolve(a_spec(controllers=own, **where)))
+    recorder = Recorder(acting.loop.controller)
+    acting.loop = replace(acting.loop, controller=recorder)
+    # Its own first deployment is another than that of tide, whom nobody obeys here either.
+    beside = Session.open(resolve(a_spec(controllers="tide", advisors=own, **where)))
+    (label,) = beside.loop.advisors
+    advisor = Recorder(beside.loop.advisors[label])
+    idle = Recorder(beside.loop.controller)
+    beside.loop = replace(beside.loop, controller=idle, advisors={label: advisor})
+    deployment = first_deployment(beside.setting, beside.loop.controller.initial_instances())
+    for session in (acting, beside):
+        session.loop.deploy(deployment)
+        session.loop.testbed.take_measurements()
+        for start_s in range(0, 600, 200):
+            session.run(start_s, start_s + 200)
+            session.loop.testbed.take_measurements()
+            session.loop.testbed.restore(session.loop.testbed.snapshot())
+    assert len(advisor.seen) == len(recorder.seen) == -(-600 // int(interval_s))
+    assert len(idle.seen) == 40
+    assert advisor.seen == recorder.seen
+    assert any(one.busy_share for seen in advisor.seen for one in seen.operators.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faulty(Fixed):
+    """Decides every second time; the others it divides by zero."""
+
+    def decide(self, memory: Any, seen: Observation) -> tuple[Any, Decision]:
+        1 // (int(seen.now_s / self.interval_s) % 2)
+        return Fixed.decide(self, memory, seen)
+
+
+@pytest.fixture
+def faulty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CONTROLLERS, "faulty", Registration(Faulty, needs_peak=True))
+
+
+@pytest.mark.usefixtures("faulty")
+def test_an_advisor_that_fails_is_told_and_harms_nobody(tmp_path: Path) -> None:
+    where = {"duration_min": 10}
+    alone = measured(a_spec(**where, advisors="keda"), tmp_path / "alone")
+    file = tmp_path / "spec.yaml"
+    raw = {"name": "beside", "controllers": "btu", "patterns": "random_walk_1", **where}
+    file.write_text(json.dumps(raw | {"advisors": ["keda", "faulty"]}))
+    done = CliRunner().invoke(app, ["run", str(file), "--root", str(tmp_path / "beside")])
+    assert done.exit_code == 0
+    told = "advisor faulty failed, and the run went on without it: ZeroDivisionError"
+    assert told in done.output
+    beside = measured(a_spec(**where, advisors=["keda", "faulty"]), tmp_path / "beside")
+    assert beside["decision"] == alone["decision"]
+    assert [one for one in beside["advice"] if one["advisor"] == "keda"] == alone["advice"]
+    own = [one for one in beside["advice"] if one["advisor"] == "faulty"]
+    interval_s = own[-1]["time_s"] - own[0]["time_s"]
+    assert interval_s > 0
+    for one in own:
+        assert one["failed"] == ("ZeroDivisionError" in one["because"])
+        assert one["failed"] <= (one["advised_instances"] == one["instances"])
+    assert {one["failed"] for one in own} == {True, False}
+
+
+def test_every_row_has_the_reason_of_its_operator(tmp_path: Path) -> None:
+    spec = a_spec(advisors=["tide"], duration_min=20)
+    advice = measured(spec, tmp_path)["advice"]
+    known = {one.value for one in Reason} | {""}
+    assert {one["reason"] for one in advice} <= known
+    for one in advice:
+        if one["advised_instances"] > one["instances"]:
+            assert one["reason"]
+            assert one["operator"] in one["because"]
+
+
+# ------------------------------------------------------------------ what is asked for
+
+WRONG = ["kedaa", {"name": "tide", "caer": 2}, {"name": "keda", "interval_s": -1}]
+SAID = (
+    "unknown advisor 'kedaa'. Did you mean 'keda'?",
+    "advisor tide: unknown option 'caer'",
+    "advisor keda: interval_s must be above 0",
+)
+
+
+def problems_of(ask: Any, *given: Any) -> list[str]:
+    with pytest.raises(SpecError) as raised:
+        ask(*given)
+    return list(raised.value.problems)
+
+
+def test_everything_wrong_with_advisors_is_told_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "spec.yaml"
+    swept = {"name": "hpa", "interval_s": {"sweep": [15, 30]}}
+    raw = {"name": "mine", "controllers": "btuu", "patterns": "constant", "advisors": WRONG}
+    lines = ["kedaa", "{name: tide, caer: 2}", "{name: keda, interval_s: -1}", ""]
+    file.write_text(json.dumps(raw))
+    ways = [
+        problems_of(runs_in_file, file),
+        problems_of(run_from_params, {"controller": "btuu", "advisors": lines}),
+        problems_of(run_from_params, {"controller": "btuu", "advisors": "\n".join(lines)}),
+        problems_of(matrix_from_params, {"controllers": ["btuu"], "advisors": lines}, 10),
+    ]
+    for found in ways:
+        assert len(found) == 4
+        assert "unknown controller 'btuu'" in found[0]
+        assert [said in text for said, text in zip(SAID, found[1:], strict=True)] == [True] * 3
+    file.write_text(json.dumps(raw | {"advisors": [*WRONG, swept]}))
+    found = problems_of(runs_in_file, file)
+    assert any("advisors: option interval_s: every run has all of these" in one for one in found)
+    assert all(any(said in one for one in found) for said in SAID)
+
+
+@pytest.mark.parametrize(
+    ("advisors", "said"),
+    [
+        (["keda", "keda"], "advisors: keda is listed twice; list it once"),
+        ([3], "give a name, or a mapping with name and options"),
+        ({"care": 2}, "give a name, or a mapping with name and options"),
+        ([{"name": "tide", "care": {"sweep": [1, 2]}}], "list one per value in place of a sweep"),
+    ],
+)
+def test_what_is_no_list_of_advisors_is_refused(advisors: Any, said: str) -> None:
+    assert said in "\n".join(problems_of(lambda: a_spec(advisors=advisors)))
+
+
+@pytest.mark.parametrize("line", ["{name: tide, care", "{name: [", "{{"])
+def test_a_line_that_is_no_yaml_is_told_beside_the_others(line: str) -> None:
+    found = problems_of(run_from_params, {"advisors": [line, "kedaa"], "seed": -1})
+    assert len(found) == 3
+    assert any("advisors: write {name: ..., option: value}" in one for one in found)
+
+
+def test_a_form_gives_the_run_again() -> None:
+    run = run_from_params({"advisors": ["keda", "{name: tide, care: 2}", ""]})
+    assert [one.label for one in run.advisors] == ["keda", "tide care=2"]
+    assert run_from_params(params_from_run(run)) == run
+    assert RunSpec.from_json(run.to_json()) == run
+    assert resolve(run).from_json(resolve(run).to_json()).spec == run
