@@ -16,6 +16,7 @@ from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.files import write_bytes
 from include.reports.figures import autoscaler, style
+from include.testbeds.base import ACTS
 
 PATTERN, BTU_MIN, SEED, DURATION_MIN = "random_walk_2", 10.0, 123, 120.0
 SHOWN: Mapping[str, str] = {"keda": "O6", "drs": "O6"}
@@ -47,19 +48,21 @@ def looks_of(spec: RunSpec, rule: Watching, operator: str) -> Iterator[autoscale
     run = resolve(spec)
     session = Session.open(run)
     session.deploy()
-    memory = session.memory
+    memories = session.memories
     (level,), each = run.levels, run.instances_per_level[operator]
-    for tick in session.loop.run(memory, 0, spec.duration_s):
-        seen = tick.seen
+    for turn in session.loop.run(memories, 0, spec.duration_s):
+        if turn.acted is None:
+            continue
+        seen = turn.acted.seen
         if operator in seen.operators:
             yield autoscaler.Reading(
                 minute=seen.now_s / 60,
-                watched=rule.watched(memory, seen, operator),
+                watched=rule.watched(memories[ACTS], seen, operator),
                 instances=len(seen.serving(operator)),
                 busy_instances=each * level.at(seen.now_s),
                 waiting_items=seen.operators[operator].waiting_items,
             )
-        memory = tick.memory
+        memories = turn.memories
 
 
 def main(folder: Path) -> None:

@@ -37,6 +37,7 @@ from include.model.observation import (
 )
 from include.model.tenant import Intent, Tenant
 from include.model.topology import Edge, Operator, Source, Topology
+from include.testbeds.base import ACTS
 
 HOSTS, INSTANCES = 2, 20
 """Of a cluster, per operator."""
@@ -172,7 +173,11 @@ def at_work(name: str, operators: int, minutes: int) -> list[tuple[float, int]]:
     )
     run = resolve(spec)
     session, took = Session.open(run), list[tuple[float, int]]()
-    testbed, controller, memory = session.loop.testbed, session.loop.controller, session.memory
+    testbed, controller, memory = (
+        session.loop.testbed,
+        session.loop.controller,
+        session.memories[ACTS],
+    )
     testbed.deploy(first_deployment(run.setting, run.instances_at_peak))
     for turn in range(int(minutes * 60 / controller.interval_s)):
         testbed.advance_to(turn * controller.interval_s)
