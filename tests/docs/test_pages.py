@@ -176,8 +176,9 @@ def test_the_yaml_blocks_are_those_that_are_tested() -> None:
         "docs/openstack.md: image",
         "docs/prices.md: provider",
         "docs/reproduction.md: entries",
+        "docs/tide.md: name",
     ]
-    assert len(blocks("yaml")) == 11
+    assert len(blocks("yaml")) == 12
 
 
 @pytest.mark.spark
@@ -249,6 +250,14 @@ def test_the_trace_is_one(tmp_path: Path) -> None:
     points = list(load_spec(spec(tmp_path, **other)).points())
     assert len(points) == 7
     assert set(resolve(points[0]).levels_of.values()).pop().levels == (1.0, 2.0, 2.0)
+
+
+def test_the_days_of_tide_are_an_experiment(tmp_path: Path) -> None:
+    rows = [f"{minute * 60},{1 + minute % 7}" for minute in range(3 * 1440)]
+    (tmp_path / "requests.csv").write_text("\n".join(["time_s,requests_per_s", *rows]))
+    points = list(load_spec(write(tmp_path, "days.yaml", "docs/tide.md: name")).points())
+    assert len(points) == 4 * 3 * 3
+    assert max(set(resolve(points[0]).levels_of.values()).pop().levels) == 8
 
 
 def test_the_price_book_is_one(tmp_path: Path) -> None:
