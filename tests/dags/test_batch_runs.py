@@ -20,7 +20,7 @@ from include.experiment.params import (
     run_from_params,
     way_of,
 )
-from include.experiment.spec import RunSpec, load_spec
+from include.experiment.spec import Choice, RunSpec, load_spec
 from include.model.errors import SpecError
 from include.testbeds import TESTBEDS, TestbedRegistration
 
@@ -184,6 +184,7 @@ def test_every_field_of_a_run_is_in_the_form_of_its_dag_run() -> None:
         calibration="manufacturing_live", controller_options={"scale_up_above_items": 100},
         pattern_options={"level": 6}, faults={"host_losses_per_hour": 0.5},
         price_books=("btu10",), monitor_every_s=5.0, hosts=2, max_hosts=7,
+        advisors=(Choice("tide", {"care": 2.0}),),
     )  # fmt: skip
     assert run_from_params(params_from_run(run)) == run
     plain = {name for name, value in asdict(run).items() if value == getattr(RUN, name)}

@@ -236,7 +236,8 @@ class Drs(Autoscaler):
         really_s = sum(
             one.visits * (durations_ms[name] or 0.0) / 1000 for name, one in stations.items()
         )
-        return max(1.0, really_s / expected_s)
+        # Nothing is expected where what the sources send reaches none that has ever worked.
+        return max(1.0, really_s / expected_s) if expected_s > 0 else 1.0
 
     @cached_property
     def _paths(self) -> Paths:
