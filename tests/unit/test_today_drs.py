@@ -47,6 +47,18 @@ def test_too_few_servers_take_for_ever(servers, seconds):
     assert PUBLISHED["counter"].sojourn_s(servers) == pytest.approx(seconds, abs=0.001)
 
 
+@pytest.mark.parametrize(("arrived", "served", "servers"), [(4.3, 0.1, 43), (16.5, 1.1, 15)])
+def test_as_many_servers_as_rounding_says_suffice_take_for_ever(arrived, served, servers):
+    """The share of their time is below 1, and nothing is to spare."""
+    station = Station(arrived, served, 1.0)
+    assert arrived / served < servers
+    assert servers * served - arrived <= 0
+    assert station.sojourn_s(servers) == math.inf
+    greedy = Greedy({"O": station})
+    greedy.give_one()
+    assert greedy.sojourn_s < math.inf
+
+
 def test_the_least_is_what_keeps_a_queue_from_growing():
     """``getMinReqServerCount``: (int) (lambda / mu) + 1."""
     assert (PUBLISHED["split"].least, PUBLISHED["counter"].least) == (1, 2)

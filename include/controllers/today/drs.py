@@ -44,13 +44,14 @@ class Station:
     def sojourn_when(self, servers: int, blocked: float) -> float:
         """The same as :meth:`sojourn_s`, from Erlang B."""
         offered = self.arrived_per_s / self.served_per_s
-        if offered >= servers:
+        spare_per_s = servers * self.served_per_s - self.arrived_per_s
+        if offered >= servers or spare_per_s <= 0:  # rounding may say only one of the two
             return math.inf
         if offered == 0:
             return 1 / self.served_per_s
         share = offered / servers
         waits = blocked / (1 - share * (1 - blocked))
-        return waits / (servers * self.served_per_s - self.arrived_per_s) + 1 / self.served_per_s
+        return waits / spare_per_s + 1 / self.served_per_s
 
 
 class Growing:
