@@ -29,7 +29,7 @@ all=(registry redis rabbit)
 
 packages() {
     local wanted=(docker.io runc docker-registry buildah debootstrap rabbitmq-server redis-server
-        redis-tools iproute2 iptables curl procps) missing=() one
+        redis-tools prometheus iproute2 iptables curl procps) missing=() one
     for one in "${wanted[@]}"; do
         dpkg-query -W -f '${Status}' "$one" 2>/dev/null | grep -q '^install ok installed' || missing+=("$one")
     done

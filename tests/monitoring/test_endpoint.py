@@ -17,14 +17,15 @@ import httpx
 import pytest
 
 from include.control import stages
-from include.experiment.spec import RunSpec
+from include.experiment.spec import Choice, RunSpec
 from include.monitoring.collector import METRICS, OF_ALL
 from tests.conftest import REPOSITORY
 from tests.prometheus_server import prometheus
 
 SPEC = RunSpec(
-    experiment="watched", controller="btu", pattern="stepwise", btu_min=5, seed=3, duration_min=20
-)
+    experiment="watched", controller="btu", pattern="stepwise", btu_min=5, seed=3, duration_min=20,
+    advisors=(Choice("keda", {}),),
+)  # fmt: skip
 DEADLINE_S = 120.0
 DASHBOARD = REPOSITORY / "infra" / "grafana" / "runs.json"
 
