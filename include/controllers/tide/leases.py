@@ -8,12 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from include.controllers.tide.estimates import Array
-from include.controllers.tide.loss import Loss
+from include.controllers.tide.loss import Gains, Loss
 from include.model.host import HostFlavor
 from include.model.topology import Operator
-
-AT_ONCE = 64
-"""Counts that are looked at together: hundreds of instances one by one take a minute a day."""
 
 
 def places_of(flavor: HostFlavor, operators: Sequence[Operator]) -> float:
@@ -39,12 +36,9 @@ def wanted(loss: Loss, place_per_s: float, backlog_s: float) -> Array:
     many = loss.hindered(busy) > 1
     best = loss.busy + np.sqrt(load.rate_per_s * loss.hindered(loss.busy) / place_per_s)
     instances[dear] = np.where(many, np.maximum(busy, np.floor(best)), busy)[dear]
-    for row in np.flatnonzero(dear & (loss.gain(instances) > place_per_s)).tolist():
-        one = slice(row, row + 1)
-        more = np.arange(AT_ONCE, dtype=np.float64)[:, None]
-        while (enough := loss.gain(instances[one] + more, one)[:, 0] <= place_per_s).sum() == 0:
-            instances[row] += AT_ONCE
-        instances[row] += int(enough.argmax())
+    gains = Gains(loss, instances, none=~dear)
+    while gains.now[row := gains.best()] > place_per_s:
+        gains.add(row)
     return instances
 
 
