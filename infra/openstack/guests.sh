@@ -35,7 +35,7 @@ guests_install() { # once their packages are there
     [ "$hypervisor" != kvm ] || "$here/guest/image.sh" probe kvm "$guest"
 }
 guests_configure() {
-    mkdir -p "$libvirt"/{etc,run,lib,cache} "$pids/libvirt" "$instances"
+    mkdir -p "$libvirt"/{etc,run,lib,cache} "$pids/libvirt"
     cat >"$libvirt/etc/libvirtd.conf" <<CONF
 unix_sock_dir = "$pids/libvirt"
 auth_unix_rw = "none"

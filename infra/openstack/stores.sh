@@ -85,7 +85,7 @@ new_data() { # CACHE: an empty store with schemas, or a MariaDB with nothing in 
     local sql=/usr/share/mysql
     services_down # of an `up` that was interrupted
     rm -rf "$data"
-    mkdir -p "$data"/{mariadb,glance/images,glance/staging,glance/tasks,nova,neutron}
+    mkdir -p "$data"/{mariadb,glance/images,glance/staging,glance/tasks,nova/instances,neutron}
     if [ -s "$1" ]; then tar -xzf "$1" -C "$data"; return; fi
     { printf 'create database mysql;\nuse mysql;\n'
       cat $sql/mysql_system_tables.sql $sql/mysql_performance_tables.sql $sql/mysql_system_tables_data.sql
