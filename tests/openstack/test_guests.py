@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from include.model.errors import TestbedError
+from include.model.errors import TestbedNotReady
 from include.testbeds.live.engine import Engine
 from tests.live.world import wait_until
 from tests.openstack.cloud_run import cloud_run
@@ -116,7 +116,8 @@ def test_a_boot_that_comes_to_nothing_is_never_taken_for_a_host(cloud, fail):
 def test_a_host_whose_boot_hangs_is_given_back_by_the_run_when_its_time_is_up(cloud, images):
     cloud.fault(machine=[{"match": ".*", "fail": "hang"}])
     within = EMULATED | {"boot_within_s": 25 * crowding()}
-    with cloud_run(**within) as live, pytest.raises(TestbedError, match="deployment failed"):
+    late = pytest.raises(TestbedNotReady, match=r"not up within \d[\d.]* s: host-1; see")
+    with cloud_run(**within) as live, late:
         live.deploy()
     cloud.assert_nothing_left()
 
