@@ -14,11 +14,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from include.controllers import CONTROLLERS
-from include.measurements.rows import TABLES
+from include.measurements.rows import SAMPLES, TABLES
+from include.measurements.summaries import KEYS, summarised
+from include.testbeds.columns import Coded
 
 SLO_MS = {
     "O1": 1500.0, "O2": 600.0, "O3": 750.0, "O4": 750.0, "O5": 750.0,
@@ -83,6 +86,7 @@ def write_runs(
         tables = measured(which)
         if change is not None:
             change(tables)
+        tables |= summaries_of(tables)
         for name, rows in tables.items():
             write_part(folder, experiment, which, name, rows)
         manifest = folder / "runs" / which.run / "manifest.json"
@@ -91,11 +95,38 @@ def write_runs(
     return folder
 
 
+def summaries_of(tables: Tables) -> Tables:
+    """What the platform counts of the samples of one run."""
+    samples = tables[SAMPLES]
+    if not samples:
+        return {}
+    names = tuple({row["operator"]: None for row in samples})
+    columns: dict[str, Any] = {
+        name: np.array([row.get(name, 0.0) for row in samples], dtype=float)
+        for name in ("time_s", "duration_ms", "wait_ms", "age_ms")
+    }
+    codes = np.array([names.index(row["operator"]) for row in samples])
+    counted = summarised(
+        {**columns, "operator": Coded(codes, names)},
+        {row["operator"]: row["slo_ms"] for row in tables["operator"]},
+        duration_s=tables["run"][0]["duration_s"],
+        monitor_every_s=tables["run"][0]["monitor_every_s"],
+    )
+    return {table: _rows_of(columns) for table, columns in counted.items()}
+
+
+def _rows_of(columns: dict[str, Any]) -> list[Row]:
+    codes, operators = columns["operator"]
+    columns = {**columns, "operator": [operators[code] for code in codes]}
+    plain = [np.asarray(values).tolist() for values in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*plain, strict=True)]
+
+
 def write_part(
     folder: Path, experiment: str, which: MadeUpRun, table: str, rows: list[Row]
 ) -> None:
     """Write one measured table of one run, a part per window where the table has windows."""
-    once = table in ("run", "operator", "price", "lease")
+    once = table in ("run", "operator", "price", "lease", *KEYS)
     window_s = which.btu_min * 60
     windows: dict[int, list[Row]] = {0: []} if once else {}
     for row in rows:

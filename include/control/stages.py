@@ -21,8 +21,9 @@ from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
 from include.files import read_json, write_bytes, write_json
 from include.measurements.origin import BY_HAND, DagRun, mark_origin
-from include.measurements.rows import TABLES, Billing
+from include.measurements.rows import SAMPLES, TABLES, UNREAD, Billing
 from include.measurements.store import RunStore, read_snapshot, write_snapshot
+from include.measurements.summaries import summarised
 from include.measurements.variant import conditions_of, variant_of
 from include.model.billing import CloudPriceBook
 from include.model.errors import StoreError
@@ -205,7 +206,8 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
     end_s = min(start_s + run.spec.window_s, run.spec.duration_s)
     decided = session.run(start_s, end_s)
     tables: dict[str, Mapping[str, Any]] = {**session.loop.testbed.take_measurements(), **decided}
-    per_window = [table for table in PER_WINDOW if table != "advice" or run.spec.advisors]
+    tables |= _summaries(run, tables)
+    per_window = _per_window(run.spec)
     final = window == run.spec.windows - 1
     if final:
         tables |= _once_per_run(run, store, session)
@@ -236,6 +238,21 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
         _write_manifest(run, store, [*whole, *(parts[table] for table in once)])
     write_json(store.commit(window), commit)
     return summary
+
+
+def _per_window(spec: RunSpec) -> list[str]:
+    """The tables of which every window stores rows."""
+    left_out = [*(() if spec.advisors else ("advice",)), *(UNREAD if spec.summaries_only else ())]
+    return [table for table in PER_WINDOW if table not in left_out]
+
+
+def _summaries(run: Run, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    return summarised(
+        tables.get(SAMPLES, {}),
+        {one.name: one.slo_ms for one in run.topology.operators},
+        duration_s=run.spec.duration_s,
+        monitor_every_s=run.spec.monitor_every_s,
+    )
 
 
 def _once_per_run(run: Run, store: RunStore, session: Session) -> dict[str, Mapping[str, Any]]:

@@ -72,7 +72,7 @@ def form_of(*sections: type[Section]) -> dict[str, dict[str, Any]]:
 def experiment_params() -> dict[str, dict[str, Any]]:
     """The form of one run."""
     return {
-        **form_of(WhatRuns, WhereItRuns, Options, Circumstances, Advisors, UnderTopology),
+        **form_of(WhatRuns, WhereItRuns, Options, Circumstances, Advisors, UnderTopology, Kept),
         "report": {
             "default": True,
             "type": "boolean",
@@ -85,7 +85,9 @@ def experiment_params() -> dict[str, dict[str, Any]]:
 
 def batch_params() -> dict[str, dict[str, Any]]:
     """The form of a matrix: a spec file, or one field per axis and what all cells share."""
-    return form_of(SpecFile, Axes, WhereItRuns, EachCell, Circumstances, Advisors, UnderTopology)
+    return form_of(
+        SpecFile, Axes, WhereItRuns, EachCell, Circumstances, Advisors, UnderTopology, Kept
+    )
 
 
 def sweep_params() -> dict[str, dict[str, Any]]:
@@ -323,6 +325,19 @@ class UnderTopology(Section):
         title="Most hosts",
         description="How many there are to lease; empty: what the topology says, else "
         f"{default_of('max_hosts')}.",
+    )
+
+
+class Kept(Section):
+    """What stays of a run."""
+
+    headed = Options.headed
+
+    summaries_only: bool = Field(
+        default_of("summaries_only"),
+        title="Summaries only",
+        description="Store counts in place of single samples: a tenth of the space, the same "
+        "tables.",
     )
 
 

@@ -23,7 +23,7 @@ from include.testbeds import TESTBEDS
 
 OF_A_RUN = (
     "experiment", "topology", "pattern", "controller", "btu_min", "seed", "duration_min", "testbed",
-    "flavor", *UNDER_TOPOLOGY,
+    "flavor", *UNDER_TOPOLOGY, "summaries_only",
 )  # fmt: skip
 """Params of the form of one run that are called and mean what the field of the run does."""
 OPTIONS = ("pattern_options", "controller_options", "faults")
@@ -71,6 +71,7 @@ def run_from_params(params: Mapping[str, Any]) -> RunSpec:
         **{name: values[name] for name in ("duration_min", "topology", "testbed", "flavor")},
         "faults": values["faults"],
         "advisors": values["advisors"],
+        "summaries_only": values["summaries_only"],
         "price_books": values["price_books"],
         **_given(values),
     }

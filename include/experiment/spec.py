@@ -108,6 +108,7 @@ class Conditions(BaseModel):
     monitor_every_s: Finite = 15
     hosts: int = 0
     max_hosts: int = 1000
+    summaries_only: bool = False
 
 
 def default_of(field_: str) -> Any:
@@ -140,6 +141,8 @@ class RunSpec:
     max_hosts: int = default_of("max_hosts")
     advisors: tuple[Choice, ...] = ()
     """Controllers that only say what they would do, beside the one that acts."""
+    summaries_only: bool = default_of("summaries_only")
+    """Whether single samples are left out of what is stored; all tables are made without them."""
 
     def __post_init__(self) -> None:
         """Ten minutes are ten minutes, written as 10 or 10.0: ids and hashes must not differ."""
@@ -179,9 +182,13 @@ class RunSpec:
 
 
 def without_empty(spec: dict[str, Any]) -> dict[str, Any]:
-    """Plain values of a run without ``advisors`` where it has none: ids and hashes stay those of
-    versions that knew no advisors."""
-    return {name: value for name, value in spec.items() if value or name != "advisors"}
+    """Plain values of a run without what it does not use of ``LATER``: ids and hashes stay those
+    of versions that did not know of it."""
+    return {name: value for name, value in spec.items() if value or name not in LATER}
+
+
+LATER = ("advisors", "summaries_only")
+"""Fields that specs did not have from the beginning; without them a run is what it always was."""
 
 
 AXES: Mapping[str, Callable[[Any], list[Any]]] = {
@@ -298,6 +305,7 @@ class ExperimentSpec(Conditions):
                 hosts=under.hosts,
                 max_hosts=under.max_hosts,
                 advisors=tuple(self.advisors),
+                summaries_only=under.summaries_only,
             )
 
 

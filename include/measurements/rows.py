@@ -100,6 +100,38 @@ class ProcessingDuration:
 
 
 @dataclass(frozen=True, slots=True)
+class DurationCount:
+    """How many samples of an operator were how long, and how many how old (summaries.py).
+
+    A sample is counted by its duration in one row and by its age in one. ``bad`` ones cannot be
+    right, and those ``outside`` lie before the begin or after the end of the run.
+    """
+
+    operator: str
+    bin: int
+    samples: int
+    ages: int
+    real_time_late: int
+    near_real_time_late: int
+    relaxed_late: int
+    bad: int
+    outside: int
+
+
+@dataclass(frozen=True, slots=True)
+class DurationSum:
+    """How long the samples of an operator took together that ended in a monitoring period.
+
+    Period ``k`` begins ``k`` monitoring intervals after the run.
+    """
+
+    operator: str
+    period: int
+    samples: int
+    total_us: int
+
+
+@dataclass(frozen=True, slots=True)
 class Queue:
     """One operator at one monitoring time. Counts of items are since the time before.
 
@@ -284,12 +316,18 @@ class AdviceOutcomeRow:
     bound_cost: float
 
 
+SAMPLES = "processing_duration"
+DURATION_COUNT = "duration_count"
+DURATION_SUM = "duration_sum"
+
 TABLES: dict[str, type] = {
     "run": RunRow,
     "operator": OperatorRow,
     "price": Price,
     "billing": Billing,
-    "processing_duration": ProcessingDuration,
+    SAMPLES: ProcessingDuration,
+    DURATION_COUNT: DurationCount,
+    DURATION_SUM: DurationSum,
     "queue": Queue,
     "instance_utilisation": InstanceUtilisation,
     "host_utilisation": HostUtilisation,
@@ -303,6 +341,9 @@ TABLES: dict[str, type] = {
 }
 """Measured tables by name: ``run``, ``operator``, ``price``, ``billing`` and ``lease`` once,
 the others once per window; ``advice`` only of a run with advisors."""
+
+UNREAD = (SAMPLES, "instance_utilisation")
+"""What no published table is made of; the largest two, which ``summaries_only`` leaves out."""
 
 COVER = "cover"
 ADVICE_OUTCOME = "advice_outcome"

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from include.files import digest, new_file, write_bytes
 from include.measurements.parquet import read_parquet, rows_in, write_parquet
 from include.measurements.rows import TABLES
+from include.measurements.summaries import KEYS, merged
 from include.model.errors import StoreError
 from include.testbeds.columns import Coded
 
@@ -104,9 +105,11 @@ class RunStore:
         whole, parts = self.whole(table), [self.part(table, one) for one in range(windows)]
         try:
             if all(part.is_file() for part in parts) or not whole.is_file():
+                rows = map(read_parquet, parts)
+                content = [merged(table, list(rows))] if table in KEYS else rows
                 with new_file(whole) as draft:
-                    write_parquet(draft, schema(table), map(read_parquet, parts))
-            rows = rows_in(whole)
+                    write_parquet(draft, schema(table), content)
+            count = rows_in(whole)
         except StoreError as error:
             raise StoreError(
                 f"rows of {table} in {error}; remove {self.home} and run again: the same spec "
@@ -114,7 +117,7 @@ class RunStore:
             ) from error
         for part in parts:
             part.unlink(missing_ok=True)
-        return self._described(whole, rows, digest(whole))
+        return self._described(whole, count, digest(whole))
 
     def _described(self, path: Path, rows: int, sha256: str) -> dict[str, Any]:
         return {"path": path.relative_to(self.folder).as_posix(), "rows": rows, "sha256": sha256}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 MANY_RUNS = 12
-"""From here on the rows, a fifth of a million per run of two hours, outweigh the queries."""
+"""From here on the rows outweigh the queries."""
 
 
 def build_tables(

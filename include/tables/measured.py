@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_type_hints
 
 from include.files import digest, read_json
-from include.measurements.rows import COMPUTED, TABLES
+from include.measurements.rows import COMPUTED, DURATION_COUNT, DURATION_SUM, TABLES, UNREAD
 from include.model.errors import StoreError, unknown_name
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ FEW_ROWS = ("run", "operator", "price", "billing", "lease")
 and would open a thousand files for a thousand runs: they are read once, here."""
 
 MOST_INTERPRETED_ROWS = 500_000
-"""More of them, and compiling the queries pays for itself. A run of two hours has 200,000."""
+"""More of them, and compiling the queries pays for itself. A run of two hours has 20,000."""
 
 _AGAIN = "Remove the run (python -m include.cli remove FOLDER RUN) and measure it again."
 
@@ -86,10 +86,11 @@ def check_files(folder: Path, experiment: str, runs: Sequence[str]) -> dict[str,
 
 
 def are_few(paths: dict[str, list[str]]) -> bool:
-    """Whether all these files together have no more rows than interpreting them is good for."""
+    """Whether what queries read of these files is no more than interpreting them is good for."""
     import pyarrow.parquet as pq
 
-    files = [file for parts in paths.values() for part in parts for file in _files(Path(part))]
+    read = [parts for table, parts in paths.items() if table not in UNREAD]
+    files = [file for parts in read for part in parts for file in _files(Path(part))]
     rows: int = sum(pq.read_metadata(file).num_rows for file in files)
     return rows <= MOST_INTERPRETED_ROWS
 
@@ -104,6 +105,8 @@ def register(
     import pyarrow as pa
 
     for table, parts in paths.items():
+        if table in UNREAD:
+            continue
         columns = spark_columns(table)
         if not parts:
             frame = spark.createDataFrame(pa.schema(arrow_columns(table)).empty_table())
@@ -169,6 +172,6 @@ def _are_readable(part: Path, table: str) -> bool:
             )
         if table == "run" and footer.num_rows != 1:
             raise StoreError(f"{file} has {footer.num_rows} rows instead of one. {_AGAIN}")
-    if not files and table in ("run", "operator", "price"):
+    if not files and table in ("run", "operator", "price", DURATION_COUNT, DURATION_SUM):
         raise StoreError(f"{part} holds no file, though the run is complete. {_AGAIN}")
     return bool(files)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from include.measurements.summaries import BINS_PER_E
 from include.model.compliance import LEVELS
 from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, SQL_ROOT
 
@@ -23,10 +24,9 @@ STEPS: tuple[str, ...] = (*SHARED, *PUBLISHED, INPUT_CHECKS)
 """Every query of a report, in the order in which it may read others."""
 
 VALUES: Mapping[str, Any] = MappingProxyType(
-    {**{f"{level}_factor": factor for level, factor in LEVELS}, "bins_per_e": 25.0}
+    {**{f"{level}_factor": factor for level, factor in LEVELS}, "bins_per_e": BINS_PER_E}
 )
-"""Limits of the compliance levels as multiples of o_slo, and bins of the histogram while
-1 ms + duration grows by a factor of e (their middle is within 2 % of what is in them)."""
+"""Limits of the compliance levels as multiples of o_slo, and the width of the histogram's bins."""
 
 _SHAPE = Environment(
     loader=FileSystemLoader(SQL_ROOT),

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from include.files import write_json
+from include.measurements.rows import DURATION_COUNT, DURATION_SUM
 from include.measurements.store import RunStore
+from include.measurements.summaries import summarised
 from include.testbeds.columns import Coded
 
 EXPERIMENT = "large"
@@ -42,7 +44,7 @@ def generate(root: Path, rows: int, windows: int) -> tuple[Path, int]:
     stores = [RunStore(folder, EXPERIMENT, RUN_ID.format(number)) for number in range(runs)]
     written = [_write(store, number, windows) for number, store in enumerate(stores[:DISTINCT])]
     for number, store in enumerate(stores[DISTINCT:]):
-        for table in ("run", "operator", "price", "lease", "processing_duration"):
+        for table in (*_once(0), "processing_duration", DURATION_COUNT, DURATION_SUM):
             source = stores[number % DISTINCT].part(table, 0).parent
             shutil.copytree(source, store.part(table, 0).parent)
         write_json(store.manifest, {"run": store.run_id})
@@ -53,9 +55,11 @@ def generate(root: Path, rows: int, windows: int) -> tuple[Path, int]:
 def _write(store: RunStore, seed: int, windows: int) -> int:
     for table, columns in _once(seed).items():
         store.write_rows(table, 0, columns)
-    durations = _durations(np.random.default_rng(seed))
+    durations = durations_of(seed)
     ends = np.linspace(0, DURATION_S, windows + 1)[1:]
     window_of = np.searchsorted(ends, durations["time_s"])
+    for table, columns in counted(durations).items():
+        store.write_rows(table, 0, columns)
     for window in range(windows):
         own = window_of == window
         store.write_rows(
@@ -69,11 +73,19 @@ def _write(store: RunStore, seed: int, windows: int) -> int:
     return len(durations["time_s"])
 
 
+def counted(durations: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What a run counts of its samples as it measures them."""
+    slo_ms = {name: slo for name, (slo, _) in OPERATORS.items()}
+    return summarised(durations, slo_ms, duration_s=DURATION_S, monitor_every_s=15.0)
+
+
 def _chosen(values: Any, own: np.ndarray) -> Any:
     return Coded(values.codes[own], values.names) if isinstance(values, Coded) else values[own]
 
 
-def _durations(draw: np.random.Generator) -> dict[str, Any]:
+def durations_of(seed: int) -> dict[str, Any]:
+    """The samples of one run, as columns."""
+    draw = np.random.default_rng(seed)
     parts = [_of_operator(draw, code) for code in range(len(OPERATORS))]
     columns: dict[str, Any] = {
         name: np.concatenate([part[name] for part in parts])

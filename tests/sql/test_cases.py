@@ -18,10 +18,11 @@ import yaml
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from include.measurements.rows import COMPUTED, TABLES
+from include.measurements.rows import COMPUTED, SAMPLES, TABLES
 from include.tables.catalogue import ADVICE_RANKING, INPUT_CHECKS, PUBLISHED, schema_of
 from include.tables.measured import spark_columns
 from include.tables.queries import STEPS, read_by, run_query
+from tests.builders_measurements import summaries_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,8 +39,9 @@ USUAL = {"run": {"monitor_every_s": 15.0, "pays_by_btu": True}}
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_case(spark: SparkSession, case: Path) -> None:
     table, folder = case.parts[0], HERE / case
-    for name in READ:
-        view(spark, name, _rows(folder / f"{name}.yaml"))
+    rows_of = {name: _rows(folder / f"{name}.yaml") for name in READ}
+    for name, rows in (rows_of | _counted(rows_of)).items():
+        view(spark, name, rows)
     got = built(spark, table)
     expected = _rows(folder / "expect.yaml")
     rows = [row.asDict() for row in got.sort(*schema_of(table).key).collect()]
@@ -69,6 +71,24 @@ def test_schema_is_what_the_query_returns(
 @pytest.mark.parametrize("table", [*PUBLISHED, INPUT_CHECKS, ADVICE_RANKING])
 def test_table_has_two_cases(table: str) -> None:
     assert len([case for case in CASES if case.parts[0] == table]) >= 2
+
+
+def _counted(rows_of: dict[str, Any]) -> dict[str, Any]:
+    """What is counted of the samples of every run, from samples of a case."""
+    counted: dict[str, list[dict[str, Any]]] = {}
+    for run in rows_of["run"] or [{}]:
+        name = run.get("run", "r")
+        of_run = {
+            table: [row for row in rows if row.get("run", "r") == name]
+            for table, rows in rows_of.items()
+            if table in (SAMPLES, "operator")
+        }
+        empty = {"operator": "", "slo_ms": 0.0}
+        of_run["operator"] = [{**empty, **row} for row in of_run["operator"]]
+        of_run["run"] = [{"duration_s": 0.0, **USUAL["run"], **run}]
+        for table, rows in summaries_of(of_run).items():
+            counted.setdefault(table, []).extend({**row, "run": name} for row in rows)
+    return counted
 
 
 def _rows(path: Path) -> Any:

@@ -17,6 +17,7 @@ from include.controllers import CONTROLLERS
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.files import read_json
+from include.measurements.rows import UNREAD
 from include.model.decision import Reason
 from include.model.errors import SetupError, StoreError
 
@@ -266,3 +267,18 @@ def test_forgetting_a_run_removes_all_of_it_and_nothing_else(tmp_path):
     before = digests(tmp_path)
     stages.forget(gone, tmp_path)
     assert set(digests(tmp_path)) == {name for name in before if gone.run_id not in name}
+
+
+def test_summaries_only_stores_the_same_but_for_what_no_table_is_made_of(whole, tmp_path):
+    spec = a_spec(summaries_only=True)
+    stages.run_all(spec, tmp_path)
+    own = {
+        path.replace(spec.run_id, a_spec().run_id): digest
+        for path, digest in digests(tmp_path).items()
+        if "/measurements/" in path
+    }
+    measured = {path: digest for path, digest in whole.items() if "/measurements/" in path}
+    left_out = {path.split("/")[2] for path in measured.keys() - own.keys()}
+    assert left_out == set(UNREAD)
+    # The table `run` has the hash of the spec.
+    assert {path.split("/")[2] for path in own if own[path] != measured[path]} == {"run"}

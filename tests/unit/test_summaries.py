@@ -1,0 +1,121 @@
+"""What a window counts of its samples is what a reader of the samples would count."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from include.measurements.rows import DURATION_COUNT, DURATION_SUM, DurationCount
+from include.measurements.store import to_arrow
+from include.measurements.summaries import BINS_PER_E, LONGEST_MS, merged, summarised
+from include.model.compliance import LEVELS
+from include.testbeds.columns import Coded
+
+SLO_MS = {"O1": 1500.0, "O2": 600.0}
+NAMES = ("O1", "O2", "stranger")
+DURATION_S, EVERY_S = 120.0, 15.0
+
+times_ms = st.one_of(
+    st.floats(-10, 1e5), st.sampled_from([0.0, 600.0, 1200.0, 3000.0, math.nan, math.inf])
+)
+samples = st.lists(
+    st.tuples(st.integers(0, 2), st.floats(-1, 130), times_ms, st.floats(-1, 1e4), times_ms),
+    min_size=1,
+    max_size=60,
+)
+
+
+def columns_of(rows: list[Any]) -> dict[str, Any]:
+    codes, time_s, duration_ms, wait_ms, age_ms = map(np.array, zip(*rows, strict=True))
+    return {
+        "operator": Coded(codes, NAMES),
+        "time_s": time_s,
+        "duration_ms": duration_ms,
+        "wait_ms": wait_ms,
+        "age_ms": age_ms,
+    }
+
+
+def counted(rows: list[Any]) -> dict[str, list[dict[str, Any]]]:
+    return {table: rows.to_pylist() for table, rows in tables_of(rows).items()}
+
+
+def tables_of(rows: list[Any]) -> dict[str, pa.Table]:
+    found = summarised(columns_of(rows), SLO_MS, duration_s=DURATION_S, monitor_every_s=EVERY_S)
+    return {table: to_arrow(table, columns) for table, columns in found.items()}
+
+
+def bin_of(time_ms: float) -> int:
+    bounded = LONGEST_MS if math.isnan(time_ms) else min(max(time_ms, 0.0), LONGEST_MS)
+    return int(math.log(1 + bounded) * BINS_PER_E)
+
+
+@given(samples)
+def test_every_sample_is_counted_once_by_its_duration_and_once_by_its_age(rows: list[Any]) -> None:
+    found = counted(rows)[DURATION_COUNT]
+    by = {(one["operator"], one["bin"]): one for one in found}
+    durations = Counter((NAMES[row[0]], bin_of(row[2])) for row in rows)
+    ages = Counter((NAMES[row[0]], bin_of(row[4])) for row in rows)
+    assert {key: one["samples"] for key, one in by.items() if one["samples"]} == durations
+    assert {key: one["ages"] for key, one in by.items() if one["ages"]} == ages
+
+
+@given(samples)
+def test_late_impossible_and_outside_are_counted_of_operators_that_the_run_has(
+    rows: list[Any],
+) -> None:
+    found = counted(rows)[DURATION_COUNT]
+    for name in NAMES:
+        own = [row for row in rows if NAMES[row[0]] == name]
+        of = {
+            key: sum(one[key] for one in found if one["operator"] == name)
+            for key in ("bad", "outside", *(f"{level}_late" for level, _ in LEVELS))
+        }
+        for level, factor in LEVELS:
+            late = sum(row[2] > factor * SLO_MS.get(name, math.inf) for row in own)
+            assert of[f"{level}_late"] == late
+        outside = sum(not 0 <= row[1] <= DURATION_S for row in own)
+        assert of["outside"] == (outside if name in SLO_MS else 0)
+        assert of["bad"] == sum(not (row[2] >= 0 and row[3] >= 0) for row in own)
+
+
+@given(samples)
+def test_periods_hold_whole_microseconds(rows: list[Any]) -> None:
+    found = {(one["operator"], one["period"]): one for one in counted(rows)[DURATION_SUM]}
+    total_us: Counter[tuple[str, int]] = Counter()
+    taken: Counter[tuple[str, int]] = Counter()
+    for code, time_s, duration_ms, _, _ in rows:
+        key = NAMES[code], math.floor(time_s / EVERY_S)
+        bounded = LONGEST_MS if math.isnan(duration_ms) else min(max(duration_ms, 0.0), LONGEST_MS)
+        total_us[key] += int(bounded * 1000 + 0.5)
+        taken[key] += 1
+    assert {key: one["samples"] for key, one in found.items()} == taken
+    assert {key: one["total_us"] for key, one in found.items()} == total_us
+
+
+@given(samples, samples)
+def test_two_windows_together_count_what_one_would(first: list[Any], then: list[Any]) -> None:
+    parts, whole = [tables_of(first), tables_of(then)], tables_of([*first, *then])
+    for table, expected in whole.items():
+        together = merged(table, [part[table] for part in parts])
+        assert together.equals(merged(table, [expected]))
+        assert together.schema == expected.schema
+
+
+def test_a_window_without_a_sample_counts_nothing() -> None:
+    assert summarised({}, SLO_MS, duration_s=DURATION_S, monitor_every_s=EVERY_S) == {}
+    empty = {name: values[:0] for name, values in columns_of([(0, 1, 1, 1, 1)]).items()}
+    empty["operator"] = Coded(np.array([], dtype=np.int32), NAMES)
+    found = summarised(empty, SLO_MS, duration_s=DURATION_S, monitor_every_s=EVERY_S)
+    assert all(to_arrow(table, columns).num_rows == 0 for table, columns in found.items())
+
+
+def test_every_level_has_its_column() -> None:
+    columns = [f"{level}_late" for level, _ in LEVELS]
+    assert [name for name in DurationCount.__annotations__ if name.endswith("_late")] == columns
