@@ -99,7 +99,9 @@ def run(
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="The folder of an experiment.")],
+    folder: Annotated[
+        str, typer.Argument(help="The folder of an experiment, or a URI such as s3://bucket/mine.")
+    ],
     database: Database = "",
     master: Annotated[
         str, typer.Option(envvar="TIDEBENCH_SPARK_MASTER", help="Spark master.")
@@ -107,8 +109,10 @@ def report(
 ) -> None:
     """Build the tables of an experiment with Spark, validate and publish them.
 
-    Ends with exit code 1, after publishing the others, when runs were left out.
+    Ends with exit code 1, after publishing the others, when runs were left out. What lies elsewhere
+    is fetched, and what was made of it is sent back.
     """
+    from include.measurements.elsewhere import at_hand, is_elsewhere, shown
     from include.quality.gates import check_tables
     from include.reports.console import summary
     from include.studies import printed
@@ -116,15 +120,28 @@ def report(
     from include.tables.build import build_tables
     from include.tables.quarantine import require_none_left_out
 
-    folder = folder.resolve()
-    typer.echo("building tables ...")
-    build_tables(folder, folder.name, master=master)
-    typer.echo("validating ...")
-    check_tables(folder, folder.name)
-    typer.echo("publishing ...")
-    publish_experiment(folder, database or f"sqlite:///{folder.parent / 'results.db'}")
-    typer.echo(summary(folder, printed))
-    require_none_left_out(folder)
+    with at_hand(folder) as here:
+        root = DEFAULT_ROOT if is_elsewhere(folder) else here.parent
+        typer.echo("building tables ...")
+        build_tables(here, here.name, master=master)
+        typer.echo("validating ...")
+        check_tables(here, here.name)
+        typer.echo("publishing ...")
+        publish_experiment(here, database or f"sqlite:///{root / 'results.db'}")
+        told = summary(here, printed)
+        typer.echo(told.replace(str(here), shown(folder)) if is_elsewhere(folder) else told)
+        require_none_left_out(here)
+
+
+@app.command()
+def copy(
+    folder: Annotated[Path, typer.Argument(help="The folder of an experiment.")],
+    to: Annotated[str, typer.Argument(help="Where to, a URI such as s3://bucket/mine.")],
+) -> None:
+    """Copy an experiment to wherever pyarrow reaches: S3, Google Cloud Storage, Azure, HDFS."""
+    from include.measurements.elsewhere import copy, shown
+
+    typer.echo(f"{copy(folder.resolve(), to)} files: {shown(to)}")
 
 
 @app.command()

@@ -7,8 +7,9 @@ many runs of two hours as it takes, each with one file per table, or with one pa
 before the end of a run, to see what small files cost. Every run counts its own durations while it
 is measured, which is timed alone; Spark runs the queries of sql/tables on these counts, with our
 session settings: the four tables that are about durations (compliance, cost, time to adapt, checks
-of the input), from its start on. DuckDB says the same in its own SQL on the durations themselves, and pandas gets as many
-runs as fit. Spark and DuckDB must agree; pandas is timed only, on compliance and cost.
+of the input), from its start on. DuckDB says the same in its own SQL on the durations themselves,
+and pandas gets as many runs as fit. Spark and DuckDB must agree; pandas is timed only, on
+compliance and cost.
 
 Seconds of a machine that others use say little, so the CPU seconds of each engine stand beside.
 """

@@ -55,6 +55,12 @@ RUN_BY = {
     "curl -s http://127.0.0.1:9464/metrics": "tests/monitoring/test_endpoint.py",  # by httpx
     ".venv/bin/python -m include.cli operators recording.csv "
     '--edges "source>map>sink, map>other"': "tests/advise/test_operators.py",
+    "export $(infra/objects/swift.sh up)": "tests/live/test_object_store.py",
+    '.venv/bin/python -m include.cli copy var/demo "s3://lab/demo?endpoint_override='
+    '127.0.0.1:16080&scheme=http&allow_bucket_creation=true"': "tests/live/test_object_store.py",
+    '.venv/bin/python -m include.cli report "s3://lab/demo?endpoint_override=127.0.0.1:16080'
+    '&scheme=http"': "tests/live/test_object_store.py",
+    "infra/objects/swift.sh down": "tests/live/test_object_store.py",
     "make reproduce": "tests/studies/test_conduct.py",  # a study of small runs
     ".venv/bin/python -m include.cli paper henge": HERE,  # that it is there; it takes minutes
     "python -m include.cli paper preprint": "tests/studies/preprint/test_study.py",  # its verdict

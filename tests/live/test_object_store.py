@@ -1,0 +1,64 @@
+"""A report on an experiment in a real object store: OpenStack Swift, which speaks S3."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyarrow.fs import FileSelector, FileSystem
+from typer.testing import CliRunner
+
+from include.cli import app
+from include.control.stages import run_all
+from include.experiment.spec import RunSpec
+from tests.live.world import script
+
+pytestmark = [pytest.mark.live]
+
+SWIFT = Path(__file__).parents[2] / "infra" / "objects" / "swift.sh"
+
+
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """URI of a bucket, with ``{}`` for a folder in it."""
+    monkeypatch.setenv("TIDEBENCH_SWIFT_STATE", str(tmp_path / "swift"))
+    monkeypatch.setenv("TIDEBENCH_SWIFT_PORT", "16180")
+    try:
+        told = dict(line.split("=", 1) for line in script(SWIFT, "up").split("\n") if "=" in line)
+        address = told.pop("TIDEBENCH_SWIFT")
+        for name, value in told.items():
+            monkeypatch.setenv(name, value)
+        options = f"endpoint_override={address}&scheme=http&allow_bucket_creation=true"
+        yield f"s3://lab/{{}}?{options}"
+    finally:
+        subprocess.run([SWIFT, "down"], check=True)
+
+
+def test_tables_and_pages_are_those_of_the_local_folder(tmp_path: Path, bucket: str) -> None:
+    spec = RunSpec(
+        experiment="small", controller="btu", pattern="stepwise", btu_min=10, seed=1,
+        duration_min=10, summaries_only=True,
+    )  # fmt: skip
+    run_all(spec, tmp_path)
+    there = bucket.format("a/small")
+    said = said_by("copy", str(tmp_path / "small"), there)
+    assert said.endswith("files: s3://lab/a/small\n")
+    database = f"sqlite:///{tmp_path}/results.db"
+    said = said_by("report", there, "--database", database, "--master", "local[1]")
+    assert "Page:      s3://lab/a/small/published/report.html" in said
+    assert "/tmp/" not in said
+    said_by("report", str(tmp_path / "small"), "--database", database, "--master", "local[1]")
+    store, path = FileSystem.from_uri(there)
+    for table in (tmp_path / "small" / "published").glob("*.parquet"):
+        with store.open_input_file(f"{path}/published/{table.name}") as content:
+            assert content.read() == table.read_bytes(), table.name
+    names = {one.path for one in store.get_file_info(FileSelector(path, recursive=True))}
+    assert {f"{path}/published/report.html", f"{path}/data_docs/index.html"} <= names
+
+
+def said_by(*arguments: str) -> str:
+    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output

@@ -1,0 +1,102 @@
+"""Experiments that lie elsewhere: fetched, sent back, and nothing else touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from include.measurements.elsewhere import at_hand, copy, shown
+from include.model.errors import SpecError, StoreError
+
+
+def an_experiment(root: Path) -> Path:
+    folder = root / "mine"
+    for name in (
+        "measurements/run/experiment=mine/run=r/part-000.parquet",
+        "runs/r/manifest.json",
+        "runs/r/snapshots/000.npz",
+        "staged/old.parquet",
+        "published/report.html",
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"the content of {name}")
+    return folder
+
+
+def files(folder: Path) -> set[str]:
+    return {one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file()}
+
+
+def test_a_path_is_itself(tmp_path: Path) -> None:
+    with at_hand(str(tmp_path / "a" / ".." / "mine")) as here:
+        assert here == tmp_path / "mine"
+
+
+def test_what_is_measured_is_fetched_and_what_is_made_goes_back(tmp_path: Path) -> None:
+    there = an_experiment(tmp_path)
+    untouched = (there / "runs/r/manifest.json").stat().st_mtime_ns
+    with at_hand(there.as_uri()) as here:
+        assert here.name == "mine"
+        assert here != there
+        assert files(here) == {
+            "measurements/run/experiment=mine/run=r/part-000.parquet",
+            "runs/r/manifest.json",
+        }
+        (here / "staged").mkdir()
+        (here / "staged" / "runs.parquet").write_text("new")
+        (here / "published").mkdir()
+        (here / "published" / "report.html").write_text("made again")
+    assert (there / "staged/runs.parquet").read_text() == "new"
+    assert (there / "published/report.html").read_text() == "made again"
+    assert not (there / "staged/old.parquet").exists(), "of an earlier report"
+    assert (there / "runs/r/snapshots/000.npz").exists(), "not read, and not deleted"
+    assert (there / "runs/r/manifest.json").stat().st_mtime_ns == untouched
+    assert not here.exists()
+
+
+def test_what_was_made_goes_back_also_when_a_report_fails(tmp_path: Path) -> None:
+    there = an_experiment(tmp_path)
+
+    def fail() -> None:
+        with at_hand(there.as_uri()) as here:
+            (here / "staged").mkdir()
+            (here / "staged" / "quarantine.json").write_text("{}")
+            raise StoreError(f"{here}/measurements is torn")
+
+    with pytest.raises(StoreError, match=f"^{there.as_uri()}/measurements is torn$"):
+        fail()
+    assert (there / "staged/quarantine.json").exists()
+
+
+def test_copied_there_and_back_it_is_the_same(tmp_path: Path) -> None:
+    source, target = an_experiment(tmp_path), tmp_path / "elsewhere" / "mine"
+    assert copy(source, target.as_uri()) == 5
+    assert {one: (target / one).read_text() for one in files(target)} == {
+        one: (source / one).read_text() for one in files(source)
+    }
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("s3://key:secret@bucket/mine", "take the password out of the URI"),
+        ("ftp://bucket/mine", "name it as in s3://bucket/folder"),
+    ],
+)
+def test_a_uri_that_will_not_do_is_told_of_without_its_password(where: str, told: str) -> None:
+    with pytest.raises(SpecError, match=told) as error, at_hand(where):
+        pass
+    assert "secret@" not in str(error.value)
+    assert "key:secret" not in str(error.value)
+
+
+def test_nothing_there_is_told_of(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="holds no file"), at_hand((tmp_path / "no").as_uri()):
+        pass
+    with pytest.raises(StoreError, match="is no folder with files"):
+        copy(tmp_path / "no", (tmp_path / "there").as_uri())
+
+
+def test_options_of_a_uri_are_not_shown() -> None:
+    assert shown("s3://b/mine?endpoint_override=127.0.0.1:1") == "s3://b/mine"
