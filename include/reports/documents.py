@@ -63,6 +63,13 @@ WRITERS: Mapping[str, Callable[[Rows, TableSchema], str]] = {
     "tex": as_latex,
 }
 """Text formats by file suffix. To add one: write the function and the line."""
+MOST_TYPESET = 10_000
+"""Rows of a table that somebody may read or print; one of more is for programs, as CSV."""
+
+
+def suffixes(rows: int) -> list[str]:
+    """The text formats of a table of so many rows."""
+    return [suffix for suffix in WRITERS if suffix == "csv" or rows <= MOST_TYPESET]
 
 
 def _cells(

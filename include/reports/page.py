@@ -20,6 +20,7 @@ from include.reports.comparison import (
     nothing_printed,
     printed_for,
 )
+from include.reports.documents import WRITERS, suffixes
 from include.reports.figures import tournament as tournament_figure
 from include.reports.names import named
 from include.reports.run_pages import (
@@ -40,7 +41,7 @@ from include.tables.catalogue import PUBLISHED
 from include.tables.staged import Row
 
 FORMATS = {"parquet": "Parquet", "csv": "CSV", "md": "Markdown", "tex": "LaTeX"}
-"""What every table can be downloaded as, by the suffix of the file beside the page."""
+"""What tables can be downloaded as, by the suffix of the file beside the page."""
 
 _SPEC_COLUMNS = (
     "controller",
@@ -116,9 +117,15 @@ def _rendered(
             open_figures=OPEN_FIGURES,
             many_runs=MANY_RUNS,
             published=PUBLISHED,
-            formats=FORMATS,
+            formats={table: _formats(tables[table]) for table in PUBLISHED},
         )
     )
+
+
+def _formats(rows: Sequence[Row]) -> dict[str, str]:
+    """What a table can be downloaded as."""
+    left_out = set(WRITERS).difference(suffixes(len(rows)))
+    return {suffix: name for suffix, name in FORMATS.items() if suffix not in left_out}
 
 
 def _tournament(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from include.quality.verdict import passed_verdict, verdict_path
 from include.reports.comparison import Reference, nothing_printed
 from include.reports.crate import write_crate
 from include.reports.database import sent_rows
-from include.reports.documents import WRITERS
+from include.reports.documents import WRITERS, suffixes
 from include.reports.page import pages
 from include.reports.provenance import git_commit, tool_versions
 from include.reports.publication import Publication, origins_of
@@ -88,14 +88,15 @@ def report_files(
     origin: Mapping[str, Any],
     reference: Reference = nothing_printed,
 ) -> Iterator[tuple[str, str]]:
-    """What every experiment publishes: per table CSV, Markdown and LaTeX, and report.html.
+    """What every experiment publishes: per table CSV, Markdown and LaTeX where somebody may read
+    so many rows, and report.html.
 
     Of many runs each has a page of its own below ``runs/``.
     ``reference`` says what was printed elsewhere about a run, to stand beside what is measured.
     """
     for table, rows in tables.items():
-        for suffix, write in WRITERS.items():
-            yield f"{table}.{suffix}", write(rows, schema_of(table))
+        for suffix in suffixes(len(rows)):
+            yield f"{table}.{suffix}", WRITERS[suffix](rows, schema_of(table))
     yield from pages(tables, verdict, origin, reference)
 
 

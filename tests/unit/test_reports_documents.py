@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from include.reports.documents import as_csv, as_latex, as_markdown, shown
+from include.reports.documents import (
+    MOST_TYPESET,
+    as_csv,
+    as_latex,
+    as_markdown,
+    shown,
+    suffixes,
+)
 from include.tables.catalogue import Column, TableSchema
 
 NAME = Column(name="run", type="string", unit="name", description="Which | one")
@@ -34,3 +41,8 @@ def test_latex_is_a_booktabs_table_with_escaped_text() -> None:
     assert "\\begin{tabular}{lr}\n\\toprule\nrun & resource\\_cost \\\\\n\\midrule" in text
     assert "a|b\\_50\\% & 0.33 \\\\" in text
     assert text.rstrip().endswith("\\bottomrule\n\\end{tabular}")
+
+
+def test_what_nobody_would_print_is_for_programs_only() -> None:
+    assert suffixes(MOST_TYPESET) == ["csv", "md", "tex"]
+    assert suffixes(MOST_TYPESET + 1) == ["csv"]
