@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from include.measurements.rows import DURATION_COUNT, DURATION_SUM
 from include.model.compliance import LEVELS
-from include.testbeds.columns import Coded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,6 +42,8 @@ def summarised(
     the run does not have are late at no level, and never outside.
     """
     import numpy as np
+
+    from include.testbeds.columns import Coded
 
     if not samples:
         return {}
@@ -102,6 +103,8 @@ def _sums(
     codes: np.ndarray, names: tuple[str, ...], periods: np.ndarray, duration_ms: np.ndarray
 ) -> dict[str, Any]:
     import numpy as np
+
+    from include.testbeds.columns import Coded
 
     first = int(periods.min()) if len(periods) else 0
     width = (int(periods.max()) if len(periods) else 0) - first + 1
