@@ -13,7 +13,14 @@ from include.model.errors import StoreError
 from include.tables.cases import require_same_files
 from include.tables.catalogue import schema_of
 from include.tables.covers import read_covers
-from include.tables.measured import are_few, check_files, complete_runs, register
+from include.tables.measured import (
+    MOST_INTERPRETED_ROWS,
+    MOST_ROWS_READ_HERE,
+    check_files,
+    complete_runs,
+    register,
+    rows_read,
+)
 from include.tables.quarantine import Quarantine, sentences, unreadable, write_quarantine
 from include.tables.queries import SHARED, STEPS, is_read, read_by, run_query, share
 from include.tables.session import require_java, spark_session
@@ -22,10 +29,6 @@ from include.tables.staged import staged_path, write_table
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
-
-
-MANY_RUNS = 12
-"""From here on the rows outweigh the queries."""
 
 
 def build_tables(
@@ -46,11 +49,11 @@ def build_tables(
     chosen = complete_runs(folder, runs)
     sources = sources_of(folder, chosen)
     paths, torn = _readable(folder, experiment, chosen)
-    many = len(chosen) >= MANY_RUNS
-    few = not many and are_few(paths)
+    rows = rows_read(paths)
+    few, here = rows <= MOST_INTERPRETED_ROWS, rows <= MOST_ROWS_READ_HERE
     covers = read_covers(folder)
-    with spark_session(master, many=many, small=few) as spark:
-        register(spark, folder, paths, few=few)
+    with spark_session(master, many=not here, small=few) as spark:
+        register(spark, folder, paths, here=here)
         spark.createDataFrame(covers).createOrReplaceTempView(COVER)
         results = _queried(spark, at_once=2 if few else 1)
     require_same_files(folder, results["runs"].to_pylist())

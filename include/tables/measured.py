@@ -21,6 +21,8 @@ and would open a thousand files for a thousand runs: they are read once, here.""
 
 MOST_INTERPRETED_ROWS = 500_000
 """More of them, and compiling the queries pays for itself. A run of two hours has 20,000."""
+MOST_ROWS_READ_HERE = 5_000_000
+"""More of them, and executors read the files themselves; Java's second compiler pays for itself."""
 
 _AGAIN = "Remove the run (python -m include.cli remove FOLDER RUN) and measure it again."
 
@@ -85,22 +87,21 @@ def check_files(folder: Path, experiment: str, runs: Sequence[str]) -> dict[str,
     }
 
 
-def are_few(paths: dict[str, list[str]]) -> bool:
-    """Whether what queries read of these files is no more than interpreting them is good for."""
+def rows_read(paths: dict[str, list[str]]) -> int:
+    """How many rows of these files queries read."""
     import pyarrow.parquet as pq
 
     read = [parts for table, parts in paths.items() if table not in UNREAD]
     files = [file for parts in read for part in parts for file in _files(Path(part))]
-    rows: int = sum(pq.read_metadata(file).num_rows for file in files)
-    return rows <= MOST_INTERPRETED_ROWS
+    return sum(pq.read_metadata(file).num_rows for file in files)
 
 
 def register(
-    spark: SparkSession, folder: Path, paths: dict[str, list[str]], *, few: bool = False
+    spark: SparkSession, folder: Path, paths: dict[str, list[str]], *, here: bool = False
 ) -> None:
     """Name each measured table as a view; one without files is an empty view.
 
-    ``few`` says that all of them have few rows, so that they are read here as well.
+    ``here`` says that none has so many rows that executors had better read them.
     """
     import pyarrow as pa
 
@@ -110,7 +111,7 @@ def register(
         columns = spark_columns(table)
         if not parts:
             frame = spark.createDataFrame(pa.schema(arrow_columns(table)).empty_table())
-        elif few or table in FEW_ROWS:
+        elif here or table in FEW_ROWS:
             frame = spark.createDataFrame(_rows_of(parts))
         else:
             base = str(folder / "measurements" / table)

@@ -32,9 +32,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from include.measurements.rows import COVER
-from include.tables.build import MANY_RUNS
 from include.tables.covers import read_covers
-from include.tables.measured import check_files, complete_runs, register
+from include.tables.measured import (
+    MOST_INTERPRETED_ROWS,
+    MOST_ROWS_READ_HERE,
+    check_files,
+    complete_runs,
+    register,
+    rows_read,
+)
 from include.tables.queries import SHARED, run_query, share
 from include.tables.session import spark_session
 from tests.bench.large_data import (
@@ -119,12 +125,14 @@ def spark(folder: Path, master: str) -> Answer:
     begun_s, runs = time.perf_counter(), complete_runs(folder)
     with took("  Spark: footers of every file"):
         paths = check_files(folder, EXPERIMENT, runs)
-    with spark_session(master, many=len(runs) >= MANY_RUNS) as session:
+    rows = rows_read(paths)
+    few, here = rows <= MOST_INTERPRETED_ROWS, rows <= MOST_ROWS_READ_HERE
+    with spark_session(master, many=not here, small=few) as session:
         jvm = session.sparkContext._jvm
         assert jvm is not None
         pid = jvm.java.lang.ProcessHandle.current().pid()
         with took("  Spark: list files", pid):
-            register(session, folder, paths)
+            register(session, folder, paths, here=here)
             session.createDataFrame(read_covers(folder)).createOrReplaceTempView(COVER)
         answer: Answer = {}
         for step in (*SHARED, *LARGE):

@@ -33,7 +33,7 @@ def test_windows_without_rows_hide_no_others(
         ]  # fmt: skip
         pq.write_table(pa.Table.from_pylist(rows, schema), part / f"part-{window:03}.parquet")
     own = spark.newSession()
-    register(own, tmp_path, {"scaling_activity": [str(part)]}, few=True)
+    register(own, tmp_path, {"scaling_activity": [str(part)]}, here=True)
     assert own.sql("SELECT COUNT(*), COUNT(DISTINCT run) FROM scaling_activity").first() == (
         sum(counts), 1,
     )  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 
 from include.files import digest
 from include.model.errors import StoreError
-from include.tables import measured
+from include.tables import build
 from include.tables.build import build_tables
 from include.tables.catalogue import INPUT_CHECKS, PUBLISHED
 from include.tables.quarantine import read_quarantine
@@ -98,7 +98,8 @@ def test_compiled_queries_on_many_rows_give_the_bytes_of_interpreted_ones(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = write_runs(tmp_path, "demo", BTU, THRESHOLD)
-    monkeypatch.setattr(measured, "MOST_INTERPRETED_ROWS", 0)
+    monkeypatch.setattr(build, "MOST_INTERPRETED_ROWS", 0)
+    monkeypatch.setattr(build, "MOST_ROWS_READ_HERE", 0)
     build_tables(other, "demo", master="local[2]")
     for path in (folder / "staged").iterdir():
         assert (other / "staged" / path.name).read_bytes() == path.read_bytes(), path.name
