@@ -96,7 +96,7 @@ class Session:
     def snapshot(self) -> dict[str, np.ndarray]:
         """The testbed's arrays, and the memory of the controller and of each advisor."""
         plain = {
-            who: TypeAdapter(type(memory)).dump_python(memory, mode="json")
+            who: _plain(type(memory)).dump_python(memory, mode="json")
             for who, memory in self.memories.items()
         }
         kept = {"memory": _packed(plain.pop(ACTS))}
@@ -110,7 +110,7 @@ class Session:
         if self.loop.advisors:
             plain |= _unpacked(arrays["advisors"])
         self.memories = {
-            who: TypeAdapter(type(memory)).validate_python(plain[who])
+            who: _plain(type(memory)).validate_python(plain[who])
             for who, memory in self.memories.items()
         }
         self.loop.testbed.restore(arrays)
@@ -126,6 +126,16 @@ class Session:
             testbed.give_back()
         else:
             testbed.close()
+
+
+_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
+
+
+def _plain(kind: type) -> TypeAdapter[Any]:
+    """To and from plain values; to make one takes longer than a short window."""
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
 
 
 def _packed(plain: Any) -> np.ndarray:

@@ -178,7 +178,10 @@ class RunSpec:
     @classmethod
     def from_json(cls, text: str) -> RunSpec:
         """The inverse of :meth:`to_json`."""
-        return TypeAdapter(cls).validate_json(text)
+        return _RUN.validate_json(text)
+
+
+_RUN = TypeAdapter(RunSpec)
 
 
 def without_empty(spec: dict[str, Any]) -> dict[str, Any]:

@@ -47,6 +47,7 @@ def a_spec(runs: int, minutes: float) -> dict[str, object]:
         "btus_min": minutes,
         "duration_min": minutes,
         "seeds": f"1-{runs // 2}",
+        "summaries_only": True,
     }
 
 
