@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -22,10 +23,19 @@ from include.control.session import Session
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
 from include.testbeds.virtual.calibration import VirtualCalibration
+from tests.bench.ciw_network import CiwNetwork
+from tests.bench.heap_network import HeapNetwork
 from tests.bench.simpy_network import SimpyNetwork
 
 DEMO = Path(__file__).parents[2] / "include" / "experiment" / "specs" / "demo.yaml"
 BTU_MIN = 10
+Peer = HeapNetwork | SimpyNetwork | CiwNetwork
+PEERS: tuple[tuple[str, type[Peer], int], ...] = (
+    ("A heap of events in plain Python", HeapNetwork, 2),
+    ("SimPy", SimpyNetwork, 2),
+    ("Ciw", CiwNetwork, 7),
+)
+"""Names, and of how many repetitions of ours each gets one."""
 
 
 def stepwise(minutes: float) -> RunSpec:
@@ -79,7 +89,7 @@ def stored(spec: RunSpec, root: Path) -> int:
     return int(sum(rows["completed_items"].to_pylist()))
 
 
-def against_simpy(minutes: float, repeats: int) -> None:
+def against_peers(minutes: float, repeats: int) -> None:
     """The same network with the servers of the ``fixed`` controller, where nothing scales."""
     spec = RunSpec(
         experiment="bench",
@@ -91,18 +101,17 @@ def against_simpy(minutes: float, repeats: int) -> None:
     )
     run = resolve(spec)
     calibration = VirtualCalibration.model_validate(run.calibration)
-    servers = dict(run.instances_at_peak)
 
-    def simpy_run() -> int:
-        network = SimpyNetwork(run.topology, calibration, seed=1)
-        return network.run(run.levels_of, servers, spec.duration_s)
+    def theirs(peer: type[Peer]) -> int:
+        network = peer(run.topology, calibration, seed=1)
+        return network.run(run.levels_of, dict(run.instances_at_peak), spec.duration_s)
 
-    ours = row(
-        f"Tidebench, {minutes:g} min stepwise, fixed servers",
-        *timed(lambda: in_memory(run), repeats),
-    )
-    theirs = row("SimPy, the same network", *timed(simpy_run, -(-repeats // 2)))
-    print(f"{'ratio':<58} {ours / theirs:8.1f} x")
+    name = f"Tidebench, {minutes:g} min stepwise, fixed servers"
+    ours = row(name, *timed(lambda: in_memory(run), repeats))
+    for name, peer, share in PEERS:
+        took = timed(partial(theirs, peer), -(-repeats // share))
+        rate = row(f"{name}, the same network", *took)
+        print(f"{'ratio':<58} {ours / rate:8.1f} x")
 
 
 PEAK = """
@@ -140,8 +149,10 @@ def command_line(minutes: float, repeats: int, root: Path) -> None:
 def main(arguments: Sequence[str]) -> None:
     """Everything, one line each."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=120, help="of each run; SimPy a quarter")
-    parser.add_argument("--repeats", type=int, default=7, help="of each; SimPy half as many")
+    parser.add_argument("--minutes", type=float, default=120, help="of each run; peers a quarter")
+    parser.add_argument(
+        "--repeats", type=int, default=7, help="of each; SimPy half as many, Ciw one"
+    )
     given = parser.parse_args(arguments)
     minutes, repeats = given.minutes, given.repeats
     spec = stepwise(minutes)
@@ -152,7 +163,7 @@ def main(arguments: Sequence[str]) -> None:
         name = f"stepwise, btu, BTU {BTU_MIN}, {minutes:g} min, in memory"
         row(name, *timed(lambda: in_memory(run), repeats))
         row("the same, stored", *timed(lambda: stored(spec, root), repeats))
-        against_simpy(minutes / 4, repeats)
+        against_peers(minutes / 4, repeats)
         command_line(minutes, repeats, root)
 
 

@@ -20,7 +20,8 @@ REPOSITORY = HERE.parents[1]
 MINUTES = 10
 
 # Modules of this folder that are no bench, and tests that run those which need what is not here.
-PARTS = {"__init__", "large_data", "simpy_network", "spark_cluster", Path(__file__).stem}
+PEERS = {"ciw_network", "heap_network", "simpy_network"}
+PARTS = {"__init__", "large_data", "spark_cluster", Path(__file__).stem} | PEERS
 ELSEWHERE = {
     "live_operator": "tests/live/test_bench.py",
     "cloud_leases": "tests/openstack/test_bench.py",
@@ -46,13 +47,14 @@ def test_every_bench_is_tested() -> None:
         assert f"from tests.bench.{name} import main" in (REPOSITORY / file).read_text()
 
 
-def test_simulator_and_simpy() -> None:
+def test_simulator_and_peers() -> None:
     said = bench("tests.bench", "--minutes", "20", "--repeats", "1")
-    assert re.findall(r"\d+ min[^,]*|SimPy|ratio|peak memory", said) == [
-        "20 min", "5 min stepwise", "SimPy", "ratio", "20 min", "peak memory",
+    assert re.findall(r"\d+ min[^,]*|heap|SimPy|Ciw|ratio|peak memory", said) == [
+        "20 min", "5 min stepwise", "heap", "ratio", "SimPy", "ratio", "Ciw", "ratio",
+        "20 min", "peak memory",
     ]  # fmt: skip
     rates = re.findall(r"([\d.]+) M executions/s", said)
-    assert len(rates) == 4
+    assert len(rates) == 6
 
 
 def test_growth() -> None:
