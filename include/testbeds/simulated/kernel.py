@@ -33,7 +33,7 @@ from include.testbeds.simulated.rings import (
     put,
     tidy,
 )
-from include.testbeds.virtual.jit import compiled
+from include.testbeds.virtual.jit import compiled, inlined
 
 I64 = NDArray[np.int64]
 
@@ -128,7 +128,7 @@ def _publish(source, until_us, net):
     return DONE
 
 
-@compiled
+@inlined
 def _finish(
     o,
     s,
@@ -176,7 +176,7 @@ def _finish(
     return DONE
 
 
-@compiled
+@inlined
 def _earliest_edge(first, last, items, edges):
     """The edge of first to last - 1 whose head arrives first, or -1 when all are empty."""
     best, best_us = -1, NEVER
@@ -187,7 +187,7 @@ def _earliest_edge(first, last, items, edges):
     return best
 
 
-@compiled
+@inlined
 def _after_stalls(o, start_us, stalls_us):
     """``start_us``, moved to the end of a stall of the operator that it falls into."""
     for k in range(stalls_us.shape[1]):
