@@ -96,7 +96,7 @@ class Session:
     def snapshot(self) -> dict[str, np.ndarray]:
         """The testbed's arrays, and the memory of the controller and of each advisor."""
         plain = {
-            who: TypeAdapter(type(memory)).dump_python(memory, mode="json")
+            who: _adapter(memory).dump_python(memory, mode="json")
             for who, memory in self.memories.items()
         }
         kept = {"memory": _packed(plain.pop(ACTS))}
@@ -110,7 +110,7 @@ class Session:
         if self.loop.advisors:
             plain |= _unpacked(arrays["advisors"])
         self.memories = {
-            who: TypeAdapter(type(memory)).validate_python(plain[who])
+            who: _adapter(memory).validate_python(plain[who])
             for who, memory in self.memories.items()
         }
         self.loop.testbed.restore(arrays)
@@ -126,6 +126,17 @@ class Session:
             testbed.give_back()
         else:
             testbed.close()
+
+
+_adapters: dict[type, TypeAdapter[Any]] = {}
+"""By class of memory; to make one takes longer than to use it."""
+
+
+def _adapter(memory: Any) -> TypeAdapter[Any]:
+    kind = type(memory)
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)
+    return _adapters[kind]
 
 
 def _packed(plain: Any) -> np.ndarray:

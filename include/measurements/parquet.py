@@ -32,14 +32,14 @@ def write_parquet(
         else {"compression": "none", "use_dictionary": False, "write_statistics": False}
     )
     with pq.ParquetWriter(where, schema, store_schema=False, **options) as writer:
-        left, written = schema.empty_table(), False
+        left, written = None, False
         for table in tables:
-            left = pa.concat_tables([left, table])
+            left = pa.concat_tables([left, table]) if left else table
             while left.num_rows >= ROWS_PER_GROUP:
                 writer.write_table(left.slice(0, ROWS_PER_GROUP), ROWS_PER_GROUP)
                 left, written = left.slice(ROWS_PER_GROUP), True
-        if left.num_rows or not written:
-            writer.write_table(left, ROWS_PER_GROUP)
+        if left or not written:
+            writer.write_table(left or schema.empty_table(), ROWS_PER_GROUP)
 
 
 def read_parquet(path: Path) -> pa.Table:

@@ -163,21 +163,15 @@ def _arrow_array(values: Any, kind: pa.DataType) -> pa.Array:
     import pyarrow as pa
 
     if kind == pa.string():
-        codes, names = values if isinstance(values, Coded) else _coded_text(values)
+        if not isinstance(values, Coded):
+            return _text(values)
+        codes, names = values
         indices = _arrow_array(codes.astype(np.int32), pa.int32())
         return pa.DictionaryArray.from_arrays(indices, _text(names)).cast(pa.string())
     dtype = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float64(): np.float64}.get(kind, bool)
     array = np.ascontiguousarray(values, dtype=dtype)
     content = np.packbits(array, bitorder="little") if dtype is bool else array
     return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(content)])
-
-
-def _coded_text(values: Sequence[str]) -> Coded:
-    import numpy as np
-
-    names = tuple(dict.fromkeys(values))
-    code = {name: i for i, name in enumerate(names)}
-    return Coded(np.array([code[value] for value in values], dtype=np.int32), names)
 
 
 def _text(names: Sequence[str]) -> pa.Array:

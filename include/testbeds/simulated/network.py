@@ -72,9 +72,9 @@ class QueueingNetwork:
         self._forget_stalls(now_us - period_us)
         operators = len(self.names)
         in_service = np.zeros(len(self.state.edges), dtype=np.int64)
-        per_operator = np.zeros((operators, 4), dtype=np.int64)
+        per_operator = np.zeros((operators, 6), dtype=np.int64)
         servers = int(self.state.nodes[:operators, kernel.SERVERS].sum())
-        per_server = np.zeros((servers, 3), dtype=np.int64)
+        per_server = np.zeros((servers, 4), dtype=np.int64)
         busy_share = np.zeros(servers)
         kernel.read(self.state, now_us, period_us, in_service, per_operator, per_server, busy_share)
         return per_operator, per_server, busy_share
