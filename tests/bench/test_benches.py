@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from include.controllers import CONTROLLERS
+from tests.bench import __main__ as ours
 from tests.bench import growth, wide
 
 pytestmark = pytest.mark.long
@@ -20,8 +21,8 @@ REPOSITORY = HERE.parents[1]
 MINUTES = 10
 
 # Modules of this folder that are no bench, and tests that run those which need what is not here.
-PEERS = {"ciw_network", "heap_network", "simpy_network"}
-PARTS = {"__init__", "large_data", "spark_cluster", Path(__file__).stem} | PEERS
+PEERS = {"ciw_network", "heap_network", "kernel_network", "simpy_network"}
+PARTS = {"__init__", "large_data", "spark_cluster", "turns", Path(__file__).stem} | PEERS
 ELSEWHERE = {
     "live_operator": "tests/live/test_bench.py",
     "cloud_leases": "tests/openstack/test_bench.py",
@@ -55,6 +56,23 @@ def test_simulator_and_peers() -> None:
     ]  # fmt: skip
     rates = re.findall(r"([\d.]+) M executions/s", said)
     assert len(rates) == 6
+
+
+def test_kernel_and_heap_loop() -> None:
+    said = bench("tests.bench", "--gate", "--minutes", "80", "--repeats", "1")
+    assert re.search(r"^Kernel to heap loop, 20 min, CPU, in turns +[\d.]+ x", said)
+
+
+def test_a_kernel_that_is_too_slow_is_named() -> None:
+    assert ours.too_slow(ours.TIMES_THE_HEAP_AT_LEAST) == []
+    assert len(ours.too_slow(ours.TIMES_THE_HEAP_AT_LEAST - 0.1)) == 1
+
+
+def test_another_checkout() -> None:
+    said = bench("tests.bench", "--against", str(REPOSITORY), "--minutes", "10", "--repeats", "2")
+    found = re.findall(r"10 min, (\w+): CPU .* s +([\d.]+) x +\[", said)
+    assert [what for what, _ in found] == ["memory", "stored"]
+    assert all(0.3 < float(ratio) < 3 for _, ratio in found)
 
 
 def test_growth() -> None:

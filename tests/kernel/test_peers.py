@@ -9,12 +9,11 @@ from statistics import fmean, variance
 import pytest
 
 from include.arrivals.base import Levels
-from include.testbeds.simulated import kernel
-from include.testbeds.simulated.build import build_network
 from include.testbeds.virtual.calibration import load_calibration
 from include.topologies.load import load_topology
 from tests.bench.ciw_network import CiwNetwork
 from tests.bench.heap_network import HeapNetwork
+from tests.bench.kernel_network import KernelNetwork
 from tests.bench.simpy_network import SimpyNetwork
 
 TOPOLOGY = load_topology("manufacturing")
@@ -33,17 +32,8 @@ def levels_of(level: float) -> dict[str, Levels]:
 
 
 def of_the_kernel(seed: int) -> tuple[int, list[tuple[str, int, int, int, int]]]:
-    network = build_network(TOPOLOGY, CALIBRATION, levels_of(2), DURATION_S, seed)
-    instance = 0
-    for operator, name in enumerate(network.names):
-        for _ in range(SERVERS[name]):
-            instance += 1
-            network.add_server(operator, instance, 1, 0)
-    network.advance(round(DURATION_S * 1e6))
-    columns = (kernel.R_OPERATOR, kernel.R_NUMBER, kernel.R_DONE_US, kernel.R_DURATION_US)
-    records = network.take_records()[:, [*columns, kernel.R_WAIT_US]].tolist()
-    executions = int(network.state.nodes[: len(network.names), kernel.COMPLETED].sum())
-    return executions, sorted((network.names[o], *rest) for o, *rest in records)
+    network = KernelNetwork(TOPOLOGY, CALIBRATION, seed)
+    return network.run(levels_of(2), SERVERS, DURATION_S), sorted(network.recorded)
 
 
 def test_the_heap_loop_and_the_kernel_record_the_same_to_the_microsecond():
