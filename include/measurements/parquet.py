@@ -14,23 +14,16 @@ if TYPE_CHECKING:
 ROWS_PER_GROUP = 1024 * 1024
 
 
-def write_parquet(
-    where: Any, schema: pa.Schema, tables: Iterable[pa.Table], *, to_stay: bool = True
-) -> None:
+def write_parquet(where: Any, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
     """Write tables one after the other into a path or a file; one row group is held in memory.
 
-    Text is stored as dictionaries, which are read fastest. What does not stay is written fast
-    instead: neither compressed nor summed up.
+    Text is stored as dictionaries, which are read fastest.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     text = [field.name for field in schema if field.type == "string"]
-    options = (
-        {"compression": "zstd", "use_dictionary": text}
-        if to_stay
-        else {"compression": "none", "use_dictionary": False, "write_statistics": False}
-    )
+    options = {"compression": "zstd", "use_dictionary": text}
     with pq.ParquetWriter(where, schema, store_schema=False, **options) as writer:
         left, written = None, False
         for table in tables:
