@@ -18,7 +18,7 @@ WAVES = 24
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _Unseen:
     """What a reading found, and nobody has asked for yet. Arrays as :func:`kernel.read` says."""
 
     now_us: int
@@ -42,7 +42,7 @@ class SimulatedMonitor(VirtualMonitor):
     """(operators, 2): cores and MB that an instance reserves."""
     period_us: int = 1
     """Between two readings."""
-    _unseen: list[_Reading] = field(default_factory=list)
+    _unseen: list[_Unseen] = field(default_factory=list)
     _waves: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod
@@ -83,7 +83,7 @@ class SimulatedMonitor(VirtualMonitor):
             if fleet.instances[one].killed_us is not None:
                 per_server[row, 3] = kernel.NEVER
         up = [one.number for one in fleet.leased() if one.up_us <= now_us]
-        self._unseen.append(_Reading(now_us, per_operator, per_server, busy_share, paused, up))
+        self._unseen.append(_Unseen(now_us, per_operator, per_server, busy_share, paused, up))
         self.period_us = period_us
 
     def catch_up(self) -> None:
@@ -111,7 +111,7 @@ class SimulatedMonitor(VirtualMonitor):
 
     def _keep_utilisation(
         self,
-        readings: list[_Reading],
+        readings: list[_Unseen],
         which: I64,
         instance: I64,
         operator: I64,
@@ -137,7 +137,7 @@ class SimulatedMonitor(VirtualMonitor):
         of_hosts = [(*one, None) for one in shares]
         self.reading.host = dict(zip(readings[-1].up, of_hosts, strict=True))
 
-    def _cpu_shares(self, readings: list[_Reading], which: I64, busy_share: F64) -> F64:
+    def _cpu_shares(self, readings: list[_Unseen], which: I64, busy_share: F64) -> F64:
         """What an imperfect meter shows of every instance."""
         calibration = self.network.calibration
         load = busy_share * calibration.cpu_when_busy
