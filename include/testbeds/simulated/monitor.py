@@ -79,9 +79,9 @@ class SimulatedMonitor(VirtualMonitor):
             paused = self.network.paused_share(now_us, period_us)[per_server[:, 1]]
         else:
             paused = np.zeros(len(per_server))
-        for row, one in enumerate(per_server[:, 0].tolist()):
-            if fleet.instances[one].killed_us is not None:
-                per_server[row, 3] = kernel.NEVER
+        serve_on = [one.number for one in fleet.instances.values() if one.killed_us is not None]
+        if serve_on:  # told to stop: they count as little as those that are closed
+            per_server[np.isin(per_server[:, 0], serve_on), 3] = kernel.NEVER
         up = [one.number for one in fleet.leased() if one.up_us <= now_us]
         self._unseen.append(_Unseen(now_us, per_operator, per_server, busy_share, paused, up))
         self.period_us = period_us
