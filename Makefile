@@ -124,8 +124,8 @@ check: setup  ## Hold format, lint, types and import contracts against the code;
 format: setup  ## Format and fix what can be fixed
 	@$(ENV) ruff check --fix . ; $(ENV) ruff format .
 
-bench: setup  ## Measure the simulator against SimPy, how it grows (hours, operators), and a page of a thousand runs
-	@$(ENV) python -m tests.bench && python -m tests.bench.growth --gate && python -m tests.bench.wide --gate \
+bench: setup  ## Measure the simulator against its peers, how it grows (hours, operators), and a page of a thousand runs
+	@$(ENV) python -m tests.bench && python -m tests.bench --gate && python -m tests.bench.growth --gate && python -m tests.bench.wide --gate \
 	    && python -m tests.bench.page
 
 bench-large: setup  ## Measure Spark on 100 million durations, beside DuckDB and pandas

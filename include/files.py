@@ -38,19 +38,22 @@ def new_file(path: Path) -> Iterator[Path]:
 
     Raises SetupError when the folder cannot be written.
     """
-    draft = sibling(path, "draft")
+    draft, placed = sibling(path, "draft"), False
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
         yield draft
         draft.replace(path)
+        placed = True
     except OSError as error:
         raise SetupError(
             f"{path} cannot be written ({error.strerror}); make the folder writable, free some "
             "space, or choose another one with TIDEBENCH_DATA_ROOT or --root"
         ) from error
     finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
+        if not placed:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

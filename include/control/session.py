@@ -96,7 +96,7 @@ class Session:
     def snapshot(self) -> dict[str, np.ndarray]:
         """The testbed's arrays, and the memory of the controller and of each advisor."""
         plain = {
-            who: _plain(type(memory)).dump_python(memory, mode="json")
+            who: _adapter(memory).dump_python(memory, mode="json")
             for who, memory in self.memories.items()
         }
         kept = {"memory": _packed(plain.pop(ACTS))}
@@ -110,7 +110,7 @@ class Session:
         if self.loop.advisors:
             plain |= _unpacked(arrays["advisors"])
         self.memories = {
-            who: _plain(type(memory)).validate_python(plain[who])
+            who: _adapter(memory).validate_python(plain[who])
             for who, memory in self.memories.items()
         }
         self.loop.testbed.restore(arrays)
@@ -128,14 +128,15 @@ class Session:
             testbed.close()
 
 
-_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
+_adapters: dict[type, TypeAdapter[Any]] = {}
+"""By class of memory; to make one takes longer than to use it."""
 
 
-def _plain(kind: type) -> TypeAdapter[Any]:
-    """To and from plain values; to make one takes longer than a short window."""
-    if kind not in _ADAPTERS:
-        _ADAPTERS[kind] = TypeAdapter(kind)
-    return _ADAPTERS[kind]
+def _adapter(memory: Any) -> TypeAdapter[Any]:
+    kind = type(memory)
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)
+    return _adapters[kind]
 
 
 def _packed(plain: Any) -> np.ndarray:

@@ -211,13 +211,9 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
     final = window == run.spec.windows - 1
     if final:
         tables |= _once_per_run(run, store, session)
-    parts = {
-        table: store.write_rows(table, window, tables.get(table, {}), to_stay=False)
-        for table in per_window
-    }
-    if final:
-        once = [table for table in ONCE_PER_RUN if table in tables]
-        parts |= {table: store.write_rows(table, 0, tables[table]) for table in once}
+    parts = [store.write_window(window, {table: tables.get(table, {}) for table in per_window})]
+    once = [table for table in ONCE_PER_RUN if table in tables]
+    parts += [store.write_rows(table, 0, tables[table]) for table in once]
     summary = {
         "window": window,
         "start_min": start_s / 60,
@@ -227,15 +223,15 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
     ended = session.loop.testbed.take_ended_leases()
     sha256 = write_snapshot(store.snapshot(window + 1), session.snapshot())
     commit = {
-        "parts": list(parts.values()),
+        "parts": parts,
         "ended_leases": ended,
         "leases": session.loop.testbed.leases(),
         "snapshot_sha256": sha256,
         "summary": summary,
     }
     if final:
-        whole = [store.gather(table, run.spec.windows) for table in per_window]
-        _write_manifest(run, store, [*whole, *(parts[table] for table in once)])
+        whole = store.gather(per_window, run.spec.windows)
+        _write_manifest(run, store, [*whole, *parts[1:]])
     write_json(store.commit(window), commit)
     return summary
 

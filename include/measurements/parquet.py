@@ -14,32 +14,25 @@ if TYPE_CHECKING:
 ROWS_PER_GROUP = 1024 * 1024
 
 
-def write_parquet(
-    where: Any, schema: pa.Schema, tables: Iterable[pa.Table], *, to_stay: bool = True
-) -> None:
+def write_parquet(where: Any, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
     """Write tables one after the other into a path or a file; one row group is held in memory.
 
-    Text is stored as dictionaries, which are read fastest. What does not stay is written fast
-    instead: neither compressed nor summed up.
+    Text is stored as dictionaries, which are read fastest.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     text = [field.name for field in schema if field.type == "string"]
-    options = (
-        {"compression": "zstd", "use_dictionary": text}
-        if to_stay
-        else {"compression": "none", "use_dictionary": False, "write_statistics": False}
-    )
+    options = {"compression": "zstd", "use_dictionary": text}
     with pq.ParquetWriter(where, schema, store_schema=False, **options) as writer:
-        left, written = schema.empty_table(), False
+        left, written = None, False
         for table in tables:
-            left = pa.concat_tables([left, table])
+            left = pa.concat_tables([left, table]) if left else table
             while left.num_rows >= ROWS_PER_GROUP:
                 writer.write_table(left.slice(0, ROWS_PER_GROUP), ROWS_PER_GROUP)
                 left, written = left.slice(ROWS_PER_GROUP), True
-        if left.num_rows or not written:
-            writer.write_table(left, ROWS_PER_GROUP)
+        if left or not written:
+            writer.write_table(left or schema.empty_table(), ROWS_PER_GROUP)
 
 
 def read_parquet(path: Path) -> pa.Table:

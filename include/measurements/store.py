@@ -1,7 +1,8 @@
 """Where measured rows, snapshots and commits are stored, and how: whole files or nothing.
 
     <root>/<experiment>/measurements/<table>/experiment=<experiment>/run=<run>/part-NNN.parquet
-    the same, once the run has ended: part-all.parquet instead of one part per window
+        part-000 of what is written once, part-all of what came window by window
+    <root>/<experiment>/runs/<run>/rows/NNN.arrow until the run has ended: all rows of a window
     <root>/<experiment>/runs/<run>/run.json, snapshots/NNN.npz, commits/NNN.json, manifest.json
 
 Every file is written beside its place and moved there in one step, so a process that is
@@ -23,9 +24,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from include.files import digest, new_file, write_bytes
-from include.measurements.parquet import read_parquet, rows_in, write_parquet
+from include.measurements.parquet import rows_in, write_parquet
 from include.measurements.rows import TABLES
 from include.measurements.summaries import KEYS, merged
+from include.measurements.window import read_window, window_content
 from include.model.errors import StoreError
 from include.testbeds.columns import Coded
 
@@ -65,8 +67,12 @@ class RunStore:
         """The state at the start of a window."""
         return self.home / "snapshots" / f"{window:03d}.npz"
 
+    def rows(self, window: int) -> Path:
+        """The rows of a window, until they are gathered."""
+        return self.home / "rows" / f"{window:03d}.arrow"
+
     def part(self, table: str, part: int) -> Path:
-        """The rows of one table and window."""
+        """Rows of one table."""
         partition = Path(f"experiment={self.experiment}") / f"run={self.run_id}"
         return self.folder / "measurements" / table / partition / f"part-{part:03d}.parquet"
 
@@ -80,44 +86,53 @@ class RunStore:
             shutil.rmtree(self.part(table, 0).parent, ignore_errors=True)
         shutil.rmtree(self.home, ignore_errors=True)  # last: without it the rows would be nobody's
 
-    def write_rows(
-        self, table: str, part: int, columns: Mapping[str, Any], *, to_stay: bool = True
-    ) -> dict[str, Any]:
+    def write_rows(self, table: str, part: int, columns: Mapping[str, Any]) -> dict[str, Any]:
         """Store rows of one table; returns path (relative to the folder), rows and sha256.
 
-        Those that do not stay are gathered when the run ends, and until then fast to write.
-        Of a run that is complete nothing is stored again: its rows have been gathered.
+        Of a run that is complete nothing is stored again.
         """
         rows, sink = to_arrow(table, columns), io.BytesIO()
-        write_parquet(sink, schema(table), [rows], to_stay=to_stay)
-        path, content = self.part(table, part), sink.getvalue()
-        if not self.manifest.is_file():
-            write_bytes(path, content)
-        return self._described(path, rows.num_rows, hashlib.sha256(content).hexdigest())
+        write_parquet(sink, schema(table), [rows])
+        return self._written(self.part(table, part), rows.num_rows, sink.getvalue())
 
-    def gather(self, table: str, windows: int) -> dict[str, Any]:
-        """Put one file in the place of one per window; returns it as ``write_rows`` does.
+    def write_window(self, window: int, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """Store the rows of a window until they are gathered; returns what ``write_rows`` does."""
+        arrow = {table: to_arrow(table, columns) for table, columns in tables.items()}
+        rows = sum(one.num_rows for one in arrow.values())
+        return self._written(self.rows(window), rows, window_content(arrow))
+
+    def gather(self, tables: Sequence[str], windows: int) -> list[dict[str, Any]]:
+        """Put a file per table in the place of one per window; returns what ``write_rows`` does.
 
         To open a small file costs as much as to read some ten thousand rows. Killed anywhere and
-        repeated, it ends the same: parts are removed only when the whole is there, so while one
-        is missing the whole is complete. Raises StoreError when rows are missing or damaged.
+        repeated, it ends the same: windows are removed only when all tables are there, so while
+        one is missing they are complete. Raises StoreError when rows are missing or damaged.
         """
-        whole, parts = self.whole(table), [self.part(table, one) for one in range(windows)]
+        parts = [self.rows(window) for window in range(windows)]
+        are_here = all(part.is_file() for part in parts)
+        gathered = [self._gathered(table, parts, are_here) for table in tables]
+        shutil.rmtree(self.rows(0).parent, ignore_errors=True)
+        return gathered
+
+    def _gathered(self, table: str, parts: Sequence[Path], are_here: bool) -> dict[str, Any]:
+        whole = self.whole(table)
         try:
-            if all(part.is_file() for part in parts) or not whole.is_file():
-                rows = map(read_parquet, parts)
+            if are_here or not whole.is_file():
+                rows = (read_window(part)[table] for part in parts)
                 content = [merged(table, list(rows))] if table in KEYS else rows
                 with new_file(whole) as draft:
                     write_parquet(draft, schema(table), content)
-            count = rows_in(whole)
+            return self._described(whole, rows_in(whole), digest(whole))
         except StoreError as error:
             raise StoreError(
                 f"rows of {table} in {error}; remove {self.home} and run again: the same spec "
                 "gives the same rows"
             ) from error
-        for part in parts:
-            part.unlink(missing_ok=True)
-        return self._described(whole, count, digest(whole))
+
+    def _written(self, path: Path, rows: int, content: Any) -> dict[str, Any]:
+        if not self.manifest.is_file():
+            write_bytes(path, content)
+        return self._described(path, rows, hashlib.sha256(content).hexdigest())
 
     def _described(self, path: Path, rows: int, sha256: str) -> dict[str, Any]:
         return {"path": path.relative_to(self.folder).as_posix(), "rows": rows, "sha256": sha256}
@@ -166,21 +181,15 @@ def _arrow_array(values: Any, kind: pa.DataType) -> pa.Array:
     import pyarrow as pa
 
     if kind == pa.string():
-        codes, names = values if isinstance(values, Coded) else _coded_text(values)
+        if not isinstance(values, Coded):
+            return _text(values)
+        codes, names = values
         indices = _arrow_array(codes.astype(np.int32), pa.int32())
         return pa.DictionaryArray.from_arrays(indices, _text(names)).cast(pa.string())
     dtype = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float64(): np.float64}.get(kind, bool)
     array = np.ascontiguousarray(values, dtype=dtype)
     content = np.packbits(array, bitorder="little") if dtype is bool else array
     return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(content)])
-
-
-def _coded_text(values: Sequence[str]) -> Coded:
-    import numpy as np
-
-    names = tuple(dict.fromkeys(values))
-    code = {name: i for i, name in enumerate(names)}
-    return Coded(np.array([code[value] for value in values], dtype=np.int32), names)
 
 
 def _text(names: Sequence[str]) -> pa.Array:

@@ -15,6 +15,7 @@ from include.experiment.run import Run
 from include.files import read_json
 from include.measurements.parquet import read_parquet
 from include.measurements.store import RunStore
+from include.measurements.window import read_window
 from include.model.compliance import LEVELS
 from include.model.decision import StartInstance, StopInstance
 from include.model.errors import StoreError
@@ -178,9 +179,9 @@ def _number(value: object) -> float:
 
 def _table(store: RunStore, table: str, window: int, wholes: dict[str, pa.Table]) -> pa.Table:
     """Rows of a window, or of all where they are gathered; these are read into ``wholes`` once."""
-    part = store.part(table, window)
-    if part.is_file():
-        return read_parquet(part)
+    rows = store.rows(window)
+    if rows.is_file():
+        return read_window(rows)[table]
     if table not in wholes:
         wholes[table] = read_parquet(store.whole(table))
     return wholes[table]

@@ -15,9 +15,18 @@ class Coded(NamedTuple):
     names: tuple[str, ...]
 
 
+def numbered(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers that occur, ascending, and the place of each row's among them.
+
+    Hosts and instances are numbered from 1, so this counts, which is faster than to sort.
+    """
+    there = np.bincount(numbers) > 0
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
+
+
 def coded(numbers: np.ndarray, template: str) -> Coded:
     """Numbers as text, each through ``template`` (one ``{}``)."""
-    known, codes = np.unique(numbers, return_inverse=True)
+    known, codes = numbered(numbers)
     return Coded(codes, tuple(template.format(number) for number in known))
 
 

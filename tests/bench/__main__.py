@@ -12,41 +12,41 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import yaml
 
-from include.control import stages
-from include.control.session import Session
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
 from include.testbeds.virtual.calibration import VirtualCalibration
+from tests.bench.ciw_network import CiwNetwork
+from tests.bench.heap_network import HeapNetwork
+from tests.bench.kernel_network import KernelNetwork
 from tests.bench.simpy_network import SimpyNetwork
+from tests.bench.turns import BTU_MIN, against, in_memory, stepwise, stored
 
 DEMO = Path(__file__).parents[2] / "include" / "experiment" / "specs" / "demo.yaml"
-BTU_MIN = 10
+Peer = KernelNetwork | HeapNetwork | SimpyNetwork | CiwNetwork
+PEERS: tuple[tuple[str, type[Peer], int], ...] = (
+    ("A heap of events in plain Python", HeapNetwork, 2),
+    ("SimPy", SimpyNetwork, 2),
+    ("Ciw", CiwNetwork, 7),
+)
+"""Names, and of how many repetitions of ours each gets one."""
+TIMES_THE_HEAP_AT_LEAST = 15
+"""Executions per CPU second of the kernel, relative to those of the loop over a heap."""
 
 
-def stepwise(minutes: float) -> RunSpec:
-    """The run that is measured: the BTU-based controller at work."""
-    return RunSpec(
-        experiment="bench",
-        controller="btu",
-        pattern="stepwise",
-        btu_min=BTU_MIN,
-        seed=1,
-        duration_min=minutes,
-    )
-
-
-def timed(work: Callable[[], int], repeats: int) -> tuple[list[float], int]:
-    """Seconds of every repetition, and what the work counted."""
+def timed(
+    work: Callable[[], int], repeats: int, clock: Callable[[], float] = time.process_time
+) -> tuple[list[float], int]:
+    """Seconds of every repetition, of the CPU unless told otherwise, and what the work counted."""
     took_s, counted = [], 0
     for _ in range(repeats):
-        start_s = time.perf_counter()
+        start_s = clock()
         counted = work()
-        took_s.append(time.perf_counter() - start_s)
+        took_s.append(clock() - start_s)
     return took_s, counted
 
 
@@ -58,29 +58,8 @@ def row(name: str, took_s: list[float], counted: int = 0) -> float:
     return counted / middle_s if counted else middle_s
 
 
-def in_memory(run: Run) -> int:
-    """A whole run with control, monitoring and recording, without files. Returns executions."""
-    session = Session.open(run)
-    session.deploy()
-    executions = 0
-    for window in range(run.spec.windows):
-        start_s = window * run.spec.window_s
-        session.run(start_s, start_s + run.spec.window_s)
-        tables = session.loop.testbed.take_measurements()
-        executions += int(tables["queue"]["completed_items"].sum())
-    return executions
-
-
-def stored(spec: RunSpec, root: Path) -> int:
-    """The same with snapshots, Parquet and commits."""
-    stages.forget(spec, root)
-    stages.run_all(spec, root)
-    rows = pq.read_table(root / "bench" / "measurements" / "queue", columns=["completed_items"])
-    return int(sum(rows["completed_items"].to_pylist()))
-
-
-def against_simpy(minutes: float, repeats: int) -> None:
-    """The same network with the servers of the ``fixed`` controller, where nothing scales."""
+def peer_run(minutes: float) -> tuple[Run, Callable[[type[Peer]], int]]:
+    """A run under ``fixed``, where nothing scales, and what executes the same without control."""
     spec = RunSpec(
         experiment="bench",
         controller="fixed",
@@ -91,18 +70,55 @@ def against_simpy(minutes: float, repeats: int) -> None:
     )
     run = resolve(spec)
     calibration = VirtualCalibration.model_validate(run.calibration)
-    servers = dict(run.instances_at_peak)
 
-    def simpy_run() -> int:
-        network = SimpyNetwork(run.topology, calibration, seed=1)
-        return network.run(run.levels_of, servers, spec.duration_s)
+    def execute(peer: type[Peer]) -> int:
+        network = peer(run.topology, calibration, seed=1)
+        return network.run(run.levels_of, dict(run.instances_at_peak), spec.duration_s)
 
-    ours = row(
-        f"Tidebench, {minutes:g} min stepwise, fixed servers",
-        *timed(lambda: in_memory(run), repeats),
+    return run, execute
+
+
+def against_peers(minutes: float, repeats: int) -> None:
+    """The same network with the same servers."""
+    run, execute = peer_run(minutes)
+    name = f"Tidebench, {minutes:g} min stepwise, fixed servers"
+    ours = row(name, *timed(lambda: in_memory(run), repeats))
+    for name, peer, share in PEERS:
+        took = timed(partial(execute, peer), -(-repeats // share))
+        rate = row(f"{name}, the same network", *took)
+        print(f"{'ratio':<58} {ours / rate:8.1f} x")
+
+
+def gate(minutes: float, repeats: int) -> int:
+    """Kernel and heap loop in turns, by CPU time; 1 when the kernel is not so many times as fast.
+
+    What this machine does besides costs both about as much, so the ratio is that of the code.
+    """
+    _, execute = peer_run(minutes)
+    execute(KernelNetwork)  # compile
+    ratios = []
+    for _ in range(repeats):
+        rates = []
+        for peer in (KernelNetwork, HeapNetwork):
+            start_s = time.process_time()
+            executions = execute(peer)
+            rates.append(executions / (time.process_time() - start_s))
+        ratios.append(rates[0] / rates[1])
+    ratio = statistics.median(ratios)
+    print(
+        f"{f'Kernel to heap loop, {minutes:g} min, CPU, in turns':<58} {ratio:8.1f} x  "
+        f"[{min(ratios):.1f}, {max(ratios):.1f}]"
     )
-    theirs = row("SimPy, the same network", *timed(simpy_run, -(-repeats // 2)))
-    print(f"{'ratio':<58} {ours / theirs:8.1f} x")
+    return len(too_slow(ratio))
+
+
+def too_slow(ratio: float) -> list[str]:
+    """What the gate says; nothing when the kernel is fast enough."""
+    if ratio >= TIMES_THE_HEAP_AT_LEAST:
+        return []
+    said = f"the kernel is {ratio:.1f} times as fast as a heap loop, not {TIMES_THE_HEAP_AT_LEAST}"
+    print(said, file=sys.stderr)
+    return [said]
 
 
 PEAK = """
@@ -130,20 +146,29 @@ def command_line(minutes: float, repeats: int, root: Path) -> None:
 
     run()
     name = f"python -m include.cli run, {minutes:g} min, whole process"
-    row(name, timed(run, repeats)[0])
+    row(name, timed(run, repeats, time.perf_counter)[0])
     # Not from getrusage: after a fork that still counts the memory of this process.
     call = [sys.executable, "-c", PEAK, *arguments]
     done = subprocess.run(call, check=False, capture_output=True, text=True)
     print(f"{'its peak memory':<58} {int(done.stderr.split()[-1]) / 1024:8.0f} MB")
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Everything, one line each."""
+def main(arguments: Sequence[str]) -> int:
+    """Everything, one line each; or only what an option asks for."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=120, help="of each run; SimPy a quarter")
-    parser.add_argument("--repeats", type=int, default=7, help="of each; SimPy half as many")
+    parser.add_argument("--minutes", type=float, default=120, help="of each run; peers a quarter")
+    parser.add_argument(
+        "--repeats", type=int, default=7, help="of each; SimPy half as many, Ciw one"
+    )
+    parser.add_argument("--gate", action="store_true", help="end with 1 if the kernel is too slow")
+    parser.add_argument("--against", type=Path, help="run the same on this checkout, in turns")
     given = parser.parse_args(arguments)
     minutes, repeats = given.minutes, given.repeats
+    if given.gate:
+        return gate(minutes / 4, repeats)
+    if given.against:
+        against(given.against, minutes, repeats)
+        return 0
     spec = stepwise(minutes)
     run = resolve(spec)
     in_memory(run)  # compile
@@ -152,9 +177,10 @@ def main(arguments: Sequence[str]) -> None:
         name = f"stepwise, btu, BTU {BTU_MIN}, {minutes:g} min, in memory"
         row(name, *timed(lambda: in_memory(run), repeats))
         row("the same, stored", *timed(lambda: stored(spec, root), repeats))
-        against_simpy(minutes / 4, repeats)
+        against_peers(minutes / 4, repeats)
         command_line(minutes, repeats, root)
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

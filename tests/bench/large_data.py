@@ -60,15 +60,13 @@ def _write(store: RunStore, seed: int, windows: int) -> int:
     window_of = np.searchsorted(ends, durations["time_s"])
     for table, columns in counted(durations).items():
         store.write_rows(table, 0, columns)
-    for window in range(windows):
-        own = window_of == window
-        store.write_rows(
-            "processing_duration",
-            window,
-            {name: _chosen(values, own) for name, values in durations.items()},
-        )
     if windows == 1:
-        store.gather("processing_duration", windows)
+        store.write_window(0, {"processing_duration": durations})
+        store.gather(["processing_duration"], windows)
+    for window in range(windows if windows > 1 else 0):
+        own = window_of == window
+        chosen = {name: _chosen(values, own) for name, values in durations.items()}
+        store.write_rows("processing_duration", window, chosen)
     write_json(store.manifest, {"run": store.run_id})
     return len(durations["time_s"])
 

@@ -21,7 +21,7 @@ BLOCK = 4096
 
 
 class SimpyNetwork:
-    """Counts executions; ``durations_s`` keeps every tenth processing duration."""
+    """Counts executions; ``durations_s`` keeps every tenth processing duration by operator."""
 
     def __init__(self, topology: Topology, calibration: VirtualCalibration, seed: int) -> None:
         self.env = simpy.Environment()
@@ -33,7 +33,7 @@ class SimpyNetwork:
             for name in (*topology.operator_names, *topology.source)
         }
         self.finished = dict.fromkeys(topology.operator_names, 0)
-        self.durations_s: list[float] = []
+        self.durations_s: dict[str, list[float]] = {name: [] for name in topology.operator_names}
         self._latencies: list[float] = []
 
     def run(
@@ -69,7 +69,7 @@ class SimpyNetwork:
             number = self.finished[name]
             self.finished[name] = number + 1
             if number % 10 == 0:
-                self.durations_s.append(self.env.now - published_s)
+                self.durations_s[name].append(self.env.now - published_s)
             for edge in self.out[name]:
                 out, per = edge.items_out, edge.items_in
                 for _ in range((number + 1) * out // per - number * out // per):

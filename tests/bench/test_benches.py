@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from include.controllers import CONTROLLERS
+from tests.bench import __main__ as ours
 from tests.bench import growth, wide
 
 pytestmark = pytest.mark.long
@@ -20,7 +21,8 @@ REPOSITORY = HERE.parents[1]
 MINUTES = 10
 
 # Modules of this folder that are no bench, and tests that run those which need what is not here.
-PARTS = {"__init__", "large_data", "simpy_network", "spark_cluster", Path(__file__).stem}
+PEERS = {"ciw_network", "heap_network", "kernel_network", "simpy_network"}
+PARTS = {"__init__", "large_data", "spark_cluster", "turns", Path(__file__).stem} | PEERS
 ELSEWHERE = {
     "live_operator": "tests/live/test_bench.py",
     "cloud_leases": "tests/openstack/test_bench.py",
@@ -46,13 +48,31 @@ def test_every_bench_is_tested() -> None:
         assert f"from tests.bench.{name} import main" in (REPOSITORY / file).read_text()
 
 
-def test_simulator_and_simpy() -> None:
+def test_simulator_and_peers() -> None:
     said = bench("tests.bench", "--minutes", "20", "--repeats", "1")
-    assert re.findall(r"\d+ min[^,]*|SimPy|ratio|peak memory", said) == [
-        "20 min", "5 min stepwise", "SimPy", "ratio", "20 min", "peak memory",
+    assert re.findall(r"\d+ min[^,]*|heap|SimPy|Ciw|ratio|peak memory", said) == [
+        "20 min", "5 min stepwise", "heap", "ratio", "SimPy", "ratio", "Ciw", "ratio",
+        "20 min", "peak memory",
     ]  # fmt: skip
     rates = re.findall(r"([\d.]+) M executions/s", said)
-    assert len(rates) == 4
+    assert len(rates) == 6
+
+
+def test_kernel_and_heap_loop() -> None:
+    said = bench("tests.bench", "--gate", "--minutes", "80", "--repeats", "1")
+    assert re.search(r"^Kernel to heap loop, 20 min, CPU, in turns +[\d.]+ x", said)
+
+
+def test_a_kernel_that_is_too_slow_is_named() -> None:
+    assert ours.too_slow(ours.TIMES_THE_HEAP_AT_LEAST) == []
+    assert len(ours.too_slow(ours.TIMES_THE_HEAP_AT_LEAST - 0.1)) == 1
+
+
+def test_another_checkout() -> None:
+    said = bench("tests.bench", "--against", str(REPOSITORY), "--minutes", "10", "--repeats", "2")
+    found = re.findall(r"10 min, (\w+): CPU .* s +([\d.]+) x +\[", said)
+    assert [what for what, _ in found] == ["memory", "stored"]
+    assert all(0.3 < float(ratio) < 3 for _, ratio in found)
 
 
 def test_growth() -> None:
@@ -81,8 +101,8 @@ def test_width() -> None:
 
 
 def test_an_execution_that_costs_too_much_is_named() -> None:
-    assert list(wide.problems(1.5, 1.5)) == []
-    assert [text.split(" costs ")[0] for text in wide.problems(1.6, 1.7)] == [
+    assert list(wide.problems(2.0, 2.0)) == []
+    assert [text.split(" costs ")[0] for text in wide.problems(2.1, 2.2)] == [
         "an execution",
         "the kernel's part of it",
     ]

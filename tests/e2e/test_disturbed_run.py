@@ -63,7 +63,7 @@ def disturbed(
     params = PARAMS | {"trace": str(root / TEMPLATE)}
 
     def window_is_half_written() -> bool:
-        return any((root / "planted" / "measurements").rglob("part-001.parquet"))
+        return any((root / "planted" / "runs").rglob("rows/001.arrow"))
 
     kills: list[dict[str, Any]] = [
         {"task": "deploy_images", "after_s": 0.1},

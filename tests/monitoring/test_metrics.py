@@ -14,7 +14,9 @@ from prometheus_client import CollectorRegistry
 
 from include.control import stages
 from include.experiment.spec import Choice, RunSpec
+from include.measurements.parquet import read_parquet
 from include.measurements.store import RunStore
+from include.measurements.window import read_window
 from include.monitoring.collector import METRICS, OF_ALL, RunsCollector
 from include.monitoring.progress import begin
 
@@ -72,7 +74,7 @@ def test_what_nothing_was_committed_of_is_absent(data_root: Path) -> None:
 
 def test_queues_and_instances_are_those_of_the_last_reading(data_root: Path) -> None:
     store = begun(a_spec(), data_root, 2)
-    rows = pq.ParquetFile(store.part("queue", 1)).read().to_pylist()
+    rows = read_window(store.rows(1))["queue"].to_pylist()
     last_s = max(row["time_s"] for row in rows)
     last = {(row["operator"],): row for row in rows if row["time_s"] == last_s}
     seen = Endpoint(data_root).scrape()
@@ -92,7 +94,7 @@ def test_recommended_is_what_was_seen_with_all_of_the_last_decision(data_root: P
             table: [
                 row
                 for window in range(windows)
-                for row in pq.ParquetFile(store.part(table, window)).read().to_pylist()
+                for row in read_window(store.rows(window))[table].to_pylist()
             ]
             for table in ("decision", "queue")
         }
@@ -119,8 +121,13 @@ def test_what_advisors_would_have_is_that_of_their_last_advice(data_root: Path) 
     spec, endpoint = a_spec(advisors=advisors), Endpoint(data_root)
     for windows in (1, spec.windows):
         store = begun(spec, data_root, windows)
-        paths = [store.whole("advice")] if windows == spec.windows else [store.part("advice", 0)]
-        rows = [row for path in paths for row in pq.ParquetFile(path).read().to_pylist()]
+        is_whole = windows == spec.windows
+        read = (
+            read_parquet(store.whole("advice"))
+            if is_whole
+            else read_window(store.rows(0))["advice"]
+        )
+        rows = read.to_pylist()
         last = {(row["advisor"], row["operator"]): row for row in rows}
         seen = endpoint.scrape()
         assert {advisor for advisor, _ in last} == {"keda", "tide care=2"}

@@ -1,4 +1,4 @@
-"""Rows of a run on disk: one part per window, one file once it has ended, nothing twice."""
+"""Rows of a run on disk: one file per window, one per table once it has ended, nothing twice."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from include.files import write_json
 from include.measurements import parquet
 from include.measurements.store import RunStore, schema, to_arrow
+from include.measurements.window import read_window
 from include.model.errors import StoreError
 
 WINDOWS = 3
@@ -22,59 +23,75 @@ def an_event(window):
 def store(tmp_path):
     store = RunStore(tmp_path, "e", "r")
     for window in range(WINDOWS):
-        store.write_rows("event", window, an_event(window))
+        store.write_window(window, {"event": an_event(window), "tenant": {}})
     return store
 
 
+def gather(store):
+    return store.gather(["event", "tenant"], WINDOWS)
+
+
 def files(store):
-    return {path.name: path.read_bytes() for path in store.part("event", 0).parent.iterdir()}
+    folders = [store.home, store.part("event", 0).parent, store.part("tenant", 0).parent]
+    found = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {path.relative_to(store.folder): path.read_bytes() for path in found}
 
 
 def test_what_is_gathered_has_every_row_in_order_and_replaces_the_parts(store):
-    described = store.gather("event", WINDOWS)
-    assert list(files(store)) == ["part-all.parquet"]
-    whole = store.folder / described["path"]
+    described = gather(store)
+    assert [path.name for path in files(store)] == ["part-all.parquet"] * 2
+    whole = store.folder / described[0]["path"]
     assert pq.ParquetFile(whole).read()["time_s"].to_pylist() == [0.0, 60.0, 120.0]
-    assert described["rows"] == WINDOWS
+    assert [one["rows"] for one in described] == [WINDOWS, 0]
 
 
 def test_gathering_again_changes_nothing(store):
-    first, once = store.gather("event", WINDOWS), files(store)
-    assert (store.gather("event", WINDOWS), files(store)) == (first, once)
+    first, once = gather(store), files(store)
+    assert (gather(store), files(store)) == (first, once)
 
 
 @pytest.mark.parametrize("removed", range(WINDOWS + 1))
 def test_killed_while_parts_are_removed_it_ends_the_same(store, removed):
-    parts = {path: path.read_bytes() for path in store.part("event", 0).parent.iterdir()}
-    described = store.gather("event", WINDOWS)
-    once = files(store)
+    parts = {store.rows(one): store.rows(one).read_bytes() for one in range(WINDOWS)}
+    described, once = gather(store), files(store)
     for path in sorted(parts)[removed:]:
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(parts[path])
-    assert (store.gather("event", WINDOWS), files(store)) == (described, once)
+    assert (gather(store), files(store)) == (described, once)
 
 
 def test_what_a_run_that_was_removed_left_behind_is_replaced(store):
-    store.gather("event", WINDOWS)
+    gather(store)
     for window in range(WINDOWS):
-        store.write_rows("event", window, an_event(window + 7))
-    store.gather("event", WINDOWS)
+        store.write_window(window, {"event": an_event(window + 7), "tenant": {}})
+    gather(store)
     assert pq.ParquetFile(store.whole("event")).read()["time_s"][0].as_py() == 420.0
 
 
 def test_a_window_measured_again_after_the_end_stores_nothing_twice(store):
-    before = store.write_rows("event", 1, an_event(1))
-    store.gather("event", WINDOWS)
+    before = store.write_window(1, {"event": an_event(1), "tenant": {}})
+    gather(store)
     write_json(store.manifest, {})
     once = files(store)
-    assert store.write_rows("event", 1, an_event(1)) == before
+    assert store.write_window(1, {"event": an_event(1), "tenant": {}}) == before
     assert files(store) == once
 
 
-def test_a_part_that_is_missing_says_what_to_do(store):
-    store.part("event", 1).unlink()
+@pytest.mark.parametrize("content", [None, b"", b"torn"])
+def test_a_window_that_is_missing_or_damaged_says_what_to_do(store, content):
+    store.rows(1).unlink()
+    if content is not None:
+        store.rows(1).write_bytes(content)
     with pytest.raises(StoreError, match=r"rows of event in .*; remove .* and run again"):
-        store.gather("event", WINDOWS)
-    assert sorted(files(store)) == ["part-000.parquet", "part-002.parquet"]
+        gather(store)
+    left = [0, 2] if content is None else [0, 1, 2]
+    assert [path.name for path in files(store)] == [f"{one:03d}.arrow" for one in left]
+
+
+def test_a_window_reads_as_it_was_written(store):
+    tables = read_window(store.rows(2))
+    assert tables["event"] == to_arrow("event", an_event(2))
+    assert tables["tenant"] == to_arrow("tenant", {})
 
 
 def test_a_column_without_a_value_takes_the_default_of_its_field(tmp_path):
@@ -110,13 +127,3 @@ def test_rows_that_come_bit_by_bit_give_the_bytes_of_those_that_come_at_once(
         compression="zstd", use_dictionary=text, store_schema=False,
     )  # fmt: skip
     assert (tmp_path / "bit by bit").read_bytes() == (tmp_path / "at once").read_bytes()
-
-
-def test_what_is_gathered_does_not_depend_on_how_its_parts_were_written(tmp_path):
-    wholes = []
-    for to_stay in (True, False):
-        store = RunStore(tmp_path / str(to_stay), "e", "r")
-        for window in range(WINDOWS):
-            store.write_rows("event", window, an_event(window), to_stay=to_stay)
-        wholes.append(store.gather("event", WINDOWS))
-    assert wholes[0] == wholes[1]

@@ -33,7 +33,7 @@ from include.testbeds.simulated.rings import (
     put,
     tidy,
 )
-from include.testbeds.virtual.jit import compiled
+from include.testbeds.virtual.jit import compiled, inlined
 
 I64 = NDArray[np.int64]
 
@@ -128,7 +128,7 @@ def _publish(source, until_us, net):
     return DONE
 
 
-@compiled
+@inlined
 def _finish(
     o,
     s,
@@ -176,7 +176,7 @@ def _finish(
     return DONE
 
 
-@compiled
+@inlined
 def _earliest_edge(first, last, items, edges):
     """The edge of first to last - 1 whose head arrives first, or -1 when all are empty."""
     best, best_us = -1, NEVER
@@ -187,7 +187,7 @@ def _earliest_edge(first, last, items, edges):
     return best
 
 
-@compiled
+@inlined
 def _after_stalls(o, start_us, stalls_us):
     """``start_us``, moved to the end of a stall of the operator that it falls into."""
     for k in range(stalls_us.shape[1]):
@@ -335,11 +335,12 @@ def advance(net, until_us, sample_every, resolution_us, transfers):
 def read(net, now_us, period_us, in_service, per_operator, per_server, busy_share):
     """Read queues and servers, for the monitor.
 
-    Fills ``per_operator`` (operators, 4) with waiting items, open servers, those of them that
-    are ready, and the items of the longest of its edges as a broker counts them: those that wait
-    and those in service. ``per_server`` (n, 3) gets instance, operator and host, ``busy_share``
-    (n,) the share of the last ``period_us`` that each was busy. ``in_service`` (edges,) is 0
-    before.
+    Fills ``per_operator`` (operators, 6) with waiting items, open servers, those of them that
+    are ready, the items of the longest of its edges as a broker counts them (those that wait and
+    those in service), and how many have arrived and were completed so far. ``per_server`` (n, 4)
+    gets instance, operator, host, and since when it is ready, which is NEVER when it is closed;
+    ``busy_share`` (n,) the share of the last ``period_us`` that each was busy. ``in_service``
+    (edges,) is 0 before.
     """
     items, edges, servers = net.items, net.edges, net.servers
     n = 0
@@ -357,6 +358,8 @@ def read(net, now_us, period_us, in_service, per_operator, per_server, busy_shar
             longest = max(longest, i - edges[e, HEAD] + in_service[e])
         per_operator[o, 0], per_operator[o, 1], per_operator[o, 2] = waiting, 0, 0
         per_operator[o, 3] = longest
+        per_operator[o, 4] = net.nodes[o, NUMBERED] - net.nodes[o, ORPHANS] + waiting
+        per_operator[o, 5] = net.nodes[o, COMPLETED]
         for s in range(net.nodes[o, SERVERS]):
             busy_us = servers[o, s, BUSY_US]
             if servers[o, s, BUSY]:
@@ -364,8 +367,9 @@ def read(net, now_us, period_us, in_service, per_operator, per_server, busy_shar
             busy_share[n] = (busy_us - servers[o, s, BUSY_SEEN_US]) / period_us
             servers[o, s, BUSY_SEEN_US] = busy_us
             per_server[n, 0], per_server[n, 1] = servers[o, s, INSTANCE], o
-            per_server[n, 2] = servers[o, s, HOST]
-            n += 1
+            per_server[n, 2], per_server[n, 3] = servers[o, s, HOST], NEVER
             if servers[o, s, OPEN]:
+                per_server[n, 3] = servers[o, s, READY_US]
                 per_operator[o, 1] += 1
                 per_operator[o, 2] += servers[o, s, READY_US] <= now_us
+            n += 1

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from include.model.host import Capacity
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.network import QueueingNetwork
-from include.testbeds.virtual.fleet import VirtualFleet, there_for_s
+from include.testbeds.virtual.busy import F64, I64
+from include.testbeds.virtual.fleet import VirtualFleet
 from include.testbeds.virtual.monitor import Noise, VirtualMonitor
 
 NOISE_WIDTH = 128
 WAVES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class _Unseen:
+    """What a reading found, and nobody has asked for yet. Arrays as :func:`kernel.read` says."""
+
+    now_us: int
+    per_operator: I64
+    per_server: I64
+    busy_share: F64
+    paused: F64
+    """(n,): the share of the period in which the operator of each server started nothing."""
+    up: list[int]
+    """Hosts that were up."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,6 +40,9 @@ class SimulatedMonitor(VirtualMonitor):
     """What instances may use of a host."""
     needs: np.ndarray
     """(operators, 2): cores and MB that an instance reserves."""
+    period_us: int = 1
+    """Between two readings."""
+    _unseen: list[_Unseen] = field(default_factory=list)
     _waves: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod
@@ -57,58 +75,85 @@ class SimulatedMonitor(VirtualMonitor):
         self.reading.missed = missed
         if missed:
             return
-        waiting, instances, ready, longest = per_operator.T
-        nodes = self.network.state.nodes[: len(waiting)]
-        arrived = nodes[:, kernel.NUMBERED] - nodes[:, kernel.ORPHANS] + waiting
-        counted = np.stack([arrived, nodes[:, kernel.COMPLETED]])
-        self.keep_queues(now_us, waiting, counted, instances, ready)
-        self.reading.waiting = waiting.tolist()
-        self.reading.longest = longest.tolist()
-        self._read_utilisation(now_us, period_us, fleet, per_server, busy_share)
-        instance, operator, _ = per_server.T
-        there_s = there_for_s(fleet, instance, now_us, period_us)
-        self.keep_busy(operator, instance, busy_share * period_us / 1e6, there_s)
+        if self.network.calibration.cpu_in_pause:
+            paused = self.network.paused_share(now_us, period_us)[per_server[:, 1]]
+        else:
+            paused = np.zeros(len(per_server))
+        serve_on = [one.number for one in fleet.instances.values() if one.killed_us is not None]
+        if serve_on:  # told to stop: they count as little as those that are closed
+            per_server[np.isin(per_server[:, 0], serve_on), 3] = kernel.NEVER
+        up = [one.number for one in fleet.leased() if one.up_us <= now_us]
+        self._unseen.append(_Unseen(now_us, per_operator, per_server, busy_share, paused, up))
+        self.period_us = period_us
 
-    def _read_utilisation(
+    def catch_up(self) -> None:
+        """Work out what was read since the last time, all of it at once: that costs little more
+        than one reading alone."""
+        if not self._unseen:
+            return
+        readings, self._unseen = self._unseen, []
+        times_us = np.array([one.now_us for one in readings])
+        per_operator = np.concatenate([one.per_operator for one in readings])
+        waiting, instances, ready, longest, arrived, completed = per_operator.T
+        size = len(self.names)
+        self.keep_queues(
+            np.repeat(times_us, size), waiting, np.stack([arrived, completed]), instances, ready
+        )
+        self.reading.waiting = waiting[-size:].tolist()
+        self.reading.longest = longest[-size:].tolist()
+        which = np.repeat(np.arange(len(readings)), [len(one.per_server) for one in readings])
+        instance, operator, host, since_us = np.concatenate([one.per_server for one in readings]).T
+        busy_share = np.concatenate([one.busy_share for one in readings])
+        there_s = (times_us[which] - since_us).clip(0, self.period_us) / 1e6
+        self.keep_busy(operator, instance, busy_share * self.period_us / 1e6, there_s)
+        cpu = self._cpu_shares(readings, which, busy_share)
+        self._keep_utilisation(readings, which, instance, operator, host, cpu)
+
+    def _keep_utilisation(
         self,
-        now_us: int,
-        period_us: int,
-        fleet: VirtualFleet,
-        per_server: np.ndarray,
-        busy_share: np.ndarray,
+        readings: list[_Unseen],
+        which: I64,
+        instance: I64,
+        operator: I64,
+        host: I64,
+        cpu: F64,
     ) -> None:
-        instance, operator, host = per_server.T
-        load = self._load(now_us, period_us, operator, busy_share)
-        noise = self.noise.of(now_us // period_us)
-        noise = noise[: host.size] if host.size <= noise.size else np.resize(noise, host.size)
-        cpu = (load + noise).clip(0, 1).round(4)
-        up = np.array([one.number for one in fleet.leased() if one.up_us <= now_us], dtype=int)
+        times_us = np.array([one.now_us for one in readings])
+        up = np.concatenate([np.array(one.up, dtype=np.int64) for one in readings])
+        which_up = np.repeat(np.arange(len(readings)), [len(one.up) for one in readings])
         cores, memory_mb = self.needs[operator].T
-        size = len(up) + 1
-        place = _places(host, up)
+        size, numbers = len(up) + 1, max(host.max(initial=0), up.max(initial=0)) + 1
+        place = _places(which * numbers + host, which_up * numbers + up)
         host_cpu = np.bincount(place, cpu * cores, size)[:-1] / self.host.cpu_cores
         host_memory = np.bincount(place, memory_mb, size)[:-1] / self.host.memory_mb
         host_cpu, host_memory = host_cpu.round(4), host_memory.round(4)
-        held = zip(cpu.tolist(), self._memory_shares(operator), strict=True)
-        self.reading.instance = dict(zip(instance.tolist(), held, strict=True))
-        shares = [(*one, None) for one in zip(host_cpu.tolist(), host_memory.tolist(), strict=True)]
-        self.reading.host = dict(zip(up.tolist(), shares, strict=True))
-        self.keep("instance_utilisation", now_us, instance, operator, host, cpu)
+        self.keep("instance_utilisation", times_us[which], instance, operator, host, cpu)
         instances = np.bincount(place, minlength=size)[:-1]
-        self.keep("host_utilisation", now_us, up, host_cpu, host_memory, instances)
+        self.keep("host_utilisation", times_us[which_up], up, host_cpu, host_memory, instances)
+        last, last_up = which == len(readings) - 1, which_up == len(readings) - 1
+        held = zip(cpu[last].tolist(), self._memory_shares(operator[last]), strict=True)
+        self.reading.instance = dict(zip(instance[last].tolist(), held, strict=True))
+        shares = zip(host_cpu[last_up].tolist(), host_memory[last_up].tolist(), strict=True)
+        of_hosts = [(*one, None) for one in shares]
+        self.reading.host = dict(zip(readings[-1].up, of_hosts, strict=True))
 
-    def _load(
-        self, now_us: int, period_us: int, operator: np.ndarray, busy_share: np.ndarray
-    ) -> np.ndarray:
-        """What a perfect meter would show of every instance."""
+    def _cpu_shares(self, readings: list[_Unseen], which: I64, busy_share: F64) -> F64:
+        """What an imperfect meter shows of every instance."""
         calibration = self.network.calibration
         load = busy_share * calibration.cpu_when_busy
         if calibration.cpu_in_pause:
-            paused = self.network.paused_share(now_us, period_us)[operator]
+            paused = np.concatenate([one.paused for one in readings])
             load = load + calibration.cpu_in_pause * np.minimum(paused, 1 - busy_share)
         if calibration.cpu_drift:
-            load = load * (1 + self._drift(now_us / 1e6))
-        return load
+            drift = np.array([self._drift(one.now_us / 1e6) for one in readings])
+            load = load * (1 + drift[which])
+        noise = [self._noise(one.now_us, len(one.per_server)) for one in readings]
+        shares: F64 = (load + np.concatenate(noise)).clip(0, 1).round(4)
+        return shares
+
+    def _noise(self, now_us: int, size: int) -> F64:
+        noise = self.noise.of(now_us // self.period_us)
+        return noise[:size] if size <= noise.size else np.resize(noise, size)
 
     def _drift(self, now_s: float) -> float:
         """A slow random process: waves whose frequencies give it its correlation time.

@@ -72,9 +72,9 @@ class QueueingNetwork:
         self._forget_stalls(now_us - period_us)
         operators = len(self.names)
         in_service = np.zeros(len(self.state.edges), dtype=np.int64)
-        per_operator = np.zeros((operators, 4), dtype=np.int64)
+        per_operator = np.zeros((operators, 6), dtype=np.int64)
         servers = int(self.state.nodes[:operators, kernel.SERVERS].sum())
-        per_server = np.zeros((servers, 3), dtype=np.int64)
+        per_server = np.zeros((servers, 4), dtype=np.int64)
         busy_share = np.zeros(servers)
         kernel.read(self.state, now_us, period_us, in_service, per_operator, per_server, busy_share)
         return per_operator, per_server, busy_share
@@ -290,8 +290,9 @@ class QueueingNetwork:
         if node < len(self.names):
             name = self.names[node]
             generator = self.draws.generator("operator", name, block)
-            mean_us = calibration.service_ms[name] * 1000
-            state.service_us[node] = _service_us(generator, mean_us, calibration.service_cv)
+            state.service_us[node] = drawn_service_us(
+                generator, calibration.service_ms[name], calibration.service_cv
+            )
         else:
             source = node - len(self.names)
             generator = self.draws.generator("source", self.topology.sources[source].name, block)
@@ -300,7 +301,7 @@ class QueueingNetwork:
         mean_ms = calibration.latency_ms
         if node < len(self.names):
             mean_ms = calibration.transfer_ms or mean_ms
-        state.latency_us[node] = _latency_us(generator, mean_ms * 1000)
+        state.latency_us[node] = drawn_latency_us(generator, mean_ms)
         state.nodes[node, kernel.FILLED] += BLOCK
 
     def _put(self, **parts: Any) -> None:
@@ -316,8 +317,11 @@ def widened(array: np.ndarray, axis: int, width: int) -> I64:
     return wide
 
 
-def _service_us(generator: np.random.Generator, mean_us: float, cv: float) -> NDArray[np.int64]:
+def drawn_service_us(
+    generator: np.random.Generator, mean_ms: float, cv: float
+) -> NDArray[np.int64]:
     """``BLOCK`` service times, gamma distributed; every item takes at least 1 us."""
+    mean_us = mean_ms * 1000
     if cv == 0:
         return np.full(BLOCK, max(1, round(mean_us)), dtype=np.int64)
     shape = 1 / cv**2
@@ -326,8 +330,8 @@ def _service_us(generator: np.random.Generator, mean_us: float, cv: float) -> ND
     return np.maximum(np.rint(drawn, out=drawn), 1, out=drawn).astype(np.int64)
 
 
-def _latency_us(generator: np.random.Generator, mean_us: float) -> NDArray[np.int64]:
+def drawn_latency_us(generator: np.random.Generator, mean_ms: float) -> NDArray[np.int64]:
     """``BLOCK`` messaging latencies, exponentially distributed."""
     drawn = generator.standard_exponential(BLOCK)
-    drawn *= mean_us
+    drawn *= mean_ms * 1000
     return np.rint(drawn, out=drawn).astype(np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from include.testbeds.virtual.jit import compiled
+from include.testbeds.virtual.jit import compiled, inlined
 
 # Columns of NetworkState.items: one item that waits or travels, times in us.
 ARRIVAL, PUBLISHED, BORN = 0, 1, 2
@@ -56,7 +56,7 @@ def _make_space(e, count, items, edges):
     return True
 
 
-@compiled
+@inlined
 def put(e, arrival_us, published_us, born_us, items, edges):
     """Insert one item in order. Latency is short, so it belongs near the tail."""
     i, head = edges[e, TAIL], edges[e, HEAD]
@@ -79,7 +79,7 @@ def put(e, arrival_us, published_us, born_us, items, edges):
     edges[e, TAIL] += 1
 
 
-@compiled
+@inlined
 def emitted(number, out, per):
     """How many items leave an edge when the origin finishes its item ``number``.
 
@@ -89,7 +89,7 @@ def emitted(number, out, per):
     return out if per == 1 else (number * out % per + out) // per
 
 
-@compiled
+@inlined
 def make_space(node, number, out_first, out_edge, ratio, items, edges):
     """Make space for what item ``number`` emits. Returns the first edge without, or -1."""
     for k in range(out_first[node], out_first[node + 1]):

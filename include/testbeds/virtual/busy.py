@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from include.testbeds.columns import numbered
+
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
 Shares = tuple[float, float]
@@ -39,12 +41,10 @@ class BusyMeter:
             operator, instance, busy_s, there_s = map(
                 np.concatenate, zip(*self._unread, strict=True)
             )
-            _, first, row = np.unique(instance, return_index=True, return_inverse=True)
-            of, busy_s, there_s = (
-                operator[first],
-                np.bincount(row, busy_s),
-                np.bincount(row, there_s),
-            )
+            numbers, row = numbered(instance)
+            of = np.zeros(len(numbers), dtype=np.int64)
+            of[row] = operator
+            busy_s, there_s = np.bincount(row, busy_s), np.bincount(row, there_s)
             each = np.minimum(busy_s / there_s, 1.0)
             highest = np.zeros(self.operators)
             np.maximum.at(highest, of, each)

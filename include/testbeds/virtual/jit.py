@@ -15,6 +15,8 @@ BLAS = "scipy.linalg.cython_blas"
 _OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
 compiled = njit(**_OPTIONS)
 """Without the run-time that counts references: counting them took longer than the queueing."""
+inlined = njit(forceinline=True, **_OPTIONS)
+"""For what is called per item: a call passes every field of every array, a hundred words or so."""
 
 
 @compiled

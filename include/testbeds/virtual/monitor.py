@@ -106,13 +106,19 @@ class VirtualMonitor:
             self.keep("processing_duration", operator, duration_ms, *rest)
             self._unread.append((operator, duration_ms))
 
-    def keep_queues(
-        self, now_us: int, waiting: np.ndarray, counted: np.ndarray, *instances: np.ndarray
-    ) -> None:
-        """Keep queue lengths, counts of items since the last reading, and of instances."""
-        arrived, completed = counted - self.counted
-        self.counted = counted
-        self.keep("queue", now_us, waiting, arrived, completed, *instances)
+    def keep_queues(self, times_us: int | I64, waiting: I64, counted: I64, *instances: I64) -> None:
+        """Keep queue lengths, counts of items since the last reading, and of instances.
+
+        Of one reading or more: ``waiting`` (readings x operators,), ``counted`` (2, as many).
+        """
+        size = len(self.names)
+        before = np.concatenate([self.counted, counted[:, :-size]], axis=1)
+        self.counted = counted[:, -size:]
+        self.keep("queue", times_us, waiting, *(counted - before), *instances)
+
+    def catch_up(self) -> None:
+        """Work out what was read and nobody has asked for yet, if that was left undone."""
+        return
 
     def keep_busy(self, operator: I64, instance: I64, busy_s: F64, there_s: F64) -> None:
         """Keep how long each instance worked, and how long it could have, in one period."""
@@ -205,6 +211,7 @@ class VirtualMonitor:
 
     def take(self) -> dict[str, dict[str, Any]]:
         """The measured columns since the last call."""
+        self.catch_up()
         rows, self._rows = self._rows, {}
         makers = self.makers()
         return {table: make(rows[table]) for table, make in makers.items() if table in rows}
@@ -220,6 +227,7 @@ class VirtualMonitor:
 
     def to_plain(self) -> dict[str, Any]:
         """Plain values for a snapshot (taken when no measured rows are left)."""
+        self.catch_up()
         reading = self.reading
         return {
             "waiting": reading.waiting,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from include.testbeds.columns import Coded, coded
+from include.testbeds.columns import Coded, coded, numbered
 
 Taken = list[tuple[Any, ...]]
 ARRIVAL = ("time_s", "source", "level", "published_items")
@@ -32,11 +32,11 @@ def durations_table(taken: Taken, names: tuple[str, ...], homes: tuple[str, ...]
 
 def queue_table(taken: Taken, names: tuple[str, ...]) -> dict[str, Any]:
     """Readings of (time in us, an array over all operators for each of ``QUEUE``)."""
-    times_us, *columns = zip(*taken, strict=True)
+    time_s, columns = _stacked(taken)
     return {
-        "time_s": np.repeat(np.array(times_us), len(names)) / 1e6,
-        "operator": Coded(np.tile(np.arange(len(names)), len(taken)), names),
-        **dict(zip(QUEUE, map(np.concatenate, columns), strict=True)),
+        "time_s": time_s,
+        "operator": Coded(np.tile(np.arange(len(names)), len(time_s) // len(names)), names),
+        **dict(zip(QUEUE, columns, strict=True)),
     }
 
 
@@ -66,14 +66,20 @@ def hosts_table(taken: Taken) -> dict[str, Any]:
 
 def instance_names(operator: np.ndarray, instance: np.ndarray, names: tuple[str, ...]) -> Coded:
     """O1-7 and so on, for rows of an operator's row and an instance's number."""
-    numbers, first, codes = np.unique(instance, return_index=True, return_inverse=True)
-    operators = [names[o] for o in operator[first]]
-    texts = (f"{name}-{number}" for name, number in zip(operators, numbers, strict=True))
+    numbers, codes = numbered(instance)
+    of = np.zeros(len(numbers), dtype=np.int64)
+    of[codes] = operator
+    pairs = zip(of.tolist(), numbers.tolist(), strict=True)
+    texts = (f"{names[o]}-{number}" for o, number in pairs)
     return Coded(codes, tuple(texts))
 
 
 def _stacked(taken: Taken) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Rows of (time, array, array, ...) as one time column and one array per column."""
+    """Rows of (time, array, array, ...) as one time column and one array per column.
+
+    A time stands for all rows of its arrays, or is an array itself.
+    """
     times_us, *columns = zip(*taken, strict=True)
-    lengths = [len(column) for column in columns[0]]
-    return np.repeat(np.array(times_us), lengths) / 1e6, [np.concatenate(one) for one in columns]
+    pairs = zip(times_us, columns[0], strict=True)
+    each_us = [np.broadcast_to(time_us, len(column)) for time_us, column in pairs]
+    return np.concatenate(each_us) / 1e6, [np.concatenate(one) for one in columns]

@@ -146,7 +146,7 @@ class VirtualTestbed(ABC):
     def _read(self, period_us: int) -> None:
         self.settle()
         now_us, gaps_us = self.now_us, self._gaps_us
-        missed = bool(((gaps_us[:, 0] < now_us) & (now_us <= gaps_us[:, 1])).any())
+        missed = bool(gaps_us.size and ((gaps_us[:, 0] < now_us) & (now_us <= gaps_us[:, 1])).any())
         if missed and not self.monitor.reading.missed:
             self.cloud.events.append((self.now_s, "monitoring_gap", "monitor", "no answer"))
         published = self.read(period_us, missed=missed)
@@ -214,6 +214,7 @@ class VirtualTestbed(ABC):
         else:
             gone = self.drained()
         now_us, monitor = self.now_us, self.monitor
+        monitor.catch_up()
         here = [one for one in self.fleet.instances.values() if one.number not in gone]
         held = {one.host for one in here}
         hosts = (one for one in self.fleet.leased() if not one.releasing or one.number in held)
