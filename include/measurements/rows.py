@@ -261,6 +261,23 @@ class CoverRow:
 
 
 @dataclass(frozen=True, slots=True)
+class CostPartRow:
+    """What the hosts of a run cost under a price book, in the parts of include/bounds/parts.py.
+
+    Computed by include/bounds from what was measured.
+    """
+
+    price_book: str
+    work: float
+    whole_instances: float
+    whole_hosts: float
+    headroom: float
+    spread: float
+    empty: float
+    unused: float
+
+
+@dataclass(frozen=True, slots=True)
 class AdviceOutcomeRow:
     """One replay of a policy over a recorded load, or what was recorded (``as_run``).
 
@@ -305,6 +322,11 @@ TABLES: dict[str, type] = {
 the others once per window; ``advice`` only of a run with advisors."""
 
 COVER = "cover"
+COST_PART = "cost_part"
 ADVICE_OUTCOME = "advice_outcome"
-COMPUTED: dict[str, type] = {COVER: CoverRow, ADVICE_OUTCOME: AdviceOutcomeRow}
+COMPUTED: dict[str, type] = {
+    COVER: CoverRow,
+    COST_PART: CostPartRow,
+    ADVICE_OUTCOME: AdviceOutcomeRow,
+}
 """What queries read beside the measured tables; without rows until somebody asks for it."""
