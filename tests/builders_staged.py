@@ -98,6 +98,7 @@ def _results(dims: dict[str, Any]) -> dict[str, Rows]:
             "resource_cost": 70.0,
             "cover_cost": None,
             "regret": None,
+            "total_regret": None,
             **{f"{level}_penalty_cost": value for level, value in penalties.items()},
             **{f"{level}_total_cost": 70.0 + value for level, value in penalties.items()},
             **{f"strict_{level}_penalty_cost": value + 2 for level, value in penalties.items()},
