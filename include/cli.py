@@ -182,11 +182,20 @@ def crate(
 def figure(
     folder: Annotated[Path, typer.Argument(help="The folder of an experiment, with its report.")],
     out: Annotated[Path, typer.Option(help="The SVG file to write.")],
+    front: Annotated[
+        bool, typer.Option(help="One point per controller, its variants joined by a line.")
+    ] = False,
+    fitted: Annotated[
+        str, typer.Option(help="Patterns that options were chosen on, separated by commas.")
+    ] = "",
 ) -> None:
     """Draw cost against compliance or utility of every controller on every workload."""
-    from include.reports.image import write_image
+    from include.reports.image import write_front, write_image
 
-    write_image(folder.resolve(), out)
+    if front:
+        write_front(folder.resolve(), out, fitted.split(","))
+    else:
+        write_image(folder.resolve(), out)
     typer.echo(f"Figure: {out}")
 
 

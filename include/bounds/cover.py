@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from include.bounds.demand import Demand, demand_of, room_of
+from include.bounds.demand import Demand, Series, demand_of, room_of
 from include.bounds.leases import cheapest_cost
 from include.bounds.packing import fewest_hosts
 from include.experiment.run import Run
@@ -47,14 +47,21 @@ def cover_of_demand(demand: Demand, flavor: HostFlavor, busy_at_most: float) -> 
     counts = np.maximum(1, np.ceil(demand.peak_busy / busy_at_most - 1e-9)).astype(np.int64)
     distinct, which = np.unique(counts, axis=1, return_inverse=True)
     packed = [fewest_hosts(column, offered, needs) for column in distinct.T]
-    if flavor.cpu_shared:  # reservations do not bind there, the work does
-        busy = demand.peak_busy.sum(axis=0) / (flavor.vcpus * busy_at_most)
-        least = np.ceil(busy - 1e-9).astype(int)
-    else:
-        least = np.ones(demand.steps, dtype=int)
+    least = np.ceil(hosts_of_work(demand, flavor, busy_at_most) - 1e-9).astype(int)
     low, high = zip(*(packed[place] for place in np.ravel(which)), strict=True)
     return Cover(
         tuple(int(one) for one in np.maximum(low, least)),
         tuple(int(one) for one in np.maximum(high, least)),
         demand.step_s,
     )
+
+
+def hosts_of_work(demand: Demand, flavor: HostFlavor, busy_at_most: float) -> Series:
+    """Hosts, as fractions, whose CPU does the work of every step where it is shared.
+
+    0 where it is not: there instances reserve what they need.
+    """
+    if not flavor.cpu_shared:
+        return np.zeros(demand.steps)
+    busy: Series = demand.peak_busy.sum(axis=0) / (flavor.vcpus * busy_at_most)
+    return busy

@@ -30,8 +30,14 @@ def fewest_btus(hosts: Hosts, steps_per_btu: int) -> int:
 
 
 def cheapest_cost(hosts: Hosts, book: PriceBook, step_s: float) -> float:
-    """Cost of these BTUs. Raises ValueError for a BTU that is no multiple of the step."""
+    """Cost of these BTUs; of BTUs that fit into a step, as many as the step has.
+
+    Raises ValueError for a BTU that is no multiple of the step and does not fit into it.
+    """
     steps = round(book.btu_s / step_s)
-    if steps < 1 or abs(steps * step_s - book.btu_s) > 1e-9:
-        raise ValueError(f"a BTU of {book.btu_s:g} s is no multiple of {step_s:g} s")
-    return fewest_btus(hosts, steps) * book.price_per_btu
+    if steps >= 1 and abs(steps * step_s - book.btu_s) < 1e-9:
+        return fewest_btus(hosts, steps) * book.price_per_btu
+    each = round(step_s / book.btu_s)
+    if abs(each * book.btu_s - step_s) < 1e-9:
+        return int(sum(hosts)) * each * book.price_per_btu
+    raise ValueError(f"a BTU of {book.btu_s:g} s is no multiple of {step_s:g} s, nor a part")

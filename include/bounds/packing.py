@@ -26,17 +26,28 @@ def fewest_hosts(counts: Counts, offered: Series, needs: Series) -> tuple[int, i
 
 
 def first_fit_hosts(counts: Counts, offered: Series, needs: Series) -> int:
-    """Hosts that first fit takes when the largest instances come first."""
+    """Hosts that first fit takes when the largest instances come first.
+
+    Instances that are alike are placed at once: as many as fit on the first host, and so on.
+    """
     largest = np.argsort(-(needs / offered[:, None]).max(axis=0), kind="stable")
-    left: list[Series] = []
+    left = np.empty((0, len(offered)))
     for op in largest:
-        for _ in range(counts[op]):
-            room = next((one for one in left if (one >= needs[:, op] - 1e-9).all()), None)
-            if room is None:
-                room = offered.copy()
-                left.append(room)
-            room -= needs[:, op]
+        need, wanted = needs[:, op], int(counts[op])
+        each = max(1, int(_fitting(offered[None, :], need)[0]))
+        new = np.tile(offered, (math.ceil(wanted / each), 1))
+        fitting = np.append(_fitting(left, need), np.full(len(new), each))
+        placed = np.clip(wanted - (np.cumsum(fitting) - fitting), 0, fitting)
+        opened = int(np.count_nonzero(placed[len(left) :]))
+        left = np.concatenate([left, new[:opened]]) - placed[: len(left) + opened, None] * need
     return len(left)
+
+
+def _fitting(left: Series, need: Series) -> Counts:
+    """Instances that fit on each host; ``left`` has the shape (hosts, resources)."""
+    taken = need > 0
+    fitting: Counts = np.floor((left[:, taken] + 1e-9) / need[taken]).min(axis=1).astype(np.int64)
+    return fitting.clip(0)
 
 
 def _exact(counts: Counts, offered: Series, needs: Series, low: int, high: int) -> tuple[int, int]:

@@ -6,26 +6,24 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from include.bounds.cover import BUSY_AT_MOST, cover_of_demand
-from include.bounds.demand import Series, demand_of, room_of
+from include.bounds.cover import BUSY_AT_MOST, Cover, hosts_of_work
+from include.bounds.demand import Demand, Series, room_of
 from include.bounds.packing import Counts, first_fit_hosts
-from include.experiment.run import Run
-from include.model.host import PriceBook
+from include.model.host import HostFlavor, PriceBook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostUse:
-    """What a run had of instances and hosts.
+    """What a run had of instances and hosts at every reading of the monitor.
 
-    ``instances`` that run or start, by operator of the topology and reading: shape (operators,
-    readings). ``hosts`` that have an instance, by reading. ``leased_s`` of all hosts together, and
-    the cost that was billed for them.
+    ``instances`` that run or start, by operator of the topology: shape (operators, readings).
+    ``hosts`` that have an instance. ``leased_s`` of all hosts together.
     """
 
+    times_s: Series
     instances: Counts
     hosts: Counts
     leased_s: float
-    billed: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,33 +53,36 @@ class CostParts:
         return float(sum(astuple(self)))
 
 
-def parts_of(run: Run, book: PriceBook, use: HostUse) -> CostParts:
-    """The parts of what a run was billed under a price book.
-
-    Raises SpecError when the run's duration is no whole number of minutes.
-    """
-    demand = demand_of(run)
-    offered, needs = room_of(run.flavor, demand.operators)
-    whole = np.maximum(1, np.ceil(demand.peak_busy / BUSY_AT_MOST - 1e-9))
-    cover = cover_of_demand(demand, run.flavor, BUSY_AT_MOST)
+def leased_for(demand: Demand, cover: Cover, flavor: HostFlavor, use: HostUse) -> Series:
+    """Seconds of hosts that each part but the last stands for, in the order of ``CostParts``."""
+    offered, needs = room_of(flavor, demand.operators)
+    busy = demand.peak_busy / BUSY_AT_MOST
+    whole = np.maximum(1, np.ceil(busy - 1e-9))
+    working = hosts_of_work(demand, flavor, BUSY_AT_MOST)
+    read_in = np.minimum(use.times_s // demand.step_s, demand.steps - 1).astype(np.int64)
+    suffice = np.maximum(_packed(use.instances, offered, needs), np.ceil(working - 1e-9)[read_in])
     hosts = (
-        _fractions(demand.peak_busy / BUSY_AT_MOST, offered, needs),
-        _fractions(whole, offered, needs),
-        float(np.mean(cover.high)),
-        float(np.minimum(_packed(use.instances, offered, needs), use.hosts).mean()),
-        float(use.hosts.mean()),
+        np.maximum(_fractions(busy, offered, needs), working).mean(),
+        np.maximum(_fractions(whole, offered, needs), working).mean(),
+        np.mean(cover.high),
+        np.minimum(suffice, use.hosts).mean(),
+        use.hosts.mean(),
     )
-    lasted_s = run.spec.duration_s
-    seconds = [0.0, *(one * lasted_s for one in hosts), use.leased_s]
-    by_second = np.diff(seconds) * book.price_per_btu / book.btu_s
-    costs = [float(one) for one in by_second]
-    names = CostParts.__slots__
-    return CostParts(**dict(zip(names, [*costs, use.billed - sum(costs)], strict=True)))
+    lasted_s = demand.steps * demand.step_s
+    return np.diff([0.0, *(float(one) * lasted_s for one in hosts), use.leased_s])
 
 
-def _fractions(instances: Series, offered: Series, needs: Series) -> float:
-    """Mean hosts by the resource that is shortest, as fractions."""
-    return float(((needs @ instances) / offered[:, None]).max(axis=0).mean())
+def parts_of(leased_s: Series, book: PriceBook, billed: float) -> CostParts:
+    """The parts of what a run was billed under a price book, from what ``leased_for`` says."""
+    costs = [float(one) for one in leased_s * book.price_per_btu / book.btu_s]
+    shares = (round(one, 9) + 0.0 for one in (*costs, billed - sum(costs)))  # nor a -0.0
+    return CostParts(**dict(zip(CostParts.__slots__, shares, strict=True)))
+
+
+def _fractions(instances: Series, offered: Series, needs: Series) -> Series:
+    """Hosts by the resource that is shortest, as fractions, by step."""
+    shortest: Series = ((needs @ instances) / offered[:, None]).max(axis=0)
+    return shortest
 
 
 def _packed(instances: Counts, offered: Series, needs: Series) -> Counts:

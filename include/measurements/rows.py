@@ -293,6 +293,23 @@ class CoverRow:
 
 
 @dataclass(frozen=True, slots=True)
+class CostPartRow:
+    """What the hosts of a run cost under a price book, in the parts of include/bounds/parts.py.
+
+    Computed by include/bounds from what was measured.
+    """
+
+    price_book: str
+    work: float
+    whole_instances: float
+    whole_hosts: float
+    headroom: float
+    spread: float
+    empty: float
+    unused: float
+
+
+@dataclass(frozen=True, slots=True)
 class AdviceOutcomeRow:
     """One replay of a policy over a recorded load, or what was recorded (``as_run``).
 
@@ -346,6 +363,11 @@ UNREAD = (SAMPLES, "instance_utilisation")
 """What no published table is made of; the largest two, which ``summaries_only`` leaves out."""
 
 COVER = "cover"
+COST_PART = "cost_part"
 ADVICE_OUTCOME = "advice_outcome"
-COMPUTED: dict[str, type] = {COVER: CoverRow, ADVICE_OUTCOME: AdviceOutcomeRow}
+COMPUTED: dict[str, type] = {
+    COVER: CoverRow,
+    COST_PART: CostPartRow,
+    ADVICE_OUTCOME: AdviceOutcomeRow,
+}
 """What queries read beside the measured tables; without rows until somebody asks for it."""

@@ -28,6 +28,7 @@ _OF_A_TOURNAMENT = {
     "age_p95_ms": "age p95 ms",
     "resource_cost": "cost of hosts",
     "regret": "regret",
+    "total_regret": "total regret",
     "utility_percent": "utility %",
 }
 _STRICT = {
@@ -44,7 +45,10 @@ _STRICT_COST = {
     "strict_relaxed_total_cost": "Relaxed total",
     "strict_real_time_total_cost": "Real-time total",
 }
-_REGRET = {"regret": "Regret: hosts / cover"}
+_REGRET = {
+    "regret": "Regret: hosts / cover",
+    "total_regret": "Regret: total / cover",
+}
 
 
 def summary(folder: Path, reference: Reference = nothing_printed) -> str:

@@ -1,13 +1,14 @@
-"""The figure of a tournament as a file of its own, from what was published."""
+"""A figure of every controller as a file of its own, from what was published."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from include.files import write_bytes
-from include.reports.figures import style, tournament
+from include.reports.figures import front, style, tournament
 from include.reports.tournament import matches
-from include.tables.staged import read_table
+from include.tables.staged import Row, read_table
 
 
 def write_image(folder: Path, out: Path) -> None:
@@ -15,5 +16,17 @@ def write_image(folder: Path, out: Path) -> None:
 
     Raises StoreError when nothing was published in ``folder``, the folder of an experiment.
     """
-    found = matches(read_table(folder / "published" / "tournament.parquet"))
-    write_bytes(out, (style.standalone(tournament.draw(found)) + "\n").encode())
+    _write(tournament.draw(matches(_published(folder))), out)
+
+
+def write_front(folder: Path, out: Path, fitted: Collection[str]) -> None:
+    """Draw cost against compliance from the same rows; ``fitted`` patterns are said to be so."""
+    _write(front.draw(_published(folder), fitted), out)
+
+
+def _published(folder: Path) -> list[Row]:
+    return read_table(folder / "published" / "tournament.parquet")
+
+
+def _write(svg: str, out: Path) -> None:
+    write_bytes(out, (style.standalone(svg) + "\n").encode())

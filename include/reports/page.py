@@ -21,6 +21,7 @@ from include.reports.comparison import (
     printed_for,
 )
 from include.reports.documents import WRITERS, suffixes
+from include.reports.figures import bill
 from include.reports.figures import tournament as tournament_figure
 from include.reports.names import named
 from include.reports.run_pages import (
@@ -37,7 +38,7 @@ from include.reports.run_pages import (
     templates,
 )
 from include.reports.tournament import METRICS, is_tournament, matches
-from include.tables.catalogue import PUBLISHED
+from include.tables.catalogue import PUBLISHED, schema_of
 from include.tables.staged import Row
 
 FORMATS = {"parquet": "Parquet", "csv": "CSV", "md": "Markdown", "tex": "LaTeX"}
@@ -97,6 +98,7 @@ def _rendered(
             runs=runs,
             sentence=_sentence(runs),
             tournament=_tournament(tables),
+            bill=_bill(tables),
             compliance=by(shares, lambda one: one.run),
             totals_of=[row for row in tables["compliance"] if row["scope"] == "overall"],
             cost=by(costs, lambda one: one.run),
@@ -135,6 +137,20 @@ def _tournament(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
     found = matches(tables["tournament"])
     figure = Markup(tournament_figure.draw(found))
     return {"matches": found, "figure": figure, "headings": METRICS}
+
+
+def _bill(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
+    """What the section on the parts of costs shows; None where none are known."""
+    rows = tables["cost_parts_means"]
+    if not rows:
+        return None
+    known = {row["run"] for row in tables["cost_parts"]}
+    return {
+        "rows": rows,
+        "columns": [*schema_of("cost_parts_means").column_names],
+        "figure": Markup(bill.draw(rows)),
+        "without": [row["run"] for row in tables["runs"] if row["run"] not in known],
+    }
 
 
 def _sentence(runs: Sequence[Row]) -> str:

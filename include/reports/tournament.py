@@ -24,6 +24,7 @@ METRICS: Mapping[str, tuple[str, int, bool]] = {
     "host_hours": ("host hours", 2, False),
     "resource_cost": ("cost of hosts", 2, False),
     "regret": ("hosts / cover", 2, False),
+    "total_regret": ("total / cover", 2, False),
     "total_cost": ("total cost", 2, False),
     "relaxed_compliance_percent": ("relaxed, %", 1, True),
     "real_time_compliance_percent": ("real-time, %", 1, True),
@@ -137,7 +138,7 @@ def _match(workload: Workload, rows: Sequence[Row]) -> Match:
             name=name,
             runs=max(row["runs"] for row in mine),
             cells={row["metric"]: _cell(row, best[row["metric"]]) for row in mine},
-            group=_group(mine[0]["controller"]),
+            group=group_of(mine[0]["controller"]),
         )
         for name, mine in own.items()
     ]
@@ -155,7 +156,8 @@ def _name(row: Row, several_btus: bool) -> str:
     return f"{row['controller']}{options}{btu}"
 
 
-def _group(controller: str) -> str:
+def group_of(controller: str) -> str:
+    """Where a controller comes from: one of GROUPS."""
     from include.controllers import CONTROLLERS  # with numpy, which a summary does without
 
     registered = CONTROLLERS.get(controller)

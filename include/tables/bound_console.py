@@ -12,7 +12,7 @@ from include.model.errors import SpecError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from include.experiment.run import Run
+    from include.tables.regret import RegretRow
 
 
 def bound(
@@ -25,18 +25,20 @@ def bound(
     ] = 60,
     floor: Annotated[bool, typer.Option(help="The floor, too; it takes longest.")] = True,
     parts: Annotated[
-        bool, typer.Option(help="Of a folder: what each run was billed, taken apart.")
+        bool, typer.Option(help="Of a folder: print what each run was billed, taken apart.")
     ] = False,
 ) -> None:
     """Say what the hosts of an experiment must cost at least, for whoever knows all arrivals.
 
     The floor gets all work done by the end; the cover never falls behind. Given the folder of an
-    experiment, this is of its complete runs, and keeps their covers there for the next report.
+    experiment, this is of its complete runs, and keeps their covers and the parts of their costs
+    there for the next report.
     """
     from include.bounds.report import bounds_of, require_bounded, unbounded
     from include.experiment.asked import runs_in_file
     from include.experiment.run import resolve
     from include.tables.covers import stored_runs, write_covers
+    from include.tables.regret import regret_rows
 
     folder = of.resolve() if of.is_dir() else None
     if parts and folder is None:
@@ -49,34 +51,28 @@ def bound(
     for row in bounds_of(runs, within_s if floor else None):
         least = _between(row.floor.low, row.floor.high) if row.floor else "-"
         cover = _between(row.cover, row.cover_found)
-        typer.echo(f"{row.load:<44} {row.price_book:<11} {least:>15} {cover:>15}")
+        typer.echo(f"{row.load!s:<44} {row.book.name:<11} {least:>15} {cover:>15}")
         rows.append(row)
     if folder:
         for run in runs:
             for told in unbounded(run):
                 typer.echo(f"no bound of run {run.spec.run_id}: {told}")
-        write_covers(folder, rows)
+        regrets = list(regret_rows(folder, rows))
+        write_covers(folder, rows, regrets)
         typer.echo(f"\nCovers: {of / 'bounds.json'}\nRegret: python -m include.cli report {of}")
         if parts:
-            _say_parts(folder, runs)
+            _say_parts(regrets)
 
 
-def _say_parts(folder: Path, runs: Sequence[Run]) -> None:
-    from dataclasses import astuple
+def _say_parts(rows: Sequence[RegretRow]) -> None:
+    from dataclasses import asdict, astuple
 
-    from include.tables.regret import PARTS, has_parts, regret_rows, write_regret
-
-    for run in runs:
-        if not has_parts(run):
-            why = "its duration is no whole minutes, or its hosts share their CPU"
-            typer.echo(f"no parts of run {run.spec.run_id}: {why}")
-    rows = list(regret_rows(folder, runs))
-    titles = "".join(f"{name.replace('_', ' '):>17}" for name in (*PARTS, "billed"))
+    names = asdict(rows[0].parts) if rows else ()
+    titles = "".join(f"{name.replace('_', ' '):>17}" for name in (*names, "billed"))
     typer.echo(f"\n{'run':<44} {'price book':<11}{titles}")
     for row in rows:
         costs = "".join(f"{cost:>17.2f}" for cost in (*astuple(row.parts), row.parts.total))
         typer.echo(f"{row.run.spec.run_id:<44} {row.price_book:<11}{costs}")
-    typer.echo(f"\nParts: {write_regret(folder, rows)}")
 
 
 def _between(low: float, high: float | None) -> str:

@@ -7,12 +7,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from include.measurements.rows import COVER
+from include.measurements.rows import COST_PART, COVER
 from include.measurements.sources import keep_sources, sources_of
 from include.model.errors import StoreError
 from include.tables.cases import require_same_files
 from include.tables.catalogue import schema_of
-from include.tables.covers import read_covers
+from include.tables.covers import read_covers, read_parts
 from include.tables.measured import (
     MOST_INTERPRETED_ROWS,
     MOST_ROWS_READ_HERE,
@@ -41,7 +41,8 @@ def build_tables(
     Returns the rows of each table. All queries succeed before the first file is replaced.
     Runs whose files are torn or missing are left out; ``staged/quarantine.json`` says why.
     ``staged/sources.json`` says by their SHA-256 which files of runs the tables are of.
-    Without ``folder/bounds.json`` (covers.py) nothing is known of the cover and the regret.
+    Without ``folder/bounds.json`` (covers.py) nothing is known of the cover, the regret and the
+    parts of the costs.
     Raises StoreError when there is no run to read, or runs of one case are of other files;
     SetupError without Java 17.
     """
@@ -51,10 +52,11 @@ def build_tables(
     paths, torn = _readable(folder, experiment, chosen)
     rows = rows_read(paths)
     few, here = rows <= MOST_INTERPRETED_ROWS, rows <= MOST_ROWS_READ_HERE
-    covers = read_covers(folder)
+    computed = {COVER: read_covers(folder), COST_PART: read_parts(folder)}
     with spark_session(master, many=not here, small=few) as spark:
         register(spark, folder, paths, here=here)
-        spark.createDataFrame(covers).createOrReplaceTempView(COVER)
+        for name, known in computed.items():
+            spark.createDataFrame(known).createOrReplaceTempView(name)
         results = _queried(spark, at_once=2 if few else 1)
     require_same_files(folder, results["runs"].to_pylist())
     counts = {

@@ -1,21 +1,22 @@
-"""The covers of runs, kept beside their measurements in ``<experiment>/bounds.json``.
+"""The covers of runs and the parts of their costs, kept in ``<experiment>/bounds.json``.
 
 ``python -m include.cli bound FOLDER`` writes it and every report reads it; without it nothing is
-known of the cover and the regret. By run it has the hash of the resolved spec that it was computed
-for, and the cost of the cover by price book.
+known of the cover, the regret and the parts. By run it has the hash of the resolved spec and the
+cost of the cover by price book, which are of the load alone; and the SHA-256 of the run's manifest
+with the parts by price book, which are of what was measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from include.files import read_json, write_json
-from include.measurements.rows import COVER
+from include.files import digest, read_json, write_json
+from include.measurements.rows import COST_PART, COVER, CostPartRow
 from include.model.errors import StoreError
 from include.tables.measured import arrow_columns, complete_runs
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from include.bounds.report import BoundRow
     from include.experiment.run import Run
     from include.measurements.store import RunStore
+    from include.tables.regret import RegretRow
 
 NAME = "bounds.json"
 
@@ -33,6 +35,8 @@ NAME = "bounds.json"
 class _OfRun:
     spec_hash: str
     cover_cost: Mapping[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
+    measured: str = ""
+    parts: tuple[CostPartRow, ...] = field(default=())
 
 
 _STORED = TypeAdapter(dict[str, _OfRun])
@@ -58,14 +62,19 @@ def _stored_run(store: RunStore) -> Run:
         ) from error
 
 
-def write_covers(folder: Path, rows: Iterable[BoundRow]) -> None:
-    """Write the covers of runs in place of those that were there."""
+def write_covers(folder: Path, rows: Iterable[BoundRow], regrets: Iterable[RegretRow] = ()) -> None:
+    """Write the covers of runs and the parts of their costs in place of those that were there."""
     by_run: dict[str, dict[str, Any]] = {}
     for row in rows:
-        for run in row.runs if row.cover_found else ():  # free hosts have no regret
+        for run in row.load.runs if row.cover_found else ():  # free hosts have no regret
             about = {"spec_hash": run.spec_hash, "cover_cost": {}}
             costs = by_run.setdefault(run.spec.run_id, about)["cover_cost"]
-            costs[row.price_book] = row.cover_found
+            costs[row.book.name] = row.cover_found
+    for one in regrets:
+        if of_run := by_run.get(name := one.run.spec.run_id):
+            of_run["measured"] = _measured(folder, name)
+            parts = {"price_book": one.price_book, **asdict(one.parts)}
+            of_run.setdefault("parts", []).append(parts)
     write_json(folder / NAME, by_run)
 
 
@@ -74,21 +83,49 @@ def read_covers(folder: Path) -> pa.Table:
 
     Raises StoreError when it is damaged.
     """
+    return _table(
+        COVER,
+        (
+            {"experiment": folder.name, "run": run, "spec_hash": of.spec_hash,
+             "price_book": book, "cover_cost": cost}
+            for run, of in _stored(folder).items()
+            for book, cost in of.cover_cost.items()
+        ),
+    )  # fmt: skip
+
+
+def read_parts(folder: Path) -> pa.Table:
+    """The same of the parts of costs, without runs that were measured anew since."""
+    return _table(
+        COST_PART,
+        (
+            {"experiment": folder.name, "run": run, **asdict(parts)}
+            for run, of in _stored(folder).items()
+            if of.parts and of.measured == _measured(folder, run)
+            for parts in of.parts
+        ),
+    )
+
+
+def _stored(folder: Path) -> Mapping[str, _OfRun]:
+    path = folder / NAME
+    if not path.is_file():
+        return {}
+    try:
+        return _STORED.validate_python(read_json(path))
+    except ValidationError as error:
+        raise StoreError(
+            f"{path} is damaged; remove it, or write it again: python -m include.cli bound {folder}"
+        ) from error
+
+
+def _measured(folder: Path, run: str) -> str:
+    """What says which rows a run has; nothing where it is gone."""
+    manifest = folder / "runs" / run / "manifest.json"
+    return digest(manifest) if manifest.is_file() else ""
+
+
+def _table(name: str, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     import pyarrow as pa
 
-    stored: Mapping[str, _OfRun] = {}
-    if (path := folder / NAME).is_file():
-        try:
-            stored = _STORED.validate_python(read_json(path))
-        except ValidationError as error:
-            raise StoreError(
-                f"{path} is damaged; remove it, or write it again: "
-                f"python -m include.cli bound {folder}"
-            ) from error
-    rows = [
-        {"experiment": folder.name, "run": run, "spec_hash": of.spec_hash,
-         "price_book": book, "cover_cost": cost}
-        for run, of in stored.items()
-        for book, cost in of.cover_cost.items()
-    ]  # fmt: skip
-    return pa.Table.from_pylist(rows, pa.schema(arrow_columns(COVER)))
+    return pa.Table.from_pylist(list(rows), pa.schema(arrow_columns(name)))

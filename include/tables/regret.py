@@ -1,30 +1,31 @@
-"""Why the hosts of measured runs cost more than a schedule with foresight, by run and price book.
-
-``python -m include.cli bound FOLDER --parts`` prints it and writes ``<experiment>/regret.csv``.
-"""
+"""Why hosts of measured runs cost more than a schedule with foresight, by run and price book."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from include.bounds.parts import CostParts, HostUse, parts_of
-from include.bounds.report import is_bounded, is_whole
-from include.files import csv_text, write_bytes
+from include.bounds.parts import CostParts, HostUse, leased_for, parts_of
 from include.measurements.store import RunStore
 from include.model.errors import StoreError
-from include.tables.staged import read_table
+from include.tables.staged import read_arrow
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from include.bounds.demand import Series
+    from include.bounds.report import BoundRow
     from include.experiment.run import Run
     from include.model.host import PriceBook
 
-NAME = "regret.csv"
-PARTS: tuple[str, ...] = CostParts.__slots__
+
+MEASURED = ("queue", "host_utilisation", "lease")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,72 +37,66 @@ class RegretRow:
     parts: CostParts
 
 
-def regret_rows(folder: Path, runs: Iterable[Run]) -> Iterator[RegretRow]:
-    """One row per run that `has_parts` and price book that is bounded.
+def regret_rows(folder: Path, rows: Iterable[BoundRow]) -> Iterator[RegretRow]:
+    """One row per run that has readings and price book of these bounds.
 
     Raises StoreError, naming it, when a file of a run cannot be read.
     """
-    for run in runs:
-        if not has_parts(run):
-            continue
-        store = RunStore(folder, run.spec.experiment, run.spec.run_id)
-        rows = {name: _rows(store, name) for name in ("queue", "host_utilisation", "lease")}
-        for book in filter(is_bounded, run.price_books):
-            parts = parts_of(run, book, _use(run, book, rows))
-            yield RegretRow(run, book.name, parts)
+    for _, (first, *others) in groupby(rows, lambda row: id(row.load)):
+        load, books = first.load, [row.book for row in (first, *others)]
+        for run in load.runs:
+            store = RunStore(folder, run.spec.experiment, run.spec.run_id)
+            queue, hosts, leases = (_rows(store, name) for name in MEASURED)
+            if not queue.num_rows:
+                continue
+            use = _use(run, queue, hosts, leases)
+            leased_s = leased_for(load.demand, load.cover, run.flavor, use)
+            for book in books:
+                parts = parts_of(leased_s, book, _billed(run, book, leases))
+                yield RegretRow(run, book.name, parts)
 
 
-def has_parts(run: Run) -> bool:
-    """Whether what a run was billed can be taken apart: its duration is whole minutes, and its
-    instances reserve CPU, so that memory and CPU say which hosts they take."""
-    return is_whole(run.spec.duration_s) and not run.flavor.cpu_shared
+def _rows(store: RunStore, table: str) -> pa.Table:
+    import pyarrow as pa
 
-
-def write_regret(folder: Path, rows: Iterable[RegretRow]) -> Path:
-    """Write the rows as CSV, costs with every digit. Returns the path."""
-    path = folder / NAME
-    columns = ("run", "price_book", *PARTS, "billed")
-    cells = (
-        [row.run.spec.run_id, row.price_book, *map(repr, astuple(row.parts)), repr(row.parts.total)]
-        for row in rows
-    )
-    write_bytes(path, csv_text(columns, cells).encode())
-    return path
-
-
-def _rows(store: RunStore, table: str) -> list[dict[str, Any]]:
-    paths = sorted(store.part(table, 0).parent.glob("*.parquet"))
-    rows = [row for path in paths for row in read_table(path)]
-    if not rows:
-        where = store.part(table, 0).parent
+    where = store.part(table, 0).parent
+    found = [read_arrow(path) for path in sorted(where.glob("*.parquet"))]
+    if not found:
         raise StoreError(
-            f"{where} has no rows, though the run is complete. Remove the run (python -m "
+            f"{where} has no file, though the run is complete. Remove the run (python -m "
             f"include.cli remove {store.folder} {store.run_id}) and measure it again."
         )
-    return rows
+    return pa.concat_tables(found)
 
 
-def _use(run: Run, book: PriceBook, rows: dict[str, list[dict[str, Any]]]) -> HostUse:
+def _use(run: Run, queue: pa.Table, hosts: pa.Table, leases: pa.Table) -> HostUse:
     """What was measured, by reading of the monitor."""
-    times = {time_s: k for k, time_s in enumerate(sorted({one["time_s"] for one in rows["queue"]}))}
-    places = {name: k for k, name in enumerate(run.topology.operator_names)}
-    instances = np.zeros((len(places), len(times)), dtype=np.int64)
-    for one in rows["queue"]:
-        if one["operator"] in places:  # a chained operator has no instances of its own
-            instances[places[one["operator"]], times[one["time_s"]]] = one["instances"]
-    hosts = np.zeros(len(times), dtype=np.int64)
-    for one in rows["host_utilisation"]:
-        if one["time_s"] in times:
-            hosts[times[one["time_s"]]] += one["instances"] > 0
-    leased = [(one["ended_s"] - one["ordered_s"], one) for one in rows["lease"]]
-    prolonged = book.btu_s == 60 * run.spec.btu_min
-    billed = sum(
-        book.resource_cost(took_s, one["paid_until_s"] - one["ordered_s"] if prolonged else 0.0)
-        for took_s, one in leased
-    )
+    times_s = np.unique(queue["time_s"].to_numpy())
+    names = run.topology.operator_names
+    instances = np.zeros((len(names), len(times_s)), dtype=np.int64)
+    places = {name: place for place, name in enumerate(names)}
+    # A chained operator has no instances of its own.
+    of = np.array([places.get(name, -1) for name in queue["operator"].to_pylist()])
+    own, read_at = of >= 0, np.searchsorted(times_s, queue["time_s"].to_numpy())
+    instances[of[own], read_at[own]] = queue["instances"].to_numpy()[own]
+    used_s = hosts["time_s"].to_numpy()[hosts["instances"].to_numpy() > 0]
+    used_s = used_s[np.isin(used_s, times_s)]
     return HostUse(
+        times_s=times_s,
         instances=instances,
-        hosts=hosts,
-        leased_s=sum(took_s for took_s, _ in leased),
-        billed=billed,
+        hosts=np.bincount(np.searchsorted(times_s, used_s), minlength=len(times_s)),
+        leased_s=float(_lasted_s(leases).sum()),
     )
+
+
+def _billed(run: Run, book: PriceBook, leases: pa.Table) -> float:
+    """What all leases cost under a price book, as the table ``cost`` has it."""
+    paid_for_s = leases["paid_until_s"].to_numpy() - leases["ordered_s"].to_numpy()
+    if book.btu_s != 60 * run.spec.btu_min:
+        paid_for_s = np.zeros(len(paid_for_s))  # it was prolonged by another BTU
+    return sum(map(book.resource_cost, _lasted_s(leases).tolist(), paid_for_s.tolist()))
+
+
+def _lasted_s(leases: pa.Table) -> Series:
+    lasted: Series = leases["ended_s"].to_numpy() - leases["ordered_s"].to_numpy()
+    return lasted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from include.bounds.cover import cover_of
 from include.bounds.demand import demand_of
 from include.bounds.leases import cheapest_cost, fewest_btus
-from include.bounds.packing import fewest_hosts
+from include.bounds.packing import fewest_hosts, first_fit_hosts
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
@@ -46,8 +47,9 @@ def test_leases_by_hand() -> None:
     assert fewest_btus([1, 2, 1, 0], 2) == 2  # the second begins in step 1 and covers step 2
     assert fewest_btus([1, 0, 0, 1], 3) == 2
     assert cheapest_cost([2] * 60, PRICE_BOOKS["btu30"], 60.0) == 12
+    assert cheapest_cost([1, 0, 2], PRICE_BOOKS["per_second"], 60.0) == pytest.approx(0.3)
     with pytest.raises(ValueError, match="no multiple"):
-        cheapest_cost([1], PRICE_BOOKS["per_second"], 60.0)
+        cheapest_cost([1], replace(PRICE_BOOKS["per_second"], btu_s=45), 60.0)
 
 
 def by_force(counts: list[int], offered: list[float], needs: list[list[float]]) -> int:
@@ -76,10 +78,10 @@ def test_packings_are_those_of_brute_force(data: st.DataObject) -> None:
 
 
 def test_a_packing_that_first_fit_decreasing_misses() -> None:
-    """Sizes 6, 5, 5, 4, 4, 3, 3 in hosts of 10: first fit decreasing takes four, three suffice."""
-    sizes = np.array([[6.0, 5.0, 4.0, 3.0]])
-    found = fewest_hosts(np.array([1, 2, 2, 2]), np.array([10.0]), sizes)
-    assert found == (3, 3)
+    """Sizes 5, 4, 4, 3, 2, 2 in hosts of 10: first fit decreasing takes three, two suffice."""
+    counts, sizes = np.array([1, 2, 1, 2]), np.array([[5.0, 4.0, 3.0, 2.0]])
+    assert first_fit_hosts(counts, np.array([10.0]), sizes) == 3
+    assert fewest_hosts(counts, np.array([10.0]), sizes) == (2, 2)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import astuple, replace
 from pathlib import Path
 
@@ -11,12 +10,14 @@ import pytest
 from typer.testing import CliRunner
 
 from include.bounds.cover import cover_of
-from include.bounds.parts import CostParts, HostUse, parts_of
+from include.bounds.demand import demand_of
+from include.bounds.packing import first_fit_hosts
+from include.bounds.parts import CostParts, HostUse, leased_for, parts_of
 from include.cli import app
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
-from include.tables.regret import has_parts
+from include.tables.covers import read_covers, read_parts
 
 BOOK = PRICE_BOOKS["btu10"]
 READINGS = 20
@@ -31,40 +32,69 @@ def run() -> Run:
     return resolve(spec)
 
 
-def use(run: Run, each: int, hosts: int, leased: float, billed: float) -> HostUse:
+def use(run: Run, each: int, hosts: int, leased: float) -> HostUse:
     return HostUse(
+        times_s=np.linspace(0, run.spec.duration_s, READINGS),
         instances=np.full((len(run.topology.operator_names), READINGS), each),
         hosts=np.full(READINGS, hosts),
         leased_s=leased * run.spec.duration_s,
-        billed=billed,
     )
+
+
+def parts(run: Run, use: HostUse, billed: float) -> CostParts:
+    return parts_of(leased_for(demand_of(run), cover_of(run), run.flavor, use), BOOK, billed)
 
 
 def test_parts_are_the_steps_from_the_work_to_the_bill(run: Run) -> None:
     """Two instances of each of nine operators take three hosts; five have one, and six are leased
     for 20 minutes, two BTUs each, of which the bill has one more."""
-    parts = parts_of(run, BOOK, use(run, 2, 5, 6.0, 13.0))
+    found = parts(run, use(run, 2, 5, 6.0), 13.0)
 
-    foresight = parts.work + parts.whole_instances + parts.whole_hosts
+    foresight = found.work + found.whole_instances + found.whole_hosts
     assert foresight == pytest.approx(2 * float(np.mean(cover_of(run).high)))
-    assert foresight + parts.headroom == pytest.approx(2 * 3.0)
-    assert parts.spread == pytest.approx(2 * 2.0)
-    assert parts.empty == pytest.approx(2 * 1.0)
-    assert parts.unused == pytest.approx(1.0)
-    assert parts.total == pytest.approx(13.0)
+    assert foresight + found.headroom == pytest.approx(2 * 3.0)
+    assert found.spread == pytest.approx(2 * 2.0)
+    assert found.empty == pytest.approx(2 * 1.0)
+    assert found.unused == pytest.approx(1.0)
+    assert found.total == pytest.approx(13.0)
 
 
 def test_who_has_fewer_instances_than_the_work_takes_has_no_headroom(run: Run) -> None:
-    parts = parts_of(run, BOOK, use(run, 1, 2, 2.0, 4.0))
+    found = parts(run, use(run, 1, 2, 2.0), 4.0)
 
-    assert parts.headroom <= 0
-    assert parts.total == pytest.approx(4.0)
+    assert found.headroom <= 0
+    assert found.total == pytest.approx(4.0)
 
 
 def test_hosts_that_hold_more_than_first_fit_finds_have_no_spread(run: Run) -> None:
-    parts = parts_of(run, BOOK, use(run, 2, 2, 2.0, 4.0))
+    assert parts(run, use(run, 2, 2, 2.0), 4.0).spread == 0
 
-    assert parts.spread == 0
+
+def test_first_fit_places_the_largest_first_each_on_the_first_host_with_room() -> None:
+    """Sizes 6, 5, 5, 4, 4, 3, 3 in hosts of 10: 6 + 4, 5 + 5, 4 + 3 + 3."""
+    sizes = np.array([[3.0, 4.0, 5.0, 6.0]])
+    assert first_fit_hosts(np.array([2, 2, 2, 1]), np.array([10.0]), sizes) == 3
+    assert first_fit_hosts(np.array([3, 2, 2, 1]), np.array([10.0]), sizes) == 4
+    assert first_fit_hosts(np.array([0, 0, 0, 0]), np.array([10.0]), sizes) == 0
+    assert first_fit_hosts(np.array([2]), np.array([10.0]), np.array([[12.0]])) == 2
+
+
+def test_where_cpu_is_shared_the_work_takes_hosts_that_memory_does_not(run: Run) -> None:
+    """Without memory to speak of, one host holds every instance, and the work takes more."""
+    small = replace(run.flavor, vcpus=1.0, memory_mb=10**6, cpu_shared=True)
+    shared = replace(run, flavor=small)
+    busy = demand_of(shared).peak_busy.sum(axis=0) / 0.97
+    assert busy.min() > 1
+
+    found = parts(shared, use(shared, 2, 20, 20.0), 40.0)
+
+    assert found.work == pytest.approx(2 * busy.mean())
+    assert found.whole_instances == 0
+    assert found.work + found.whole_hosts == pytest.approx(2 * np.ceil(busy).mean())
+    assert found.total == pytest.approx(40.0)
+    few = parts(shared, use(shared, 2, 1, 1.0), 2.0)
+    assert few.headroom < 0
+    assert few.spread == few.empty == 0
 
 
 def test_the_command_takes_every_measured_run_apart(tmp_path: Path) -> None:
@@ -78,16 +108,39 @@ def test_the_command_takes_every_measured_run_apart(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["bound", str(tmp_path / "small"), "--no-floor", "--parts"])
 
     assert done.exit_code == 0, done.output
-    with (tmp_path / "small" / "regret.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 4
-    assert len({row["run"] for row in rows}) == 2
+    rows = read_parts(tmp_path / "small").to_pylist()
+    assert [row["price_book"] for row in rows] == ["btu10", "btu60"] * 2
+    covers = {(row["run"], row["price_book"]): row["cover_cost"] for row in
+              read_covers(tmp_path / "small").to_pylist()}  # fmt: skip
     for row in rows:
-        parts = CostParts(**{name: float(row[name]) for name in CostParts.__slots__})
-        assert sum(astuple(parts)) == pytest.approx(float(row["billed"]))
-        assert min(parts.work, parts.whole_instances, parts.whole_hosts) >= 0
-        assert min(parts.spread, parts.empty, parts.unused) >= -1e-9
-        assert row["run"] in done.output
+        found = CostParts(**{name: row[name] for name in CostParts.__slots__})
+        foresight = found.work, found.whole_instances, found.whole_hosts
+        assert min(foresight) >= 0
+        assert sum(foresight) <= covers[row["run"], row["price_book"]] + 1e-9
+        assert min(found.spread, found.empty, found.unused) >= -1e-9
+        if row["run"].startswith("fixed-"):  # it is always enough, so it pays the cover at least
+            assert found.total >= covers[row["run"], row["price_book"]]
+        (line,) = (
+            one
+            for one in done.output.splitlines()
+            if one.split()[:2] == [row["run"], row["price_book"]]
+        )
+        assert line.split()[2:] == [f"{one:.2f}" for one in (*astuple(found), found.total)]
+
+
+def test_parts_of_a_run_that_was_measured_anew_are_not_those_of_before(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(
+        "name: small\ncontrollers: btu\npatterns: random_walk_1\nbtus_min: 10\nduration_min: 10\n"
+    )
+    root = ["--root", str(tmp_path)]
+    assert CliRunner().invoke(app, ["run", str(tmp_path / "small.yaml"), *root]).exit_code == 0
+    assert CliRunner().invoke(app, ["bound", str(tmp_path / "small"), "--no-floor"]).exit_code == 0
+    assert read_parts(tmp_path / "small").num_rows == 3
+    (manifest,) = (tmp_path / "small").glob("runs/*/manifest.json")
+    manifest.write_text(manifest.read_text() + " ")
+
+    assert read_parts(tmp_path / "small").num_rows == 0
+    assert read_covers(tmp_path / "small").num_rows == 3
 
 
 def test_parts_are_of_what_was_run(tmp_path: Path) -> None:
@@ -111,10 +164,5 @@ def test_a_table_that_is_missing_is_told_and_never_a_bill_of_nothing(tmp_path: P
     done = CliRunner().invoke(app, ["bound", str(tmp_path / "small"), "--no-floor", "--parts"])
 
     assert done.exit_code != 0
-    assert "has no rows" in str(done.exception)
-    assert not (tmp_path / "small" / "regret.csv").exists()
-
-
-def test_hosts_that_share_their_cpu_have_no_parts(run: Run) -> None:
-    assert has_parts(run)
-    assert not has_parts(replace(run, flavor=replace(run.flavor, cpu_shared=True)))
+    assert "has no file" in str(done.exception)
+    assert not (tmp_path / "small" / "bounds.json").exists()

@@ -89,6 +89,7 @@ def test_sweep(mine: Path) -> None:
     [
         ("tide", {"patterns": "stepwise", "btus_min": 10, "seeds": 61}),
         ("tide_walks", {"btus_min": 10, "seeds": 61}),
+        ("tide_care", {"patterns": "stepwise", "seeds": 61}),
     ],
 )
 def test_tide_beside_the_others_for_ten_minutes(
@@ -101,8 +102,9 @@ def test_tide_beside_the_others_for_ten_minutes(
     small = tmp_path / f"{name}.yaml"
     small.write_text(yaml.safe_dump(spec | cut | {"duration_min": 10}))
     lines = cli(tmp_path, "run", str(small))
-    assert {"btu", "btu-runtime", "threshold", "tide"} <= set(spec["controllers"])
-    assert all(f"] {one}-" in lines for one in spec["controllers"])
+    names = {one if isinstance(one, str) else one["name"] for one in spec["controllers"]}
+    assert {"btu", "btu-runtime", "threshold", "tide"} <= names
+    assert all(f"] {one}-" in lines for one in names)
 
 
 def test_the_autoscalers_of_today_for_ten_minutes(tmp_path: Path) -> None:

@@ -37,6 +37,11 @@ RUN_BY = {
     ".venv/bin/python -m include.cli report var/tide": HERE,  # as of var/demo
     ".venv/bin/python -m include.cli run include/experiment/specs/tide_walks.yaml": HERE,  # cut
     ".venv/bin/python -m include.cli report var/tide_walks": HERE,  # as of var/demo
+    ".venv/bin/python -m include.cli run include/experiment/specs/tide_care.yaml": HERE,  # cut
+    ".venv/bin/python -m include.cli bound var/tide_care --no-floor": HERE,  # as of var/demo
+    ".venv/bin/python -m include.cli report var/tide_care": HERE,  # as of var/demo
+    ".venv/bin/python -m include.cli figure var/tide_care --front --fitted stepwise "
+    "--out docs/images/tide.svg": "tests/unit/test_reports_front.py",
     ".venv/bin/python -m include.cli run include/experiment/specs/autoscalers.yaml": HERE,  # cut
     ".venv/bin/python -m include.cli report var/autoscalers": HERE,  # as of var/demo
     ".venv/bin/python -m include.reports.autoscalers docs/images/autoscalers": (

@@ -21,12 +21,13 @@ from include.reports.comparison import (
     printed_for,
 )
 from include.reports.console import summary
+from include.reports.figures.bill import PARTS
 from include.reports.page import pages
 from include.reports.publish import publish
 from include.studies import printed
 from include.tables.catalogue import PUBLISHED, is_by_run
 from include.tables.staged import Row, read_staged
-from tests.builders_staged import RUN, change, let_pass, restage, stage
+from tests.builders_staged import RUN, change, let_pass, parts_of, restage, stage
 
 ORIGIN = {"experiment": "demo", "edition": "0", "git_commit": None, "versions": {"python": "3.11"}}
 CHECK = {"table": "cost", "sentence": "Fine.", "passed": True}
@@ -73,14 +74,40 @@ def test_regret_is_shown_once_there_is_a_cover_and_until_then_how_to_get_it(
     folder = let_pass(stage(tmp_path))
     publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
     assert "Regret" not in summary(folder)
-    change(folder, "cost", cover_cost=50.0, regret=1.4)
+    change(folder, "cost", cover_cost=50.0, regret=1.4, total_regret=1.94)
     covered = _page(folder)
     assert asked not in covered
-    assert '<td class="n">50.00</td><td class="n">1.40</td></tr>' in covered
+    assert '<td class="n">50.00</td><td class="n">1.40</td><td class="n">1.94</td></tr>' in covered
     assert "a run that lets items wait can be below 1" in covered
     publish(let_pass(folder), "demo", f"sqlite:///{tmp_path / 'results.db'}")
-    (line,) = [one for one in summary(folder).splitlines() if "Regret" in one]
-    assert line.split() == ["Regret:", "hosts", "/", "cover,", "BTU", "10", "min", "1.40"]
+    lines = [one.split() for one in summary(folder).splitlines() if "Regret:" in one]
+    assert lines == [
+        ["Regret:", "hosts", "/", "cover,", "BTU", "10", "min", "1.40"],
+        ["Regret:", "total", "/", "cover,", "BTU", "10", "min", "1.94"],
+    ]
+
+
+def test_the_parts_of_the_cost_have_a_section_once_they_are_known(
+    page: str, tmp_path: Path
+) -> None:
+    assert "#bill" not in page
+    folder = stage(tmp_path)
+    run, other = read_staged(folder, "runs")[0], "btu-random_walk_1-btu10-s2"
+    restage(folder, "runs", [run, run | {"run": other}])
+    restage(folder, "cost_parts_means", parts_of("cost_parts_means", run))
+    shown = _page(folder)
+    section = shown[shown.index('<section id="bill">') : shown.index('<section id="time">')]
+    assert '<a href="#bill">' in shown
+    assert section.count("<svg") == 1
+    assert ">70.0</text>" in section
+    assert all(f">{label}</text>" in section for label, _ in PARTS.values())
+    assert '<td class="n">25.00</td><td class="n">10.00</td><td class="n">5.00</td>' in section
+    assert f"1 of 2 runs have no parts, for one of the reasons above: {other}." in section
+    restage(folder, "cost_parts", [
+        one | {"run": name} for name in (run["run"], other)
+        for one in parts_of("cost_parts", run)
+    ])  # fmt: skip
+    assert "runs have no parts" not in _page(folder)
 
 
 def test_sections_come_in_their_order(page: str) -> None:

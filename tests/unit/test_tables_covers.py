@@ -16,13 +16,32 @@ from include.control.stages import run_all
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.model.errors import SpecError, StoreError
-from include.tables.covers import NAME, read_covers, stored_runs, write_covers
+from include.tables.covers import NAME, read_covers, read_parts, stored_runs, write_covers
 
 SPEC = RunSpec(
     experiment="mine", controller="btu", pattern="stepwise", btu_min=10, seed=1, duration_min=10,
     price_books=("btu10", "btu30"),
 )  # fmt: skip
-UNEVEN = replace(SPEC, duration_min=2.5, price_books=("btu10", "per_second"))
+UNEVEN = replace(SPEC, duration_min=2.5)
+MINE = """
+provider: somebody
+name: mine
+region: here
+instance_type: small
+currency: EUR
+per_hour: 0.1
+rule: hetzner
+cap_per_month: 15.0
+as_of: 2026-01-31
+source: their price list
+"""
+
+
+@pytest.fixture
+def capped(tmp_path: Path) -> RunSpec:
+    """With a price book that bills at most so much a month."""
+    (tmp_path / "mine.yaml").write_text(MINE)
+    return replace(UNEVEN, price_books=("btu10", str(tmp_path / "mine.yaml")))
 
 
 def bound(*arguments: str) -> str:
@@ -47,28 +66,38 @@ def test_bound_of_a_folder_stores_what_the_tables_read(tmp_path: Path) -> None:
     ]
 
 
-def test_bound_of_a_folder_says_which_runs_it_has_no_bound_of(tmp_path: Path) -> None:
-    for spec in (SPEC, UNEVEN):
+def test_bound_of_a_folder_says_which_runs_it_has_no_bound_of(
+    tmp_path: Path, capped: RunSpec
+) -> None:
+    for spec in (SPEC, capped):
         run_all(spec, tmp_path)
     said = bound(str(tmp_path / "mine"), "--no-floor")
-    told = f"no bound of run {UNEVEN.run_id}: "
+    told = f"no bound of run {capped.run_id}: "
     assert f"{told}duration_min must be whole minutes, not 2.5" in said
-    assert f"{told}price books that bill whole minutes and nothing else, not per_second" in said
-    assert set(read_covers(tmp_path / "mine")["run"].to_pylist()) == {SPEC.run_id}
+    assert f"{told}price books that bill whole minutes, or equal parts of one" in said
+    assert "and nothing else, not mine; take others" in said
+    for found in (read_covers(tmp_path / "mine"), read_parts(tmp_path / "mine")):
+        assert set(found["run"].to_pylist()) == {SPEC.run_id}
 
 
-def test_bound_of_a_spec_refuses_what_has_no_bound() -> None:
+def test_bound_of_a_spec_refuses_what_has_no_bound(capped: RunSpec) -> None:
     with pytest.raises(SpecError) as caught:
-        require_bounded([resolve(SPEC), resolve(UNEVEN)])
+        require_bounded([resolve(SPEC), resolve(capped)])
     assert "2.5" in str(caught.value)
-    assert "per_second" in str(caught.value)
+    assert "mine" in str(caught.value)
+
+
+def test_by_the_second_the_cover_is_the_hosts_of_every_minute_and_there_is_no_floor() -> None:
+    (row,) = bounds_of([resolve(replace(SPEC, price_books=("per_second",)))], 1)
+    assert row.floor is None
+    assert row.cover == pytest.approx(sum(row.load.cover.low) * 60 / 600)
 
 
 def test_runs_share_a_load_unless_their_arrivals_differ() -> None:
     other = replace(SPEC, controller="threshold", btu_min=30)
     runs = [resolve(one) for one in (SPEC, other, replace(SPEC, seed=2))]
     rows = list(bounds_of(runs, None))
-    seeds = [[run.spec.seed for run in row.runs] for row in rows]
+    seeds = [[run.spec.seed for run in row.load.runs] for row in rows]
     assert seeds == [[1, 1], [1, 1], [2], [2]]
     assert {row.floor for row in rows} == {None}
 

@@ -1,0 +1,100 @@
+"""The figure of cost against compliance: which points it has, joins, marks and names."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from include.cli import app
+from include.reports.figures import front
+from include.reports.figures.front import Point, unbeaten
+from tests.builders_staged import restage
+
+SHARE = front.SHARE
+
+
+def rows(controller: str, cost: float, share: float, **changes: Any) -> list[dict[str, Any]]:
+    of = {
+        "topology": "manufacturing", "pattern": "random_walk", "conditions": "", "variant": "",
+        "controller": controller, "btu_min": 10.0, "unit": "any", "sigma": 1.0, "runs": 4,
+    } | changes  # fmt: skip
+    return [of | {"metric": "resource_cost", "mean": cost}, of | {"metric": SHARE, "mean": share}]
+
+
+ALL = [
+    *rows("btu", 70.0, 85.0),
+    *rows("tide", 65.0, 90.0),
+    *rows("tide", 80.0, 94.0, variant="care=2"),
+    *rows("tide", 60.0, 88.0, variant="care=0.4"),
+    *rows("btu", 70.0, 84.0, pattern="stepwise"),
+    *rows("tide", 62.0, 91.0, pattern="stepwise", sigma=None, runs=1),
+]
+
+
+def texts(svg: str) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+
+def test_every_point_has_its_name_and_every_panel_says_what_was_chosen_on_it() -> None:
+    said = texts(front.draw(ALL, {"stepwise"}))
+    assert [said.count(name) for name in ("btu", "tide", "2", "0.4")] == [2, 2, 1, 1]
+    panels = [one for one in said if "chosen on it" in one]
+    assert panels == [
+        "manufacturing · random walk · BTU 10 min (nothing was chosen on it)",
+        "manufacturing · stepwise · BTU 10 min (options were chosen on it)",
+    ]
+    assert {"70", "85", "90"} <= set(said)
+
+
+def test_what_has_no_cost_or_no_compliance_is_no_point() -> None:
+    free = [*ALL[:2], *rows("manual", 0.0, 99.0), rows("henge", 50.0, 0.0)[0]]
+    said = texts(front.draw(free, ()))
+    assert "btu" in said
+    assert not {"manual", "henge"} & set(said)
+
+
+def test_unbeaten_is_who_gives_no_less_for_no_more() -> None:
+    def point(cost: float, late: float) -> Point:
+        return Point("a", "", cost, late, 0.0, 0.0)
+
+    best, dear, worse, same = point(60, 10), point(80, 5), point(70, 10), point(60, 10)
+    points = [best, dear, worse, same]
+    assert [unbeaten(one, points) for one in points] == [True, True, False, True]
+
+
+def test_the_same_rows_give_the_same_bytes() -> None:
+    assert front.draw(ALL, ["stepwise"]) == front.draw(list(reversed(ALL)), {"stepwise"})
+
+
+def test_names_beside_each_other_do_not_cover_each_other() -> None:
+    close = [row for k in range(4) for row in rows(f"c{k}", 70.0 + k / 100, 90.0 + k / 100)]
+    drawn = front.draw(close, ())
+    anchors = r'<text[^>]*text-anchor: (\w+)[^>]*x="([\d.]+)" y="([\d.]+)"[^>]*>c\d<'
+    found = re.findall(anchors, drawn)
+    assert len(found) == 4
+    letters = 9.0
+    begin = {"start": 0.0, "middle": -letters / 2, "end": -letters}
+    places = [(float(x) + begin[side], float(y)) for side, x, y in found]
+    for (x, y), (other_x, other_y) in combinations(places, 2):
+        assert abs(y - other_y) >= 7.5 or abs(x - other_x) >= letters
+
+
+def test_the_command_draws_what_was_published(tmp_path: Path) -> None:
+    restage(tmp_path, "tournament", ALL)
+    (tmp_path / "staged").rename(tmp_path / "published")
+    command = ["figure", str(tmp_path), "--front", "--fitted", "stepwise", "--out"]
+    done = CliRunner().invoke(app, [*command, str(tmp_path / "out.svg")])
+    assert done.exit_code == 0, done.output
+    svg = (tmp_path / "out.svg").read_text()
+    assert texts(svg) == texts(front.draw(ALL, ["stepwise"]))
+    assert "currentColor" not in svg
+
+
+@pytest.mark.parametrize("fitted", ["", "two_level"])
+def test_a_pattern_that_is_not_named_is_not_fitted(fitted: str) -> None:
+    assert not any("options were" in one for one in texts(front.draw(ALL, [fitted])))
