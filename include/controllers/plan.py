@@ -118,6 +118,11 @@ class Plan:
         return self.free.place
 
     @property
+    def leaving(self) -> list[str]:
+        """Hosts that are being given back, and those that this plan releases."""
+        return [name for name in self._seen.hosts if name not in self.free]
+
+    @property
     def operator_names(self) -> tuple[str, ...]:
         """In the order of the topology."""
         return tuple(self._place)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.model.host import Capacity
-from include.testbeds.simulated import kernel
+from include.testbeds.simulated import kernel, rings
 from include.testbeds.simulated.network import QueueingNetwork
 from include.testbeds.virtual.fleet import VirtualFleet, there_for_s
-from include.testbeds.virtual.monitor import Noise, VirtualMonitor
+from include.testbeds.virtual.monitor import Noise, VirtualMonitor, late_ms
 
 NOISE_WIDTH = 128
 WAVES = 24
@@ -36,6 +36,7 @@ class SimulatedMonitor(VirtualMonitor):
             names=network.names,
             order=network.topology.operator_names,
             homes=tuple(op.runs_in or op.name for op in operators),
+            late_ms=late_ms(operators),
             noise=noise,
             network=network,
             host=host,
@@ -54,6 +55,8 @@ class SimulatedMonitor(VirtualMonitor):
             operator, duration_us / 1000, instance, done_us / 1e6, wait_us / 1000, age_us / 1000
         )
         per_operator, per_server, busy_share = self.network.read(now_us, period_us)
+        instance, operator, _ = per_server.T
+        self.count_busy(operator, busy_share * period_us / 1e6)
         self.reading.missed = missed
         if missed:
             return
@@ -64,10 +67,21 @@ class SimulatedMonitor(VirtualMonitor):
         self.keep_queues(now_us, waiting, counted, instances, ready)
         self.reading.waiting = waiting.tolist()
         self.reading.longest = longest.tolist()
+        self.reading.oldest_s = self._oldest_s(now_us)
         self._read_utilisation(now_us, period_us, fleet, per_server, busy_share)
-        instance, operator, _ = per_server.T
         there_s = there_for_s(fleet, instance, now_us, period_us)
         self.keep_busy(operator, instance, busy_share * period_us / 1e6, there_s)
+
+    def _oldest_s(self, now_us: int) -> list[float]:
+        """How long the first item of the operator's edges has been there: they are in order."""
+        state = self.network.state
+        head, tail = state.edges[:, rings.HEAD], state.edges[:, rings.TAIL]
+        arrived_us = np.full(len(head), now_us)
+        some = tail > head
+        arrived_us[some] = state.items[head[some], rings.ARRIVAL]
+        first_us = np.minimum.reduceat(arrived_us, state.in_first[:-1])
+        oldest_s: list[float] = ((now_us - first_us).clip(0) / 1e6).tolist()
+        return oldest_s
 
     def _read_utilisation(
         self,
