@@ -91,6 +91,17 @@ class TestWhatItKnows:
         assert memory.rate_per_s == dict.fromkeys(names, 10.0)
         assert load_of(memory, FLOW).service_s.tolist() == [0.05] * len(names)
 
+    def test_a_look_between_two_readings_counts_what_was_read(self) -> None:
+        """Read every 10 s and looked at every 15 s: 10 items/s are 10 items/s every time."""
+        flow, memory = Flow(a_setting(monitor_every_s=10.0)), TideMemory()
+        for now_s, read_s in ((15.0, 10), (30.0, 30), (45.0, 40), (60.0, 60)):
+            of_all = {"arrived_in_all": 10 * read_s, "completed_in_all": 10 * read_s}
+            samples = [replace(a_sample(name, 0), **of_all) for name in flow.names]
+            seen = an_observation(operators=samples, now_s=now_s)
+            memory = learned(memory, seen, flow, 600.0, 15.0)
+            assert set(memory.rate_per_s.values()) <= {10.0}
+        assert memory.rate_per_s
+
     def test_the_first_look_gives_no_rates(self) -> None:
         """Nobody knows since when its items were counted."""
         memory = learned(TideMemory(), read({"O1": 150}, {"O1": 1}), FLOW, 600.0, 15.0)

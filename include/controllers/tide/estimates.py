@@ -57,6 +57,7 @@ class Flow:
     def __init__(self, setting: Setting) -> None:
         """Follow the edges."""
         topology = setting.topology
+        self._monitor_every_s = setting.monitor_every_s
         self.names = topology.operator_names
         self.row = {name: row for row, name in enumerate(self.names)}
         self.sources = [source.name for source in topology.sources]
@@ -79,6 +80,10 @@ class Flow:
         unread = np.array([source not in self.fed_by for source in self.sources])
         self._known: NDArray[np.bool_] = (self.per_item[:, unread] == 0).all(axis=1)
         """Operators all of whose items come from sources whose rate can be read."""
+
+    def read_s(self, now_s: float) -> float:
+        """When the monitor last read, which is as of when items are counted."""
+        return now_s // self._monitor_every_s * self._monitor_every_s
 
     def source_rates(self, arrived_per_s: Mapping[str, float]) -> dict[str, float]:
         """Items per second of the sources that an operator which was read is fed by alone."""
@@ -108,7 +113,7 @@ def learned(
     if memory.seen_s < 0:
         waiting = {name: float(one.waiting_items) for name, one in seen.operators.items()}
         return TideMemory(seen_s=seen.now_s, waiting=waiting, counted=_counted(seen))
-    since_s = seen.now_s - memory.seen_s
+    since_s = flow.read_s(seen.now_s) - flow.read_s(memory.seen_s)
     if since_s <= 0 or not seen.operators:
         return memory
     keep = 0.5 ** (since_s / horizon_s)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from math import ceil, sqrt
 
 import numpy as np
 
-from include.controllers.tide.estimates import Array
+from include.controllers.tide.estimates import Array, Load
 from include.controllers.tide.loss import Gains, Loss
 from include.model.host import HostFlavor
 from include.model.topology import Operator
@@ -17,6 +18,11 @@ def places_of(flavor: HostFlavor, operators: Sequence[Operator]) -> float:
     """Instances of medium memory that a host holds."""
     mean_mb = sum(op.memory_mb for op in operators) / len(operators)
     return max(1.0, flavor.capacity.memory_mb // mean_mb)
+
+
+def mean_busy(load: Load, backlog_s: float) -> Array:
+    """Instances that the mean load keeps busy, and what waits, within ``backlog_s``."""
+    return (load.mean_per_s + load.waiting / backlog_s) * load.service_s
 
 
 def wanted(loss: Loss, place_per_s: float, backlog_s: float) -> Array:
@@ -29,8 +35,7 @@ def wanted(loss: Loss, place_per_s: float, backlog_s: float) -> Array:
     """
     load = loss.load
     dear = load.service_s * place_per_s <= 1
-    mean_busy = (load.mean_per_s + load.waiting / backlog_s) * load.service_s
-    instances = np.maximum(1.0, np.rint(mean_busy))
+    instances = np.maximum(1.0, np.rint(mean_busy(load, backlog_s)))
     busy = np.maximum(1.0, np.ceil(loss.busy))
     # Of hundreds of instances so many are hindered that the next few alone would save nothing.
     many = loss.hindered(busy) > 1
@@ -40,6 +45,16 @@ def wanted(loss: Loss, place_per_s: float, backlog_s: float) -> Array:
     while gains.now[row := gains.best()] > place_per_s:
         gains.add(row)
     return instances
+
+
+def hosts_for_work(busy: Array, vcpus: float) -> int:
+    """Hosts for so many instances that are busy on average, where they share the CPU.
+
+    There an instance that works takes a core, whatever it reserves. That at times more are busy
+    takes as many cores again as the square root (Halfin and Whitt, 1981: square-root staffing).
+    """
+    work = float(busy.sum())
+    return ceil((work + sqrt(work)) / vcpus)
 
 
 def hosts_for(instances: Array, operators: Sequence[Operator], flavor: HostFlavor) -> int:

@@ -25,11 +25,19 @@ HEAVIEST = 10.0
 class Gains:
     """What the next instance of each operator saves, while one after the other gets one more."""
 
-    def __init__(self, loss: Loss, instances: Array, none: NDArray[np.bool_] | None = None) -> None:
-        """``instances`` are those of now, and change; operators in ``none`` save nothing."""
+    def __init__(
+        self,
+        loss: Loss,
+        instances: Array,
+        none: NDArray[np.bool_] | None = None,
+        dear: Array | float = 0.0,
+    ) -> None:
+        """``instances`` are those of now, and change; operators in ``none`` save nothing.
+        ``dear`` is what a start costs, and is taken off."""
         self._loss, self._instances = loss, instances
+        self._dear = np.zeros_like(instances) + dear
         self._next: dict[int, Iterator[float]] = {}
-        self.now = loss.gain(instances)
+        self.now = loss.gain(instances) - self._dear
         if none is not None:
             self.now[none] = -np.inf
 
@@ -45,7 +53,7 @@ class Gains:
             # Computed for several at once, which takes no longer than for one.
             self._next[row] = iter(self._loss.gains(row, float(self._instances[row]), AT_ONCE))
             gain = next(self._next[row])
-        self.now[row] = gain
+        self.now[row] = gain - self._dear[row]
 
 
 @dataclass(frozen=True)
