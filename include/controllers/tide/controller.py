@@ -10,7 +10,15 @@ import numpy as np
 
 from include.controllers.base import Setting
 from include.controllers.plan import Plan
-from include.controllers.tide.estimates import Flow, Load, TideMemory, expected, learned, load_of
+from include.controllers.tide.estimates import (
+    Flow,
+    Load,
+    TideMemory,
+    expected,
+    learned,
+    likely,
+    load_of,
+)
 from include.controllers.tide.leases import (
     hosts_for,
     hosts_for_work,
@@ -18,7 +26,7 @@ from include.controllers.tide.leases import (
     places_of,
     wanted,
 )
-from include.controllers.tide.loss import Loss
+from include.controllers.tide.loss import ExpectedLoss, Loss
 from include.controllers.tide.places import Pauses, Places
 from include.model.decision import Decision, Reason, Why
 from include.model.observation import HostSample, Observation
@@ -97,7 +105,8 @@ class Tide:
             plan.keep_leases(0.0)
             return memory, plan.decision(Why(Reason.NO_MEASUREMENT, "no operator was read"))
         load = load_of(memory, self._flow)
-        needed = self._needed(self._soon(load, memory, self.lead_s), plan)
+        wavering = likely(load, memory, self._flow, self.interval_s)
+        needed = self._needed(wavering or self._soon(load, memory, self.lead_s), plan)
         pauses = Pauses.of(load, self.setting.delays, self.horizon_s)
         leaving = self._leaving(plan, needed, pauses) if memory.rate_per_s else ()
         staying = {host.host for host in plan.hosts} - set(leaving)
@@ -136,7 +145,8 @@ class Tide:
         return 2 * self.interval_s
 
     def _loss(self, load: Load) -> Loss:
-        return Loss(load, self.work_off_s, self.disturbed, self.uneven, self.overload, self.age_s)
+        kind = Loss if load.rate_per_s.ndim == 1 else ExpectedLoss
+        return kind(load, self.work_off_s, self.disturbed, self.uneven, self.overload, self.age_s)
 
     def _soon(self, load: Load, memory: TideMemory, seconds: float) -> Load:
         """With the highest rates of the next seconds, where the load repeats."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from include.controllers.base import Setting
-from include.controllers.tide.repeats import ahead, remembered, round_of
+from include.controllers.tide.repeats import WAVERING_S, ahead, remembered, round_of, wavers
 from include.model.observation import Observation, OperatorSample
 
 Array = NDArray[np.float64]
@@ -24,8 +24,9 @@ class TideMemory:
 
     ``work_s`` and ``done`` are CPU seconds and completed items, both fading, ``mean_per_s`` mean
     rates. ``recent`` are rates of all sources, one row for every interval, the latest last; after
-    ``round_steps`` of them the load comes again (0: it does not). ``counted`` are items that
-    arrived and were completed since the run began, as far as anybody counts them.
+    ``round_steps`` of them the load comes again (0: it does not); it ``wavers`` if the last minutes
+    say more of what comes than the last of them. ``counted`` are items that arrived and were
+    completed since the run began, as far as anybody counts them.
     """
 
     seen_s: float = -1.0
@@ -34,6 +35,7 @@ class TideMemory:
     mean_per_s: Mapping[str, float] = field(default_factory=dict)
     recent: tuple[tuple[float, ...], ...] = ()
     round_steps: int = 0
+    wavers: bool = False
     counted: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     waiting: Mapping[str, float] = field(default_factory=dict)
     work_s: Mapping[str, float] = field(default_factory=dict)
@@ -94,11 +96,16 @@ class Flow:
             if name in arrived_per_s
         }
 
+    def rates(self, published: Array) -> Array:
+        """Executions per second of every operator, for rows of items per second of the sources."""
+        # Not by a product of matrices, whose last bits depend on the machine.
+        rates: Array = (self.per_item * published[:, None, :]).sum(axis=2)
+        return rates
+
     def propagated(self, source_per_s: Mapping[str, float]) -> dict[str, float]:
         """Executions per second of the operators all of whose sources can be read."""
         published = np.array([source_per_s.get(source, 0.0) for source in self.sources])
-        # Not by a product of matrices, whose last bits depend on the machine.
-        rates = (self.per_item * published).sum(axis=1)
+        rates = self.rates(published[None, :])[0]
         return {name: float(rates[row]) for name, row in self.row.items() if self._known[row]}
 
 
@@ -142,6 +149,7 @@ def learned(
         mean_per_s=_mean(memory.mean_per_s, rate, keep),
         recent=recent,
         round_steps=round_of(recent, step_s) if looks_back else memory.round_steps,
+        wavers=wavers(recent, step_s) if looks_back else memory.wavers,
         counted={**memory.counted, **counted},
         waiting=waiting,
         work_s=work_s,
@@ -199,6 +207,16 @@ def expected(load: Load, memory: TideMemory, flow: Flow, steps: int) -> Load:
     published = ahead(memory.recent, memory.round_steps, steps)
     if not len(published):
         return load
-    # Not by a product of matrices, whose last bits depend on the machine.
-    rates = (flow.per_item * published[:, None, :]).sum(axis=2).max(axis=0)
+    rates = flow.rates(published).max(axis=0)
     return replace(load, rate_per_s=np.maximum(load.rate_per_s, rates))
+
+
+def likely(load: Load, memory: TideMemory, flow: Flow, step_s: float) -> Load | None:
+    """Rates that are as likely as each other, where the load wavers; else None.
+
+    Shape (rates, operators): those of the last minutes.
+    """
+    if not memory.wavers or memory.round_steps:
+        return None
+    recent = np.array(memory.recent[-round(WAVERING_S / step_s) :], dtype=np.float64)
+    return replace(load, rate_per_s=flow.rates(recent))

@@ -30,16 +30,19 @@ def wanted(loss: Loss, place_per_s: float, backlog_s: float) -> Array:
 
     Every operator has at least one. Where an instance completes at least as many items per second
     as a place costs, there are as many as are busy now, and more while another one saves more than
-    its place. Where items are longer it does not pay to lease hosts for a peak: there it is what
-    the mean load keeps busy, and what waits, within ``backlog_s``.
+    its place; of several rates as many as the lowest keeps busy, and more while one is expected
+    to. Where items are longer it does not pay to lease hosts for a peak: there it is what the mean
+    load keeps busy, and what waits, within ``backlog_s``.
     """
     load = loss.load
     dear = load.service_s * place_per_s <= 1
     instances = np.maximum(1.0, np.rint(mean_busy(load, backlog_s)))
-    busy = np.maximum(1.0, np.ceil(loss.busy))
+    rate_per_s = np.atleast_2d(load.rate_per_s).min(axis=0)
+    least = np.atleast_2d(loss.busy).min(axis=0)
+    busy = np.maximum(1.0, np.ceil(least))
     # Of hundreds of instances so many are hindered that the next few alone would save nothing.
     many = loss.hindered(busy) > 1
-    best = loss.busy + np.sqrt(load.rate_per_s * loss.hindered(loss.busy) / place_per_s)
+    best = least + np.sqrt(rate_per_s * loss.hindered(least) / place_per_s)
     instances[dear] = np.where(many, np.maximum(busy, np.floor(best)), busy)[dear]
     gains = Gains(loss, instances, none=~dear)
     while gains.now[row := gains.best()] > place_per_s:

@@ -122,3 +122,17 @@ class Loss:
         """Late items per second that one instance fewer costs; nobody gives its last one."""
         fewer = np.maximum(instances - 1, 1.0)
         return np.where(instances > 1, self.late_per_s(fewer) - self.late_per_s(instances), np.inf)
+
+
+@dataclass(frozen=True)
+class ExpectedLoss(Loss):
+    """The mean over rates that are as likely as each other: those of ``load`` have a row for each.
+
+    Shape of these (rates, operators); ``busy`` has it, too.
+    """
+
+    def late_per_s(self, instances: Array, rows: slice = EVERY) -> Array:
+        """Late items per second. Shape as ``instances``, the last axis being operators ``rows``."""
+        each = super().late_per_s(instances[..., None, :], rows)
+        mean: Array = each.mean(axis=-2)
+        return mean
