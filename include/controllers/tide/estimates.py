@@ -14,6 +14,7 @@ from include.model.observation import Observation, OperatorSample
 
 Array = NDArray[np.float64]
 
+ROUNDING_S = 1e-6
 LOOKS_BACK_S = 120.0
 """So often is it asked whether the load repeats: the answer is dear, and seldom another."""
 
@@ -85,7 +86,8 @@ class Flow:
 
     def read_s(self, now_s: float) -> float:
         """When the monitor last read, which is as of when items are counted."""
-        return now_s // self._monitor_every_s * self._monitor_every_s
+        every_s = self._monitor_every_s
+        return (now_s + ROUNDING_S) // every_s * every_s
 
     def source_rates(self, arrived_per_s: Mapping[str, float]) -> dict[str, float]:
         """Items per second of the sources that an operator which was read is fed by alone."""
