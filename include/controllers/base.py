@@ -14,6 +14,27 @@ from include.model.topology import Topology
 
 
 @dataclass(frozen=True, kw_only=True)
+class Delays:
+    """How long things take on a testbed, in seconds and on average, as it describes itself.
+
+    None is not known: on real hosts whoever needs it has to watch.
+    """
+
+    host_boot_s: float | None = None
+    """From the order of a host until it is up."""
+    instance_start_s: float | None = None
+    """Until an instance is ready on a host that is up and has its image."""
+    image_pull_s: float | None = None
+    """So much longer where the host does not have it."""
+    drain_s: float | None = None
+    """A stopped instance holds its place for so long."""
+    pause_on_start_s: float | None = None
+    """An operator does nothing for so long because one of its instances starts; moving the state
+    of an operator that has some takes longer."""
+    pause_on_stop_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Setting:
     """What a controller knows before the run starts, and nothing about its arrivals.
 
@@ -33,6 +54,7 @@ class Setting:
     hosts_at_start: int = 0
     max_hosts: int = 1000
     instances_at_peak: Mapping[str, int] = field(default_factory=dict)
+    delays: Delays = field(default_factory=Delays)
 
 
 class Controller(Protocol):

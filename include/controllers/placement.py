@@ -229,11 +229,16 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         place = int(fits.argmax())
         return self._hosts[place] if fits[place] else None
 
-    def emptiest(self, op: Operator) -> str | None:
-        """The host with room that has promised the least of its CPU, or None."""
+    def emptiest(self, op: Operator, *, only_up: bool = False) -> str | None:
+        """The host with room that has promised the least of its CPU, or None.
+
+        With ``only_up`` hosts that boot do not count.
+        """
         if not self.place:
             return None
         left = np.where(self._fits(op), self._numbers[2], -np.inf)
+        if only_up:
+            left[self._places_that_boot()] = -np.inf
         place = int(left.argmax())
         return self._hosts[place] if left[place] > -np.inf else None
 

@@ -118,6 +118,11 @@ class Plan:
         return self.free.place
 
     @property
+    def leaving(self) -> list[str]:
+        """Hosts that are being given back, and those that this plan releases."""
+        return [name for name in self._seen.hosts if name not in self.free]
+
+    @property
     def operator_names(self) -> tuple[str, ...]:
         """In the order of the topology."""
         return tuple(self._place)
@@ -151,6 +156,16 @@ class Plan:
         """
         shared = self._setting.flavor.cpu_shared
         return self.free.emptiest(op) if shared else self.free.first(op)
+
+    def most_suitable(self, op: Operator, *, only_up: bool = False) -> str | None:
+        """Algorithm 2's host with room, or None; where instances share the CPU, the emptiest.
+
+        With ``only_up`` hosts that boot do not count.
+        """
+        if self._setting.flavor.cpu_shared:
+            return self.free.emptiest(op, only_up=only_up)
+        found = self.free.best(op, only_up=only_up)
+        return found.host if found else None
 
     def count(self, operator: str) -> int:
         """o_#: instances that run or start, with what this plan starts, moves and stops."""

@@ -98,7 +98,7 @@ class Run:
     @property
     def setting(self) -> Setting:
         """What every controller may know of the run."""
-        return setting_of(self.spec, self.topology, self.flavor)
+        return setting_of(self.spec, self.topology, self.flavor, self.calibration)
 
     def build_testbed(self) -> Testbed:
         """The testbed of the run, before anything is deployed on it."""

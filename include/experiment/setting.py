@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from statistics import fmean
+from typing import Any
 
-from include.controllers.base import Setting
+from include.controllers.base import Delays, Setting
 from include.experiment.prices import PRICE_BOOKS, price_book
 from include.experiment.spec import RunSpec
 from include.model.errors import SpecError
@@ -13,8 +15,16 @@ from include.model.host import HostFlavor, PriceBook
 from include.model.topology import Topology
 
 
-def setting_of(spec: RunSpec, topology: Topology, flavor: HostFlavor) -> Setting:
-    """The setting of a run's controller; nothing in it tells of arrivals to come."""
+def setting_of(
+    spec: RunSpec,
+    topology: Topology,
+    flavor: HostFlavor,
+    calibration: Mapping[str, Any] | None = None,
+) -> Setting:
+    """The setting of a run's controller; nothing in it tells of arrivals to come.
+
+    ``calibration`` is the resolved one of the testbed, None before there is one.
+    """
     books = list(_books_of(spec)) or [*PRICE_BOOKS.values()]
     own = next((book for book in books if book.btu_s == spec.window_s), books[0])
     return Setting(
@@ -27,7 +37,29 @@ def setting_of(spec: RunSpec, topology: Topology, flavor: HostFlavor) -> Setting
         monitor_every_s=spec.monitor_every_s,
         hosts_at_start=spec.hosts,
         max_hosts=spec.max_hosts,
+        delays=delays_of(calibration or {}),
     )
+
+
+def delays_of(calibration: Mapping[str, Any]) -> Delays:
+    """How long things take on a testbed of this calibration; a range is its middle."""
+    mean = {name: _middle(calibration.get(name)) for name in ("host_boot_s", "instance_start_s")}
+    # The fluid testbed has one pause for both, the other one each.
+    pauses = [
+        calibration.get("rescale_pause_s", calibration.get(f"pause_on_{change}_s"))
+        for change in ("start", "stop")
+    ]
+    return Delays(
+        **mean,
+        image_pull_s=_middle(calibration.get("image_pull_s")),
+        drain_s=calibration.get("drain_s"),
+        pause_on_start_s=pauses[0],
+        pause_on_stop_s=pauses[1],
+    )
+
+
+def _middle(bounds: tuple[float, float] | None) -> float | None:
+    return None if bounds is None else fmean(bounds)
 
 
 def _books_of(spec: RunSpec) -> Iterator[PriceBook]:

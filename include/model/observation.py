@@ -37,6 +37,15 @@ class OperatorSample:
     else has looked in between."""
     completed_in_all: int | None = None
     """Items that were completed since the run began."""
+    busy_in_all_s: float | None = None
+    """Seconds that its instances worked since the run began, all together, without noise. What one
+    did between its last reading and its end is not in it. Absent where only CPU is metered."""
+    oldest_waits_s: float | None = None
+    """How long the item that waits longest has been in the queue; 0 when none waits. Absent where
+    a broker does not say."""
+    late_share: float | None = None
+    """Of the items recorded since the last look, the share that took more than twice o_slo, so
+    that they are not near real-time; absent when none was recorded."""
 
     @property
     def duration_ms(self) -> float | None:
@@ -102,6 +111,9 @@ class Observation:
     hosts: Mapping[str, HostSample]
     instances: Mapping[str, InstanceSample]
     tenants: Mapping[str, TenantSample] = field(default_factory=dict)
+    published_in_all: Mapping[str, int] = field(default_factory=dict)
+    """Items of each source since the run began; the difference of two looks by their time is its
+    rate. Empty where nobody counts them, and when the monitor missed."""
     job_started_s: float = 0.0
     """When the job as a whole was started last, where a change or a failure starts it again."""
 

@@ -76,6 +76,7 @@ class ControllerContract:
                 operators=_reversed(seen.operators),
                 hosts=_reversed(seen.hosts),
                 instances=_reversed(seen.instances),
+                published_in_all=_reversed(seen.published_in_all),
             )
             once = controller.decide(memory, seen)
             assert controller.decide(memory, seen) == once

@@ -127,6 +127,16 @@ def test_the_summary_counts_the_steps_and_gives_the_first_reason() -> None:
     assert plan.decision(why()).because == "start 2, lease 1; O1 is late"
 
 
+def test_it_says_what_it_has_started_and_which_hosts_leave() -> None:
+    hosts = [a_host("h1"), a_host("h2", releasing=True), a_host("h3"), a_host("h4")]
+    plan = a_plan(hosts=hosts)
+    plan.start("O1", "h1", why("needed"))
+    plan.release(plan.hosts[-1], why("empty"))
+    plan.prolong(plan.hosts[-1], why("kept"))
+    assert plan.started == {"O1"}
+    assert plan.leaving == ["h2", "h4"]
+
+
 def test_what_is_tried_on_a_copy_does_not_happen() -> None:
     hosts = [a_host("h1"), a_host("h2"), a_host("h3")]
     plan = a_plan(hosts=hosts, running=instances({"h1": "O1 O1", "h2": "O2"}))

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from include.arrivals.random_walk import RandomWalk
-from include.controllers.tide.estimates import Flow, TideMemory, expected, learned, load_of
+from include.controllers.tide.estimates import Flow, TideMemory, expected, learned, likely, load_of
 from include.controllers.tide.leases import hosts_for, wanted
-from include.controllers.tide.loss import AT_ONCE, LOOKAHEAD, Gains
-from include.controllers.tide.repeats import ahead, remembered, round_of
+from include.controllers.tide.loss import AT_ONCE, LOOKAHEAD, ExpectedLoss, Gains
+from include.controllers.tide.repeats import ahead, remembered, round_of, wavers
 from include.model.host import HostFlavor
 from include.model.topology import Edge, Source, Topology
 from include.testing.builders import (
@@ -91,6 +91,17 @@ class TestWhatItKnows:
         assert memory.rate_per_s == dict.fromkeys(names, 10.0)
         assert load_of(memory, FLOW).service_s.tolist() == [0.05] * len(names)
 
+    def test_a_look_between_two_readings_counts_what_was_read(self) -> None:
+        """Read every 10 s and looked at every 15 s: 10 items/s are 10 items/s every time."""
+        flow, memory = Flow(a_setting(monitor_every_s=10.0)), TideMemory()
+        for now_s, read_s in ((15.0, 10), (30.0, 30), (45.0, 40), (60.0, 60)):
+            of_all = {"arrived_in_all": 10 * read_s, "completed_in_all": 10 * read_s}
+            samples = [replace(a_sample(name, 0), **of_all) for name in flow.names]
+            seen = an_observation(operators=samples, now_s=now_s)
+            memory = learned(memory, seen, flow, 600.0, 15.0)
+            assert set(memory.rate_per_s.values()) <= {10.0}
+        assert memory.rate_per_s
+
     def test_the_first_look_gives_no_rates(self) -> None:
         """Nobody knows since when its items were counted."""
         memory = learned(TideMemory(), read({"O1": 150}, {"O1": 1}), FLOW, 600.0, 15.0)
@@ -118,6 +129,17 @@ class TestWhatAPlaceIsWorth:
     def test_old_items_count_more(self, waiting: float, weight: float) -> None:
         """100 items at 10 per second wait for 10 s, half of age_s."""
         assert a_loss(a_load(waiting=[waiting])).weight.tolist() == [weight]
+
+    def test_what_is_expected_is_the_mean_over_rates(self) -> None:
+        """Of every operator for itself, and gains are those of the means."""
+        rates, service_s, counts = [[8.0, 2.0], [14.0, 0.0]], [0.2, 0.5], np.array([3.0, 2.0])
+        of = {"service_s": service_s, "waiting": [0.0, 0.0]}
+        each = [a_loss(a_load(rate_per_s=one, **of)) for one in rates]
+        expected = ExpectedLoss(**vars(a_loss(a_load(rate_per_s=rates, **of))))
+        mean = np.mean([one.late_per_s(counts) for one in each], axis=0)
+        assert expected.late_per_s(counts).tolist() == mean.tolist()
+        gain = expected.gain(counts)
+        assert [expected.gains(row, counts[row], 1)[0] for row in (0, 1)] == gain.tolist()
 
     def test_a_gain_looks_beyond_an_instance_that_does_not_help_alone(self) -> None:
         """Of 2 instances of work one more than 1 is not enough, two are."""
@@ -153,6 +175,22 @@ class TestHowManyAreWanted:
         late = surge.late_per_s(np.array([[found], [found + 1]]))
         assert found > 8
         assert late[0] - late[1] <= 2.0
+
+    def test_of_rates_that_waver_a_seldom_one_gets_few_places(self) -> None:
+        """10 items/s, and 40 in none, one, ten or all of the twenty last readings."""
+
+        def places(often: int, price: float) -> float:
+            rates = [[40.0]] * often + [[10.0]] * (20 - often)
+            loss = ExpectedLoss(**vars(a_loss(a_load(rate_per_s=rates, mean_per_s=[10.0]))))
+            return float(wanted(loss, price, 200.0)[0])
+
+        counts = [places(often, price=4.0) for often in (0, 1, 10, 20)]
+        assert counts == sorted(counts)
+        always = [a_load(rate_per_s=[rate], mean_per_s=[10.0]) for rate in (10.0, 40.0)]
+        at_ends = [float(wanted(a_loss(load), 4.0, 200.0)[0]) for load in always]
+        assert [counts[0], counts[-1]] == at_ends
+        assert counts[1] < counts[2]
+        assert places(1, price=1.5) < places(1, price=0.1)
 
     def test_long_items_get_them_for_the_mean_load_and_what_waits(self) -> None:
         """2 s per item: half an item a second is not worth a place that costs 2."""
@@ -212,6 +250,24 @@ class TestLoadsThatRepeat:
         assert round_of([(float(step),) for step in range(480)], 15.0) == 0
         found = [_round_of_a_walk(seed) for seed in range(20)]
         assert found.count(0) >= 15
+
+    def test_a_load_wavers_if_its_mean_says_more_of_what_comes_than_its_last_minute(self) -> None:
+        """Not one that walks or goes in steps; and nobody knows before an hour has passed."""
+        minute = np.random.default_rng(3).normal(100.0, 20.0, 120)
+        jitters = [(rate,) for rate in np.repeat(minute, 4).tolist()]
+        steps = [(rate,) for rate in np.repeat([40.0, 80.0, 160.0, 80.0] * 3, 40).tolist()]
+        walks = RandomWalk().unfold(7200.0, seed=4)
+        levels = [(walks.at(15.0 * step),) for step in range(480)]
+        assert [wavers(rates, 15.0) for rates in (jitters, steps, levels)] == [True, False, False]
+        assert not wavers(jitters[:239], 15.0)
+
+    def test_where_a_load_wavers_the_last_minutes_are_as_likely_as_each_other(self) -> None:
+        recent = tuple((float(rate),) for rate in range(100))
+        memory = replace(TideMemory(), recent=recent, wavers=True)
+        load = likely(a_load(rate_per_s=[1.0] * 3, service_s=[0.2] * 3), memory, FLOW, 15.0)
+        assert load.rate_per_s[:, 0].tolist() == list(range(80, 100))
+        assert likely(a_load(), replace(memory, round_steps=40), FLOW, 15.0) is None
+        assert likely(a_load(), replace(memory, wavers=False), FLOW, 15.0) is None
 
     def test_a_round_of_several_sources_is_one_of_their_sum(self) -> None:
         one_less = [(rate, 9.0 - rate) for rate in self.STEPS * 2]

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from include.controllers.base import Delays, Setting
 from include.controllers.tide.controller import LONG_BTU_S, Tide
 from include.controllers.tide.estimates import TideMemory
-from include.controllers.tide.leases import wanted
+from include.controllers.tide.leases import hosts_for_work, wanted
 from include.model.decision import (
     Action,
     Decision,
@@ -53,6 +55,7 @@ def decide(
     running: Iterable[InstanceSample],
     waiting: dict[str, int] | None = None,
     arrived: int = 15,
+    setting: Setting = SETTING,
 ) -> tuple[TideMemory, Decision]:
     samples = [
         replace(
@@ -64,7 +67,7 @@ def decide(
     ]
     given_share = [replace(one, cpu_share=0.5) for one in running]
     seen = an_observation(operators=samples, hosts=hosts, running=given_share)
-    return Tide(setting=SETTING).decide(memory, seen)
+    return Tide(setting=setting).decide(memory, seen)
 
 
 def of(decision: Decision, *kinds: type) -> list[Action]:
@@ -94,6 +97,57 @@ class TestWhoGetsAPlace:
         _, decided = decide(remembered(), [a_host()], instances({"h1": "O1 O1 O1 O3"}))
         assert of(decided, StartInstance) == [StartInstance("O2", "h1")]
         assert "O2 has no instance" in decided.because
+
+
+class TestWhatAChangeCosts:
+    """600 s of one item per second, the time for which a change is good, against a pause."""
+
+    PAUSES = replace(SETTING, delays=Delays(pause_on_start_s=60.0, pause_on_stop_s=60.0))
+
+    def test_an_instance_that_saves_less_than_its_start_costs_is_not_started(self) -> None:
+        host, running = a_host(), instances({"h1": "O1 O2 O3"})
+        saves = a_loss(a_load(rate_per_s=[1.0], service_s=[0.5]), age_s=60.0).gain(np.array([1.0]))
+        assert 0.01 < saves[0] < 60 / 600
+        assert of(decide(remembered(), [host], running)[1], StartInstance)
+        assert not of(decide(remembered(), [host], running, setting=self.PAUSES)[1], StartInstance)
+
+    def test_one_that_saves_more_is(self) -> None:
+        running = instances({"h1": "O1 O2 O3"})
+        _, decided = decide(remembered(), [a_host()], running, {"O2": 90}, setting=self.PAUSES)
+        assert of(decided, StartInstance) == [StartInstance("O2", "h1")]
+
+    def test_a_host_goes_only_if_what_it_costs_is_more_than_to_move_what_is_there(self) -> None:
+        """It costs 19 late items a second; 1 item/s in a pause of 6000 s are 10, of 12000 s 20."""
+        hosts = [a_host(), a_host("h2", paid_until_s=3630.0)]
+        running = instances({"h1": "O1 O2 O3", "h2": "O1"})
+        for pause_s, goes in ((6000.0, True), (12000.0, False)):
+            setting = replace(SETTING, delays=Delays(pause_on_start_s=pause_s))
+            _, decided = decide(long_known(), hosts, running, setting=setting)
+            assert bool(of(decided, ReleaseHost)) == goes
+
+
+class TestHostsWhoseCoresAreShared:
+    SHARED = replace(SETTING, flavor=replace(SMALL, cpu_shared=True, memory_mb=400_000))
+
+    @pytest.mark.parametrize(("busy", "hosts"), [(0.0, 0), (2.0, 1), (4.0, 2), (9.0, 3), (16.0, 5)])
+    def test_what_works_takes_cores_and_some_more(self, busy: float, hosts: int) -> None:
+        """Of four cores each: 9 busy instances take 9 + 3."""
+        assert hosts_for_work(np.array([busy / 2, busy / 2]), vcpus=4) == hosts
+
+    def test_they_are_leased_for_work_where_memory_would_do(self) -> None:
+        of_all = dict.fromkeys(FLOW.names, 10.0)
+        busy = replace(
+            long_known(), rate_per_s=of_all, mean_per_s=of_all, source_per_s={"S1": 10.0}
+        )
+        running = instances({"h1": "O1 O2 O3"})
+        _, decided = decide(busy, [a_host()], running, arrived=150, setting=self.SHARED)
+        assert len(of(decided, LeaseHost)) == 4  # 15 instances' work and its root, one host is up
+
+    def test_an_instance_starts_where_the_least_is_promised(self) -> None:
+        hosts = [a_host(), a_host("h2")]
+        running = instances({"h1": "O1 O2", "h2": "O3"})
+        _, decided = decide(long_known(), hosts, running, {"O2": 90}, setting=self.SHARED)
+        assert of(decided, StartInstance)[0] == StartInstance("O2", "h2")
 
 
 class TestLeases:

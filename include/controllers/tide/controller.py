@@ -10,10 +10,24 @@ import numpy as np
 
 from include.controllers.base import Setting
 from include.controllers.plan import Plan
-from include.controllers.tide.estimates import Flow, Load, TideMemory, expected, learned, load_of
-from include.controllers.tide.leases import hosts_for, places_of, wanted
-from include.controllers.tide.loss import Loss
-from include.controllers.tide.places import Places
+from include.controllers.tide.estimates import (
+    Flow,
+    Load,
+    TideMemory,
+    expected,
+    learned,
+    likely,
+    load_of,
+)
+from include.controllers.tide.leases import (
+    hosts_for,
+    hosts_for_work,
+    mean_busy,
+    places_of,
+    wanted,
+)
+from include.controllers.tide.loss import ExpectedLoss, Loss
+from include.controllers.tide.places import Pauses, Places
 from include.model.decision import Decision, Reason, Why
 from include.model.observation import HostSample, Observation
 
@@ -91,8 +105,10 @@ class Tide:
             plan.keep_leases(0.0)
             return memory, plan.decision(Why(Reason.NO_MEASUREMENT, "no operator was read"))
         load = load_of(memory, self._flow)
-        needed = self._needed(self._soon(load, memory, self.lead_s), plan)
-        leaving = self._leaving(plan, needed) if memory.rate_per_s else ()
+        wavering = likely(load, memory, self._flow, self.interval_s)
+        needed = self._needed(wavering or self._soon(load, memory, self.lead_s), plan)
+        pauses = Pauses.of(load, self.setting.delays, self.horizon_s)
+        leaving = self._leaving(plan, needed, pauses) if memory.rate_per_s else ()
         staying = {host.host for host in plan.hosts} - set(leaving)
         for name in leaving:
             del plan.free[name]
@@ -100,7 +116,7 @@ class Tide:
         while len(staying) < min(needed, self.setting.max_hosts):
             staying.add(plan.lease(Why(Reason.NO_CAPACITY, told)))
         soon = self._soon(load, memory, START_S)
-        self._share_out(plan, self._loss(soon), staying, seen)
+        self._share_out(plan, self._loss(soon), staying, seen, pauses)
         for host in plan.hosts:
             if host.host in leaving and host.paid_until_s - plan.now_s <= self._clear_before_s:
                 self._clear(plan, host, seen)
@@ -114,11 +130,14 @@ class Tide:
     @cached_property
     def _place_per_s(self) -> float:
         """What a place costs, in late items per second: a host, shared by what fits on it."""
+        return self._host_per_s(places_of(self.setting.flavor, self.setting.topology.operators))
+
+    def _host_per_s(self, shared_by: float = 1.0) -> float:
+        """What a host costs, or a part of it, in late items per second."""
         setting = self.setting
         price_per_s = setting.price_per_btu / setting.btu_s
         care = self.care * (1 + setting.btu_s / LONG_BTU_S)
-        places = places_of(setting.flavor, setting.topology.operators)
-        return price_per_s / places / (setting.penalty_per_item * care)
+        return price_per_s / shared_by / (setting.penalty_per_item * care)
 
     @property
     def _clear_before_s(self) -> float:
@@ -126,7 +145,8 @@ class Tide:
         return 2 * self.interval_s
 
     def _loss(self, load: Load) -> Loss:
-        return Loss(load, self.work_off_s, self.disturbed, self.uneven, self.overload, self.age_s)
+        kind = Loss if load.rate_per_s.ndim == 1 else ExpectedLoss
+        return kind(load, self.work_off_s, self.disturbed, self.uneven, self.overload, self.age_s)
 
     def _soon(self, load: Load, memory: TideMemory, seconds: float) -> Load:
         """With the highest rates of the next seconds, where the load repeats."""
@@ -145,27 +165,41 @@ class Tide:
         calm = replace(self._loss(load), work_off_s=np.inf, age_s=np.inf)
         instances = wanted(calm, place_per_s, self.backlog_s)
         operators = [plan.operator(name) for name in self._flow.names]
-        return hosts_for(instances, operators, self.setting.flavor)
+        flavor = self.setting.flavor
+        hosts = hosts_for(instances, operators, flavor)
+        if flavor.cpu_shared:
+            hosts = max(hosts, hosts_for_work(mean_busy(load, self.backlog_s), flavor.vcpus))
+        return hosts
 
-    def _leaving(self, plan: Plan, needed: int) -> tuple[str, ...]:
-        """Hosts that go when their BTU ends, because the others suffice."""
+    def _leaving(self, plan: Plan, needed: int, pauses: Pauses) -> tuple[str, ...]:
+        """Hosts that go when their BTU ends, because the others suffice, and what runs there can
+        stop and start elsewhere for less than the host costs."""
+        moved = dict(zip(self._flow.names, (pauses.start + pauses.stop).tolist(), strict=True))
         staying, leaving = len(plan.hosts), []
         for host in sorted(plan.hosts, key=lambda host: host.paid_until_s):
             soon = 0 < host.paid_until_s - plan.now_s <= self._clear_before_s + self.interval_s
-            if soon and staying > max(1, needed):
+            if not soon or staying <= max(1, needed):
+                continue
+            if sum(moved[one.operator] for one in plan.on_host(host.host)) <= self._host_per_s():
                 leaving.append(host.host)
                 staying -= 1
         return tuple(leaving)
 
     def _share_out(
-        self, plan: Plan, loss: Loss, staying: Collection[str], seen: Observation
+        self,
+        plan: Plan,
+        loss: Loss,
+        staying: Collection[str],
+        seen: Observation,
+        pauses: Pauses,
     ) -> None:
         """First on what is up, where a place helps at once; then on what still boots."""
         up = {host for host in staying if plan.free[host].up}
-        now = Places(plan, loss, seen.operators, up)
+        now = Places(plan, loss, seen.operators, up, pauses=pauses)
         now.fill(LEAST_GAIN, only_up=True)
         now.swap(SWAP_ABOVE)
-        Places(plan, loss, seen.operators, staying, plan.counts).fill(LEAST_GAIN)
+        later = Places(plan, loss, seen.operators, staying, plan.counts, pauses=pauses)
+        later.fill(LEAST_GAIN)
 
     def _clear(self, plan: Plan, host: HostSample, seen: Observation) -> None:
         """Stop or move all that runs there and give the host back, if that can be."""
@@ -178,9 +212,9 @@ class Tide:
             if tried.may_stop(one):
                 tried.stop(one, why)
                 continue
-            choice = tried.free.best(tried.operator(one.operator), only_up=True)
-            if choice is None:
+            to = tried.most_suitable(tried.operator(one.operator), only_up=True)
+            if to is None:
                 return
-            tried.migrate(one, choice.host, why)
+            tried.migrate(one, to, why)
         tried.release(host, why)
         plan.adopt(tried)

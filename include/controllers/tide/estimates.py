@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from include.controllers.base import Setting
-from include.controllers.tide.repeats import ahead, remembered, round_of
+from include.controllers.tide.repeats import WAVERING_S, ahead, remembered, round_of, wavers
 from include.model.observation import Observation, OperatorSample
 
 Array = NDArray[np.float64]
 
+ROUNDING_S = 1e-6
 LOOKS_BACK_S = 120.0
 """So often is it asked whether the load repeats: the answer is dear, and seldom another."""
 
@@ -24,8 +25,9 @@ class TideMemory:
 
     ``work_s`` and ``done`` are CPU seconds and completed items, both fading, ``mean_per_s`` mean
     rates. ``recent`` are rates of all sources, one row for every interval, the latest last; after
-    ``round_steps`` of them the load comes again (0: it does not). ``counted`` are items that
-    arrived and were completed since the run began, as far as anybody counts them.
+    ``round_steps`` of them the load comes again (0: it does not); it ``wavers`` if the last minutes
+    say more of what comes than the last of them. ``counted`` are items that arrived and were
+    completed since the run began, as far as anybody counts them.
     """
 
     seen_s: float = -1.0
@@ -34,6 +36,7 @@ class TideMemory:
     mean_per_s: Mapping[str, float] = field(default_factory=dict)
     recent: tuple[tuple[float, ...], ...] = ()
     round_steps: int = 0
+    wavers: bool = False
     counted: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     waiting: Mapping[str, float] = field(default_factory=dict)
     work_s: Mapping[str, float] = field(default_factory=dict)
@@ -57,6 +60,7 @@ class Flow:
     def __init__(self, setting: Setting) -> None:
         """Follow the edges."""
         topology = setting.topology
+        self._monitor_every_s = setting.monitor_every_s
         self.names = topology.operator_names
         self.row = {name: row for row, name in enumerate(self.names)}
         self.sources = [source.name for source in topology.sources]
@@ -80,6 +84,11 @@ class Flow:
         self._known: NDArray[np.bool_] = (self.per_item[:, unread] == 0).all(axis=1)
         """Operators all of whose items come from sources whose rate can be read."""
 
+    def read_s(self, now_s: float) -> float:
+        """When the monitor last read, which is as of when items are counted."""
+        every_s = self._monitor_every_s
+        return (now_s + ROUNDING_S) // every_s * every_s
+
     def source_rates(self, arrived_per_s: Mapping[str, float]) -> dict[str, float]:
         """Items per second of the sources that an operator which was read is fed by alone."""
         return {
@@ -89,11 +98,16 @@ class Flow:
             if name in arrived_per_s
         }
 
+    def rates(self, published: Array) -> Array:
+        """Executions per second of every operator, for rows of items per second of the sources."""
+        # Not by a product of matrices, whose last bits depend on the machine.
+        rates: Array = (self.per_item * published[:, None, :]).sum(axis=2)
+        return rates
+
     def propagated(self, source_per_s: Mapping[str, float]) -> dict[str, float]:
         """Executions per second of the operators all of whose sources can be read."""
         published = np.array([source_per_s.get(source, 0.0) for source in self.sources])
-        # Not by a product of matrices, whose last bits depend on the machine.
-        rates = (self.per_item * published).sum(axis=1)
+        rates = self.rates(published[None, :])[0]
         return {name: float(rates[row]) for name, row in self.row.items() if self._known[row]}
 
 
@@ -108,7 +122,7 @@ def learned(
     if memory.seen_s < 0:
         waiting = {name: float(one.waiting_items) for name, one in seen.operators.items()}
         return TideMemory(seen_s=seen.now_s, waiting=waiting, counted=_counted(seen))
-    since_s = seen.now_s - memory.seen_s
+    since_s = flow.read_s(seen.now_s) - flow.read_s(memory.seen_s)
     if since_s <= 0 or not seen.operators:
         return memory
     keep = 0.5 ** (since_s / horizon_s)
@@ -137,6 +151,7 @@ def learned(
         mean_per_s=_mean(memory.mean_per_s, rate, keep),
         recent=recent,
         round_steps=round_of(recent, step_s) if looks_back else memory.round_steps,
+        wavers=wavers(recent, step_s) if looks_back else memory.wavers,
         counted={**memory.counted, **counted},
         waiting=waiting,
         work_s=work_s,
@@ -194,6 +209,16 @@ def expected(load: Load, memory: TideMemory, flow: Flow, steps: int) -> Load:
     published = ahead(memory.recent, memory.round_steps, steps)
     if not len(published):
         return load
-    # Not by a product of matrices, whose last bits depend on the machine.
-    rates = (flow.per_item * published[:, None, :]).sum(axis=2).max(axis=0)
+    rates = flow.rates(published).max(axis=0)
     return replace(load, rate_per_s=np.maximum(load.rate_per_s, rates))
+
+
+def likely(load: Load, memory: TideMemory, flow: Flow, step_s: float) -> Load | None:
+    """Rates that are as likely as each other, where the load wavers; else None.
+
+    Shape (rates, operators): those of the last minutes.
+    """
+    if not memory.wavers or memory.round_steps:
+        return None
+    recent = np.array(memory.recent[-round(WAVERING_S / step_s) :], dtype=np.float64)
+    return replace(load, rate_per_s=flow.rates(recent))

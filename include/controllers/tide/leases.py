@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from math import ceil, sqrt
 
 import numpy as np
 
-from include.controllers.tide.estimates import Array
+from include.controllers.tide.estimates import Array, Load
 from include.controllers.tide.loss import Gains, Loss
 from include.model.host import HostFlavor
 from include.model.topology import Operator
@@ -19,27 +20,44 @@ def places_of(flavor: HostFlavor, operators: Sequence[Operator]) -> float:
     return max(1.0, flavor.capacity.memory_mb // mean_mb)
 
 
+def mean_busy(load: Load, backlog_s: float) -> Array:
+    """Instances that the mean load keeps busy, and what waits, within ``backlog_s``."""
+    return (load.mean_per_s + load.waiting / backlog_s) * load.service_s
+
+
 def wanted(loss: Loss, place_per_s: float, backlog_s: float) -> Array:
     """Instances of every operator that are worth a place, which costs ``place_per_s``.
 
     Every operator has at least one. Where an instance completes at least as many items per second
     as a place costs, there are as many as are busy now, and more while another one saves more than
-    its place. Where items are longer it does not pay to lease hosts for a peak: there it is what
-    the mean load keeps busy, and what waits, within ``backlog_s``.
+    its place; of several rates as many as the lowest keeps busy, and more while one is expected
+    to. Where items are longer it does not pay to lease hosts for a peak: there it is what the mean
+    load keeps busy, and what waits, within ``backlog_s``.
     """
     load = loss.load
     dear = load.service_s * place_per_s <= 1
-    mean_busy = (load.mean_per_s + load.waiting / backlog_s) * load.service_s
-    instances = np.maximum(1.0, np.rint(mean_busy))
-    busy = np.maximum(1.0, np.ceil(loss.busy))
+    instances = np.maximum(1.0, np.rint(mean_busy(load, backlog_s)))
+    rate_per_s = np.atleast_2d(load.rate_per_s).min(axis=0)
+    least = np.atleast_2d(loss.busy).min(axis=0)
+    busy = np.maximum(1.0, np.ceil(least))
     # Of hundreds of instances so many are hindered that the next few alone would save nothing.
     many = loss.hindered(busy) > 1
-    best = loss.busy + np.sqrt(load.rate_per_s * loss.hindered(loss.busy) / place_per_s)
+    best = least + np.sqrt(rate_per_s * loss.hindered(least) / place_per_s)
     instances[dear] = np.where(many, np.maximum(busy, np.floor(best)), busy)[dear]
     gains = Gains(loss, instances, none=~dear)
     while gains.now[row := gains.best()] > place_per_s:
         gains.add(row)
     return instances
+
+
+def hosts_for_work(busy: Array, vcpus: float) -> int:
+    """Hosts for so many instances that are busy on average, where they share the CPU.
+
+    There an instance that works takes a core, whatever it reserves. That at times more are busy
+    takes as many cores again as the square root (Halfin and Whitt, 1981: square-root staffing).
+    """
+    work = float(busy.sum())
+    return ceil((work + sqrt(work)) / vcpus)
 
 
 def hosts_for(instances: Array, operators: Sequence[Operator], flavor: HostFlavor) -> int:

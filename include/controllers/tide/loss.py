@@ -25,11 +25,19 @@ HEAVIEST = 10.0
 class Gains:
     """What the next instance of each operator saves, while one after the other gets one more."""
 
-    def __init__(self, loss: Loss, instances: Array, none: NDArray[np.bool_] | None = None) -> None:
-        """``instances`` are those of now, and change; operators in ``none`` save nothing."""
+    def __init__(
+        self,
+        loss: Loss,
+        instances: Array,
+        none: NDArray[np.bool_] | None = None,
+        dear: Array | float = 0.0,
+    ) -> None:
+        """``instances`` are those of now, and change; operators in ``none`` save nothing.
+        ``dear`` is what a start costs, and is taken off."""
         self._loss, self._instances = loss, instances
+        self._dear = np.zeros_like(instances) + dear
         self._next: dict[int, Iterator[float]] = {}
-        self.now = loss.gain(instances)
+        self.now = loss.gain(instances) - self._dear
         if none is not None:
             self.now[none] = -np.inf
 
@@ -45,7 +53,7 @@ class Gains:
             # Computed for several at once, which takes no longer than for one.
             self._next[row] = iter(self._loss.gains(row, float(self._instances[row]), AT_ONCE))
             gain = next(self._next[row])
-        self.now[row] = gain
+        self.now[row] = gain - self._dear[row]
 
 
 @dataclass(frozen=True)
@@ -114,3 +122,17 @@ class Loss:
         """Late items per second that one instance fewer costs; nobody gives its last one."""
         fewer = np.maximum(instances - 1, 1.0)
         return np.where(instances > 1, self.late_per_s(fewer) - self.late_per_s(instances), np.inf)
+
+
+@dataclass(frozen=True)
+class ExpectedLoss(Loss):
+    """The mean over rates that are as likely as each other: those of ``load`` have a row for each.
+
+    Shape of these (rates, operators); ``busy`` has it, too.
+    """
+
+    def late_per_s(self, instances: Array, rows: slice = EVERY) -> Array:
+        """Late items per second. Shape as ``instances``, the last axis being operators ``rows``."""
+        each = super().late_per_s(instances[..., None, :], rows)
+        mean: Array = each.mean(axis=-2)
+        return mean

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from include.controllers.base import Delays
 from include.controllers.plan import Plan
-from include.controllers.tide.estimates import Array
+from include.controllers.tide.estimates import Array, Load
 from include.controllers.tide.loss import Gains, Loss
 from include.model.decision import Reason, Why
 from include.model.observation import InstanceSample
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """What a start and a stop cost every operator, in late items per second: what arrives while
+    it pauses is late, spread over the time for which the change is good."""
+
+    start: Array
+    stop: Array
+
+    @classmethod
+    def of(cls, load: Load, delays: Delays, lasts_s: float) -> Pauses:
+        """Nothing where nobody says that an operator pauses."""
+        starts_s, stops_s = (
+            pause_s or 0.0 for pause_s in (delays.pause_on_start_s, delays.pause_on_stop_s)
+        )
+        return cls(*(load.rate_per_s * (pause_s / lasts_s) for pause_s in (starts_s, stops_s)))
+
 
 Size = tuple[float, float]
 """Cores and MB of an operator."""
@@ -31,9 +51,11 @@ class Places:
         read: Collection[str],
         hosts: Collection[str],
         counts: ArrayLike | None = None,
+        *,
+        pauses: Pauses,
     ) -> None:
         """``counts`` are the instances of every operator; None counts those on the hosts."""
-        self._plan, self._loss, self._hosts = plan, loss, hosts
+        self._plan, self._loss, self._hosts, self._pauses = plan, loss, hosts, pauses
         self._names = plan.operator_names
         if counts is None:
             here = plan.counts_on(hosts)
@@ -45,17 +67,18 @@ class Places:
 
     def fill(self, at_least: float, *, only_up: bool = False) -> None:
         """Start instances where there is room while one saves more than ``at_least`` items/s."""
-        gains, full = Gains(self._loss, self._instances, none=self._unread), set[Size]()
+        gains = Gains(self._loss, self._instances, self._unread, self._pauses.start)
+        full = set[Size]()
         while gains.now[row := gains.best()] > at_least:
             name = self._names[row]
             op = self._plan.operator(name)
             size = op.cpu_cores, op.memory_mb
-            found = None if size in full else self._plan.free.best(op, only_up=only_up)
-            if found is None:
+            host = None if size in full else self._plan.most_suitable(op, only_up=only_up)
+            if host is None:
                 full.add(size)  # and stays so: nothing stops here
                 gains.now[row] = -np.inf
                 continue
-            self._plan.start(name, found.host, self._why(row, float(gains.now[row])))
+            self._plan.start(name, host, self._why(row, float(gains.now[row])))
             gains.add(row)
 
     def swap(self, at_least: float) -> None:
@@ -67,11 +90,13 @@ class Places:
                 return
 
     def _gain(self) -> Array:
-        return np.where(self._unread, -np.inf, self._loss.gain(self._instances))
+        gain = self._loss.gain(self._instances) - self._pauses.start
+        return np.where(self._unread, -np.inf, gain)
 
     def _give_way_to(self, row: int, gain: float, at_least: float) -> bool:
         """Whether an operator gave the place of an instance to the one at ``row``."""
-        cost = np.where(self._unread, np.inf, self._loss.cost(self._instances))
+        cost = self._loss.cost(self._instances) + self._pauses.stop
+        cost = np.where(self._unread, np.inf, cost)
         for giver in np.argsort(cost, kind="stable"):
             if not gain - cost[giver] > at_least:
                 return False

@@ -1,4 +1,4 @@
-"""Loads that repeat: how long a round takes, and what comes next if it goes on like that."""
+"""Loads that repeat, how long a round takes and what comes next; and loads that waver."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ SURER_THAN_NOW = 0.5
 CLEARLY_BETTER = 0.8
 """A longer round is believed only if it is off by at most this share of what a shorter one is."""
 MINUTE_S = 60.0
+WAVERING_S = 300.0
+"""Where a load wavers, what came for so long says more than what comes now."""
+AHEAD_S = 600.0
+"""About the next so many seconds: a host is leased for no less."""
 
 
 def remembered(
@@ -45,6 +49,24 @@ def round_of(recent: Sequence[Sequence[float]], step_s: float) -> int:
         if off < SURER_THAN_NOW * off_by_now and off < CLEARLY_BETTER * least_off:
             found, least_off = steps, off
     return found
+
+
+def wavers(recent: Sequence[Sequence[float]], step_s: float) -> bool:
+    """Whether what comes now says little about what comes next.
+
+    It does if the mean of the last minutes was, over an hour or more, clearly less far off as a
+    forecast of the mean load of the next ones. So it is where a load jitters around what it is.
+    """
+    load = np.array([sum(rates) for rates in recent])
+    before, after = max(1, round(WAVERING_S / step_s)), max(1, round(AHEAD_S / step_s))
+    if len(load) < round(3600.0 / step_s):
+        return False
+    so_far = np.concatenate([[0.0], np.cumsum(load)])
+    at = np.arange(before, len(load) - after + 1)
+    came = (so_far[at + after] - so_far[at]) / after
+    mean = (so_far[at] - so_far[at - before]) / before
+    off, off_by_now = (float(np.abs(one - came).mean()) for one in (mean, load[at - 1]))
+    return off < CLEARLY_BETTER * off_by_now
 
 
 def ahead(recent: Sequence[Sequence[float]], round_steps: int, steps: int) -> NDArray[np.float64]:

@@ -11,12 +11,12 @@ import numpy as np
 from include.model.observation import TenantSample
 from include.model.utility import utility
 from include.testbeds.columns import as_columns
-from include.testbeds.flow.arrays import F64, I64, R_DONE_S, R_INSTANCE, R_OPERATOR
+from include.testbeds.flow.arrays import BUSY_S, F64, I64, R_DONE_S, R_INSTANCE, R_OPERATOR
 from include.testbeds.flow.queues import FluidQueues
 from include.testbeds.flow.samples import ItemSampler
 from include.testbeds.flow.tenants import Tenants
 from include.testbeds.virtual.fleet import VirtualFleet, there_for_s
-from include.testbeds.virtual.monitor import Noise, VirtualMonitor, VirtualReading
+from include.testbeds.virtual.monitor import Noise, VirtualMonitor, VirtualReading, late_ms
 from include.testbeds.virtual.tables import Taken
 
 NOISE_WIDTH = 1024
@@ -40,6 +40,7 @@ class FlowMonitor(VirtualMonitor):
             names=queues.names,
             order=topology.operator_names,
             homes=tuple(topology.operator[name].runs_in or name for name in queues.names),
+            late_ms=late_ms([topology.operator[name] for name in queues.names]),
             noise=Noise(draws, calibration.cpu_noise, NOISE_WIDTH, kinds=2),
             queues=queues,
             sampler=ItemSampler(queues.names, calibration, draws),
@@ -57,6 +58,9 @@ class FlowMonitor(VirtualMonitor):
         self._record(*self.queues.take_rows())
         used_s, host_used_s = self.queues.take_used()
         sinks = self.queues.take_sinks()
+        held = fleet.instances.values()
+        rows = np.array([one.row for one in held], dtype=np.int64)
+        self.count_busy(rows, used_s[[one.number for one in held], BUSY_S])
         if missed:
             reading = self.reading
             self.reading = VirtualReading(reading.waiting, capacity=reading.capacity, missed=True)
@@ -82,7 +86,8 @@ class FlowMonitor(VirtualMonitor):
         started = np.bincount([one.row for one in running], minlength=size)
         ready = np.bincount([one.row for one in running if one.ready_us <= now_us], minlength=size)
         waiting = self.queues.waiting_items()
-        self.reading = VirtualReading(waiting.tolist())
+        oldest_s = self.queues.oldest_s(now_us / 1e6)
+        self.reading = VirtualReading(waiting.tolist(), oldest_s=oldest_s)
         self.keep_queues(now_us, waiting, self.queues.whole_items(), started, ready)
 
     def _read_instances(

@@ -19,6 +19,7 @@ from include.testbeds.flow.arrays import (
     MICRO,
     R_NUMBER,
     R_OPERATOR,
+    START,
     Graph,
     Meter,
     QueueState,
@@ -174,6 +175,18 @@ class FluidQueues:
         counts = self.state.counts
         backlog = (counts[:, ARRIVED] - counts[:, COMPLETED]) // MICRO
         return np.asarray(backlog + self.meter.random_items.astype(np.int64))
+
+    def oldest_s(self, now_s: float) -> list[float]:
+        """How long the backlog of each operator has been there, to a step; 0 without one.
+
+        What randomness adds to a queue is there for a moment only, so it does not count.
+        """
+        state, rows = self.state, np.arange(len(self.names))
+        head, tail = state.chunk_range.T
+        came_s = state.chunk_age[rows, np.minimum(head, CHUNKS - 1), START]
+        behind = state.counts[:, ARRIVED] - state.counts[:, COMPLETED] >= MICRO
+        oldest_s: list[float] = np.where(behind & (tail > head), now_s - came_s, 0.0).tolist()
+        return oldest_s
 
     def whole_items(self) -> I64:
         """Items that arrived at and were completed by each operator so far. Shape (2, n)."""

@@ -7,6 +7,7 @@ from collections import Counter
 
 import redis
 
+from include.model.compliance import LEVELS
 from include.operators.wire import Sample, now_us
 from include.testbeds.live.broker import TROUBLE
 from include.testbeds.live.hosts.provider import Usage
@@ -21,7 +22,9 @@ class LiveMonitor:
 
     def __init__(self, state: RunState) -> None:
         self._state = state
-        self._targets = targets_of(state.config.topology)
+        topology, twice = state.config.topology, dict(LEVELS)["near_real_time"]
+        self._targets = targets_of(topology)
+        self._late_ms = {op.name: twice * op.slo_ms for op in topology.operators}
 
     def read(self, time_s: float) -> None:
         """The reading of a monitoring time, which is now or has just passed."""
@@ -74,6 +77,10 @@ class LiveMonitor:
                 row = (done_s, one.operator, one.instance, duration_ms, wait_ms, age_ms, one.number)
                 rows.append(row)
         state.journal.append("processing_duration", rows)
+        for one in samples:
+            name, limit_ms = one.operator, self._late_ms[one.operator]
+            reading.recorded[name] = reading.recorded.get(name, 0) + 1
+            reading.late[name] = reading.late.get(name, 0) + (one.duration_ms > limit_ms)
         for one in sorted(samples, key=lambda sample: sample.done_us):
             last = reading.durations_ms.get(one.operator, [])
             reading.durations_ms[one.operator] = [*last, one.duration_ms][-LAST_DURATIONS:]

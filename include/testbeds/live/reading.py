@@ -23,6 +23,9 @@ class LiveReading:
     completed: dict[str, int] = field(default_factory=dict)
     sent: dict[str, int] = field(default_factory=dict)
     durations_ms: dict[str, list[float]] = field(default_factory=dict)
+    recorded: dict[str, int] = field(default_factory=dict)
+    late: dict[str, int] = field(default_factory=dict)
+    """Of the recorded items, those that are not near real-time."""
     cpu_s: dict[str, float] = field(default_factory=dict)
     """Of hosts and instances, by name."""
     cpu_share: dict[str, float] = field(default_factory=dict)

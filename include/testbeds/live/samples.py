@@ -30,6 +30,8 @@ def observed_of(
     return {
         "arrived": reading.arrived,
         "completed": reading.completed,
+        "recorded": reading.recorded,
+        "late": reading.late,
         "cpu_s": reading.cpu_s,
         "wall": wall,
         "busy": dict(before.get("busy", {})) if busy is None else busy,
@@ -71,9 +73,18 @@ def operator_samples(
             busiest_share=busy.get(name, NOT_READ)[1],
             arrived_in_all=reading.arrived[name],
             completed_in_all=reading.completed[name],
+            late_share=_late_share(name, reading, observed),
         )
         for name in topology.operator_names
     }
+
+
+def _late_share(
+    name: str, reading: LiveReading, observed: Mapping[str, Mapping[str, Any]]
+) -> float | None:
+    recorded = reading.recorded.get(name, 0) - observed.get("recorded", {}).get(name, 0)
+    late = reading.late.get(name, 0) - observed.get("late", {}).get(name, 0)
+    return late / recorded if recorded else None
 
 
 def host_sample(state: RunState, host: LiveHost) -> HostSample:

@@ -246,11 +246,12 @@ class LiveTestbed:
         now = before
         reading = state.reading
         of_now = abs(reading.time_s - self._now_s) < state.config.monitor_every_s + ROUNDING_S
-        operators = {}
+        operators, published = {}, {}
         if of_now and not reading.missed and reading.waiting:
             now = observed_of(reading, before, state.fleet.instances.values())
             seen_before = {**before, "busy": now["busy"]}
             operators = operator_samples(state.config.topology, reading, seen_before)
+            published = dict(reading.sent)
         seen = Observation(
             now_s=self._now_s,
             operators=operators,
@@ -258,6 +259,7 @@ class LiveTestbed:
             instances={
                 one.name: instance_sample(state, one) for one in state.fleet.instances.values()
             },
+            published_in_all=published,
         )
         return seen, now
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from include.model.host import Capacity
-from include.testbeds.simulated import kernel
+from include.testbeds.simulated import kernel, rings
 from include.testbeds.simulated.network import QueueingNetwork
 from include.testbeds.virtual.busy import F64, I64
 from include.testbeds.virtual.fleet import VirtualFleet
-from include.testbeds.virtual.monitor import Noise, VirtualMonitor
+from include.testbeds.virtual.monitor import Noise, VirtualMonitor, late_ms
 
 NOISE_WIDTH = 128
 WAVES = 24
@@ -54,6 +54,7 @@ class SimulatedMonitor(VirtualMonitor):
             names=network.names,
             order=network.topology.operator_names,
             homes=tuple(op.runs_in or op.name for op in operators),
+            late_ms=late_ms(operators),
             noise=noise,
             network=network,
             host=host,
@@ -72,9 +73,11 @@ class SimulatedMonitor(VirtualMonitor):
             operator, duration_us / 1000, instance, done_us / 1e6, wait_us / 1000, age_us / 1000
         )
         per_operator, per_server, busy_share = self.network.read(now_us, period_us)
+        self.count_busy(per_server[:, 1], busy_share * period_us / 1e6)
         self.reading.missed = missed
         if missed:
             return
+        self.reading.oldest_s = self._oldest_s(now_us)
         if self.network.calibration.cpu_in_pause:
             paused = self.network.paused_share(now_us, period_us)[per_server[:, 1]]
         else:
@@ -85,6 +88,17 @@ class SimulatedMonitor(VirtualMonitor):
         up = [one.number for one in fleet.leased() if one.up_us <= now_us]
         self._unseen.append(_Unseen(now_us, per_operator, per_server, busy_share, paused, up))
         self.period_us = period_us
+
+    def _oldest_s(self, now_us: int) -> list[float]:
+        """How long the first item of the operator's edges has been there: they are in order."""
+        state = self.network.state
+        head, tail = state.edges[:, rings.HEAD], state.edges[:, rings.TAIL]
+        arrived_us = np.full(len(head), now_us)
+        some = tail > head
+        arrived_us[some] = state.items[head[some], rings.ARRIVAL]
+        first_us = np.minimum.reduceat(arrived_us, state.in_first[:-1])
+        oldest_s: list[float] = ((now_us - first_us).clip(0) / 1e6).tolist()
+        return oldest_s
 
     def catch_up(self) -> None:
         """Work out what was read since the last time, all of it at once: that costs little more

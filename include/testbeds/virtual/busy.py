@@ -82,18 +82,26 @@ class Watch:
 
     observed: I64
     """(2, operators): items that had arrived and were completed."""
+    recorded: I64
+    """(2, operators): items that were recorded, and those of them that were late."""
     busy: BusyMeter
 
     @classmethod
     def begun(cls, operators: int) -> Watch:
         """Nothing was seen."""
-        return cls(np.zeros((2, operators), dtype=np.int64), BusyMeter(operators))
+        nothing = np.zeros((2, operators), dtype=np.int64)
+        return cls(nothing, nothing.copy(), BusyMeter(operators))
 
     def to_plain(self) -> dict[str, Any]:
         """Plain values for a snapshot."""
-        return {"observed": self.observed.tolist(), "busy": self.busy.to_plain()}
+        return {
+            "observed": self.observed.tolist(),
+            "seen_recorded": self.recorded.tolist(),
+            "busy": self.busy.to_plain(),
+        }
 
     def load_plain(self, plain: dict[str, Any]) -> None:
         """Continue from a snapshot."""
         self.observed = np.array(plain["observed"])
+        self.recorded = np.array(plain["seen_recorded"])
         self.busy.load_plain(plain["busy"])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from include.model.compliance import LEVELS
 from include.model.observation import HostSample, InstanceSample, OperatorSample
+from include.model.topology import Operator
 from include.testbeds.base import ACTS
 from include.testbeds.virtual.busy import F64, I64, Watch
 from include.testbeds.virtual.draws import Draws
@@ -28,6 +30,11 @@ NOISE_READINGS = 32
 NOTHING = (None, None, None)
 
 
+def late_ms(operators: Iterable[Operator]) -> F64:
+    """The durations above which items of these operators are not near real-time."""
+    return np.array([dict(LEVELS)["near_real_time"] * op.slo_ms for op in operators])
+
+
 @dataclass(slots=True)
 class VirtualReading:
     """The last reading: per operator by row, per instance and host by number."""
@@ -35,6 +42,8 @@ class VirtualReading:
     waiting: list[int] = field(default_factory=list)
     longest: list[int] = field(default_factory=list)
     """Items of every operator's longest queue, with those in work; empty where nobody counts."""
+    oldest_s: list[float] = field(default_factory=list)
+    """How long the oldest item of every operator waits; empty where nobody looks."""
     capacity: list[float | None] = field(default_factory=list)
     instance: dict[int, tuple[float, float | None]] = field(default_factory=dict)
     """Shares of CPU and memory; what is not known is None."""
@@ -76,10 +85,16 @@ class VirtualMonitor:
     """The same in the order of the topology's file."""
     homes: tuple[str, ...]
     """By row, the operator whose instances do the work: another one where it runs in that."""
+    late_ms: F64
+    """By row, the duration above which an item is not near real-time."""
     noise: Noise
     reading: VirtualReading = field(init=False)
     counted: np.ndarray = field(init=False)
     """(2, operators): items that arrived and were completed so far, at the last reading."""
+    recorded: I64 = field(init=False)
+    """(2, operators): items that were recorded so far, and those of them that were late."""
+    busy_s: F64 = field(init=False)
+    """(operators,): how long instances have worked so far."""
     watches: dict[str, Watch] = field(init=False)
     """Of whoever observes, by name; that of the controller that acts is called ``ACTS``."""
     _durations_ms: list[tuple[float, ...]] = field(init=False)
@@ -91,6 +106,7 @@ class VirtualMonitor:
         size = len(self.names)
         self.reading = VirtualReading([0] * size, capacity=[None] * size)
         self.counted = np.zeros((2, size), dtype=np.int64)
+        self.recorded, self.busy_s = np.zeros((2, size), dtype=np.int64), np.zeros(size)
         self._durations_ms = [()] * size
         self.watches = {ACTS: Watch.begun(size)}
 
@@ -125,12 +141,19 @@ class VirtualMonitor:
         for watch in self.watches.values():
             watch.busy.read(operator, instance, busy_s, there_s)
 
+    def count_busy(self, operator: I64, busy_s: F64) -> None:
+        """Add what instances, one in a row, have worked in one period, whether read or missed."""
+        self.busy_s += np.bincount(operator, busy_s, len(self.names))
+
     # -------------------------------------------------------------- observing
 
     def durations_ms(self) -> list[tuple[float, ...]]:
         """The last recorded durations of every operator, oldest first."""
         if self._unread:
             operator, duration_ms = map(np.concatenate, zip(*self._unread, strict=True))
+            late = duration_ms > self.late_ms[operator]
+            kinds = (operator, operator[late])
+            self.recorded += [np.bincount(kind, minlength=len(self.names)) for kind in kinds]
             by_operator = np.argsort(operator, kind="stable")
             rows = np.arange(len(self.names) + 1)
             bounds = np.searchsorted(operator[by_operator], rows).tolist()
@@ -147,7 +170,9 @@ class VirtualMonitor:
         arrived, completed = (self.counted - watch.observed).tolist()
         durations_ms, row = self.durations_ms(), {name: o for o, name in enumerate(self.names)}
         arrived_in_all, completed_in_all = self.counted.tolist()
-        longest = self.reading.longest
+        longest, oldest_s = self.reading.longest, self.reading.oldest_s
+        recorded, late = (self.recorded - watch.recorded).tolist()
+        busy_in_all_s = self.busy_s.tolist()
         busy = [share or (None, None) for share in watch.busy.look()]
         return {
             name: OperatorSample(
@@ -162,6 +187,9 @@ class VirtualMonitor:
                 busiest_share=busy[row[name]][1],
                 arrived_in_all=arrived_in_all[row[name]],
                 completed_in_all=completed_in_all[row[name]],
+                busy_in_all_s=busy_in_all_s[row[name]],
+                oldest_waits_s=oldest_s[row[name]] if oldest_s else None,
+                late_share=late[row[name]] / count if (count := recorded[row[name]]) else None,
             )
             for name in self.order
         }
@@ -169,7 +197,8 @@ class VirtualMonitor:
     def count_anew(self, by: str) -> None:
         """Somebody has observed: what is counted from here on is for the next time."""
         watch = self._watch(by)
-        watch.observed = self.counted
+        self.durations_ms()  # counts what was recorded
+        watch.observed, watch.recorded = self.counted, self.recorded.copy()
         watch.busy.begin_anew()
 
     def _watch(self, by: str) -> Watch:
@@ -232,12 +261,15 @@ class VirtualMonitor:
         return {
             "waiting": reading.waiting,
             "longest": reading.longest,
+            "oldest_s": reading.oldest_s,
             "capacity": reading.capacity,
             "instance": list(reading.instance.items()),
             "host": list(reading.host.items()),
             "missed": reading.missed,
             "durations_ms": self.durations_ms(),
             "counted": self.counted.tolist(),
+            "recorded": self.recorded.tolist(),
+            "busy_s": self.busy_s.tolist(),
             **self.watches[ACTS].to_plain(),
             **self._other_watches(),
         }
@@ -251,6 +283,7 @@ class VirtualMonitor:
         self.reading = VirtualReading(
             waiting=plain["waiting"],
             longest=plain["longest"],
+            oldest_s=plain["oldest_s"],
             capacity=plain["capacity"],
             instance={number: tuple(shares) for number, shares in plain["instance"]},
             host={number: tuple(shares) for number, shares in plain["host"]},
@@ -258,5 +291,6 @@ class VirtualMonitor:
         )
         self._durations_ms = [tuple(last) for last in plain["durations_ms"]]
         self.counted = np.array(plain["counted"])
+        self.recorded, self.busy_s = np.array(plain["recorded"]), np.array(plain["busy_s"])
         for by, watch in {ACTS: plain, **plain.get("watches", {})}.items():
             self._watch(by).load_plain(watch)

@@ -25,7 +25,7 @@ from include.testbeds.virtual.fleet import (
 from include.testbeds.virtual.monitor import VirtualMonitor
 from include.testbeds.virtual.tables import ARRIVAL
 
-SNAPSHOT_VERSION = 5
+SNAPSHOT_VERSION = 6
 NEVER_US = 2**63 - 1
 
 
@@ -215,14 +215,17 @@ class VirtualTestbed(ABC):
             gone = self.drained()
         now_us, monitor = self.now_us, self.monitor
         monitor.catch_up()
+        missed, sources = monitor.reading.missed, self.config.topology.sources
+        published = zip((one.name for one in sources), self._published, strict=True)
         here = [one for one in self.fleet.instances.values() if one.number not in gone]
         held = {one.host for one in here}
         hosts = (one for one in self.fleet.leased() if not one.releasing or one.number in held)
         return Observation(
             now_s=self.now_s,
-            operators={} if monitor.reading.missed else monitor.operator_samples(by),
+            operators={} if missed else monitor.operator_samples(by),
             hosts={one.name: monitor.host_sample(one, now_us) for one in hosts},
             instances={one.name: monitor.instance_sample(one, now_us) for one in here},
+            published_in_all={} if missed else dict(published),
         )
 
     # ------------------------------------------------------------- recording
