@@ -63,6 +63,7 @@ def test_it_covers_all_readings_since_the_last_look(testbed):
     each = []
     for turn in range(1, 5):
         testbed.advance_to(600 + turn * PERIOD_S)
+        testbed.monitor.catch_up()
         each.append(testbed.monitor.watches[ACTS].busy._unread[-1])
     seen = testbed.observe().operators["O2"]
     worked_s = sum(busy_s[operator == 1].sum() for operator, _, busy_s, _ in each)
