@@ -22,6 +22,7 @@ from include.reports.comparison import (
 )
 from include.reports.console import summary
 from include.reports.figures.bill import PARTS
+from include.reports.figures.bill import draw as draw_bill
 from include.reports.page import pages
 from include.reports.publish import publish
 from include.studies import printed
@@ -108,6 +109,21 @@ def test_the_parts_of_the_cost_have_a_section_once_they_are_known(
         for one in parts_of("cost_parts", run)
     ])  # fmt: skip
     assert "runs have no parts" not in _page(folder)
+
+
+@pytest.mark.parametrize("cases", [1, 2, 24])
+@pytest.mark.parametrize("bars", [1, 5])
+def test_a_bill_of_any_size_has_room(cases: int, bars: int) -> None:
+    """Where there is none, matplotlib warns, and a warning is an error here."""
+    (row,) = parts_of("cost_parts_means", {"conditions": "", "controller": "c" * 20})
+    rows = [
+        row
+        | {"conditions": "hosts=3" * (case % 2), "btu_min": float(case), "variant": "a_b=1, " * k}
+        for case in range(cases)
+        for k in range(bars)
+    ]
+    assert draw_bill(rows).count(">70.0</text>") == cases * bars
+    assert draw_bill([row | {"btu_min": float(case)} for case in range(25)]) == ""
 
 
 def test_sections_come_in_their_order(page: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from statistics import median
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from include.reports.figures import style
@@ -18,6 +19,8 @@ COLUMNS = 3
 """Panels beside each other."""
 MOST_PANELS, MOST_BARS = 24, 40
 """With more of either nobody could read the figure; the table has them."""
+MOST_LETTERS = 32
+"""Of a name; the table has whole ones."""
 PARTS: Mapping[str, tuple[str, str]] = {
     "work_cost": ("work", style.LEVELS[0]),
     "whole_instances_cost": ("whole instances", style.LEVELS[1]),
@@ -42,11 +45,13 @@ def draw(rows: Sequence[Row]) -> str:
     if not rows or len(panels) > MOST_PANELS or len(bars) > MOST_BARS:
         return ""
     columns = min(COLUMNS, len(panels))
-    figure, axes = style.grid(-(-len(panels) // columns), columns, 0.17 * len(bars) + 0.75)
+    # Beside the bars there have to be titles of up to three lines, an axis and the legend.
+    figure, axes = style.grid(-(-len(panels) // columns), columns, 0.17 * len(bars) + 1.2)
     for place, (axis, (case, own)) in enumerate(zip(axes, panels, strict=False)):
         style.titled(axis, _title(case))
         _bars(axis, own, bars)
-        axis.set_yticks(list(bars.values()), list(bars) if place % columns == 0 else [])
+        names = [shorten(name, MOST_LETTERS, placeholder=" ...") for name in bars]
+        axis.set_yticks(list(bars.values()), names if place % columns == 0 else [])
     for unused in axes[len(panels) :]:
         unused.set_visible(False)
     handles, labels = axes[0].get_legend_handles_labels()
