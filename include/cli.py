@@ -193,7 +193,9 @@ def figure(
     from include.reports.image import write_front, write_image
 
     if front:
-        write_front(folder.resolve(), out, fitted.split(","))
+        write_front(
+            folder.resolve(), out, [one.strip() for one in fitted.split(",") if one.strip()]
+        )
     else:
         write_image(folder.resolve(), out)
     typer.echo(f"Figure: {out}")

@@ -336,8 +336,7 @@ class Kept(Section):
     summaries_only: bool = Field(
         default_of("summaries_only"),
         title="Summaries only",
-        description="Store counts in place of single samples: a tenth of the space, the same "
-        "tables.",
+        description="Store counts in place of single samples: less space, the same tables.",
     )
 
 

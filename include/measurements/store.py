@@ -101,15 +101,21 @@ class RunStore:
         rows = sum(one.num_rows for one in arrow.values())
         return self._written(self.rows(window), rows, window_content(arrow))
 
-    def gather(self, tables: Sequence[str], windows: int) -> list[dict[str, Any]]:
+    def gather(self, tables: Sequence[str], sha256: Sequence[str]) -> list[dict[str, Any]]:
         """Put a file per table in the place of one per window; returns what ``write_rows`` does.
 
+        ``sha256`` is that of each window, as it was committed.
         To open a small file costs as much as to read some ten thousand rows. Killed anywhere and
         repeated, it ends the same: windows are removed only when all tables are there, so while
         one is missing they are complete. Raises StoreError when rows are missing or damaged.
         """
-        parts = [self.rows(window) for window in range(windows)]
+        parts = [self.rows(window) for window in range(len(sha256))]
         are_here = all(part.is_file() for part in parts)
+        for part, committed in zip(parts, sha256, strict=True) if are_here else ():
+            if digest(part) != committed:
+                raise StoreError(
+                    f"rows in {part} are not those that were committed; {self._again()}"
+                )
         gathered = [self._gathered(table, parts, are_here) for table in tables]
         shutil.rmtree(self.rows(0).parent, ignore_errors=True)
         return gathered
@@ -124,10 +130,10 @@ class RunStore:
                     write_parquet(draft, schema(table), content)
             return self._described(whole, rows_in(whole), digest(whole))
         except StoreError as error:
-            raise StoreError(
-                f"rows of {table} in {error}; remove {self.home} and run again: the same spec "
-                "gives the same rows"
-            ) from error
+            raise StoreError(f"rows of {table} in {error}; {self._again()}") from error
+
+    def _again(self) -> str:
+        return f"remove {self.home} and run again: the same spec gives the same rows"
 
     def _written(self, path: Path, rows: int, content: Any) -> dict[str, Any]:
         if not self.manifest.is_file():

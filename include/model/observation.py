@@ -112,8 +112,9 @@ class Observation:
     instances: Mapping[str, InstanceSample]
     tenants: Mapping[str, TenantSample] = field(default_factory=dict)
     published_in_all: Mapping[str, int] = field(default_factory=dict)
-    """Items of each source since the run began; the difference of two looks by their time is its
-    rate. Empty where nobody counts them, and when the monitor missed."""
+    """Items of each source since the run began, as of the last reading: the difference of two looks
+    by the time between their readings is its rate. Empty where nobody counts them, and when the
+    monitor missed."""
     job_started_s: float = 0.0
     """When the job as a whole was started last, where a change or a failure starts it again."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from include.measurements.rows import COST_PART, COVER
 from include.measurements.sources import keep_sources, sources_of
 from include.model.errors import StoreError
-from include.tables.cases import require_same_files
+from include.tables.cases import require_each_once, require_same_files
 from include.tables.catalogue import schema_of
 from include.tables.covers import read_covers, read_parts
 from include.tables.measured import (
@@ -43,8 +43,8 @@ def build_tables(
     ``staged/sources.json`` says by their SHA-256 which files of runs the tables are of.
     Without ``folder/bounds.json`` (covers.py) nothing is known of the cover, the regret and the
     parts of the costs.
-    Raises StoreError when there is no run to read, or runs of one case are of other files;
-    SetupError without Java 17.
+    Raises StoreError when there is no run to read, two measure the same, or runs of
+    one case are of other files; SetupError without Java 17.
     """
     require_java()
     chosen = complete_runs(folder, runs)
@@ -58,7 +58,9 @@ def build_tables(
         for name, known in computed.items():
             spark.createDataFrame(known).createOrReplaceTempView(name)
         results = _queried(spark, at_once=2 if few else 1)
-    require_same_files(folder, results["runs"].to_pylist())
+    measured = results["runs"].to_pylist()
+    require_each_once(folder, measured)
+    require_same_files(folder, measured)
     counts = {
         table: write_table(staged_path(folder, table), rows, schema_of(table))
         for table, rows in results.items()

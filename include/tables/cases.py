@@ -1,4 +1,5 @@
-"""Runs that tables average or compare have to be of the same files, not of the same file names."""
+"""Runs that tables average or compare have to be of the same files, not of the same file names, and
+each of them has to be there once."""
 
 from __future__ import annotations
 
@@ -13,6 +14,23 @@ from include.model.errors import StoreError
 
 CASE = ("topology", "pattern", "conditions")
 """Columns that tables know a load by; files are named in them without their folders."""
+
+
+def require_each_once(folder: Path, runs: Iterable[Mapping[str, Any]]) -> None:
+    """Raise StoreError when two runs measure the same: a seed that counts twice makes intervals
+    narrower than they are. They differ in what changes no measurement (advisors, price books,
+    ``summaries_only``). ``runs`` are rows of the table ``runs``.
+    """
+    first: dict[tuple[Any, ...], str] = {}
+    problems = []
+    for row in sorted(runs, key=lambda row: str(row["run"])):
+        key = tuple(value for name, value in row.items() if name not in ("run", "spec_hash"))
+        known = first.setdefault(key, row["run"])
+        if known != row["run"]:
+            problems.append(f"- {known} and {row['run']} measure the same")
+    if problems:
+        how = f"remove one of each: python -m include.cli remove {folder} RUN"
+        raise StoreError("\n".join([f"{folder}: seeds would count twice; {how}", *problems]))
 
 
 def require_same_files(folder: Path, runs: Iterable[Mapping[str, Any]]) -> None:

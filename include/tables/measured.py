@@ -154,6 +154,20 @@ def _require_what_was_measured(folder: Path, run: str) -> None:
             raise StoreError(f"{path} is damaged: it is not what the run has written. {_AGAIN}")
 
 
+def _require_may_be_missing(part: Path, table: str) -> None:
+    of_all = sorted(one.name for one in part.parents[1].glob("experiment=*"))
+    if table in ("run", "operator", "price"):
+        if of_all and part.parent.name not in of_all:
+            name = of_all[0].partition("=")[2]
+            raise StoreError(f"{part.parents[3]} is the experiment {name}: call the folder so")
+        raise StoreError(f"{part} holds no file, though the run is complete. {_AGAIN}")
+    if table in (DURATION_COUNT, DURATION_SUM):
+        raise StoreError(
+            f"{part} holds no file: the run is of a version that did not count durations yet. "
+            "Report with that version (code.json of the run names it), or measure the run again."
+        )
+
+
 def _are_readable(part: Path, table: str) -> bool:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -173,6 +187,6 @@ def _are_readable(part: Path, table: str) -> bool:
             )
         if table == "run" and footer.num_rows != 1:
             raise StoreError(f"{file} has {footer.num_rows} rows instead of one. {_AGAIN}")
-    if not files and table in ("run", "operator", "price", DURATION_COUNT, DURATION_SUM):
-        raise StoreError(f"{part} holds no file, though the run is complete. {_AGAIN}")
+    if not files:
+        _require_may_be_missing(part, table)
     return bool(files)

@@ -61,8 +61,8 @@ def _write(store: RunStore, seed: int, windows: int) -> int:
     for table, columns in counted(durations).items():
         store.write_rows(table, 0, columns)
     if windows == 1:
-        store.write_window(0, {"processing_duration": durations})
-        store.gather(["processing_duration"], windows)
+        rows = store.write_window(0, {"processing_duration": durations})
+        store.gather(["processing_duration"], [rows["sha256"]])
     for window in range(windows if windows > 1 else 0):
         own = window_of == window
         chosen = {name: _chosen(values, own) for name, values in durations.items()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from include.files import write_json
 from include.measurements import parquet
 from include.measurements.store import RunStore, schema, to_arrow
-from include.measurements.window import read_window
+from include.measurements.window import read_window, window_content
 from include.model.errors import StoreError
 
 WINDOWS = 3
@@ -27,8 +29,16 @@ def store(tmp_path):
     return store
 
 
-def gather(store):
-    return store.gather(["event", "tenant"], WINDOWS)
+def gather(store, first=0):
+    """As if the windows from ``first`` on had been committed."""
+    contents = (
+        window_content(
+            {"event": to_arrow("event", an_event(first + one)), "tenant": to_arrow("tenant", {})}
+        )
+        for one in range(WINDOWS)
+    )
+    digests = [hashlib.sha256(content).hexdigest() for content in contents]
+    return store.gather(["event", "tenant"], digests)
 
 
 def files(store):
@@ -64,7 +74,7 @@ def test_what_a_run_that_was_removed_left_behind_is_replaced(store):
     gather(store)
     for window in range(WINDOWS):
         store.write_window(window, {"event": an_event(window + 7), "tenant": {}})
-    gather(store)
+    gather(store, first=7)
     assert pq.ParquetFile(store.whole("event")).read()["time_s"][0].as_py() == 420.0
 
 
@@ -77,12 +87,20 @@ def test_a_window_measured_again_after_the_end_stores_nothing_twice(store):
     assert files(store) == once
 
 
+def test_a_window_with_one_byte_changed_is_not_gathered(store):
+    content = bytearray(store.rows(1).read_bytes())
+    content[-60] ^= 1
+    store.rows(1).write_bytes(content)
+    with pytest.raises(StoreError, match="are not those that were committed; remove"):
+        gather(store)
+
+
 @pytest.mark.parametrize("content", [None, b"", b"torn"])
 def test_a_window_that_is_missing_or_damaged_says_what_to_do(store, content):
     store.rows(1).unlink()
     if content is not None:
         store.rows(1).write_bytes(content)
-    with pytest.raises(StoreError, match=r"rows of event in .*; remove .* and run again"):
+    with pytest.raises(StoreError, match=r"rows .*; remove .* and run again"):
         gather(store)
     left = [0, 2] if content is None else [0, 1, 2]
     assert [path.name for path in files(store)] == [f"{one:03d}.arrow" for one in left]

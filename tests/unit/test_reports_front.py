@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from include.cli import app
+from include.model.errors import SpecError
 from include.reports.figures import front
 from include.reports.figures.front import Point, unbeaten
 from tests.builders_staged import restage
@@ -95,6 +96,10 @@ def test_the_command_draws_what_was_published(tmp_path: Path) -> None:
     assert "currentColor" not in svg
 
 
-@pytest.mark.parametrize("fitted", ["", "two_level"])
-def test_a_pattern_that_is_not_named_is_not_fitted(fitted: str) -> None:
-    assert not any("options were" in one for one in texts(front.draw(ALL, [fitted])))
+def test_where_nothing_is_named_nothing_is_said_of_what_was_chosen() -> None:
+    assert not any("chosen on it" in one for one in texts(front.draw(ALL, [])))
+
+
+def test_a_pattern_that_is_not_drawn_is_told_of() -> None:
+    with pytest.raises(SpecError, match=r"unknown pattern 'stepwize'.*stepwise"):
+        front.draw(ALL, ["stepwise", "stepwize"])

@@ -11,7 +11,7 @@ from include.experiment.asked import runs_in_file
 from include.experiment.spec import RunSpec
 from include.measurements.variant import conditions_of
 from include.model.errors import StoreError
-from include.tables.cases import require_same_files
+from include.tables.cases import require_each_once, require_same_files
 
 SPEC = """\
 name: mine
@@ -87,3 +87,13 @@ def test_runs_of_other_files_with_the_same_names_are_told(
 
 def test_the_same_files_elsewhere_are_the_same(tmp_path: Path) -> None:
     looked_at(tmp_path, *(provisioned(tmp_path, f"at{k}", k) for k in (1, 2, 3)))
+
+
+def test_a_seed_that_would_count_twice_is_told_of(tmp_path: Path) -> None:
+    rows = [
+        {"run": run, "spec_hash": run, "controller": "btu", "seed": seed, "conditions": ""}
+        for run, seed in (("a", 1), ("b", 1), ("c", 2))
+    ]
+    require_each_once(tmp_path, rows[1:])
+    with pytest.raises(StoreError, match=r"a and b measure the same"):
+        require_each_once(tmp_path, rows)

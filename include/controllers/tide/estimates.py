@@ -220,5 +220,5 @@ def likely(load: Load, memory: TideMemory, flow: Flow, step_s: float) -> Load | 
     """
     if not memory.wavers or memory.round_steps:
         return None
-    recent = np.array(memory.recent[-round(WAVERING_S / step_s) :], dtype=np.float64)
+    recent = np.array(memory.recent[-max(1, round(WAVERING_S / step_s)) :], dtype=np.float64)
     return replace(load, rate_per_s=flow.rates(recent))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from include.model.errors import SpecError, unknown_name
 from include.reports.figures import style
 from include.reports.figures.tournament import COLOURS, COST
 from include.reports.names import named
@@ -57,18 +58,24 @@ class Point:
 def draw(tournament: Sequence[Row], fitted: Collection[str]) -> str:
     """One panel per workload and BTU, from the rows of the table tournament.
 
-    ``fitted`` are patterns that options were chosen on: a panel says whether its own is one.
+    ``fitted`` are patterns that options were chosen on: where any is given, a panel says whether
+    its own is one. Raises SpecError for a pattern that is not drawn.
     Large where no other point gets at least as much for no more. Items that are overdue and were
     not processed are late.
     """
     by_case = groupby(sorted(tournament, key=_case), _case)
     panels = [(case, points) for case, own in by_case if (points := _points(list(own)))]
     panels.sort(key=lambda panel: (panel[0][1] in fitted, panel[0]))
+    drawn = {pattern for (_, pattern, _, _), _ in panels}
+    if unknown := [unknown_name("pattern", one, drawn) for one in fitted if one not in drawn]:
+        raise SpecError("--fitted", unknown)
     figure, axes = style.grid(max(1, len(panels)), 1, height_in=4.3)
     for axis, ((topology, pattern, conditions, btu_min), points) in zip(axes, panels, strict=False):
         words = " · ".join(filter(None, [topology, pattern, f"BTU {btu_min:g} min", conditions]))
-        seen = "options were chosen on it" if pattern in fitted else "nothing was chosen on it"
-        style.titled(axis, f"{words.replace('_', ' ')} ({seen})")
+        seen = (
+            " (options were chosen on it)" if pattern in fitted else " (nothing was chosen on it)"
+        )
+        style.titled(axis, words.replace("_", " ") + (seen if fitted else ""))
         _panel(axis, points)
     style.share_limits(axes)
     for axis in axes:
