@@ -185,6 +185,7 @@ def test_every_field_of_a_run_is_in_the_form_of_its_dag_run() -> None:
         pattern_options={"level": 6}, faults={"host_losses_per_hour": 0.5},
         price_books=("btu10",), monitor_every_s=5.0, hosts=2, max_hosts=7,
         advisors=(Choice("tide", {"care": 2.0}),),
+        summaries_only=True,
     )  # fmt: skip
     assert run_from_params(params_from_run(run)) == run
     plain = {name for name, value in asdict(run).items() if value == getattr(RUN, name)}
