@@ -59,8 +59,8 @@ def build_tables(
             spark.createDataFrame(known).createOrReplaceTempView(name)
         results = _queried(spark, at_once=2 if few else 1)
     measured = results["runs"].to_pylist()
-    require_each_once(folder, measured)
     require_same_files(folder, measured)
+    require_each_once(folder, measured)
     counts = {
         table: write_table(staged_path(folder, table), rows, schema_of(table))
         for table, rows in results.items()
