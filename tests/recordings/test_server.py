@@ -117,7 +117,7 @@ def scraped(address: str, log: Path, seconds: float = 90) -> float:
             answer = httpx.get(f"http://{address}/api/v1/query", params=query, timeout=5).json()
             if answer["data"]["result"]:
                 return float(answer["data"]["result"][0]["value"][0])
-        except httpx.HTTPError:
+        except (httpx.HTTPError, ValueError):  # until it is ready it says so in plain text
             pass
         time.sleep(0.5)
     raise AssertionError(log.read_text())
