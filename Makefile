@@ -83,7 +83,8 @@ test-leases: setup  ## Run of those the tests of leases and of reaping only
 test-guests: setup  ## Test real guests as servers of it, and its faults with them (long; else skipped)
 	@$(ENV) TIDEBENCH_HYPERVISOR=$${TIDEBENCH_HYPERVISOR:-qemu} infra/live/live.sh test guests tests/openstack
 	@$(ENV) TIDEBENCH_HYPERVISOR=$${TIDEBENCH_HYPERVISOR:-qemu} \
-	    infra/live/live.sh test "openstack and not guests" tests/openstack/test_faults.py
+	    infra/live/live.sh test "openstack and not guests" \
+	    tests/openstack/test_faults.py tests/openstack/test_reap.py
 
 live-guests: setup live-images  ## Measure by DAG on two real guests, one of which loses its power
 	@TIDEBENCH_HYPERVISOR=$${TIDEBENCH_HYPERVISOR:-qemu} infra/openstack/openstack.sh up
