@@ -125,7 +125,7 @@ class RunStore:
         try:
             if are_here or not whole.is_file():
                 rows = (read_window(part)[table] for part in parts)
-                content = [merged(table, list(rows))] if table in KEYS else rows
+                content = [merged(table, rows)] if table in KEYS else rows
                 with new_file(whole) as draft:
                     write_parquet(draft, schema(table), content)
             return self._described(whole, rows_in(whole), digest(whole))

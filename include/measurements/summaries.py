@@ -8,7 +8,7 @@ monitoring period. Counts are whole numbers, so they add up to the same in any o
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from include.measurements.rows import DURATION_COUNT, DURATION_SUM
@@ -27,6 +27,8 @@ BINS = int(math.log(1 + LONGEST_MS) * BINS_PER_E) + 1
 
 KEYS = {DURATION_COUNT: ("operator", "bin"), DURATION_SUM: ("operator", "period")}
 """Summaries, and what their rows are known by; all other columns are added up."""
+
+WINDOWS_AT_ONCE = 64
 
 
 def summarised(
@@ -73,8 +75,20 @@ def summarised(
     }
 
 
-def merged(table: str, parts: Sequence[pa.Table]) -> pa.Table:
-    """One summary of those of several windows, sorted by what its rows are known by."""
+def merged(table: str, parts: Iterable[pa.Table]) -> pa.Table:
+    """One summary of those of several windows, sorted by what its rows are known by.
+
+    A few windows at a time, so that memory does not grow with their number.
+    """
+    some: list[pa.Table] = []
+    for part in parts:
+        some.append(part)
+        if len(some) == WINDOWS_AT_ONCE:
+            some = [_added_up(table, some)]
+    return _added_up(table, some)
+
+
+def _added_up(table: str, parts: Sequence[pa.Table]) -> pa.Table:
     import pyarrow as pa
 
     keys = KEYS[table]

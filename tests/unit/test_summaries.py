@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from include.measurements.rows import DURATION_COUNT, DURATION_SUM, DurationCount
 from include.measurements.store import to_arrow
-from include.measurements.summaries import BINS_PER_E, LONGEST_MS, merged, summarised
+from include.measurements.summaries import (
+    BINS_PER_E,
+    LONGEST_MS,
+    WINDOWS_AT_ONCE,
+    merged,
+    summarised,
+)
 from include.model.compliance import LEVELS
 from include.testbeds.columns import Coded
 
@@ -106,6 +112,16 @@ def test_two_windows_together_count_what_one_would(first: list[Any], then: list[
         together = merged(table, [part[table] for part in parts])
         assert together.equals(merged(table, [expected]))
         assert together.schema == expected.schema
+
+
+def test_many_windows_are_added_up_a_few_at_a_time() -> None:
+    part = tables_of([(0, 1.0, 700.0, 5.0, 900.0), (1, 20.0, 30.0, 0.0, 40.0)])
+    for table, rows in part.items():
+        for windows in (WINDOWS_AT_ONCE, 2 * WINDOWS_AT_ONCE + 3):
+            together = merged(table, iter([rows] * windows))
+            assert together["samples"].to_pylist() == [
+                windows * count for count in merged(table, [rows])["samples"].to_pylist()
+            ]
 
 
 def test_a_window_without_a_sample_counts_nothing() -> None:
