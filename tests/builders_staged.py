@@ -96,6 +96,7 @@ def _results(dims: dict[str, Any]) -> dict[str, Rows]:
             "leases": 2,
             "paid_btus": 3,
             "resource_cost": 70.0,
+            "begun_cost": 69.0,
             "cover_cost": None,
             "regret": None,
             "total_regret": None,

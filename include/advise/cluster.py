@@ -63,8 +63,7 @@ class ReplayCluster:
             elif isinstance(action, StopInstance):
                 self._stop(action.instance, now_s)
             elif isinstance(action, MigrateInstance):
-                self._stop(action.instance, now_s)  # first: the copy takes its place
-                self._start(real.get(action.host, action.host), now_s)
+                self._migrate(action, real.get(action.host, action.host), now_s)
             elif isinstance(action, ProlongLease):
                 self.leases[action.host].paid_until_s += self.btu_s
             elif isinstance(action, ReleaseHost):
@@ -76,12 +75,26 @@ class ReplayCluster:
         self.leases[name] = ReplayLease(now_s, now_s + self.btu_s)
         return name
 
-    def _start(self, host: str, now_s: float) -> None:
+    def _migrate(self, action: MigrateInstance, host: str, now_s: float) -> None:
+        """The instance stops when its copy works: all migrations overlap.
+
+        Where no copy can start, only one that asked for it goes on.
+        """
+        one = self.instances[action.instance]
+        stops_s = one.stops_s
+        self._stop(action.instance, now_s)  # first: the copy takes its place
+        if not self._start(host, now_s) and action.overlaps:
+            one.stops_s = stops_s
+
+    def _start(self, host: str, now_s: float) -> bool:
+        """Whether there is room for one."""
         lasting = sum(math.isinf(one.stops_s) for one in self.instances.values())
-        if host in self.held() and lasting < self.max_instances:
-            self.numbers += 1
-            ready_s = now_s + self.takes_s
-            self.instances[f"{OPERATOR}-{self.numbers}"] = _Instance(host, now_s, ready_s)
+        if host not in self.held() or lasting >= self.max_instances:
+            return False
+        self.numbers += 1
+        ready_s = now_s + self.takes_s
+        self.instances[f"{OPERATOR}-{self.numbers}"] = _Instance(host, now_s, ready_s)
+        return True
 
     def _stop(self, name: str, now_s: float) -> None:
         self.instances[name].stops_s = min(self.instances[name].stops_s, now_s + self.takes_s)

@@ -41,7 +41,9 @@ def check(decision: Decision, seen: Observation, setting: Setting) -> list[Check
 
 @dataclass(slots=True)
 class _Cluster:
-    """What is left after the steps so far. A stopped instance gives its room back at once."""
+    """What is left after the steps so far. A stopped instance gives its room back at once, one that
+    serves until its copy is ready does not.
+    """
 
     seen: Observation
     setting: Setting
@@ -114,9 +116,11 @@ class _Cluster:
             yield f"there is no running instance {action.instance}"
         elif one.host == action.host:
             yield f"{action.instance} is on {action.host} already"
+        elif action.overlaps and action.serves_s:
+            yield f"{action.instance} serves until its copy is ready; leave serves_s at 0"
         else:
             yield from self._start(one.operator, action.host)
-            yield from self._stop(action.instance, last_may_go=True)
+            yield from self._stop(action.instance, last_may_go=True, frees=not action.overlaps)
 
     def _start(self, operator: str, host: str) -> Iterator[str]:
         op = self.setting.topology.operator.get(operator)
@@ -135,7 +139,7 @@ class _Cluster:
             self.serving[operator] += 1
             self.on_host[host] += 1
 
-    def _stop(self, instance: str, *, last_may_go: bool) -> Iterator[str]:
+    def _stop(self, instance: str, *, last_may_go: bool, frees: bool = True) -> Iterator[str]:
         one = self.instances.get(instance)
         if one is None:
             yield f"there is no running instance {instance}"
@@ -146,6 +150,6 @@ class _Cluster:
         del self.instances[instance]
         self.serving[one.operator] -= 1
         self.on_host[one.host] -= 1
-        if one.host in self.left:
+        if frees and one.host in self.left:
             op = self.setting.topology.operator[one.operator]
             self.left[one.host] = self.left[one.host].more(op)

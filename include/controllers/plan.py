@@ -245,12 +245,32 @@ class Plan:
             self.free[instance.host] = self.free[instance.host].without_one(op)
 
     def migrate(
-        self, instance: InstanceSample, host: str, why: Why, *, serves_s: float = 0.0
+        self,
+        instance: InstanceSample,
+        host: str,
+        why: Why,
+        *,
+        serves_s: float = 0.0,
+        overlaps: bool = False,
     ) -> None:
-        """Move an instance. Its old place stays taken: only stopped ones leave theirs at once."""
-        self._add(MigrateInstance(instance.instance, host, serves_s), why)
+        """Move an instance; with ``overlaps`` it serves until its copy is ready.
+
+        Its old place stays taken: only stopped ones leave theirs at once.
+        """
+        self._add(MigrateInstance(instance.instance, host, serves_s, overlaps), why)
         self._forget(instance)
         self._settle(instance.operator, host)
+
+    def leaves_in_time(self, instance: InstanceSample, host: str) -> bool:
+        """Whether the BTU of its host outlasts an instance that serves until its copy is ready.
+
+        ``host`` is up. Delays are means (``Setting.delays``); those that are not known count as 0.
+        """
+        delays, here = self._setting.delays, self._seen.hosts[instance.host]
+        takes_s = (delays.instance_start_s or 0.0) + (delays.drain_s or 0.0)
+        if instance.operator not in self.free[host].images:
+            takes_s += delays.image_pull_s or 0.0
+        return self.now_s + takes_s <= here.paid_until_s
 
     def lease(self, why: Why) -> str:
         """Order a host and return the handle that names it within this decision."""

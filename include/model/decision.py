@@ -29,11 +29,19 @@ class StopInstance:
 
 @dataclass(frozen=True, slots=True)
 class MigrateInstance:
-    """Start a copy on ``host`` and stop this instance, as StopInstance does."""
+    """Start a copy on ``host`` and stop this instance, as StopInstance does.
+
+    With ``overlaps`` it serves until the copy is ready, and is told to stop then; ``serves_s`` has
+    to be 0. Until it has ended it counts as stopping, holds its place, and keeps its host, released
+    or not. Where the copy is lost, or stopped, before it is ready, the migration is undone: the
+    instance goes on, its host is not being released any more, and whoever decides next sees both.
+    A copy that migrates before it is ready leaves whom it replaces to its own copy.
+    """
 
     instance: str
     host: str
     serves_s: float = field(default=0.0, repr=False)
+    overlaps: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

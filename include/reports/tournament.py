@@ -23,6 +23,7 @@ METRICS: Mapping[str, tuple[str, int, bool]] = {
     "age_p99_ms": ("age p99, ms", 0, False),
     "host_hours": ("host hours", 2, False),
     "resource_cost": ("cost of hosts", 2, False),
+    "begun_cost": ("cost of begun BTUs", 2, False),
     "regret": ("hosts / cover", 2, False),
     "total_regret": ("total / cover", 2, False),
     "total_cost": ("total cost", 2, False),

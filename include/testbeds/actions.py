@@ -47,8 +47,8 @@ class Actuator(Protocol[H, I]):
         """Stop an instance gracefully, or, where that can be, kill it after ``serves_s``."""
         ...
 
-    def migrate(self, one: I, host: H, serves_s: float) -> I:
-        """Start a copy of an instance on a host and stop it; returns the copy."""
+    def migrate(self, one: I, host: H, action: MigrateInstance) -> I:
+        """Start a copy on a host and stop the instance as the action says; returns the copy."""
         ...
 
     def prolong(self, host: H) -> None:
@@ -89,7 +89,7 @@ def _subject(step: Reasoned, handles: dict[str, str], actuator: Actuator[H, I]) 
         case MigrateInstance():
             host = fleet.host(handles.get(action.host, action.host))
             one = fleet.instance(action.instance)
-            return actuator.migrate(one, host, action.serves_s).name if one and host else ""
+            return actuator.migrate(one, host, action).name if one and host else ""
         case StopInstance():
             if one := fleet.instance(action.instance):
                 actuator.stop(one, action.serves_s)

@@ -34,6 +34,8 @@ class FleetInstance:
     number: int
     operator: str
     host: int
+    successor: int = 0
+    """Of a migration: told to stop once this one is ready."""
 
     @property
     def name(self) -> str:
@@ -43,6 +45,11 @@ class FleetInstance:
     @property
     def stopping(self) -> bool:
         """Whether it was told to stop, or is to be told."""
+        raise NotImplementedError
+
+    @property
+    def serves(self) -> bool:
+        """Whether it works as if nobody stopped it: also while a migration overlaps."""
         raise NotImplementedError
 
 
@@ -90,6 +97,10 @@ class Fleet(Generic[H, I]):
     def on_host(self, number: int) -> list[I]:
         """Instances that hold a place on the host, stopping ones included."""
         return [one for one in self.instances.values() if one.host == number]
+
+    def replaced_by(self, number: int) -> list[I]:
+        """Instances that serve until this one is ready."""
+        return [one for one in self.instances.values() if one.serves and one.successor == number]
 
     def to_plain(self) -> dict[str, Any]:
         """Plain values for files and snapshots."""

@@ -77,6 +77,7 @@ class Replay:
     def _migrate(self, action: MigrateInstance) -> None:
         one = self.serving.pop(action.instance)
         assert one.host != action.host
+        assert not (action.overlaps and action.serves_s), "it is stopped when its copy is ready"
         assert self.seen.hosts[action.host].up
         self._start(one.operator, action.host)
         self.count[one.operator] -= 1

@@ -136,6 +136,14 @@ def test_instances_beyond_the_most_are_left_out_but_one_may_move() -> None:
     assert moved not in made.instances
 
 
+def test_without_room_for_its_copy_an_instance_goes_on_if_it_was_to_overlap() -> None:
+    for overlaps in (False, True):
+        made, _, instance = one_instance()
+        made.apply(decided(MigrateInstance(instance, "host-9", overlaps=overlaps)), 100)
+        made.settle(115)
+        assert made.running(115) == int(overlaps)
+
+
 def test_cpu_is_that_of_instances_that_work_and_ready_are_those_that_it_covers() -> None:
     made, _, instance = one_instance()  # works from 15 s on
 

@@ -7,7 +7,13 @@ import time
 import pytest
 
 from include.measurements.store import to_arrow
-from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost, StartInstance
+from include.model.decision import (
+    LeaseHost,
+    MigrateInstance,
+    ReleaseHost,
+    StartInstance,
+    StopInstance,
+)
 from include.model.errors import StoreError
 from include.testbeds.base import Leasing
 from include.testbeds.live.broker import vhosts
@@ -106,6 +112,30 @@ def test_a_new_instance_works_soon_and_a_released_host_drains():
         assert seen.instances[moved.subject].ready
         assert cold.subject not in seen.instances
         wait_until(lambda: number not in {one.id for one in leases.leases()}, "the host is gone")
+        assert "instance_crash" not in live.events()
+        live.assert_nothing_lost()
+
+
+def test_while_a_migration_overlaps_the_old_instance_serves_and_goes_on_without_its_copy():
+    with live_run(rate=20) as live:
+        live.deploy()
+        live.testbed.advance_to(5)
+        (leased,) = live.apply(LeaseHost(FLAVOR.name, "new"))
+        live.advance_until(lambda: live.testbed.observe().hosts[leased.subject].up, 60)
+        move = MigrateInstance("front-1", leased.subject, overlaps=True)
+        (copy,) = live.apply(move)
+        live.apply(StopInstance(copy.subject))
+        live.advance_until_event("migration_undone", 60)
+        seen = live.testbed.observe()
+        assert not seen.instances["front-1"].stopping
+
+        (copy,) = live.apply(move)
+        assert live.testbed.observe().instances["front-1"].stopping
+        live.advance_until(lambda: "front-1" not in live.testbed.observe().instances, 60)
+        assert live.testbed.observe().instances[copy.subject].ready
+        rows, _ = live.testbed._state.journal.read(0)
+        ready = zip(rows["queue"]["operator"], rows["queue"]["ready_instances"], strict=True)
+        assert {count for name, count in ready if name == FRONT} == {1}
         assert "instance_crash" not in live.events()
         live.assert_nothing_lost()
 

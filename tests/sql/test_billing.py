@@ -65,18 +65,22 @@ def test_sql_bills_random_leases_as_the_model_does(spark: SparkSession) -> None:
     for name in ("operator", "duration_count", "queue", "cover"):
         view(spark, name, [])
     billed = {
-        (row["run"], row["price_book"]): row["resource_cost"]
+        (row["run"], row["price_book"]): (row["resource_cost"], row["begun_cost"])
         for row in built(spark, "cost").collect()
     }
     assert len(billed) == 7 * len(books)
     for (run, name), cost in billed.items():
         book = next(one for one in books if one.name == name)
-        expected = sum(
-            book.resource_cost(
-                row["ended_s"] - row["ordered_s"],
-                row["paid_until_s"] - row["ordered_s"] if book.btu_s == RUN_BTU_MIN * 60 else 0.0,
+        own = [row for row in rows if row["run"] == run]
+        planned = book.btu_s == RUN_BTU_MIN * 60
+        expected = [
+            sum(
+                book.resource_cost(
+                    row["ended_s"] - row["ordered_s"],
+                    row["paid_until_s"] - row["ordered_s"] if booked else 0.0,
+                )
+                for row in own
             )
-            for row in rows
-            if row["run"] == run
-        )
+            for booked in (planned, False)
+        ]
         assert cost == pytest.approx(expected, rel=1e-12), (run, name)

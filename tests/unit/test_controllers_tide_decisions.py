@@ -182,9 +182,28 @@ class TestLeases:
         running = instances({"h1": "O1", "h2": "O2 O3"})
         _, decided = decide(quiet, hosts, running, arrived=0)
         assert of(decided, MigrateInstance, ReleaseHost) == [
-            MigrateInstance("i1", "h2"),
+            MigrateInstance("i1", "h2", overlaps=True),
             ReleaseHost("h1"),
         ]
+
+    @pytest.mark.parametrize(
+        ("delays", "images", "overlaps"),
+        [
+            (Delays(instance_start_s=5.0, drain_s=20.0), (), True),
+            (Delays(instance_start_s=6.0, drain_s=20.0), (), False),
+            (Delays(instance_start_s=5.0, drain_s=20.0, image_pull_s=10.0), ("O1",), True),
+            (Delays(instance_start_s=5.0, drain_s=20.0, image_pull_s=10.0), (), False),
+        ],
+    )
+    def test_it_serves_until_its_copy_is_ready_if_that_takes_no_other_btu(
+        self, delays: Delays, images: tuple[str, ...], overlaps: bool
+    ) -> None:
+        quiet = remembered(rate_per_s={}, source_per_s={"S1": 0.0})
+        hosts = [a_host(paid_until_s=3625.0), a_host("h2", images=frozenset(images))]
+        running = instances({"h1": "O1", "h2": "O2 O3"})
+        setting = replace(SETTING, delays=delays)
+        _, decided = decide(quiet, hosts, running, arrived=0, setting=setting)
+        assert of(decided, MigrateInstance) == [MigrateInstance("i1", "h2", overlaps=overlaps)]
 
     def test_a_host_that_is_needed_is_billed_when_its_next_btu_begins(self) -> None:
         running = instances({"h1": "O1 O2 O3"})

@@ -104,6 +104,20 @@ def test_a_host_may_go_once_everything_on_it_was_moved():
     assert refusals(*steps) == ["", "", ""]
 
 
+def test_an_instance_that_serves_until_its_copy_is_ready_keeps_its_room_and_its_host_may_go():
+    full = tuple((f"O1-{i}", "h1") for i in range(4))
+    moved = MigrateInstance("O1-0", "h2", overlaps=True)
+    (_, said) = refusals(moved, StartInstance("O2", "h1"), instances=full)
+    assert "no room" in said
+    assert refusals(moved, ReleaseHost("h1"), instances=full[:1]) == ["", ""]
+    assert refusals(moved, ReleaseHost("h1"), instances=full[:2])[1] != ""
+
+
+def test_nobody_serves_until_its_copy_is_ready_and_for_a_given_time():
+    (said,) = refusals(MigrateInstance("O1-1", "h2", serves_s=60.0, overlaps=True))
+    assert "leave serves_s at 0" in said
+
+
 def test_nothing_starts_on_a_host_that_is_released():
     said = refusals(ReleaseHost("h2"), StartInstance("O1", "h2"))
     assert "is not a leased host that takes instances" in said[1]

@@ -53,6 +53,7 @@ def test_labels_tell_every_curve_apart() -> None:
     ("name", "direction"),
     [
         ("strict_relaxed_total_cost", -1), ("regret", -1), ("total_regret", -1), ("age_p95_ms", -1),
+        ("begun_cost", -1),
         ("unprocessed_items", -1), ("strict_relaxed_compliance_percent", 1),
         ("utility_percent", 1), ("cover_cost", 0), ("hosts_leased", 0),
         ("host_cpu_mean_percent", 0),

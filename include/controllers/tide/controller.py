@@ -215,6 +215,6 @@ class Tide:
             to = tried.most_suitable(tried.operator(one.operator), only_up=True)
             if to is None:
                 return
-            tried.migrate(one, to, why)
+            tried.migrate(one, to, why, overlaps=tried.leaves_in_time(one, to))
         tried.release(host, why)
         plan.adopt(tried)

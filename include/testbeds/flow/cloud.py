@@ -41,6 +41,9 @@ class FlowCloud(VirtualCloud):
             new: old for new, old in self.replaces.items() if self._starts(new, now_us)
         }
         self.pauses_us = [pause for pause in self.pauses_us if pause[2] > now_us]
+        for one in self.fleet.instances.values():
+            if one.successor and not self._starts(one.successor, now_us):
+                one.successor = 0
 
     def fail(self, who: VirtualHost | VirtualInstance, now_us: int) -> None:
         """A host is lost, a boot fails, or an instance crashes. Items stay in their queues."""
@@ -80,16 +83,24 @@ class FlowCloud(VirtualCloud):
         self.log(now_us, "upscaling", operator, one.name, host.name)
         return one
 
-    def migrate(self, old: VirtualInstance, host: VirtualHost, now_us: int) -> VirtualInstance:
-        """The old instance serves until the new one is ready; only state makes a gap."""
+    def migrate(
+        self, old: VirtualInstance, host: VirtualHost, now_us: int, *, overlaps: bool
+    ) -> VirtualInstance:
+        """The old instance serves until the new one is ready; only state makes a gap.
+
+        Where a copy never gets ready the old one goes on, and only one that ``overlaps`` keeps its
+        host, too.
+        """
         one = self.new_instance(old.operator, host, now_us)
         operator = self.config.topology.operator[old.operator]
         if operator.stateful:
             pause_s = self.calibration.migration_pause_s
             pause_s += operator.state_mb / self.calibration.state_mb_per_s
             self._pause(one, one.ready_us, pause_s)
-        old.stopped_us = one.ready_us
-        self.replaces[one.number] = old.number
+        self.hand_over(old, one, overlaps=overlaps)
+        if not overlaps:
+            old.stopped_us = one.ready_us
+            self.replaces[one.number] = old.number
         self.log(now_us, "migration", one.operator, one.name, host.name)
         return one
 
@@ -120,6 +131,7 @@ class FlowCloud(VirtualCloud):
             old = self.fleet.instances.get(self.replaces.pop(one.number, 0))
             if old is not None and old.stopped_us is not None and old.stopped_us > now_us:
                 old.stopped_us = None
+            self.undo_migrations(one, now_us)
             self.pauses_us = [pause for pause in self.pauses_us if pause[3] != one.number]
 
     def _lose(self, one: VirtualInstance, now_us: int) -> None:

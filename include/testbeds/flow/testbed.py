@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from include.model.decision import Decision, Outcome
+from include.model.decision import Decision, MigrateInstance, Outcome
 from include.model.observation import Observation
 from include.testbeds.base import ACTS
 from include.testbeds.flow.calibration import FlowCalibration, FlowFaults
@@ -110,9 +110,11 @@ class FlowTestbed(VirtualTestbed):
         """Stop an instance gracefully: amounts know no single item that could be killed."""
         self.cloud.stop(one, self.now_us)
 
-    def migrate(self, one: VirtualInstance, host: VirtualHost, serves_s: float) -> VirtualInstance:
-        """Start a copy of an instance on a host and stop it; returns the copy."""
-        return self.cloud.migrate(one, host, self.now_us)
+    def migrate(
+        self, one: VirtualInstance, host: VirtualHost, action: MigrateInstance
+    ) -> VirtualInstance:
+        """Start a copy on a host and stop the instance once that is ready; returns the copy."""
+        return self.cloud.migrate(one, host, self.now_us, overlaps=action.overlaps)
 
     # ----------------------------------------------------- reading and recording
 

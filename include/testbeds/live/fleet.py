@@ -45,13 +45,18 @@ class LiveInstance(FleetInstance):
     stopped_s: float | None = None
     """When it was told to stop, or is to be told."""
     signalled_s: float | None = None
-    successor: int = 0
-    """Of a migration: told to stop once this one is ready."""
+    overlaps: bool = False
+    """Of a migration: where its successor never gets ready, it goes on."""
 
     @property
     def stopping(self) -> bool:
         """Whether it was told to stop, or is to be told."""
         return self.stopped_s is not None
+
+    @property
+    def serves(self) -> bool:
+        """Whether it works as if nobody stopped it: also while a migration overlaps."""
+        return self.stopped_s is None or (self.overlaps and self.signalled_s is None)
 
 
 LiveFleet = Fleet[LiveHost, LiveInstance]

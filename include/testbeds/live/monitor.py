@@ -86,7 +86,7 @@ class LiveMonitor:
             reading.durations_ms[one.operator] = [*last, one.duration_ms][-LAST_DURATIONS:]
 
     def _keep_queues(self, counts: ItemCounts, reading: LiveReading, before: LiveReading) -> None:
-        instances = [one for one in self._state.fleet.instances.values() if not one.stopping]
+        instances = [one for one in self._state.fleet.instances.values() if one.serves]
         running = Counter(one.operator for one in instances)
         ready = Counter(one.operator for one in instances if one.ready_s is not None)
         rows = []

@@ -155,7 +155,7 @@ class Reconciler:
     def _bring_up(self, one: LiveInstance) -> None:
         under_way = self._launches.get(one.number)
         if under_way is None:
-            if one.stopping:
+            if not one.serves:
                 self._drop(one)
             elif time.monotonic() >= self._not_before_s.get(one.number, 0.0):
                 host = self._state.fleet.hosts[one.host]
@@ -207,13 +207,21 @@ class Reconciler:
         now_s, limit_s = state.now_s(), state.calibration.drain_s * state.clock.scale
         successor = state.fleet.instances.get(one.successor)
         if one.signalled_s is None:
-            if successor is None or successor.ready_s is not None:
+            if successor is None and one.overlaps:
+                self._undo_migration(one)
+            elif successor is None or successor.ready_s is not None:
                 self._ask(one, lambda engine: engine.signal(container.id, "SIGTERM"))
                 one.signalled_s = now_s
         elif now_s - one.signalled_s > limit_s:
             self._ask(one, lambda engine: engine.signal(container.id, "SIGKILL"))
             state.event("drain_timeout", one.name, f"killed after {limit_s:g} s")
             one.signalled_s = now_s
+
+    def _undo_migration(self, one: LiveInstance) -> None:
+        one.successor, one.stopped_s, one.overlaps = 0, None, False
+        self._state.fleet.hosts[one.host].releasing = False
+        detail = "its copy ended before it was ready"
+        self._state.event("migration_undone", one.name, detail)
 
     def _bury(self, one: LiveInstance, container: Container | None) -> None:
         """It has ended: as it was told to, or not."""

@@ -50,7 +50,7 @@ def busy_shares(
     passed_s = (reading.wall_us - since_us) / 1e6
     shares: dict[str, list[float]] = {}
     for one in instances:
-        if passed_s > 0 and not one.stopping and one.name in used_s and one.name in reading.cpu_s:
+        if passed_s > 0 and one.serves and one.name in used_s and one.name in reading.cpu_s:
             share = (reading.cpu_s[one.name] - used_s[one.name]) / passed_s
             shares.setdefault(one.operator, []).append(min(1.0, max(0.0, share)))
     return {name: (round(fmean(of), 4), round(max(of), 4)) for name, of in shares.items()}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from include.model.decision import Decision, LeaseHost, Outcome
+from include.model.decision import Decision, LeaseHost, MigrateInstance, Outcome
 from include.model.errors import StoreError, TestbedError, TestbedNotReady
 from include.model.observation import Observation
 from include.testbeds.actions import carry_out
@@ -196,10 +196,13 @@ class LiveTestbed:
         one.stopped_s = self._state.now_s()
         self._state.log("downscaling", one.operator, one.name, f"host-{one.host}")
 
-    def migrate(self, one: LiveInstance, host: LiveHost, serves_s: float) -> LiveInstance:
+    def migrate(self, one: LiveInstance, host: LiveHost, action: MigrateInstance) -> LiveInstance:
         """Order a copy on a host; the instance is told to stop once that is ready."""
         copy = self._start(one.operator, host, "migration")
+        for before in self.fleet.replaced_by(one.number):
+            before.successor = copy.number
         one.successor, one.stopped_s = copy.number, self._state.now_s()
+        one.overlaps = action.overlaps
         return copy
 
     def _start(self, operator: str, host: LiveHost, activity: str) -> LiveInstance:

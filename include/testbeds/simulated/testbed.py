@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from include.model.decision import Decision, Outcome
+from include.model.decision import Decision, MigrateInstance, Outcome
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.build import build_network
 from include.testbeds.simulated.monitor import SimulatedMonitor
@@ -52,14 +52,23 @@ class SimulatedTestbed(VirtualTestbed):
         return published
 
     def next_stop_us(self) -> int:
-        """When the next instance is killed that was told to stop and serves on."""
-        killed_us = (one.killed_us for one in self.fleet.instances.values())
-        return min((t_us for t_us in killed_us if t_us is not None), default=NEVER_US)
+        """When the next instance that serves on is killed, or its copy ready."""
+        ends_us = (
+            one.stopped_us if one.successor else one.killed_us
+            for one in self.fleet.instances.values()
+        )
+        return min((t_us for t_us in ends_us if t_us is not None), default=NEVER_US)
 
     def stopped(self) -> None:
-        """Kill the instances whose time to serve on is over; their items go back."""
+        """Kill the instances whose time to serve on is over; their items go back.
+
+        Those whose copies are ready take no new items.
+        """
         for one in list(self.fleet.instances.values()):
-            if one.killed_us is not None and one.killed_us <= self.now_us:
+            if one.successor and one.stopped_us == self.now_us:
+                one.successor = 0
+                self._stop(one, 0.0)
+            elif one.killed_us is not None and one.killed_us <= self.now_us:
                 self.network.crash_server(one.row, one.number, self.now_us)
                 del self.fleet.instances[one.number]
         self.cloud.end_empty({}, self.now_us)
@@ -91,6 +100,7 @@ class SimulatedTestbed(VirtualTestbed):
         if isinstance(who, VirtualInstance):
             lost = self.network.crash_server(who.row, who.number, self.now_us)
             del self.fleet.instances[who.number]
+            self.cloud.undo_migrations(who, self.now_us)
             detail = "its item was queued again" if lost else "it was idle"
             self.cloud.events.append((self.now_s, "instance_crash", who.name, detail))
             return
@@ -99,6 +109,7 @@ class SimulatedTestbed(VirtualTestbed):
         for one in gone:
             lost_items += self.network.crash_server(one.row, one.number, self.now_us)
             del self.fleet.instances[one.number]
+            self.cloud.undo_migrations(one, self.now_us)
         who.ended_us = self.now_us
         detail = f"{len(gone)} instances lost, {lost_items} items queued again"
         self.cloud.events.append((self.now_s, who.fails_as, who.name, detail))
@@ -127,10 +138,15 @@ class SimulatedTestbed(VirtualTestbed):
         self._stop(one, serves_s)
         self.cloud.log(self.now_us, "downscaling", one.operator, one.name, f"host-{one.host}")
 
-    def migrate(self, one: VirtualInstance, host: VirtualHost, serves_s: float) -> VirtualInstance:
-        """Start a copy of an instance on a host and stop it; returns the copy."""
+    def migrate(
+        self, one: VirtualInstance, host: VirtualHost, action: MigrateInstance
+    ) -> VirtualInstance:
+        """Start a copy on a host and stop the instance as the action says; returns the copy."""
         copy = self._start(one.operator, host, "migration")
-        self._stop(one, serves_s)
+        overlaps = action.overlaps and copy.ready_us > self.now_us
+        self.cloud.hand_over(one, copy, overlaps=overlaps)
+        if not overlaps:
+            self._stop(one, action.serves_s)
         return copy
 
     def _start(self, operator: str, host: VirtualHost, activity: str) -> VirtualInstance:
@@ -144,6 +160,7 @@ class SimulatedTestbed(VirtualTestbed):
 
     def _stop(self, one: VirtualInstance, serves_s: float) -> None:
         one.stopped_us = self.now_us
+        self.cloud.undo_migrations(one, self.now_us)
         if serves_s:
             one.killed_us = self.now_us + us(serves_s)
             return

@@ -113,6 +113,23 @@ class VirtualCloud:
         self.fleet.instances[number] = one
         return one
 
+    def hand_over(self, old: VirtualInstance, copy: VirtualInstance, *, overlaps: bool) -> None:
+        """Let those serve until a copy is ready that waited for the instance that it replaces,
+        and with ``overlaps`` that one, too.
+        """
+        for one in self.fleet.replaced_by(old.number):
+            one.serves_until(copy)
+        if overlaps:
+            old.serves_until(copy)
+
+    def undo_migrations(self, copy: VirtualInstance, now_us: int) -> None:
+        """A copy never gets ready: whom it was to replace goes on, and so does its host."""
+        for one in self.fleet.replaced_by(copy.number):
+            one.successor, one.stopped_us = 0, None
+            self.fleet.hosts[one.host].releasing = False
+            detail = f"its copy {copy.name} ended before it was ready"
+            self.events.append((now_us / 1e6, "migration_undone", one.name, detail))
+
     def log(
         self, now_us: int, activity: str, operator: str = "", instance: str = "", host: str = ""
     ) -> None:

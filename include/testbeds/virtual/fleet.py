@@ -46,6 +46,15 @@ class VirtualInstance(FleetInstance):
         """Whether it was told to stop, or is to be told."""
         return self.stopped_us is not None
 
+    @property
+    def serves(self) -> bool:
+        """Whether it works as if nobody stopped it: also while a migration overlaps."""
+        return self.stopped_us is None or self.successor > 0
+
+    def serves_until(self, copy: VirtualInstance) -> None:
+        """Told to stop when the copy is ready."""
+        self.successor, self.stopped_us = copy.number, copy.ready_us
+
 
 VirtualFleet = Fleet[VirtualHost, VirtualInstance]
 
@@ -55,7 +64,7 @@ def there_for_s(
 ) -> NDArray[np.float64]:
     """Seconds of the last period in which each instance was ready; 0 for one that stops."""
     instances = [fleet.instances[number] for number in numbers.tolist()]
-    since_us = np.array([now_us if one.stopping else one.ready_us for one in instances], float)
+    since_us = np.array([one.ready_us if one.serves else now_us for one in instances], float)
     there_s: NDArray[np.float64] = (now_us - since_us).clip(0, period_us) / 1e6
     return there_s
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from include.model.decision import Decision, LeaseHost, Outcome
+from include.model.decision import Decision, LeaseHost, MigrateInstance, Outcome
 from include.model.observation import Observation
 from include.testbeds.actions import carry_out
 from include.testbeds.base import ACTS, TestbedConfig
@@ -183,8 +183,10 @@ class VirtualTestbed(ABC):
         """Stop an instance gracefully, or, where items are followed, kill it after ``serves_s``."""
 
     @abstractmethod
-    def migrate(self, one: VirtualInstance, host: VirtualHost, serves_s: float) -> VirtualInstance:
-        """Start a copy of an instance on a host and stop it; returns the copy."""
+    def migrate(
+        self, one: VirtualInstance, host: VirtualHost, action: MigrateInstance
+    ) -> VirtualInstance:
+        """Start a copy on a host and stop the instance as the action says; returns the copy."""
 
     def prolong(self, host: VirtualHost) -> None:
         """Pay for one more BTU."""

@@ -25,7 +25,7 @@ GIVEN = (
 )  # fmt: skip
 COST = (
     "strict_near_real_time_total_cost", "strict_relaxed_total_cost", "strict_real_time_total_cost",
-    "resource_cost", "regret", "total_regret", "real_time_total_cost",
+    "resource_cost", "begun_cost", "regret", "total_regret", "real_time_total_cost",
     "near_real_time_total_cost", "relaxed_total_cost",
 )  # fmt: skip
 COMPLIANCE = (
