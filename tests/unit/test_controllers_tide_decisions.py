@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from include.control.session import Session
 from include.controllers.base import Delays, Setting
 from include.controllers.tide.controller import LONG_BTU_S, Tide
 from include.controllers.tide.estimates import TideMemory
 from include.controllers.tide.leases import hosts_for_work, wanted
+from include.experiment.run import resolve
+from include.experiment.spec import RunSpec
 from include.model.decision import (
     Action,
     Decision,
@@ -56,6 +59,7 @@ def decide(
     waiting: dict[str, int] | None = None,
     arrived: int = 15,
     setting: Setting = SETTING,
+    **options: float,
 ) -> tuple[TideMemory, Decision]:
     samples = [
         replace(
@@ -67,7 +71,7 @@ def decide(
     ]
     given_share = [replace(one, cpu_share=0.5) for one in running]
     seen = an_observation(operators=samples, hosts=hosts, running=given_share)
-    return Tide(setting=setting).decide(memory, seen)
+    return Tide(setting=setting, **options).decide(memory, seen)
 
 
 def of(decision: Decision, *kinds: type) -> list[Action]:
@@ -176,6 +180,28 @@ class TestLeases:
             ReleaseHost("h1"),
         ]
 
+    @pytest.mark.parametrize(
+        ("interval_s", "drain_s", "left_s", "goes"),
+        [
+            (15.0, 20.0, 30.0, True),
+            (15.0, 20.0, 20.0, True),
+            (15.0, 20.0, 19.0, False),
+            (15.0, None, 15.0, True),
+            (15.0, None, 14.0, False),
+            (5.0, 20.0, 25.0, True),
+            (5.0, 20.0, 26.0, False),
+            (15.0, 60.0, 70.0, True),
+        ],
+    )
+    def test_a_host_that_cannot_drain_in_time_stays_for_its_next_btu(
+        self, interval_s: float, drain_s: float | None, left_s: float, goes: bool
+    ) -> None:
+        setting = replace(SETTING, delays=Delays(drain_s=drain_s))
+        hosts = [a_host(paid_until_s=3600.0 + left_s), a_host("h2")]
+        running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
+        _, decided = decide(remembered(), hosts, running, setting=setting, interval_s=interval_s)
+        assert bool(of(decided, ReleaseHost)) == goes
+
     def test_the_last_instance_moves_where_nothing_arrives(self) -> None:
         quiet = remembered(rate_per_s={}, source_per_s={"S1": 0.0})
         hosts = [a_host(paid_until_s=3625.0), a_host("h2")]
@@ -254,3 +280,18 @@ def test_options_that_make_no_sense_are_all_named() -> None:
     wrong = Tide(setting=SETTING, care=0.0, disturbed=1.0, overload=0.5, uneven=-1.0)
     assert len(list(wrong.problems())) == 4
     assert SMALL.memory_mb // 1000 == 4
+
+
+@pytest.mark.parametrize("pattern", ["stepwise", "random_walk_1"])
+def test_no_host_is_billed_for_a_btu_in_which_it_only_drains(pattern: str) -> None:
+    """It was: hosts that were left too late ended 5 s after their BTU and cost another one."""
+    at = {"seed": 1, "btu_min": 10, "duration_min": 60}
+    spec = RunSpec(experiment="e", controller="tide", pattern=pattern, **at)
+    session = Session.open(resolve(spec))
+    session.deploy()
+    session.run(0.0, 3600.0)
+    leases = session.loop.testbed.leases()
+    times = zip(leases["ended_s"], leases["paid_until_s"], leases["released"], strict=True)
+    ended = [(ended_s, paid_s) for ended_s, paid_s, released in times if released]
+    assert ended
+    assert all(ended_s <= paid_s for ended_s, paid_s in ended)

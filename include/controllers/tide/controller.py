@@ -58,13 +58,13 @@ class Tide:
 
     setting: Setting
     interval_s: float = 15.0
-    care: float = 0.7
+    care: float = 1.0
     work_off_s: float = 40.0
     disturbed: float = 0.01
     uneven: float = 0.06
     overload: float = 4.0
     age_s: float = 60.0
-    backlog_s: float = 200.0
+    backlog_s: float = 100.0
     horizon_s: float = 600.0
     lead_s: float = 105.0
 
@@ -140,9 +140,16 @@ class Tide:
         return price_per_s / shared_by / (setting.penalty_per_item * care)
 
     @property
+    def _drain_s(self) -> float:
+        """So long an instance holds its host after it was stopped; of a host that is left with
+        less time than that the next BTU is billed."""
+        drain_s = self.setting.delays.drain_s
+        return self.interval_s if drain_s is None else drain_s
+
+    @property
     def _clear_before_s(self) -> float:
-        """An instance needs a while to drain: two ticks before its BTU ends a host is cleared."""
-        return 2 * self.interval_s
+        """So long before its BTU ends a host is cleared: two ticks, or one more than it drains."""
+        return self.interval_s + max(self.interval_s, self._drain_s)
 
     def _loss(self, load: Load) -> Loss:
         kind = Loss if load.rate_per_s.ndim == 1 else ExpectedLoss
@@ -177,7 +184,8 @@ class Tide:
         moved = dict(zip(self._flow.names, (pauses.start + pauses.stop).tolist(), strict=True))
         staying, leaving = len(plan.hosts), []
         for host in sorted(plan.hosts, key=lambda host: host.paid_until_s):
-            soon = 0 < host.paid_until_s - plan.now_s <= self._clear_before_s + self.interval_s
+            left_s = host.paid_until_s - plan.now_s
+            soon = self._drain_s <= left_s <= self._clear_before_s + self.interval_s
             if not soon or staying <= max(1, needed):
                 continue
             if sum(moved[one.operator] for one in plan.on_host(host.host)) <= self._host_per_s():
