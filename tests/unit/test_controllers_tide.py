@@ -139,7 +139,7 @@ class TestWhatAPlaceIsWorth:
         mean = np.mean([one.late_per_s(counts) for one in each], axis=0)
         assert expected.late_per_s(counts).tolist() == mean.tolist()
         gain = expected.gain(counts)
-        assert [expected.gains(row, counts[row], 1)[0] for row in (0, 1)] == gain.tolist()
+        assert expected.gains(counts, 1).tolist() == [gain.tolist()]
 
     def test_a_gain_looks_beyond_an_instance_that_does_not_help_alone(self) -> None:
         """Of 2 instances of work one more than 1 is not enough, two are."""
@@ -165,6 +165,44 @@ class TestWhatAPlaceIsWorth:
             gains.add(row % len(operators))
             assert gains.now.tolist() == loss.gain(instances).tolist()
             assert gains.now[gains.best()] == gains.now.max()
+
+    @given(
+        st.lists(st.tuples(*[st.floats(0, 40)] * 3), min_size=1, max_size=4),
+        st.floats(0.01, 5.0),
+        st.integers(2, 20),
+    )
+    def test_who_has_its_turn_is_who_saves_most_then(
+        self, operators: list[tuple[float, float, float]], above: float, likely: int
+    ) -> None:
+        """Thousands at a time as one by one, to the last digit, of one rate and of many."""
+        rate, service_s, waiting = zip(*operators, strict=True)
+        of = {"service_s": [0.05 + one for one in service_s], "waiting": waiting}
+        rates = [[one * (1 + i) / likely for one in rate] for i in range(likely)]
+        for loss in (
+            a_loss(a_load(rate_per_s=rate, **of)),
+            ExpectedLoss(**vars(a_loss(a_load(rate_per_s=rates, **of)))),
+        ):
+            one_by_one, expected = Gains(loss, np.zeros(len(rate)), dear=0.5), []
+            while one_by_one.now[row := one_by_one.best()] > above and len(expected) < 300:
+                expected.append((row, one_by_one.now[row]))
+                one_by_one.add(row)
+            counts, found = np.zeros(len(rate)), []
+            for rows, turns, saved in Gains(loss, counts, dear=0.5).in_turn(above):
+                assert turns.tolist() == [list(rows[:i]).count(row) for i, row in enumerate(rows)]
+                found += zip(rows.tolist(), saved.tolist(), strict=True)
+                counts += np.bincount(rows, minlength=len(rate))
+                if len(found) >= len(expected):
+                    break
+            assert found[: len(expected)] == expected
+
+    def test_whoever_gets_no_place_has_no_turn_any_more(self) -> None:
+        loss = a_loss(a_load(rate_per_s=[20.0, 10.0], service_s=[0.5, 0.5], waiting=[0.0, 0.0]))
+        gains, counts = Gains(loss, np.zeros(2)), np.zeros(2)
+        rows, _, _ = next(turns := gains.in_turn(0.1))
+        assert {0, 1} <= set(rows.tolist())
+        counts += np.bincount(rows, minlength=2)
+        gains.now[0] = -np.inf
+        assert {row for rows, _, _ in turns for row in rows.tolist()} <= {1}
 
 
 class TestHowManyAreWanted:
