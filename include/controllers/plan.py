@@ -320,8 +320,8 @@ class Plan:
         for host in self.hosts:
             left_s = host.paid_until_s - self.now_s
             if left_s <= interval_s:
-                told = f"{host.host} is kept: its BTU ends in {left_s:.0f} s"
-                self.prolong(host, Why(Reason.LEASE_ENDS, told))
+                over = f"ended {-left_s:.0f} s ago" if left_s < -0.5 else f"ends in {left_s:.0f} s"
+                self.prolong(host, Why(Reason.LEASE_ENDS, f"{host.host} is kept: its BTU {over}"))
 
     def decision(self, waiting: Why) -> Decision:
         """The steps and a summary of them, or ``waiting`` when there are none."""

@@ -138,6 +138,12 @@ def test_the_summary_counts_the_steps_and_gives_the_first_reason() -> None:
     assert plan.decision(why()).because == "start 2, lease 1; O1 is late"
 
 
+def test_a_lease_that_ended_between_two_decisions_is_kept_and_said_so() -> None:
+    plan = a_plan(hosts=[a_host("h1", paid_until_s=55.0)], now_s=60.0)
+    plan.keep_leases(0.0)
+    assert plan.decision(why()).because == "prolong 1; h1 is kept: its BTU ended 5 s ago"
+
+
 def test_it_says_what_it_has_started_and_which_hosts_leave() -> None:
     hosts = [a_host("h1"), a_host("h2", releasing=True), a_host("h3"), a_host("h4")]
     plan = a_plan(hosts=hosts)

@@ -50,6 +50,32 @@ class TestWhatItKnows:
         seen = read({"O1": 150, "O2": 0}, {"O1": 1, "O2": 1})
         assert learned(SEEN_BEFORE, seen, flow, 600.0, 15.0).rate_per_s == {"O1": 10.0, "O2": 4.0}
 
+    @pytest.mark.parametrize(
+        ("vcpus", "counted_s", "service_s"), [(4, None, 0.1), (0.5, None, 0.2), (0.5, 3.0, 0.1)]
+    )
+    def test_cpu_of_a_host_of_half_a_core_is_twice_the_time(
+        self, vcpus: float, counted_s: float | None, service_s: float
+    ) -> None:
+        """7.5 s of CPU for 75 items; not where the time that instances work is counted itself."""
+        setting = a_setting()
+        flow = Flow(replace(setting, flavor=replace(setting.flavor, vcpus=vcpus)))
+        seen = read({"O1": 75}, {"O1": 75}, busy=0.5)
+        sample = replace(seen.operators["O1"], busy_in_all_s=counted_s)
+        seen = replace(seen, operators={"O1": sample})
+        load = load_of(learned(SEEN_BEFORE, seen, flow, 600.0, 15.0), flow)
+        assert load.service_s[flow.row["O1"]] == pytest.approx(service_s)
+
+    def test_before_cpu_is_read_items_took_what_the_fastest_one_took(self) -> None:
+        """Instances are read twice before their CPU is known; o_slo would say far too much."""
+        seen = read({"O1": 75}, {"O1": 75})
+        sample = replace(seen.operators["O1"], durations_ms=(900.0, 40.0, 60.0))
+        unread = {name: replace(one, cpu_share=None) for name, one in seen.instances.items()}
+        first = replace(seen, operators={"O1": sample}, instances=unread)
+        memory = learned(SEEN_BEFORE, first, FLOW, 600.0, 15.0)
+        assert load_of(memory, FLOW).service_s[FLOW.row["O1"]] == pytest.approx(0.04)
+        later = learned(memory, replace(first, now_s=30.0), FLOW, 600.0, 15.0)
+        assert later.work_s["O1"] < memory.work_s["O1"]
+
     def test_the_service_time_is_busy_time_by_completed_items(self) -> None:
         seen = read({"O1": 30, "O2": 30, "O3": 0}, {"O1": 30, "O2": 15, "O3": 0}, busy=0.5)
         load = load_of(learned(SEEN_BEFORE, seen, FLOW, 600.0, 15.0), FLOW)
