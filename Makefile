@@ -54,7 +54,7 @@ live-services:  ## Start broker, Redis and registry of a live testbed (as root, 
 live-images: setup live-services  ## Build the operators' images and push them to the local registry
 	@infra/live/images.sh up
 
-live: setup live-images  ## Measure six minutes on real containers, by command line and by DAG (root, Debian)
+live: setup live-images  ## Measure threshold and tide on real containers, threshold also by DAG (root, Debian)
 	@$(ENV) infra/live/live.sh run
 
 live-faults: setup live-images  ## Lose nothing of ITEMS=100000 while everything fails that can (root, Debian)

@@ -98,6 +98,8 @@ def _results(dims: dict[str, Any]) -> dict[str, Rows]:
             "resource_cost": 70.0,
             "begun_cost": 69.0,
             "cover_cost": None,
+            "floor_cost": None,
+            "floor_found_cost": None,
             "regret": None,
             "total_regret": None,
             **{f"{level}_penalty_cost": value for level, value in penalties.items()},

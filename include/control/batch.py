@@ -20,6 +20,7 @@ from include.control.stored import Stored
 from include.experiment.spec import RunSpec
 from include.files import read_json
 from include.model.errors import TestbedError, TidebenchError
+from include.testbeds import TESTBEDS
 
 DIED = (
     "the process of this run was killed, most likely because memory ran out; run it again with "
@@ -68,10 +69,11 @@ def run_batch(
     """Measure every run under ``root``; results in the order of ``specs``.
 
     ``processes`` is the number of worker processes, one per CPU by default; with 1 everything
-    happens in this process. Measurements do not depend on it. A run that is complete, with the
-    same inputs and by the same code, is reused, one that was interrupted goes on from its last
-    window, and one that fails leaves the others alone: its error is in its result. ``report`` is
-    called once per finished run, in the order in which they finish.
+    happens in this process. Measurements do not depend on it: runs in real time, which share the
+    CPUs of their testbed, are measured one after the other in any case. A run that is complete,
+    with the same inputs and by the same code, is reused, one that was interrupted goes on from its
+    last window, and one that fails leaves the others alone: its error is in its result. ``report``
+    is called once per finished run, in the order in which they finish.
     """
     results: dict[int, RunResult] = {}
 
@@ -79,12 +81,14 @@ def run_batch(
         results[index] = result
         report(result)
 
-    waiting = []
+    waiting, alone = list[int](), list[int]()
     for index, spec in enumerate(specs):
         if (reused := _reused(spec, root)) is not None:
             finished(index, reused)
         else:
-            waiting.append(index)
+            (alone if TESTBEDS[spec.testbed].real_time else waiting).append(index)
+    for index in alone:
+        finished(index, measured(specs[index], root))
     workers = min(processes or os.cpu_count() or 1, len(waiting))
     if workers <= 1:
         for index in waiting:

@@ -1,22 +1,20 @@
-"""Which host takes an instance: Host Selection Algorithm, PeerJ CS 141, Algorithm 2."""
+"""What is left on hosts, and which of them takes an instance."""
 
 from __future__ import annotations
 
-import math
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from include.controllers.filling import Filling
+from include.controllers.suitability import CACHE_FACTOR, uncached, uncached_of_one
 from include.model.host import Capacity
 from include.model.topology import Operator
 
-CACHE_FACTOR = 0.01
-"""CF, "we recommend to use the value 0.01"."""
 FEW = 12
 """So many hosts are ranked faster one by one."""
 
@@ -50,39 +48,6 @@ class HostChoice:
 
     host: str
     suitability: float
-
-
-class Amounts(NamedTuple):
-    """Capacities of many hosts, an array each; one capacity is the same with numbers."""
-
-    cpu_cores: Any
-    memory_mb: Any
-
-
-def suitability(
-    capacity_total: Capacity | Amounts,
-    capacity_left: Capacity | Amounts,
-    op: Operator,
-    cached: Any,
-    cache_factor: float = CACHE_FACTOR,
-) -> Any:
-    """Algorithm 2, up(h, o): -1 when the instance does not fit, else lower is better.
-
-    For one host, or for the arrays of many at once; ``cached`` is one bool, or an array.
-    """
-    feasibility_threshold = np.minimum(  # line 2
-        capacity_left.cpu_cores / op.cpu_cores, capacity_left.memory_mb / op.memory_mb
-    )
-    remaining_cpu_cores = capacity_left.cpu_cores - op.cpu_cores  # line 6
-    remaining_memory_mb = capacity_left.memory_mb - op.memory_mb  # line 7
-    difference = abs(  # line 8
-        remaining_cpu_cores / capacity_total.cpu_cores
-        - remaining_memory_mb / capacity_total.memory_mb
-    )
-    fits = feasibility_threshold >= 1
-    value = difference / np.where(fits, feasibility_threshold, 1.0)  # line 9
-    value = np.where(cached, value * cache_factor, value)  # lines 10-12
-    return np.where(fits, value, -1.0)  # lines 3-5 and 13
 
 
 class FreeCapacities(MutableMapping[str, FreeCapacity]):
@@ -162,6 +127,24 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         if op.name not in images:
             self._put_image(op.name, place)
             self._images_since[host] = images | {op.name}
+
+    def take_best(self, wanted: Iterable[Operator], *, only_up: bool = False) -> list[str | None]:
+        """The :meth:`best` host for one instance after the other, each of which is put there at
+        once; None for those that fit nowhere any more."""
+        filling = Filling(self._numbers, self._places_that_boot() if only_up else _NOWHERE)
+        found = filling.places(wanted, self._with_image)
+        self._numbers[2:4] = filling.left
+        # Of so many changes nobody keeps account: who asks next looks at all hosts anew.
+        self._uncached, self._changed = {}, []
+        more: dict[int, set[str]] = {}
+        for name, places in filling.images.items():
+            for place in set(places).difference(self._with_image(name)):
+                more.setdefault(place, set()).add(name)
+        self._cached_since |= filling.images
+        for place, names in more.items():
+            host = self._hosts[place]
+            self._images_since[host] = self._images_on(host) | names
+        return [None if place is None else self._hosts[place] for place in found]
 
     def _images_on(self, host: str) -> frozenset[str]:
         return self._images_since.get(host) or self._images[host]
@@ -253,15 +236,15 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         size = (op.cpu_cores, op.memory_mb)
         values, known = self._uncached.get(size, (None, 0))
         if values is None:
-            values = _values(self._numbers, op)
+            values = uncached(self._numbers, op)
         elif known < len(self._changed):
             at = self._changed[known:]
             values = values.copy()
             if len(at) > FEW:
-                values[at] = _values(self._numbers[:, at], op)
+                values[at] = uncached(self._numbers[:, at], op)
             else:
                 for place in at:
-                    values[place] = _value(op, *self._numbers[:4, place].tolist())
+                    values[place] = uncached_of_one(op, *self._numbers[:4, place].tolist())
         self._uncached[size] = (values, len(self._changed))
         return values
 
@@ -283,23 +266,6 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
 
 _NOWHERE = np.zeros(0, dtype=np.intp)
 _GONE = (1.0, 1.0, -1.0, -1.0, 0.0)
-
-
-def _values(numbers: NDArray[np.float64], op: Operator) -> NDArray[np.float64]:
-    """The suitability of hosts, a column each, without the image; infinite where nothing fits."""
-    values = suitability(Amounts(*numbers[:2]), Amounts(*numbers[2:4]), op, cached=False)
-    return np.where(values < 0, np.inf, values)
-
-
-def _value(
-    op: Operator, total_cores: float, total_mb: float, left_cores: float, left_mb: float
-) -> float:
-    """The same of one host: for a few it takes less time than arrays of them do."""
-    threshold = min(left_cores / op.cpu_cores, left_mb / op.memory_mb)
-    if threshold < 1:
-        return math.inf
-    cores, memory_mb = left_cores - op.cpu_cores, left_mb - op.memory_mb
-    return abs(cores / total_cores - memory_mb / total_mb) / threshold
 
 
 def _row(free: FreeCapacity) -> tuple[float, float, float, float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -231,6 +231,44 @@ class Plan:
         self.started.add(operator)
         self.scalings[self._place[operator]] += 1
 
+    def start_each(
+        self,
+        operators: Sequence[str],
+        why: Callable[[Sequence[int]], Iterable[tuple[str, Reason]]],
+        *,
+        only_up: bool = False,
+    ) -> list[int]:
+        """Start an instance of one operator after the other, each on its most suitable host.
+
+        The steps that :meth:`start` on :meth:`most_suitable` would give, in less time. Returns the
+        places in ``operators`` of those that are started; ``why`` says a sentence and a reason for
+        each of these places.
+        """
+        wanted = map(self._setting.topology.operator.__getitem__, operators)
+        if self._setting.flavor.cpu_shared:
+            hosts = [self._take_emptiest(op, only_up=only_up) for op in wanted]
+        else:
+            hosts = self.free.take_best(wanted, only_up=only_up)
+        there = [i for i, host in enumerate(hosts) if host is not None]
+        self._steps += [
+            Reasoned(StartInstance(operators[i], host), told, reason)
+            for i, (told, reason) in zip(there, why(there), strict=True)
+            if (host := hosts[i]) is not None
+        ]
+        self._given.update(host for host in hosts if host is not None)
+        started = Counter(operators[i] for i in there)
+        for name, count in started.items():
+            self.counts[self._place[name]] += count
+            self.scalings[self._place[name]] += count
+        self.started.update(started)
+        return there
+
+    def _take_emptiest(self, op: Operator, *, only_up: bool) -> str | None:
+        host = self.free.emptiest(op, only_up=only_up)
+        if host is not None:
+            self.free.take(host, op)
+        return host
+
     def stop(
         self, instance: InstanceSample, why: Why, *, frees: bool = True, serves_s: float = 0.0
     ) -> None:
@@ -302,8 +340,8 @@ class Plan:
         for host in self.hosts:
             left_s = host.paid_until_s - self.now_s
             if left_s <= interval_s:
-                told = f"{host.host} is kept: its BTU ends in {left_s:.0f} s"
-                self.prolong(host, Why(Reason.LEASE_ENDS, told))
+                over = f"ended {-left_s:.0f} s ago" if left_s < -0.5 else f"ends in {left_s:.0f} s"
+                self.prolong(host, Why(Reason.LEASE_ENDS, f"{host.host} is kept: its BTU {over}"))
 
     def decision(self, waiting: Why) -> Decision:
         """The steps and a summary of them, or ``waiting`` when there are none."""

@@ -290,6 +290,8 @@ class CoverRow:
     spec_hash: str
     price_book: str
     cover_cost: float
+    floor_cost: float | None
+    floor_found_cost: float | None
 
 
 @dataclass(frozen=True, slots=True)

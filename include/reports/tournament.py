@@ -38,9 +38,11 @@ METRICS: Mapping[str, tuple[str, int, bool]] = {
 """What the page shows of the table tournament: heading, decimals, whether more is better. First
 what nobody improves by leaving items undone."""
 
-GROUPS = ("published", "in use today", "ours", "")
-"""The values of ``include.controllers.base.Group`` as they are shown; none is that of a controller
-that is not registered."""
+GROUPS = ("published", "in use today", "", "ours")
+"""The values of ``include.controllers.base.Group`` in the order in which they are shown; none is
+that of a controller that is not registered."""
+OTHERS = "not registered"
+"""The title of that group."""
 
 Workload = tuple[str, str, str]
 """Topology, pattern and conditions."""
@@ -83,7 +85,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """All controllers on one workload: published ones, those in use today, ours, then others; each
+    """All controllers on one workload: published ones, those in use today, others, then ours; each
     group in the order of names."""
 
     workload: Workload
@@ -99,8 +101,9 @@ class Match:
 
     @property
     def groups(self) -> list[tuple[str, list[Standing]]]:
-        """The standings by group; the name of a group is empty for controllers of one's own."""
-        return [(name, list(of)) for name, of in groupby(self.standings, lambda one: one.group)]
+        """The standings by group, with its title."""
+        by_group = groupby(self.standings, lambda one: one.group or OTHERS)
+        return [(title, list(of)) for title, of in by_group]
 
     @property
     def quality(self) -> str:

@@ -2,18 +2,18 @@
 
 ``python -m include.cli bound FOLDER`` writes it and every report reads it; without it nothing is
 known of the cover, the regret and the parts. By run it has the hash of the resolved spec and the
-cost of the cover by price book, which are of the load alone; and the SHA-256 of the run's manifest
-with the parts by price book, which are of what was measured.
+cost of the cover and of the floor by price book, which are of the load alone; and the SHA-256 of
+the run's manifest with the parts by price book, which are of what was measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, NonNegativeFloat, TypeAdapter, ValidationError
 
 from include.files import digest, read_json, write_json
 from include.measurements.rows import COST_PART, COVER, CostPartRow
@@ -35,6 +35,10 @@ NAME = "bounds.json"
 class _OfRun:
     spec_hash: str
     cover_cost: Mapping[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
+    floor_cost: Mapping[str, tuple[NonNegativeFloat, NonNegativeFloat | None]] = field(
+        default_factory=dict
+    )
+    """At least, and of the best leases found; none of a book whose floor nobody asked for."""
     measured: str = ""
     parts: tuple[CostPartRow, ...] = field(default=())
 
@@ -67,9 +71,11 @@ def write_covers(folder: Path, rows: Iterable[BoundRow], regrets: Iterable[Regre
     by_run: dict[str, dict[str, Any]] = {}
     for row in rows:
         for run in row.load.runs if row.cover_found else ():  # free hosts have no regret
-            about = {"spec_hash": run.spec_hash, "cover_cost": {}}
-            costs = by_run.setdefault(run.spec.run_id, about)["cover_cost"]
-            costs[row.book.name] = row.cover_found
+            new = {"spec_hash": run.spec_hash, "cover_cost": {}, "floor_cost": {}}
+            about = by_run.setdefault(run.spec.run_id, new)
+            about["cover_cost"][row.book.name] = row.cover_found
+            if row.floor:
+                about["floor_cost"][row.book.name] = astuple(row.floor)
     for one in regrets:
         if of_run := by_run.get(name := one.run.spec.run_id):
             of_run["measured"] = _measured(folder, name)
@@ -87,9 +93,10 @@ def read_covers(folder: Path) -> pa.Table:
         COVER,
         (
             {"experiment": folder.name, "run": run, "spec_hash": of.spec_hash,
-             "price_book": book, "cover_cost": cost}
+             "price_book": book, "cover_cost": cost, "floor_cost": low, "floor_found_cost": high}
             for run, of in _stored(folder).items()
             for book, cost in of.cover_cost.items()
+            for low, high in [of.floor_cost.get(book, (None, None))]
         ),
     )  # fmt: skip
 

@@ -26,7 +26,13 @@ MOST_ROWS_READ_HERE = 5_000_000
 
 _AGAIN = "Remove the run (python -m include.cli remove FOLDER RUN) and measure it again."
 
-_SPARK_TYPE = {float: "double", int: "bigint", str: "string", bool: "boolean"}
+_SPARK_TYPE = {
+    float: "double",
+    float | None: "double",
+    int: "bigint",
+    str: "string",
+    bool: "boolean",
+}
 
 
 def complete_runs(folder: Path, runs: Sequence[str] = ()) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # live.sh - a short experiment on real hosts, containers and queues, and the end of everything live.
 #
-#   live.sh run     measure include/experiment/specs/live.yaml by the command line, then the same
-#                   by the DAG `experiment`; prints the tables of both
+#   live.sh run     measure include/experiment/specs/live.yaml by the command line, then its run of
+#                   threshold by the DAG `experiment`; prints the tables of both
 #   live.sh test [MARKER PATH...]   the live tests, or others by marker and path, after installing what
 #                   they need; where they cannot run it says why and succeeds
 #   live.sh down    give back what runs have leased, then stop hosts and services

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from include.controllers.placement import FreeCapacities, FreeCapacity, suitability
+from include.controllers.placement import FreeCapacities, FreeCapacity
+from include.controllers.suitability import suitability
 from include.model.host import Capacity
 from include.testing.builders import an_operator
 

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.spark
 HERE = Path(__file__).parent
 CASES = sorted(path.parent.relative_to(HERE) for path in HERE.glob("*/*/expect.yaml"))
 READ = TABLES | COMPUTED
-EMPTY = {"float": 0.0, "int": 0, "str": "", "bool": False}
+EMPTY = {"float": 0.0, "float | None": None, "int": 0, "str": "", "bool": False}
 USUAL = {"run": {"monitor_every_s": 15.0, "pays_by_btu": True}}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from include.control.batch import DIED, require_complete, run_batch
 from include.control.stages import store_of
 from include.experiment.spec import RunSpec
 from include.model.errors import TestbedError
+from include.testbeds import TESTBEDS
 
 
 def a_spec(seed: int, **changes) -> RunSpec:
@@ -54,6 +56,21 @@ def test_neither_the_processes_nor_a_run_that_fails_matter_to_the_others(alone, 
     assert failed.outcome == "failed"
     with pytest.raises(TestbedError, match=r"1 of 4 runs failed(.|\n)*zigzag"):
         require_complete([failed, *results])
+
+
+def test_runs_in_real_time_are_measured_one_after_the_other(alone, tmp_path, monkeypatch):
+    """In this process, in the order asked for: two workers would share the testbed's CPUs."""
+    real_time = replace(TESTBEDS["simulated"], real_time=True)
+    monkeypatch.setitem(TESTBEDS, "simulated", real_time)
+    heard = []
+
+    def finished(result):
+        heard.append(result.spec)
+        assert not multiprocessing.active_children()
+
+    results = run_batch(SPECS, tmp_path, processes=2, report=finished)
+    assert heard == SPECS
+    assert [one.summaries for one in results] == [one.summaries for one in alone[0]]
 
 
 def test_complete_runs_are_reused(alone):

@@ -5,13 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.controllers.placement import (
-    CACHE_FACTOR,
-    FreeCapacities,
-    FreeCapacity,
-    HostChoice,
-    suitability,
-)
+from include.controllers.placement import FreeCapacities, FreeCapacity, HostChoice
+from include.controllers.suitability import CACHE_FACTOR, suitability
 from include.model.host import Capacity
 from include.model.topology import Operator
 from include.testing.builders import an_operator
@@ -93,3 +88,30 @@ def test_the_best_room_is_that_of_the_definition_after_any_changes(
             assert found == as_defined(one, op, leaving=leaving)
             found = one.best(op, CACHE_FACTOR, only_up=True, leaving=leaving)
             assert found == as_defined(one, op, only_up=True, leaving=leaving)
+
+
+@settings(deadline=None)
+@given(steps, st.lists(operators, max_size=40), st.booleans())
+def test_many_instances_get_the_places_that_asking_for_each_gives(
+    changes: list[tuple[str, Operator, int]], wanted: list[Operator], only_up: bool
+) -> None:
+    """Of hosts in any state; and what is left afterwards is the same, too."""
+    together = FreeCapacities.of(
+        FreeCapacity(f"host-{i}", HOST, HOST, frozenset({"large"} if i else ()), up=i != 1)
+        for i in range(3)
+    )
+    for step, op, number in changes:
+        change(together, step, op, number)
+    each, untouched = together.copy(), together.copy()
+    found = []
+    for op in wanted:
+        best = each.best(op, only_up=only_up)
+        found.append(best.host if best else None)
+        if best:
+            each.take(best.host, op)
+    before = dict(together)
+    assert together.take_best(wanted, only_up=only_up) == found
+    assert dict(together) == dict(each)
+    assert dict(untouched) == before
+    for op in OPERATORS:
+        assert together.best(op) == each.best(op) == as_defined(together, op)

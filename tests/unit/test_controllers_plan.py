@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from include.controllers.plan import Plan
-from include.model.decision import LeaseHost, MigrateInstance, StartInstance, StopInstance
+from include.model.decision import (
+    LeaseHost,
+    MigrateInstance,
+    Reason,
+    StartInstance,
+    StopInstance,
+    Why,
+)
 from include.model.host import Capacity
 from include.testing.builders import (
     a_host,
@@ -134,6 +145,12 @@ def test_the_summary_counts_the_steps_and_gives_the_first_reason() -> None:
     assert plan.decision(why()).because == "start 2, lease 1; O1 is late"
 
 
+def test_a_lease_that_ended_between_two_decisions_is_kept_and_said_so() -> None:
+    plan = a_plan(hosts=[a_host("h1", paid_until_s=55.0)], now_s=60.0)
+    plan.keep_leases(0.0)
+    assert plan.decision(why()).because == "prolong 1; h1 is kept: its BTU ended 5 s ago"
+
+
 def test_it_says_what_it_has_started_and_which_hosts_leave() -> None:
     hosts = [a_host("h1"), a_host("h2", releasing=True), a_host("h3"), a_host("h4")]
     plan = a_plan(hosts=hosts)
@@ -142,6 +159,34 @@ def test_it_says_what_it_has_started_and_which_hosts_leave() -> None:
     plan.prolong(plan.hosts[-1], why("kept"))
     assert plan.started == {"O1"}
     assert plan.leaving == ["h2", "h4"]
+
+
+@pytest.mark.parametrize("cpu_shared", [False, True])
+def test_many_starts_are_those_of_one_after_the_other(cpu_shared: bool) -> None:
+    """Until nothing fits any more; where the CPU is shared, on the emptiest host."""
+    setting = a_setting()
+    setting = replace(setting, flavor=replace(setting.flavor, cpu_shared=cpu_shared))
+    seen = an_observation(hosts=[a_host("host-1"), a_host("host-2", up=False)])
+    together, each = Plan(setting, seen), Plan(setting, seen)
+    names = [*each.operator_names] * 10
+    reason = Reason.QUEUE_LONG
+    told = together.start_each(names, lambda those: [(f"{i}", reason) for i in those])
+    expected = []
+    for i, name in enumerate(names):
+        host = each.most_suitable(each.operator(name))
+        if host is not None:
+            each.start(name, host, Why(reason, f"{i}"))
+            expected.append(i)
+    assert told == expected
+    assert 0 < len(told) < len(names)
+    assert together.decision(why()) == each.decision(why())
+    assert together.scaled() == each.scaled()
+    assert together.counts.tolist() == each.counts.tolist()
+    assert dict(together.free) == dict(each.free)
+    assert together.started == each.started
+    assert [together.is_given_work(host) for host in ("host-1", "host-2")] == [
+        each.is_given_work(host) for host in ("host-1", "host-2")
+    ]
 
 
 def test_what_is_tried_on_a_copy_does_not_happen() -> None:

@@ -50,6 +50,32 @@ class TestWhatItKnows:
         seen = read({"O1": 150, "O2": 0}, {"O1": 1, "O2": 1})
         assert learned(SEEN_BEFORE, seen, flow, 600.0, 15.0).rate_per_s == {"O1": 10.0, "O2": 4.0}
 
+    @pytest.mark.parametrize(
+        ("vcpus", "counted_s", "service_s"), [(4, None, 0.1), (0.5, None, 0.2), (0.5, 3.0, 0.1)]
+    )
+    def test_cpu_of_a_host_of_half_a_core_is_twice_the_time(
+        self, vcpus: float, counted_s: float | None, service_s: float
+    ) -> None:
+        """7.5 s of CPU for 75 items; not where the time that instances work is counted itself."""
+        setting = a_setting()
+        flow = Flow(replace(setting, flavor=replace(setting.flavor, vcpus=vcpus)))
+        seen = read({"O1": 75}, {"O1": 75}, busy=0.5)
+        sample = replace(seen.operators["O1"], busy_in_all_s=counted_s)
+        seen = replace(seen, operators={"O1": sample})
+        load = load_of(learned(SEEN_BEFORE, seen, flow, 600.0, 15.0), flow)
+        assert load.service_s[flow.row["O1"]] == pytest.approx(service_s)
+
+    def test_before_cpu_is_read_items_took_what_the_fastest_one_took(self) -> None:
+        """Instances are read twice before their CPU is known; o_slo would say far too much."""
+        seen = read({"O1": 75}, {"O1": 75})
+        sample = replace(seen.operators["O1"], durations_ms=(900.0, 40.0, 60.0))
+        unread = {name: replace(one, cpu_share=None) for name, one in seen.instances.items()}
+        first = replace(seen, operators={"O1": sample}, instances=unread)
+        memory = learned(SEEN_BEFORE, first, FLOW, 600.0, 15.0)
+        assert load_of(memory, FLOW).service_s[FLOW.row["O1"]] == pytest.approx(0.04)
+        later = learned(memory, replace(first, now_s=30.0), FLOW, 600.0, 15.0)
+        assert later.work_s["O1"] < memory.work_s["O1"]
+
     def test_the_service_time_is_busy_time_by_completed_items(self) -> None:
         seen = read({"O1": 30, "O2": 30, "O3": 0}, {"O1": 30, "O2": 15, "O3": 0}, busy=0.5)
         load = load_of(learned(SEEN_BEFORE, seen, FLOW, 600.0, 15.0), FLOW)
@@ -139,7 +165,7 @@ class TestWhatAPlaceIsWorth:
         mean = np.mean([one.late_per_s(counts) for one in each], axis=0)
         assert expected.late_per_s(counts).tolist() == mean.tolist()
         gain = expected.gain(counts)
-        assert [expected.gains(row, counts[row], 1)[0] for row in (0, 1)] == gain.tolist()
+        assert expected.gains(counts, 1).tolist() == [gain.tolist()]
 
     def test_a_gain_looks_beyond_an_instance_that_does_not_help_alone(self) -> None:
         """Of 2 instances of work one more than 1 is not enough, two are."""
@@ -165,6 +191,44 @@ class TestWhatAPlaceIsWorth:
             gains.add(row % len(operators))
             assert gains.now.tolist() == loss.gain(instances).tolist()
             assert gains.now[gains.best()] == gains.now.max()
+
+    @given(
+        st.lists(st.tuples(*[st.floats(0, 40)] * 3), min_size=1, max_size=4),
+        st.floats(0.01, 5.0),
+        st.integers(2, 20),
+    )
+    def test_who_has_its_turn_is_who_saves_most_then(
+        self, operators: list[tuple[float, float, float]], above: float, likely: int
+    ) -> None:
+        """Thousands at a time as one by one, to the last digit, of one rate and of many."""
+        rate, service_s, waiting = zip(*operators, strict=True)
+        of = {"service_s": [0.05 + one for one in service_s], "waiting": waiting}
+        rates = [[one * (1 + i) / likely for one in rate] for i in range(likely)]
+        for loss in (
+            a_loss(a_load(rate_per_s=rate, **of)),
+            ExpectedLoss(**vars(a_loss(a_load(rate_per_s=rates, **of)))),
+        ):
+            one_by_one, expected = Gains(loss, np.zeros(len(rate)), dear=0.5), []
+            while one_by_one.now[row := one_by_one.best()] > above and len(expected) < 300:
+                expected.append((row, one_by_one.now[row]))
+                one_by_one.add(row)
+            counts, found = np.zeros(len(rate)), []
+            for rows, turns, saved in Gains(loss, counts, dear=0.5).in_turn(above):
+                assert turns.tolist() == [list(rows[:i]).count(row) for i, row in enumerate(rows)]
+                found += zip(rows.tolist(), saved.tolist(), strict=True)
+                counts += np.bincount(rows, minlength=len(rate))
+                if len(found) >= len(expected):
+                    break
+            assert found[: len(expected)] == expected
+
+    def test_whoever_gets_no_place_has_no_turn_any_more(self) -> None:
+        loss = a_loss(a_load(rate_per_s=[20.0, 10.0], service_s=[0.5, 0.5], waiting=[0.0, 0.0]))
+        gains, counts = Gains(loss, np.zeros(2)), np.zeros(2)
+        rows, _, _ = next(turns := gains.in_turn(0.1))
+        assert {0, 1} <= set(rows.tolist())
+        counts += np.bincount(rows, minlength=2)
+        gains.now[0] = -np.inf
+        assert {row for rows, _, _ in turns for row in rows.tolist()} <= {1}
 
 
 class TestHowManyAreWanted:

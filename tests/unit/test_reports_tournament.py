@@ -132,12 +132,14 @@ def test_a_controller_says_where_it_comes_from() -> None:
     (match,) = matches([row(name, "resource_cost", 10.0) for name in names])
     found = [(group, [one.name for one in standings]) for group, standings in match.groups]
     assert found == [
-        ("published", ["btu"]), ("in use today", ["keda"]), ("ours", ["tide"]), ("", ["mine"]),
+        ("published", ["btu"]), ("in use today", ["keda"]), ("not registered", ["mine"]),
+        ("ours", ["tide"]),
     ]  # fmt: skip
 
 
-def test_groups_are_those_of_the_registry() -> None:
-    assert list(GROUPS) == [*Group, ""]
+def test_groups_are_those_of_the_registry_and_ours_is_the_last() -> None:
+    assert sorted(GROUPS) == sorted([*Group, ""])
+    assert GROUPS[-1] == Group.OURS
 
 
 def test_every_metric_of_the_table_is_on_the_page() -> None:

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from include.bounds.cover import cover_of
+from include.bounds.floor import Floor
 from include.bounds.report import bounds_of, require_bounded
 from include.cli import app
 from include.control.stages import run_all
@@ -57,7 +58,7 @@ def test_bound_of_a_folder_stores_what_the_tables_read(tmp_path: Path) -> None:
     found = {book.name: cover_of(run).cost(book)[1] for book in run.price_books}
     assert read_covers(tmp_path / "mine").to_pylist() == [
         {"spec_hash": run.spec_hash, "price_book": book, "cover_cost": found[book],
-         "experiment": "mine", "run": SPEC.run_id}
+         "floor_cost": None, "floor_found_cost": None, "experiment": "mine", "run": SPEC.run_id}
         for book in ("btu10", "btu30")
     ]  # fmt: skip
     assert f"report {tmp_path / 'mine'}" in said
@@ -115,6 +116,7 @@ def test_without_the_file_there_is_no_row_and_every_column(tmp_path: Path) -> No
         '{"r": {"spec_hash": "h"}}',
         '{"r": {"spec_hash": "h", "cover_cost": {"btu10": 0}}}',
         '{"r": {"spec_hash": "h", "cover_cost": {"btu10": NaN}}}',
+        '{"r": {"spec_hash": "h", "cover_cost": {"btu10": 2}, "floor_cost": {"btu10": [-1, 2]}}}',
     ],
 )
 def test_a_damaged_file_says_what_to_do(content: str, tmp_path: Path) -> None:
@@ -131,6 +133,22 @@ def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
         contents.append((tmp_path / NAME).read_bytes())
     assert contents[0] == contents[1]
     assert json.loads(contents[0])[SPEC.run_id]["cover_cost"].keys() == {"btu10", "btu30"}
+
+
+def test_the_floor_is_stored_as_far_as_the_solver_came(tmp_path: Path) -> None:
+    """Its interval, by price book; of a load whose floor nobody asked for there is none."""
+    closed, stopped = bounds_of([resolve(SPEC)], 10)
+    assert closed.floor
+    assert closed.floor.low == closed.floor.high
+    write_covers(tmp_path, [closed, replace(stopped, floor=Floor(1.0, 3.0))])
+    found = {row["price_book"]: row for row in read_covers(tmp_path).to_pylist()}
+    assert found["btu10"]["floor_cost"] == found["btu10"]["floor_found_cost"] == closed.floor.low
+    assert (found["btu30"]["floor_cost"], found["btu30"]["floor_found_cost"]) == (1.0, 3.0)
+    write_covers(tmp_path, [replace(closed, floor=Floor(1.0, None)), replace(stopped, floor=None)])
+    ends = [
+        (row["floor_cost"], row["floor_found_cost"]) for row in read_covers(tmp_path).to_pylist()
+    ]
+    assert ends == [(1.0, None), (None, None)]
 
 
 def test_a_run_of_another_version_is_named(tmp_path: Path) -> None:

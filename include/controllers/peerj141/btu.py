@@ -31,8 +31,8 @@ from include.controllers.peerj141.upscaling import (
     in_seeded_order,
     up_trigger,
 )
-from include.controllers.placement import CACHE_FACTOR
 from include.controllers.plan import Plan
+from include.controllers.suitability import CACHE_FACTOR
 from include.model.decision import Decision, Reason, Why
 from include.model.errors import unknown_name
 from include.model.observation import HostSample, Observation, OperatorSample

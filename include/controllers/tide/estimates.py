@@ -61,6 +61,8 @@ class Flow:
         """Follow the edges."""
         topology = setting.topology
         self._monitor_every_s = setting.monitor_every_s
+        self.cores_at_most = min(1.0, setting.flavor.vcpus)
+        """Of an instance that works all the time: a host of half a core has no more to give."""
         self.names = topology.operator_names
         self.row = {name: row for row, name in enumerate(self.names)}
         self.sources = [source.name for source in topology.sources]
@@ -134,10 +136,11 @@ def learned(
     published = [source_per_s.get(source, 0.0) for source in flow.sources]
     recent = remembered(memory.recent, published, since_s, step_s)
     looks_back = seen.now_s // LOOKS_BACK_S > memory.seen_s // LOOKS_BACK_S
-    busy_s = dict.fromkeys(seen.operators, 0.0)
-    for one in seen.instances.values():
-        if one.cpu_share is not None and one.operator in busy_s:
-            busy_s[one.operator] += one.cpu_share * since_s
+    busy_s = _busy_s(seen, flow, since_s)
+    if not memory.work_s:
+        # Where no CPU was read so far, items took what the fastest one took that was recorded.
+        for name in busy_s.keys() - _metered(seen):
+            busy_s[name] = items[name][1] * min(seen.operators[name].durations_ms, default=0) / 1000
     waiting, work_s, done = dict(memory.waiting), dict(memory.work_s), dict(memory.done)
     for name, sample in seen.operators.items():
         waiting[name] = float(sample.waiting_items)
@@ -157,6 +160,27 @@ def learned(
         work_s=work_s,
         done=done,
     )
+
+
+def _busy_s(seen: Observation, flow: Flow, since_s: float) -> dict[str, float]:
+    """Seconds that the instances of an operator worked, all together, by the CPU that they used.
+
+    Where only CPU is metered (nobody counts the time that they work), one that works all the time
+    has used no more of a core than its host has.
+    """
+    busy_s = dict.fromkeys(seen.operators, 0.0)
+    for one in seen.instances.values():
+        if one.cpu_share is not None and one.operator in busy_s:
+            metered = seen.operators[one.operator].busy_in_all_s is None
+            share = one.cpu_share / flow.cores_at_most if metered else one.cpu_share
+            busy_s[one.operator] += share * since_s
+    return busy_s
+
+
+def _metered(seen: Observation) -> set[str]:
+    """Operators without an instance whose CPU could not be read yet."""
+    every = set(seen.operators)
+    return every - {one.operator for one in seen.instances.values() if one.cpu_share is None}
 
 
 def _counted(seen: Observation) -> dict[str, tuple[int, int]]:

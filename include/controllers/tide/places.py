@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,10 +31,6 @@ class Pauses:
             pause_s or 0.0 for pause_s in (delays.pause_on_start_s, delays.pause_on_stop_s)
         )
         return cls(*(load.rate_per_s * (pause_s / lasts_s) for pause_s in (starts_s, stops_s)))
-
-
-Size = tuple[float, float]
-"""Cores and MB of an operator."""
 
 
 class Places:
@@ -68,18 +64,14 @@ class Places:
     def fill(self, at_least: float, *, only_up: bool = False) -> None:
         """Start instances where there is room while one saves more than ``at_least`` items/s."""
         gains = Gains(self._loss, self._instances, self._unread, self._pauses.start)
-        full = set[Size]()
-        while gains.now[row := gains.best()] > at_least:
-            name = self._names[row]
-            op = self._plan.operator(name)
-            size = op.cpu_cores, op.memory_mb
-            host = None if size in full else self._plan.most_suitable(op, only_up=only_up)
-            if host is None:
-                full.add(size)  # and stays so: nothing stops here
-                gains.now[row] = -np.inf
-                continue
-            self._plan.start(name, host, self._why(row, float(gains.now[row])))
-            gains.add(row)
+        for rows, turns, saved in gains.in_turn(at_least):
+            names = [self._names[row] for row in rows.tolist()]
+            told = _Told(names, (self._instances[rows] + turns).tolist(), saved.tolist())
+            started = self._plan.start_each(names, told.of, only_up=only_up)
+            left_out = np.ones(len(rows), dtype=np.bool_)
+            left_out[started] = False
+            self._instances += np.bincount(rows[~left_out], minlength=len(self._instances))
+            gains.now[rows[left_out]] = -np.inf  # and stays so: nothing stops here
 
     def swap(self, at_least: float) -> None:
         """Stop an instance of one operator for one of another while that saves enough."""
@@ -122,8 +114,26 @@ class Places:
         return None
 
     def _why(self, row: int, gain: float) -> Why:
-        name, count = self._names[row], int(self._instances[row])
-        if not count:
-            return Why(Reason.INSTANCE_LOST, f"{name} has no instance")
-        told = f"{name} has {count} instances; one more saves {gain:.1f} late items/s"
-        return Why(Reason.SLO_AT_RISK, told)
+        sentence, reason = _told(self._names[row], self._instances[row], gain)
+        return Why(reason, sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Why operators with so many instances get one more each, by what it saves."""
+
+    names: Sequence[str]
+    counts: Sequence[float]
+    saved: Sequence[float]
+
+    def of(self, those: Sequence[int]) -> Iterator[tuple[str, Reason]]:
+        """Only of those that get it: sentences take time."""
+        return (_told(self.names[i], self.counts[i], self.saved[i]) for i in those)
+
+
+def _told(name: str, count: float, gain: float) -> tuple[str, Reason]:
+    """Why an operator with so many instances gets one more that saves ``gain`` late items/s."""
+    if not count:
+        return f"{name} has no instance", Reason.INSTANCE_LOST
+    told = f"{name} has {count:.0f} instances; one more saves {gain:.1f} late items/s"
+    return told, Reason.SLO_AT_RISK

@@ -7,14 +7,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from include.reports.figures import style
-from include.reports.tournament import GROUPS, METRICS, Match, Standing
+from include.reports.tournament import GROUPS, METRICS, OTHERS, Match, Standing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = 4
 """Workloads beside each other."""
-COLOURS = dict(zip(GROUPS, ("#2f7fc1", "#d97a1f", "#2f9360", "#8a97a6"), strict=True))
+COLOURS = dict(zip(GROUPS, ("#2f7fc1", "#d97a1f", "#8a97a6", "#2f9360"), strict=True))
 COST = "resource_cost"
 
 Lines = Mapping[str, float]
@@ -118,7 +118,7 @@ def _names(
     axis: Axes, groups: Sequence[tuple[str, Sequence[str]]], lines: Lines, titles: Lines
 ) -> None:
     """Controllers at the left, in the colour of their group, below its title."""
-    named = [(titles[group], group, COLOURS[group], "bold") for group, _ in groups]
+    named = [(titles[group], group or OTHERS, COLOURS[group], "bold") for group, _ in groups]
     named += [(lines[one], one, COLOURS[group], "normal") for group, of in groups for one in of]
     axis.set_yticks([down for down, *_ in named], [text for _, text, *_ in named])
     for label, (_, _, colour, weight) in zip(axis.get_yticklabels(), named, strict=True):

@@ -19,7 +19,7 @@ from include.measurements.store import RunStore
 from include.model.errors import TidebenchError
 from include.studies.base import measured_rows, runs_of
 from include.studies.live.calibration import as_yaml
-from include.studies.live.study import EXPERIMENT
+from include.studies.live.study import EXPERIMENT, scaled
 
 
 def measured(spec: RunSpec, root: Path) -> tuple[Run, RunStore]:
@@ -32,9 +32,9 @@ def measured(spec: RunSpec, root: Path) -> tuple[Run, RunStore]:
 
 def calibrate(root: Path) -> str:
     """Measure what is not there yet; the calibration as YAML."""
-    recorded, scaled = runs_of(EXPERIMENT, ["live_recording", "live"])
+    (recorded,) = runs_of(EXPERIMENT, ["live_recording"])
     _, recording = measured(recorded, root)
-    run, store = measured(scaled, root)
+    run, store = measured(scaled(), root)
     return as_yaml(
         measured_rows(recording, "processing_duration").to_pylist(),
         measured_rows(store, "event").to_pylist(),

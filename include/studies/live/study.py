@@ -28,10 +28,16 @@ SEEDS = range(1, 21)
 CLAIMS = read_claims(Path(__file__).parent)
 
 
+def scaled(seed: int | None = None) -> RunSpec:
+    """The run of specs/live.yaml under the threshold controller, on real containers."""
+    found = runs_of(EXPERIMENT, ["live"], None if seed is None else [seed])
+    return next(run for run in found if run.controller == "threshold")
+
+
 def runs(seeds: Sequence[int] | None = None) -> list[RunSpec]:
     """The run on real containers, then its simulations with some seeds, or with twenty."""
     chosen = list(seeds or SEEDS)
-    (live,) = runs_of(EXPERIMENT, ["live"], [min(chosen)])
+    live = scaled(min(chosen))
     return [live, *(replace(live, testbed="simulated", seed=seed) for seed in chosen)]
 
 
