@@ -264,10 +264,10 @@ def test_the_trace_is_one(tmp_path: Path) -> None:
 
 
 def test_the_days_of_tide_are_an_experiment(tmp_path: Path) -> None:
-    rows = [f"{minute * 60},{1 + minute % 7}" for minute in range(3 * 1440)]
+    rows = [f"{minute * 60},{1 + minute % 7}" for minute in range(6 * 1440)]
     (tmp_path / "requests.csv").write_text("\n".join(["time_s,requests_per_s", *rows]))
     points = list(load_spec(write(tmp_path, "days.yaml", "docs/tide.md: name")).points())
-    assert len(points) == 4 * 3 * 3
+    assert len(points) == 4 * 3 * 6
     assert max(set(resolve(points[0]).levels_of.values()).pop().levels) == 8
 
 
