@@ -5,7 +5,7 @@
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 repository=$(cd "$here/../.." && pwd)
 
-live_state=${TIDEBENCH_LIVE_STATE:-$repository/var/live}
+live_state=${TIDEBENCH_LIVE_STATE:-$repository/var/.live}
 prefix=${TIDEBENCH_LIVE_PREFIX:-tb}
 subnet=${TIDEBENCH_LIVE_SUBNET:-10.78.0} # /24; .1 is this machine, .(10+id) are hosts
 bridge=${prefix}br0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,10 +11,12 @@ from dataclasses import replace
 
 import pytest
 
+from include.experiment.spec import NAMED
 from include.model.errors import CapacityExhausted, SpecError
 from include.model.topology import Edge
 from include.testbeds.base import TestbedConfig
 from include.testbeds.live.calibration import load_calibration
+from include.testbeds.live.files import REPOSITORY, live_state
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance, live_fleet
 from include.testbeds.live.hosts.local import leases
 from include.testbeds.live.journal import COLUMNS, Journal
@@ -123,3 +126,13 @@ def test_a_process_is_known_by_its_birth_too():
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     assert not known.alive
+
+
+def test_no_experiment_has_its_folder_where_live_runs_keep_theirs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A run that gives back what it held removes its folder there, and with it what was measured."""
+    monkeypatch.delenv("TIDEBENCH_LIVE_STATE", raising=False)
+    assert re.fullmatch(NAMED, live_state().name) is None
+    told = (REPOSITORY / "infra" / "live" / "common.sh").read_text()
+    assert f"TIDEBENCH_LIVE_STATE:-$repository/var/{live_state().name}}}" in told

@@ -19,8 +19,12 @@ ORIGIN = "origin.json"
 
 
 def live_state() -> Path:
-    """The state directory of `infra/live`: TIDEBENCH_LIVE_STATE, or var/live."""
-    return Path(os.environ.get("TIDEBENCH_LIVE_STATE") or REPOSITORY / "var" / "live")
+    """The state directory of `infra/live`: TIDEBENCH_LIVE_STATE, or var/.live.
+
+    No experiment can have that name, so none has its folder there: a run that gives back what it
+    held removes its own.
+    """
+    return Path(os.environ.get("TIDEBENCH_LIVE_STATE") or REPOSITORY / "var" / ".live")
 
 
 def run_folder(run: str) -> Path:
