@@ -131,7 +131,7 @@ def test_a_process_is_known_by_its_birth_too():
 def test_no_experiment_has_its_folder_where_live_runs_keep_theirs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A run that gives back what it held removes its folder there, and with it what was measured."""
+    """A run that gives back what it held removes its folder there, and all that was in it."""
     monkeypatch.delenv("TIDEBENCH_LIVE_STATE", raising=False)
     assert re.fullmatch(NAMED, live_state().name) is None
     told = (REPOSITORY / "infra" / "live" / "common.sh").read_text()
