@@ -23,7 +23,7 @@ run() {
     rm -rf "$root/live_openstack" # what was measured in real time is never measured again unasked
     "$python" .ci/demo.py experiment=live_openstack topology=manufacturing_live testbed=openstack \
         flavor=live-half-cpu-1gb controller=threshold btu_min=1 duration_min=6 \
-        controller_options='{"interval_s": 15, "scale_up_above_items": 10, "scale_up_twice_above_items": 50}' \
+        controller_options='{"reading": "paper", "interval_s": 15, "scale_up_above_items": 10, "scale_up_twice_above_items": 50, "scale_down_below_items": 1}' \
         pattern=stepwise pattern_options='{"levels": [0.5, 1.5, 2.5, 1.5], "hold_s": 60}' \
         price_books='["per_minute"]'
 }

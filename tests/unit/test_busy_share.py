@@ -127,7 +127,7 @@ class Live:
 
     topology = a_topology("O1")
     instances = tuple(
-        SimpleNamespace(name=name, operator="O1", stopping=False) for name in ("O1-1", "O1-2")
+        SimpleNamespace(name=name, operator="O1", serves=True) for name in ("O1-1", "O1-2")
     )
 
     def look(self, before, wall_s, **cpu_s):

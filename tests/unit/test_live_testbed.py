@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,6 +13,8 @@ from dataclasses import replace
 
 import pytest
 
+from include.experiment.params import run_from_params
+from include.experiment.run import resolve
 from include.experiment.spec import NAMED
 from include.model.errors import CapacityExhausted, SpecError
 from include.model.topology import Edge
@@ -136,3 +140,18 @@ def test_no_experiment_has_its_folder_where_live_runs_keep_theirs(
     assert re.fullmatch(NAMED, live_state().name) is None
     told = (REPOSITORY / "infra" / "live" / "common.sh").read_text()
     assert f"TIDEBENCH_LIVE_STATE:-$repository/var/{live_state().name}}}" in told
+
+
+@pytest.mark.parametrize(("script", "runs"), [("live", 1), ("openstack", 2)])
+def test_what_the_make_targets_ask_of_the_dag_can_be_run(script: str, runs: int) -> None:
+    here = REPOSITORY / "infra" / script
+    text = (here / "live.sh").read_text().replace("\\\n", " ").replace("$here", str(here))
+    commands = re.findall(r"demo\.py (experiment=.*)$", text, re.MULTILINE)
+    assert len(commands) == runs
+    for command in commands:
+        words = (word.partition("=") for word in shlex.split(command))
+        conf = {
+            name: json.loads(value) if value[0] in "[{0123456789" else value
+            for name, _, value in words
+        }
+        assert resolve(run_from_params(conf)).spec.experiment == conf["experiment"]
