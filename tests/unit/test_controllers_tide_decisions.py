@@ -202,6 +202,29 @@ class TestLeases:
         _, decided = decide(remembered(), hosts, running, setting=setting, interval_s=interval_s)
         assert bool(of(decided, ReleaseHost)) == goes
 
+    @pytest.mark.parametrize(
+        ("ordered_s", "up", "goes"),
+        [(0.0, True, True), (0.0, False, False), (3460.0, True, True), (3461.0, True, False)],
+    )
+    def test_a_host_stays_while_it_boots_and_works_off_what_it_was_ordered_for(
+        self, ordered_s: float, up: bool, goes: bool
+    ) -> None:
+        """It boots for 40 s, and what waits is to be worked off within 100 s."""
+        setting = replace(SETTING, delays=Delays(host_boot_s=40.0))
+        hosts = [a_host(), a_host("h2", paid_until_s=3630.0, ordered_s=ordered_s, up=up)]
+        _, decided = decide(remembered(), hosts, instances({"h1": "O1 O2 O3"}), setting=setting)
+        assert of(decided, ReleaseHost) == [ReleaseHost("h2")] * goes
+
+    @pytest.mark.parametrize(("btu_s", "goes"), [(30.0, True), (600.0, False)])
+    def test_where_the_next_btu_is_billed_in_any_case_a_host_may_go(
+        self, btu_s: float, goes: bool
+    ) -> None:
+        setting = replace(SETTING, btu_s=btu_s, delays=Delays(drain_s=20.0))
+        hosts = [a_host(paid_until_s=3615.0), a_host("h2")]
+        running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
+        _, decided = decide(remembered(), hosts, running, setting=setting)
+        assert bool(of(decided, ReleaseHost)) == goes
+
     def test_the_last_instance_moves_where_nothing_arrives(self) -> None:
         quiet = remembered(rate_per_s={}, source_per_s={"S1": 0.0})
         hosts = [a_host(paid_until_s=3625.0), a_host("h2")]
@@ -295,3 +318,18 @@ def test_no_host_is_billed_for_a_btu_in_which_it_only_drains(pattern: str) -> No
     ended = [(ended_s, paid_s) for ended_s, paid_s, released in times if released]
     assert ended
     assert all(ended_s <= paid_s for ended_s, paid_s in ended)
+
+
+@pytest.mark.parametrize("interval_s", [5.0, 10.0])
+def test_hosts_are_not_ordered_and_left_in_turn(interval_s: float) -> None:
+    """They were, with a BTU hardly longer than a boot: 338 orders in the hour, and 346."""
+    pattern = {5.0: "stepwise", 10.0: "random_walk_1"}[interval_s]
+    at = {"seed": 1, "btu_min": 1, "duration_min": 60}
+    options = {"interval_s": interval_s}
+    spec = RunSpec(
+        experiment="e", controller="tide", pattern=pattern, controller_options=options, **at
+    )
+    session = Session.open(resolve(spec))
+    session.deploy()
+    session.run(0.0, 3600.0)
+    assert len(session.loop.testbed.leases()["host"]) < 40

@@ -141,8 +141,7 @@ class Tide:
 
     @property
     def _drain_s(self) -> float:
-        """So long an instance holds its host after it was stopped; of a host that is left with
-        less time than that the next BTU is billed."""
+        """So long an instance holds its host after it was stopped."""
         drain_s = self.setting.delays.drain_s
         return self.interval_s if drain_s is None else drain_s
 
@@ -150,6 +149,20 @@ class Tide:
     def _clear_before_s(self) -> float:
         """So long before its BTU ends a host is cleared: two ticks, or one more than it drains."""
         return self.interval_s + max(self.interval_s, self._drain_s)
+
+    def _may_go(self, host: HostSample, plan: Plan) -> bool:
+        """Whether a host can be left by the end of its BTU, and that is soon.
+
+        One that was ordered for what waits has first the time to work it off. What has less time
+        than it drains is billed for its next BTU, so it stays. Where a BTU is too short to find
+        that out, the next one is billed in any case, and a host may go at any time.
+        """
+        boot_s = self.setting.delays.host_boot_s or 0.0
+        if not host.up or plan.now_s - host.ordered_s < boot_s + self.backlog_s:
+            return False
+        left_s = host.paid_until_s - plan.now_s
+        latest_s = self._drain_s if self._drain_s + self.interval_s <= self.setting.btu_s else 0.0
+        return latest_s <= left_s <= self._clear_before_s + self.interval_s
 
     def _loss(self, load: Load) -> Loss:
         kind = Loss if load.rate_per_s.ndim == 1 else ExpectedLoss
@@ -184,9 +197,7 @@ class Tide:
         moved = dict(zip(self._flow.names, (pauses.start + pauses.stop).tolist(), strict=True))
         staying, leaving = len(plan.hosts), []
         for host in sorted(plan.hosts, key=lambda host: host.paid_until_s):
-            left_s = host.paid_until_s - plan.now_s
-            soon = self._drain_s <= left_s <= self._clear_before_s + self.interval_s
-            if not soon or staying <= max(1, needed):
+            if not self._may_go(host, plan) or staying <= max(1, needed):
                 continue
             if sum(moved[one.operator] for one in plan.on_host(host.host)) <= self._host_per_s():
                 leaving.append(host.host)
