@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import yaml
 from typer.main import get_command
 
 from include.cli import app
+from include.controllers.tide.controller import Tide
 from include.experiment.run import resolve
 from include.experiment.spec import load_spec
 from include.prices.books import load_book
@@ -261,6 +263,14 @@ def test_the_trace_is_one(tmp_path: Path) -> None:
     points = list(load_spec(spec(tmp_path, **other)).points())
     assert len(points) == 7
     assert set(resolve(points[0]).levels_of.values()).pop().levels == (1.0, 2.0, 2.0)
+
+
+def test_the_options_of_tide_have_the_defaults_that_its_page_says() -> None:
+    text = (REPOSITORY / "docs" / "tide.md").read_text()
+    text = text.partition("## Options")[2].partition("\n## ")[0]
+    told = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+) \| \S+ \| ", text, re.MULTILINE))
+    defaults = {one.name: one.default for one in fields(Tide) if one.name != "setting"}
+    assert {name: float(value) for name, value in told.items()} == defaults
 
 
 def test_the_days_of_tide_are_an_experiment(tmp_path: Path) -> None:
