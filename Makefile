@@ -107,7 +107,7 @@ compose-up: compose-secrets  ## Build and start docker-compose.yaml, and wait un
 
 compose-try:  ## Run an experiment in it by the REST API and print the published tables
 	@python3 -m infra.airflow.first_experiment http://127.0.0.1:$${TIDEBENCH_PORT:-8080} .env
-	@docker compose exec -T worker python3 -c 'from pathlib import Path; from include.reports.console import summary; from include.studies import printed; print(summary(Path("/opt/tidebench/var/first"), printed))'
+	@docker compose exec -T worker python3 -c 'from pathlib import Path; from include.results.reports.summary import summary; from include.studies import printed; print(summary(Path("/opt/tidebench/var/first"), printed))'
 
 compose-leaks:  ## Search its logs, image, files and databases for its passwords
 	@python3 infra/compose/leaks.py
@@ -133,7 +133,7 @@ bench-large: setup  ## Measure Spark on 100 million durations, beside DuckDB and
 	@$(ENV) python -m tests.bench.large
 
 dictionary: setup  ## Write docs/metrics.md, every column with its formula, from the schemas
-	@$(ENV) python -m include.tables.dictionary > docs/metrics.md
+	@$(ENV) python -m include.results.tables.dictionary > docs/metrics.md
 
 lock: setup  ## Resolve requirements*.in again, keeping what is pinned where possible
 	@$(ENV) for name in requirements requirements-dev; do \

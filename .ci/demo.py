@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
         print("\n".join(errors[-3:] or text.splitlines()[-LAST_LINES:]))
         print(f"\nEverything that Airflow said is in {log}")
         return 1
-    from include.reports.console import summary
+    from include.results.reports.summary import summary
     from include.studies import printed
 
     print(f"\n{summary(folder, printed)}\n\nAirflow's log: {log}")
@@ -57,10 +57,10 @@ def main(arguments: list[str]) -> int:
 
 def forget_other_inputs(conf: Mapping[str, object], root: Path) -> None:
     """Measure anew what an older calibration or topology measured; a demo may be thrown away."""
-    from include.control.stages import forget, holds_other_inputs
     from include.experiment.params import run_from_params
     from include.experiment.run import resolve
     from include.model.errors import TidebenchError
+    from include.runs.stages import forget, holds_other_inputs
 
     try:
         resolved = resolve(run_from_params(conf))

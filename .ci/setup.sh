@@ -61,5 +61,5 @@ fi
 
 if ! [ var/spark-classes.jsa -nt "$stamp" ]; then
     echo "Archiving the classes of Spark, which halves its start (half a minute, once) ..."
-    python -m include.tables.archive
+    python -m include.results.tables.archive
 fi

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from include.controllers import CONTROLLERS
-from include.measurements.rows import SAMPLES, TABLES
-from include.measurements.summaries import KEYS, summarised
+from include.runs.measurements.rows import SAMPLES, TABLES
+from include.runs.measurements.summaries import KEYS, summarised
 from include.testbeds.columns import Coded
 
 SLO_MS = {

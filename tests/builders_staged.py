@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from include.quality.verdict import Verdict, staged_digests, verdict_path, write_verdict
-from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, schema_of
-from include.tables.quarantine import Check
-from include.tables.staged import read_staged, staged_path, staged_schema, write_table
+from include.results.quality.verdict import Verdict, staged_digests, verdict_path, write_verdict
+from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, schema_of
+from include.results.tables.quarantine import Check
+from include.results.tables.staged import read_staged, staged_path, staged_schema, write_table
 
 Rows = list[dict[str, Any]]
 RUN = "btu-random_walk_1-btu10-s1"

@@ -82,7 +82,7 @@ def airflow_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One Spark application for every test of this process: a warm one answers in a tenth."""
-    from include.tables.session import spark_session
+    from include.runs.spark.session import spark_session
 
     with spark_session("local[2]", small=True) as session:
         yield session

@@ -30,8 +30,8 @@ from include.advise.readings import Readings
 from include.advise.replay import Replayed
 from include.model.billing import CloudPriceBook
 from include.model.host import PriceBook
-from include.tables.catalogue import ADVICE_RANKING
-from include.tables.staged import read_staged
+from include.results.tables.catalogue import ADVICE_RANKING
+from include.results.tables.staged import read_staged
 
 AT_ONCE = 2
 HOUR_S = 3600.0

@@ -17,8 +17,8 @@ from include.advise.outcomes import scalings_of
 from include.advise.readings import Readings, readings_of
 from include.advise.replay import ReplayConditions, Replayed, replay
 from include.model.errors import SpecError
-from include.recordings import Recording
-from include.recordings.recording import FloatArray
+from include.workloads.recordings import Recording
+from include.workloads.recordings.recording import FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

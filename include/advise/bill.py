@@ -11,7 +11,7 @@ from include.advise.case import Case
 from include.advise.cluster import ReplayLease
 from include.model.billing import MONTH_S, CloudPriceBook
 from include.model.host import PriceBook
-from include.recordings.recording import FloatArray
+from include.workloads.recordings.recording import FloatArray
 
 
 def cost_of(

@@ -19,15 +19,15 @@ from include.advise.replay import ReplayConditions
 from include.advise.request import AdviceRequest
 from include.advise.times import wrong_times
 from include.experiment.prices import is_file, price_book
-from include.files import read_json, write_bytes, write_json
-from include.inputs import input_text
+from include.experiment.prices.books import load_book
+from include.files.inputs import input_text
+from include.files.whole import read_json, write_bytes, write_json
 from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError, StoreError
 from include.model.host import PriceBook
-from include.prices.books import load_book
-from include.recordings import Recording, parse_mapping, read_recording
-from include.recordings.kept import keep_recording, kept_recording
-from include.recordings.recording import FloatArray
+from include.workloads.recordings import Recording, parse_mapping, read_recording
+from include.workloads.recordings.kept import keep_recording, kept_recording
+from include.workloads.recordings.recording import FloatArray
 
 DAY_S = 86_400.0
 DAYS_TO_DRAW = 3

@@ -11,10 +11,10 @@ from typing import Annotated
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from include.inputs import input_text
+from include.files.inputs import input_text
+from include.files.plain_yaml import read_yaml
 from include.model.errors import SpecError
-from include.plain_yaml import read_yaml
-from include.topologies.load import validation_problems
+from include.workloads.topologies import validation_problems
 
 
 def plain_name(operator: str) -> str:

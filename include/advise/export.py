@@ -13,7 +13,7 @@ from include.advise.job import JobModel
 from include.advise.names import recorded_name
 from include.advise.readings import Readings
 from include.advise.replay import ReplayConditions
-from include.files import csv_text, write_bytes
+from include.files.whole import csv_text, write_bytes
 
 FLAVOR = "kvm-1cpu"
 

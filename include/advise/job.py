@@ -21,8 +21,8 @@ from include.advise.readings import (
 from include.advise.restarts import PLANNED_SHARE, Restart, learned, restarts_in, timed
 from include.advise.times import EstimatedTime, ScalingTimes, start_up_in
 from include.model.errors import SpecError
-from include.recordings import Recording, evenly, filled
-from include.recordings.recording import FloatArray
+from include.workloads.recordings import Recording, evenly, filled
+from include.workloads.recordings.recording import FloatArray
 
 SETTLES_S = 300.0
 BINS = 12

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.model.errors import SpecError
-from include.recordings.recording import FloatArray
+from include.workloads.recordings.recording import FloatArray
 
 _LIMIT = r"(\d{1,9}(?:\.\d+)?)\s*(ms|s|min)"
 _PERCENTILE = re.compile(r"(?:latency\s+)?p(\d+(?:\.\d+)?)\s*<=?\s*" + _LIMIT)

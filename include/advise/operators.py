@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from include.advise.edges import plain_name
 from include.advise.fitted import FittedValue
 from include.advise.names import recorded_name
-from include.files import csv_text, write_bytes
+from include.files.whole import csv_text, write_bytes
 from include.model.errors import SpecError, unknown_name
-from include.recordings.operators import OperatorRecording
-from include.recordings.recording import FloatArray
+from include.workloads.recordings.operators import OperatorRecording
+from include.workloads.recordings.recording import FloatArray
 
 LEAST_ROWS = 60
 BLOCKS = 24

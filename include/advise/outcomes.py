@@ -19,11 +19,11 @@ from include.advise.cluster import ReplayLease
 from include.advise.job import JobModel
 from include.advise.readings import Readings, lasting_changes, lasting_counts
 from include.advise.replay import Replayed, replay
-from include.files import write_bytes
-from include.measurements.rows import ADVICE_OUTCOME, AdviceOutcomeRow
+from include.files.whole import write_bytes
 from include.model.errors import StoreError
-from include.recordings.recording import FloatArray
-from include.tables.measured import arrow_columns
+from include.results.tables.measured import arrow_columns
+from include.runs.measurements.rows import ADVICE_OUTCOME, AdviceOutcomeRow
+from include.workloads.recordings.recording import FloatArray
 
 AS_RUN = "as it was run"
 QUIET_S = 60.0

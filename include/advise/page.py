@@ -10,8 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from include.advise.answer import Answer
 from include.model.billing import CloudPriceBook
-from include.recordings.recording import FloatArray
-from include.reports.figures.style import (
+from include.results.reports.figures.style import (
     HOSTS,
     INSTANCES,
     LOAD,
@@ -21,6 +20,7 @@ from include.reports.figures.style import (
     panels,
     titled,
 )
+from include.workloads.recordings.recording import FloatArray
 
 HERE = Path(__file__).parent
 MOST_POINTS = 1200
@@ -39,7 +39,7 @@ NEAR = (0.04, 0.8)
 def page_of(answer: Answer, told: str, pasted: str) -> str:
     """The page as HTML; ``told`` says what to do with ``pasted``."""
     templates = Environment(
-        loader=FileSystemLoader([HERE, HERE.parent / "reports"]),
+        loader=FileSystemLoader([HERE, HERE.parent / "results" / "reports"]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

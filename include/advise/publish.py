@@ -8,10 +8,10 @@ from include.advise.answer import Answer
 from include.advise.export import write_experiment
 from include.advise.page import page_of
 from include.advise.paste import configuration
-from include.files import new_folder, swap_in, write_bytes
-from include.reports.documents import WRITERS
-from include.tables.catalogue import ADVICE_RANKING, schema_of
-from include.tables.staged import read_staged
+from include.files.whole import new_folder, swap_in, write_bytes
+from include.results.reports.documents import WRITERS
+from include.results.tables.catalogue import ADVICE_RANKING, schema_of
+from include.results.tables.staged import read_staged
 
 PAGE = "advice.html"
 CONFIGURATION = "configuration.txt"

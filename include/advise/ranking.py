@@ -15,13 +15,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from include.advise.outcomes import read_outcomes
-from include.measurements.rows import ADVICE_OUTCOME
 from include.model.errors import StoreError, TidebenchError
-from include.quality.gates import require_sound
-from include.tables.catalogue import ADVICE_RANKING, schema_of
-from include.tables.queries import run_query
-from include.tables.session import spark_session
-from include.tables.staged import staged_path, write_table
+from include.results.quality.gates import require_sound
+from include.results.tables.catalogue import ADVICE_RANKING, schema_of
+from include.results.tables.queries import run_query
+from include.results.tables.staged import staged_path, write_table
+from include.runs.measurements.rows import ADVICE_OUTCOME
+from include.runs.spark.session import spark_session
 
 
 def build_ranking(folder: Path, *, master: str | None = "local[*]") -> int:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from include.model.errors import SpecError
-from include.recordings import Recording, evenly, filled
-from include.recordings.recording import FloatArray
+from include.workloads.recordings import Recording, evenly, filled
+from include.workloads.recordings.recording import FloatArray
 
 Flags = NDArray[np.bool_]
 STEP_S = 15.0

@@ -16,7 +16,7 @@ from include.model.decision import StartInstance, StopInstance
 from include.model.host import HostFlavor
 from include.model.observation import Observation, OperatorSample
 from include.model.topology import Edge, Operator, Source, Topology
-from include.recordings.recording import FloatArray
+from include.workloads.recordings.recording import FloatArray
 
 SCALINGS = (StartInstance, StopInstance)
 

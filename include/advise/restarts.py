@@ -10,7 +10,7 @@ import numpy as np
 from include.advise.fitted import FittedValue
 from include.advise.readings import Flags, Readings, median_of
 from include.advise.times import DRAWS, EstimatedTime
-from include.recordings.recording import FloatArray
+from include.workloads.recordings.recording import FloatArray
 
 EPISODE_S = 180.0
 BEFORE_S = 30.0

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.advise.fitted import FittedValue
-from include.recordings import Recording
-from include.recordings.recording import FloatArray
+from include.workloads.recordings import Recording
+from include.workloads.recordings.recording import FloatArray
 
 LEAST_STARTS = 5
 LONGEST_START_S = 1800.0

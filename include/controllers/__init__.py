@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from include.controllers.autoscalers.daedalus import Daedalus
+from include.controllers.autoscalers.dhalion import Dhalion
+from include.controllers.autoscalers.drs import Drs
+from include.controllers.autoscalers.ds2 import Ds2
+from include.controllers.autoscalers.flink import Flink
+from include.controllers.autoscalers.hpa import Hpa
+from include.controllers.autoscalers.keda import Keda
+from include.controllers.autoscalers.target_tracking import TargetTracking
 from include.controllers.base import Group, Registration
 from include.controllers.fixed import Fixed
 from include.controllers.fugu.global_thresholds import FuguGlobal
@@ -16,14 +24,6 @@ from include.controllers.peerj141.btu_runtime import BtuRuntime
 from include.controllers.peerj141.threshold import Threshold
 from include.controllers.pvldb127.filtered import Filtered
 from include.controllers.tide.controller import Tide
-from include.controllers.today.daedalus import Daedalus
-from include.controllers.today.dhalion import Dhalion
-from include.controllers.today.drs import Drs
-from include.controllers.today.ds2 import Ds2
-from include.controllers.today.flink import Flink
-from include.controllers.today.hpa import Hpa
-from include.controllers.today.keda import Keda
-from include.controllers.today.target_tracking import TargetTracking
 
 CONTROLLERS: Mapping[str, Registration] = {
     "btu": Registration(Btu),

@@ -15,7 +15,7 @@ from include.experiment.lines import MOST_RUNS
 from include.experiment.problems import found_in
 from include.experiment.spec import AXES, Choice, ExperimentSpec, RunSpec, located, read_spec
 from include.model.errors import Problem, SpecError
-from include.topologies.load import complaint, load_topology
+from include.workloads.topologies import complaint, load_topology
 
 NAMED = 4
 """How many runs a problem names; the others are counted."""

@@ -14,7 +14,6 @@ from pydantic import BaseModel, Field
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import NullableSchema
 
-from include.arrivals import PATTERNS
 from include.controllers import CONTROLLERS
 from include.experiment.options_help import options_help
 from include.experiment.prices import PRICE_BOOKS
@@ -22,7 +21,8 @@ from include.experiment.problems import MOST_MINUTES, least_duration_min
 from include.experiment.spec import default_of
 from include.testbeds import TESTBEDS
 from include.testbeds.flavors import FLAVORS
-from include.topologies.load import topology_names
+from include.workloads import PATTERNS
+from include.workloads.topologies import topology_names
 
 EVERY_S = default_of("monitor_every_s")
 SHORTEST_MIN = least_duration_min(EVERY_S)

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from include.arrivals import PATTERNS
-from include.arrivals.base import Levels, product
-from include.arrivals.trace import Trace
 from include.experiment.options import checked_options, missing_options, option_types
 from include.experiment.spec import RunSpec
 from include.model.errors import unknown_name
 from include.model.topology import Topology
+from include.workloads import PATTERNS
+from include.workloads.pattern import Levels, product
+from include.workloads.trace import Trace
 
 
 def levels_of_sources(spec: RunSpec, topology: Topology) -> dict[str, Levels]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from include.plain_yaml import read_yaml
+from include.files.plain_yaml import read_yaml
 
 MOST_RUNS = 10_000
 """How many runs one experiment may have, so how many seeds a range may stand for."""

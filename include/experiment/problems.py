@@ -19,7 +19,7 @@ from include.model.topology import Topology
 from include.testbeds import TESTBEDS
 from include.testbeds.base import Calibrated, Parameters
 from include.testbeds.flavors import FLAVORS
-from include.topologies.load import load_topology, validation_problems
+from include.workloads.topologies import load_topology, validation_problems
 
 LEAST_READINGS = 2
 """How often the monitor must read in a run. What it reads holds until it reads again, so after

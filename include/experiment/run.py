@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from include.arrivals.base import Levels
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
 from include.experiment.levels import levels_of_sources
@@ -27,7 +26,8 @@ from include.model.topology import Topology
 from include.testbeds import TESTBEDS
 from include.testbeds.base import Testbed, TestbedConfig
 from include.testbeds.flavors import FLAVORS
-from include.topologies import load_topology
+from include.workloads.pattern import Levels
+from include.workloads.topologies import load_topology
 
 PEAK_UTILISATION = 0.6
 """How busy the instances that an oracle provides are at the peak of the arrivals."""

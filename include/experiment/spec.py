@@ -29,11 +29,11 @@ from pydantic import (
 
 from include.experiment.axes import as_list, none_swept, unfolded
 from include.experiment.lines import numbers_of, seeds_of
-from include.inputs import input_text
+from include.files.inputs import input_text
+from include.files.plain_yaml import read_yaml
 from include.model.errors import Problem, SpecError, unknown_name
-from include.plain_yaml import read_yaml
-from include.topologies.files import spelled
-from include.topologies.load import run_defaults, validation_problems
+from include.workloads.topologies import run_defaults, validation_problems
+from include.workloads.topology_file import spelled
 
 NAMED = "(?!advice-)[a-z0-9][a-z0-9_-]{0,63}"
 """Folders of `advise` lie beside those of experiments and begin with advice-."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from include.model.errors import SpecError, unknown_name
 
 if TYPE_CHECKING:
-    from include.reports.comparison import PublishedFigure
+    from include.results.reports.comparison import PublishedFigure
     from include.studies.base import Study
 
 STUDIES = (

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from include.experiment.spec import RunSpec, load_spec
-from include.files import csv_text
-from include.measurements.store import RunStore
-from include.reports.comparison import Reference, nothing_printed
+from include.files.whole import csv_text
+from include.results.reports.comparison import Reference, nothing_printed
+from include.results.tables.catalogue import PUBLISHED
+from include.results.tables.staged import Row, read_staged
+from include.runs.measurements.store import RunStore
 from include.studies.page import render_page
 from include.studies.page import summary as claims_summary
 from include.studies.results import Rows, StudyResults
 from include.studies.tally import APART
-from include.tables.catalogue import PUBLISHED
-from include.tables.staged import Row, read_staged
 
 if TYPE_CHECKING:
     import pyarrow as pa

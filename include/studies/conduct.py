@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from include.control.batch import RunResult, require_complete, run_batch
-from include.quality.gates import check_tables
+from include.results.quality.gates import check_tables
+from include.results.tables.build import build_tables
+from include.runs.batch import RunResult, require_complete, run_batch
 from include.studies.base import Study
 from include.studies.publish import publish_study
 from include.studies.results import StudyResults
-from include.tables.build import build_tables
 
 Say = Callable[[str], None]
 

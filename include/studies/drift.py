@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from include.files import read_json, write_json
+from include.files.whole import read_json, write_json
 
 DIGITS = 4
 """Decimals of cells.csv: cells that agree in them have not moved."""

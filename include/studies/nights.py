@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from include.experiment.spec import RunSpec
-from include.files import read_json, write_json
+from include.files.whole import read_json, write_json
 from include.model.errors import GateFailed, StoreError
 from include.studies import NIGHT
 from include.studies.base import Study

@@ -20,7 +20,7 @@ _HERE = Path(__file__).parent
 def environment(folder: Path) -> Environment:
     """Templates of a study's folder, which may include what every study's page shares."""
     return Environment(
-        loader=FileSystemLoader([folder, _HERE, _HERE.with_name("reports")]),
+        loader=FileSystemLoader([folder, _HERE, _HERE.parent / "results" / "reports"]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

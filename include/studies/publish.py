@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from include.measurements.origin import BY_HAND, DagRun
-from include.reports.publish import ALWAYS, Tables, publish, report_files
+from include.results.reports.publish import ALWAYS, Tables, publish, report_files
+from include.results.tables.staged import read_staged
+from include.runs.measurements.origin import BY_HAND, DagRun
 from include.studies import STUDIES, printed, strict, study_of
 from include.studies.base import Study, StudyData, as_csv
 from include.studies.results import StudyResults
 from include.studies.seen import seen_rows
-from include.tables.staged import read_staged
 
 
 def evaluate(study: Study, folder: Path) -> StudyResults:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from include.results.tables.staged import read_staged
 from include.studies.base import Cell, Study, StudyData, cells_of
 from include.studies.results import StudyResults
-from include.tables.staged import read_staged
 
 METRICS = (
     "strict_near_real_time_compliance_percent",

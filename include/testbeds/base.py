@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from include.arrivals.base import Levels
 from include.model.decision import Decision, Outcome
 from include.model.host import HostFlavor
 from include.model.observation import Observation
 from include.model.topology import Topology
+from include.workloads.pattern import Levels
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,13 +10,20 @@ from typing import Any, Generic, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from include.inputs import input_text
+from include import workloads
+from include.files.inputs import input_text
+from include.files.plain_yaml import read_yaml
 from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
-from include.plain_yaml import read_yaml
-from include.topologies.load import validation_problems
+from include.workloads.topologies import validation_problems
 
 C = TypeVar("C", bound=BaseModel)
+WORKLOADS = Path(workloads.__file__).parent
+
+
+def calibration_folders(testbed: str, own: Path) -> tuple[Path, ...]:
+    """Where calibrations of ``testbed`` lie: its own default, then those of every workload."""
+    return (own / "calibrations", *sorted(WORKLOADS.glob(f"*/calibrations/{testbed}")))
 
 
 @dataclass(frozen=True, slots=True)

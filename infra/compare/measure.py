@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from include.control.batch import run_batch
 from include.experiment.spec import RunSpec, load_spec
+from include.runs.batch import run_batch
 from include.testbeds import TESTBEDS
 
 

@@ -8,11 +8,11 @@
 #   images.sh clean     delete everything that was built
 #
 #   base                Debian with Python, pika and redis
-#   |- operator         + include/operators                                 O2-O8, relay
+#   |- operator         + include/testbeds/live/operators                                 O2-O8, relay
 #   |- ocr-base         + tesseract
-#   |  `- operator-ocr     + include/operators                              O1
+#   |  `- operator-ocr     + include/testbeds/live/operators                              O1
 #   `- report-base      + reportlab
-#      `- operator-report  + include/operators                              O9
+#      `- operator-report  + include/testbeds/live/operators                              O9
 #
 # The code is the last and smallest layer, and built the same it is the same: hosts fetch again
 # only what has changed. Packages come from where apt and pip of this machine get theirs; nothing
@@ -93,7 +93,7 @@ base() {
     umount "$root"
     rmdir "$root"
     build config --user "$user_id:$user_id" --entrypoint '["/usr/bin/tini", "--"]' \
-        --cmd '["python3", "-m", "include.operators"]' --workingdir "/opt/$name" --env LANG=C.UTF-8 \
+        --cmd '["python3", "-m", "include.testbeds.live.operators"]' --workingdir "/opt/$name" --env LANG=C.UTF-8 \
         --env PATH=/usr/local/bin:/usr/bin:/bin --env PYTHONPATH="/opt/$name:/opt/$name/site" \
         --env PYTHONDONTWRITEBYTECODE=1 --env PYTHONUNBUFFERED=1 "$container"
     commit "$container" base "$since_s" "$inputs"
@@ -122,13 +122,13 @@ report_base() {
 }
 with_code() { # IMAGE BASE
     local since_s=$SECONDS inputs container code
-    inputs=$(cat "$state/$2.inputs" "$repository"/include/{__init__.py,operators/*.py} | sha256sum)
+    inputs=$(cat "$state/$2.inputs" "$repository"/include/{__init__.py,testbeds/live/operators/*.py} | sha256sum)
     changed "$1" "$inputs" || return 0
     container=$(build from "localhost/$2")
     code=$(build mount "$container")/opt/$name
-    install -d "$code/include/operators"
+    install -d "$code/include/testbeds/live/operators"
     install -m 644 "$repository/include/__init__.py" "$code/include/"
-    install -m 644 "$repository"/include/operators/*.py "$code/include/operators/"
+    install -m 644 "$repository"/include/testbeds/live/operators/*.py "$code/include/testbeds/live/operators/"
     compile "${code%/opt/*}" "/opt/$name/include"
     commit "$container" "$1" "$since_s" "$inputs" --timestamp 0
 }

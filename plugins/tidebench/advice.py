@@ -135,7 +135,7 @@ class BuildRanking(SparkSubmitOperator, Traced):
 
     def execute(self, context: Context) -> None:
         """Submit and wait. A machine without Java fails before Spark starts."""
-        from include.tables.session import local_driver, require_java
+        from include.runs.spark.session import local_driver, require_java
 
         with without_vain_retries():
             require_java()
@@ -193,8 +193,8 @@ class PublishAdvice(Review):
         """Return the paths of what was published."""
         from include.advise.answer import answer_of
         from include.advise.case import open_case
-        from include.advise.console import advice_table
         from include.advise.publish import publish_answer
+        from include.cli.advise import advice_table
 
         folder = root / experiment
         answer = answer_of(open_case(folder), folder)

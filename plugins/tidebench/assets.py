@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk import Asset
 
-from include.tables.catalogue import ADVICE_RANKING, PUBLISHED
+from include.results.tables.catalogue import ADVICE_RANKING, PUBLISHED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from openlineage.client.event_v2 import Dataset
 
     from include.experiment.spec import RunSpec
-    from include.measurements.origin import DagRun
+    from include.runs.measurements.origin import DagRun
 
 COMPLETE = {"trigger_rule": "all_done"}
 """For tasks that follow the cells: wait for all, go on with those that succeeded. What is only
@@ -113,8 +113,8 @@ class MeasureCell(TidebenchOperator):
         return measured(data_root() / experiment, [run.run_id for run in runs])
 
     def _measure(self, run: RunSpec, root: Path, by: DagRun) -> None:
-        from include.control.session import failed_advisors
-        from include.control.stages import look, run_all
+        from include.runs.session import failed_advisors
+        from include.runs.stages import look, run_all
 
         def progress(window: dict[str, Any]) -> None:
             done = f"{run.run_id}: window {window['window'] + 1} of {run.windows}"

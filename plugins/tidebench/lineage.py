@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import Dataset
 
-    from include.tables.catalogue import TableSchema
+    from include.results.tables.catalogue import TableSchema
 
 
 class Traced:
@@ -65,8 +65,8 @@ def file_of(path: Path, columns: Mapping[str, str] | None = None) -> Dataset:
 
 def measured(folder: Path, run_ids: Iterable[str] = ("*",)) -> Iterator[Dataset]:
     """The measured tables of an experiment in which any of these runs has rows by now."""
-    from include.measurements.rows import TABLES
-    from include.measurements.store import schema
+    from include.runs.measurements.rows import TABLES
+    from include.runs.measurements.store import schema
 
     runs = list(run_ids)
     for table in TABLES:
@@ -89,7 +89,7 @@ def published(folder: Path) -> Iterator[Dataset]:
 
 
 def _tables(folder: Path) -> Iterator[Dataset]:
-    from include.tables.catalogue import ADVICE_RANKING, INPUT_CHECKS, PUBLISHED, schema_of
+    from include.results.tables.catalogue import ADVICE_RANKING, INPUT_CHECKS, PUBLISHED, schema_of
 
     for table in (*PUBLISHED, INPUT_CHECKS, ADVICE_RANKING):
         for path in sorted(folder.glob(f"{table}.parquet")) or sorted(folder.glob(f"{table}.csv")):
@@ -104,7 +104,7 @@ def results(database_url: str) -> list[Dataset]:
     from openlineage.client.event_v2 import Dataset
     from sqlalchemy.engine import make_url
 
-    from include.tables.catalogue import PUBLISHED, schema_of
+    from include.results.tables.catalogue import PUBLISHED, schema_of
 
     url = make_url(database_url)
     if url.get_backend_name() == "sqlite":

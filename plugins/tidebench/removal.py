@@ -1,4 +1,4 @@
-"""The tasks that remove runs. What they do is in ``include/reports/removal.py``."""
+"""The tasks that remove runs. What they do is in ``include/results/reports/removal.py``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ResolveRuns(TidebenchOperator):
     def execute(self, context: Context) -> list[str]:
         """Return their ids, each once."""
         from include.experiment.spec import require_name
-        from include.reports.removal import require_known
+        from include.results.reports.removal import require_known
 
         runs = list(dict.fromkeys(context["params"]["runs"]))
         root = data_root()
@@ -55,7 +55,7 @@ class RemoveRuns(TidebenchOperator):
 
     def execute(self, context: Context) -> None:
         """Remove and say what was there; a repetition removes the rest."""
-        from include.reports.removal import known_runs, remove_runs
+        from include.results.reports.removal import known_runs, remove_runs
 
         root = data_root()
         folder, url = root / self.experiment, results_database_url(self.conn_id, root)

@@ -131,7 +131,7 @@ def allowed_s(run: RunSpec) -> float:
 
 def is_complete(run: RunSpec) -> bool:
     """Whether what is stored can stand for the run."""
-    from include.control.stages import look
+    from include.runs.stages import look
 
     stored = look(run, data_root())
     return stored is stored.COMPLETE

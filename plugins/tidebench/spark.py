@@ -45,7 +45,7 @@ class BuildTables(SparkSubmitOperator, Traced):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            application=str(REPOSITORY / "include" / "tables" / "job.py"),
+            application=str(REPOSITORY / "include" / "results" / "tables" / "job.py"),
             conn_id=conn_id,
             name="tidebench tables",
             **kwargs,
@@ -56,8 +56,8 @@ class BuildTables(SparkSubmitOperator, Traced):
 
     def execute(self, context: Context) -> None:
         """Submit and wait. A machine without Java fails before Spark starts."""
-        from include.control.stored import runs_of_other_code
-        from include.tables.session import local_driver, require_java
+        from include.runs.spark.session import local_driver, require_java
+        from include.runs.stored import runs_of_other_code
 
         if not context["params"].get("report", True):
             raise AirflowSkipException("this DAG run asks for no report")
@@ -94,7 +94,7 @@ def complete_runs(cells: Sequence[Cell], experiment: str) -> list[str]:
 
     Fails for good when none is.
     """
-    from include.control.stages import look
+    from include.runs.stages import look
 
     asked = [run_of(text) for cell in cells for text in cell["runs"]]
     runs = [run for run in asked if run.experiment == experiment]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from openlineage.client.event_v2 import Dataset
 
     from include.experiment.spec import RunSpec
-    from include.measurements.origin import DagRun
+    from include.runs.measurements.origin import DagRun
 
 DEFAULTS = {
     "retries": 2,
@@ -73,7 +73,7 @@ def run_of(text: str) -> RunSpec:
 
 def dag_run_of_task(context: Context) -> DagRun:
     """The DAG run that a task belongs to: it is kept with what the task measures or publishes."""
-    from include.measurements.origin import DagRun
+    from include.runs.measurements.origin import DagRun
 
     return DagRun(context["dag_run"].dag_id, context["dag_run"].run_id)
 

@@ -62,7 +62,7 @@ class MeasurePoints(SparkSubmitOperator, Traced):
 
     def __init__(self, *, spec: str, conn_id: str = "spark_default", **kwargs: Any) -> None:
         super().__init__(
-            application=str(REPOSITORY / "include" / "sweeps" / "job.py"),
+            application=str(REPOSITORY / "include" / "runs" / "spark" / "job.py"),
             conn_id=conn_id,
             name="tidebench sweep",
             **kwargs,
@@ -72,7 +72,7 @@ class MeasurePoints(SparkSubmitOperator, Traced):
 
     def execute(self, context: Context) -> None:
         """Submit and wait. A machine without Java fails before Spark starts."""
-        from include.tables.session import local_driver, require_java
+        from include.runs.spark.session import local_driver, require_java
 
         with without_vain_retries():
             require_java()

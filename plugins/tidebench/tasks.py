@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from openlineage.client.event_v2 import Dataset
 
     from include.experiment.spec import RunSpec
-    from include.measurements.origin import DagRun
+    from include.runs.measurements.origin import DagRun
 
 STOPPING_S = 20.0
 """How long a task that was ended by hand may go on: until its next heartbeat, and its end."""
@@ -65,7 +65,7 @@ class ProvisionTestbed(Stage):
 
     def work(self, run: RunSpec, root: Path) -> None:
         """Provision; the teardown only follows a set-up that succeeded, so clean up here."""
-        from include.control.stages import look, provision
+        from include.runs.stages import look, provision
 
         found = look(run, root)
         try:
@@ -84,7 +84,7 @@ class ProvisionTestbed(Stage):
         return [file_of(self.home / "run.json")]
 
     def _release(self, run: RunSpec, root: Path) -> None:
-        from include.control.stages import release
+        from include.runs.stages import release
 
         try:
             release(run, root)
@@ -97,7 +97,7 @@ class DeployImages(Stage):
 
     def work(self, run: RunSpec, root: Path) -> None:
         """Deploy and return when everything is up."""
-        from include.control.stages import deploy
+        from include.runs.stages import deploy
 
         deploy(run, root)
         self.say("operators are deployed")
@@ -112,7 +112,7 @@ class ReplayArrivals(Stage):
 
     def work(self, run: RunSpec, root: Path) -> None:
         """Start the replay and return."""
-        from include.control.stages import replay_arrivals
+        from include.runs.stages import replay_arrivals
 
         replay_arrivals(run, root)
         self.say("arrivals are replayed")
@@ -146,7 +146,7 @@ class ReleaseTestbed(Stage):
 
     def work(self, run: RunSpec, root: Path) -> None:
         """Release; safe when nothing is left to release."""
-        from include.control.stages import release
+        from include.runs.stages import release
 
         release(run, root)
         self.say("testbed is released")
@@ -174,8 +174,8 @@ class CheckTables(Review):
 
     def work(self, experiment: str, root: Path) -> list[str]:
         """Return the runs that are left out; the evidence is in ``data_docs/`` either way."""
-        from include.quality.gates import check_tables
-        from include.tables.quarantine import read_quarantine, sentences
+        from include.results.quality.gates import check_tables
+        from include.results.tables.quarantine import read_quarantine, sentences
 
         verdict = check_tables(root / experiment, experiment)
         for sentence in sentences(read_quarantine(root / experiment)):
@@ -233,7 +233,7 @@ class PublishReport(Review):
         return paths
 
     def _require_own_runs(self) -> None:
-        from include.tables.quarantine import read_quarantine, sentences
+        from include.results.tables.quarantine import read_quarantine, sentences
 
         texts = [*self.runs, *(text for cell in self.cells for text in cell["runs"])]
         runs = map(run_of, texts)

@@ -108,7 +108,7 @@ def take(
     Nobody gives anything back: what a DAG run has taken is free again when that is over, however
     it ended, and its own when it is cleared and comes here again.
     """
-    from include.files import write_json
+    from include.files.whole import write_json
 
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.with_suffix(".lock").open("w") as lock:

@@ -67,7 +67,7 @@ class ControlWindow(Stage):
 
     def _turn(self) -> int:
         """The first window that is not committed, if that is not behind this one."""
-        from include.control.stages import window_reached
+        from include.runs.stages import window_reached
 
         run, root, turn = run_of(self.run), data_root(), int(self.window["index"])
         with without_vain_retries():
@@ -77,8 +77,8 @@ class ControlWindow(Stage):
 
     def work(self, run: RunSpec, root: Path) -> dict[str, Any]:
         """Return the summary of the window, which is committed; a repetition only reads it."""
-        from include.control.session import failed_advisors
-        from include.control.stages import control_window
+        from include.runs.session import failed_advisors
+        from include.runs.stages import control_window
 
         seen: dict[str, Any] = control_window(run, root, self.window["index"])
         self.say(

@@ -13,8 +13,8 @@ from include.advise.fitted import FittedValue
 from include.advise.job import JobModel
 from include.advise.replay import Replayed
 from include.advise.restarts import Restart
-from include.recordings import Recording
-from include.recordings.recording import FloatArray
+from include.workloads.recordings import Recording
+from include.workloads.recordings.recording import FloatArray
 
 STEP_S = 15.0
 STEPS_PER_HOUR = 240

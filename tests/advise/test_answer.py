@@ -23,8 +23,8 @@ from include.advise.replay import ReplayConditions
 from include.advise.request import SUITABLE
 from include.cli import app
 from include.experiment.prices import price_book
+from include.experiment.prices.books import book_of
 from include.model.billing import MONTH_S
-from include.prices.books import book_of
 from tests.advise.synthetic import write_small_recording
 
 CONDITIONS = ReplayConditions(instances_at_start=4, max_instances=8)

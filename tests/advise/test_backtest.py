@@ -11,13 +11,13 @@ from typer.testing import CliRunner
 
 from include.advise.backtest import Backtest, Limits, PredictedFigure, backtest
 from include.advise.candidates import policy, tried
-from include.advise.console import parsed_options
 from include.advise.job import fit
 from include.advise.replay import ReplayConditions, replay
 from include.cli import app
+from include.cli.advise import parsed_options
 from include.controllers import CONTROLLERS
 from include.model.errors import SpecError
-from include.recordings import Recording, read_recording
+from include.workloads.recordings import Recording, read_recording
 from tests.advise.synthetic import Truth, as_recording, csv, daily, of_readings, recording, without
 
 REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "none"))

@@ -9,10 +9,10 @@ from include.advise.export import write_experiment
 from include.advise.job import fit
 from include.advise.readings import readings_of
 from include.advise.replay import ReplayConditions
-from include.control.stages import run_all
 from include.experiment.asked import runs_in_file
 from include.experiment.run import resolve
-from include.recordings import read_recording
+from include.runs.stages import run_all
+from include.workloads.recordings import read_recording
 from tests.advise.synthetic import write_small_recording
 
 CONDITIONS = ReplayConditions(instances_at_start=4, max_instances=8)

@@ -13,7 +13,7 @@ from include.advise.job import JobModel, fit
 from include.advise.readings import Readings, readings_of
 from include.advise.restarts import PLANNED_SHARE
 from include.model.errors import SpecError
-from include.recordings import Recording
+from include.workloads.recordings import Recording
 from tests.advise.synthetic import (
     CPU_EXCESS,
     LAG_S,

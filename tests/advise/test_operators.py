@@ -14,18 +14,18 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from include.advise.console import graph_lines
 from include.advise.edges import edges_of, parse_edges
 from include.advise.fitted import FittedValue
 from include.advise.operators import JobGraph, fit_operators, write_graph
 from include.cli import app
-from include.control.session import Session
-from include.control.stages import run_all
+from include.cli.advise import graph_lines
 from include.experiment.asked import runs_in_file
 from include.experiment.run import resolve
 from include.model.errors import SpecError
-from include.recordings.files import MOST_BYTES
-from include.recordings.operators import read_operators
+from include.runs.session import Session
+from include.runs.stages import run_all
+from include.workloads.recordings.files import MOST_BYTES
+from include.workloads.recordings.operators import read_operators
 
 TOPOLOGY = """\
 name: known

@@ -22,7 +22,7 @@ from include.controllers.base import Controller, Setting
 from include.controllers.fixed import Fixed
 from include.model.decision import Decision
 from include.model.observation import Observation
-from include.recordings.recording import FloatArray
+from include.workloads.recordings.recording import FloatArray
 from tests.advise.synthetic import QUIET_LATENCY_S, STEP_S, daily, job
 
 RESTART = Restart(

@@ -15,7 +15,7 @@ from include.advise.request import AdviceRequest
 from include.advise.times import start_up_in
 from include.cli import app
 from include.model.errors import SpecError
-from include.recordings import Recording
+from include.workloads.recordings import Recording
 from tests.advise.synthetic import (
     LATENCY_EXCESS_S,
     Truth,

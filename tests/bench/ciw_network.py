@@ -13,10 +13,10 @@ from typing import Any
 import ciw
 import numpy as np
 
-from include.arrivals.base import Levels
 from include.model.topology import Topology
 from include.testbeds.simulated.publications import publication_times_us
 from include.testbeds.virtual.calibration import VirtualCalibration
+from include.workloads.pattern import Levels
 
 
 class CiwNetwork:

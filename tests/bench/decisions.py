@@ -20,8 +20,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from include.control.guard import check
-from include.control.session import Session
 from include.controllers import CONTROLLERS
 from include.controllers.base import Setting
 from include.controllers.deployment import first_deployment
@@ -37,6 +35,8 @@ from include.model.observation import (
 )
 from include.model.tenant import Intent, Tenant
 from include.model.topology import Edge, Operator, Source, Topology
+from include.runs.guard import check
+from include.runs.session import Session
 from include.testbeds.base import ACTS
 
 HOSTS, INSTANCES = 2, 20

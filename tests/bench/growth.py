@@ -18,8 +18,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from include.control import stages
 from include.experiment.spec import RunSpec
+from include.runs import stages
 
 TIMES = 4
 CPU_AT_MOST, PEAK_AT_MOST = 4.1, 1.2

@@ -10,13 +10,13 @@ from collections import deque
 from collections.abc import Mapping
 from heapq import heappop, heappush
 
-from include.arrivals.base import Levels
 from include.model.topology import Topology
 from include.testbeds.simulated.kernel import BLOCK
 from include.testbeds.simulated.network import drawn_latency_us, drawn_service_us
 from include.testbeds.simulated.publications import publication_times_us
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
+from include.workloads.pattern import Levels
 
 
 class HeapNetwork:

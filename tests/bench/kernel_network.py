@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from include.arrivals.base import Levels
 from include.model.topology import Topology
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.build import build_network
 from include.testbeds.virtual.calibration import VirtualCalibration
+from include.workloads.pattern import Levels
 
 STEP_US = 15_000_000
 """A monitoring period: how far the kernel moves at a time."""

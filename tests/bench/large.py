@@ -31,9 +31,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from include.measurements.rows import COVER
-from include.tables.covers import read_covers
-from include.tables.measured import (
+from include.results.tables.covers import read_covers
+from include.results.tables.measured import (
     MOST_INTERPRETED_ROWS,
     MOST_ROWS_READ_HERE,
     check_files,
@@ -41,8 +40,9 @@ from include.tables.measured import (
     register,
     rows_read,
 )
-from include.tables.queries import SHARED, run_query, share
-from include.tables.session import spark_session
+from include.results.tables.queries import SHARED, run_query, share
+from include.runs.measurements.rows import COVER
+from include.runs.spark.session import spark_session
 from tests.bench.large_data import (
     DISTINCT,
     EXPERIMENT,

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from include.files import write_json
-from include.measurements.rows import DURATION_COUNT, DURATION_SUM
-from include.measurements.store import RunStore
-from include.measurements.summaries import summarised
+from include.files.whole import write_json
+from include.runs.measurements.rows import DURATION_COUNT, DURATION_SUM
+from include.runs.measurements.store import RunStore
+from include.runs.measurements.summaries import summarised
 from include.testbeds.columns import Coded
 
 EXPERIMENT = "large"

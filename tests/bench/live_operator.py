@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from include.operators import wire
+from include.testbeds.live.operators import wire
 from tests.live.world import World, services, wait_until, world
 
 BODY = b"x" * 95

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import simpy
 
-from include.arrivals.base import Levels
 from include.model.topology import Topology
 from include.testbeds.simulated.publications import publication_times_us
 from include.testbeds.virtual.calibration import VirtualCalibration
+from include.workloads.pattern import Levels
 
 BLOCK = 4096
 

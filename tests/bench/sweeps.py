@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from include.files import digest, read_json
-from include.sweeps.sweep import STATUS
+from include.files.whole import digest, read_json
+from include.runs.spark.sweep import STATUS
 from tests.bench.spark_cluster import HERE, Cluster, a_cluster
 
 REPOSITORY = Path(__file__).parents[2]

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from include.control import stages
-from include.control.session import Session
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
+from include.runs import stages
+from include.runs.session import Session
 
 REPOSITORY = Path(__file__).parents[2]
 BTU_MIN = 10

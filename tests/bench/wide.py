@@ -19,9 +19,9 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-from include.control.session import Session
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
+from include.runs.session import Session
 from include.testbeds.simulated import kernel
 
 SIZES = (10, 100, 1000)

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from include.bounds.cover import cover_of
-from include.bounds.demand import demand_of
-from include.bounds.leases import cheapest_cost, fewest_btus
-from include.bounds.packing import fewest_hosts, first_fit_hosts
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
+from include.results.bounds.cover import cover_of
+from include.results.bounds.demand import demand_of
+from include.results.bounds.leases import cheapest_cost, fewest_btus
+from include.results.bounds.packing import fewest_hosts, first_fit_hosts
 
 
 def spec(pattern: str, **changes: object) -> RunSpec:

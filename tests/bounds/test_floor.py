@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from include.bounds.cover import BUSY_AT_MOST, cover_of_demand
-from include.bounds.demand import Demand
-from include.bounds.floor import floor_of, floor_of_demand
-from include.control.stages import run_all, store_of
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.model.host import HostFlavor, PriceBook
 from include.model.topology import Operator
+from include.results.bounds.cover import BUSY_AT_MOST, cover_of_demand
+from include.results.bounds.demand import Demand
+from include.results.bounds.floor import floor_of, floor_of_demand
+from include.runs.stages import run_all, store_of
 
 HOST = HostFlavor(name="small", vcpus=2, memory_mb=200)
 BOOK = PriceBook(name="two_steps", btu_s=120, price_per_btu=3.0, penalty_per_item=0.0)

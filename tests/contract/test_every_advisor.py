@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from include.control import stages
 from include.controllers import CONTROLLERS
 from include.experiment.spec import parse_spec
 from include.model.decision import Reason
+from include.runs import stages
 
 WORLDS = {"henge": ("tenants_diurnal", "diurnal"), "fugu": ("trading_queries", "trading_day_1")}
 """Where controllers act that cannot on every topology."""

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from include.arrivals import PATTERNS
+from include.workloads import PATTERNS
 
 
 @pytest.fixture(params=sorted(PATTERNS))

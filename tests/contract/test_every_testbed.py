@@ -7,8 +7,6 @@ import re
 import numpy as np
 import pytest
 
-from include.arrivals.base import Levels
-from include.measurements.store import to_arrow
 from include.model.decision import (
     LeaseHost,
     MigrateInstance,
@@ -18,9 +16,11 @@ from include.model.decision import (
     StopInstance,
 )
 from include.model.errors import StoreError
+from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
 from include.testing.builders import SMALL, a_topology, an_operator, decision
+from include.workloads.pattern import Levels
 
 EMBEDDED = ("simulated", "flow")
 

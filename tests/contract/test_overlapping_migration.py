@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.arrivals.base import Levels
-from include.measurements.store import to_arrow
 from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost, StartInstance
 from include.model.decision import StopInstance as Stop
+from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
 from include.testing.builders import SMALL, a_topology, an_operator, decision
+from include.workloads.pattern import Levels
 
 EMBEDDED = ("simulated", "flow")
 START_S, PULL_S, DRAIN_S, BOOT_S = 8, 12, 20, 40

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from include.control.stages import run_all
 from include.experiment import params, problems
 from include.experiment.form import BY_TESTBED, SPECS
 from include.experiment.params import (
@@ -22,6 +21,7 @@ from include.experiment.params import (
 )
 from include.experiment.spec import Choice, RunSpec, load_spec
 from include.model.errors import SpecError
+from include.runs.stages import run_all
 from include.testbeds import TESTBEDS, TestbedRegistration
 
 pytestmark = [
@@ -123,7 +123,7 @@ def test_a_complete_cell_is_reused_unless_its_dag_run_failed(root: Path) -> None
 def test_a_complete_cell_of_other_code_is_triggered_again(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from include.control import stored
+    from include.runs import stored
 
     run_all(RUN, root)
     monkeypatch.setattr(stored, "code_digest", lambda: "other code")

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from include.control.stages import store_of
-from include.control.stored import mark_code
 from include.experiment.form import batch_params
 from include.experiment.params import matrix_from_params
 from include.experiment.spec import RunSpec
-from include.measurements.origin import origin_of
+from include.runs.measurements.origin import origin_of
+from include.runs.stages import store_of
+from include.runs.stored import mark_code
 from tests.e2e.dag_process import measured
 
 pytestmark = [

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from include.control.stages import run_all
 from include.experiment.params import run_from_params
-from include.measurements.rows import TABLES
+from include.runs.measurements.rows import TABLES
+from include.runs.stages import run_all
 
 pytestmark = [
     pytest.mark.airflow,

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from include.control.stages import store_of
 from include.experiment.spec import RunSpec
-from include.files import write_json
+from include.files.whole import write_json
 from include.model.errors import GateFailed
+from include.runs.stages import store_of
 from include.studies import study_named
 from include.studies.base import Study
 from include.studies.drift import CELL_COLUMNS, baselines, drift

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from include.tables.catalogue import PUBLISHED
+from include.results.tables.catalogue import PUBLISHED
 from infra.airflow import local
 
 pytestmark = [

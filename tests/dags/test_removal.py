@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from include.measurements.store import RunStore
-from include.reports.publish import publish
-from include.reports.results import runs_of
+from include.results.reports.publish import publish
+from include.results.reports.results import runs_of
+from include.runs.measurements.store import RunStore
 from tests.builders_staged import RUN, let_pass, stage
 
 pytestmark = [

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from include.control.stages import deploy, provision, replay_arrivals, store_of
-from include.control.stored import mark_code
 from include.experiment.asked import runs_in_file
 from include.experiment.form import experiment_params
 from include.experiment.params import run_from_params
@@ -32,8 +30,10 @@ from include.model.errors import (
     TestbedNotReady,
     TidebenchError,
 )
-from include.tables.catalogue import PUBLISHED
-from include.tables.quarantine import Check, write_quarantine
+from include.results.tables.catalogue import PUBLISHED
+from include.results.tables.quarantine import Check, write_quarantine
+from include.runs.stages import deploy, provision, replay_arrivals, store_of
+from include.runs.stored import mark_code
 from tests.builders_staged import let_pass, stage
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from include.control.stages import run_all
 from include.experiment.spec import RunSpec
 from include.model.errors import StoreError
+from include.runs.stages import run_all
 
 pytestmark = [
     pytest.mark.airflow,

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from include.control.stages import control_window, deploy, provision, replay_arrivals
 from include.experiment.params import run_from_params
 from include.experiment.spec import RunSpec
+from include.runs.stages import control_window, deploy, provision, replay_arrivals
 
 pytestmark = [
     pytest.mark.airflow,

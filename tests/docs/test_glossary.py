@@ -27,7 +27,7 @@ import include.model
 from include.controllers import base as controllers
 from include.controllers.base import Registration
 from include.experiment.spec import ExperimentSpec
-from include.tables.catalogue import SQL_ROOT, schema_of
+from include.results.tables.catalogue import SQL_ROOT, schema_of
 from include.testbeds import base as testbeds
 from tests.docs.pages import REPOSITORY
 

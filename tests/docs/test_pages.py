@@ -14,13 +14,13 @@ from typer.main import get_command
 
 from include.cli import app
 from include.controllers.tide.controller import Tide
+from include.experiment.prices.books import load_book
 from include.experiment.run import resolve
 from include.experiment.spec import load_spec
-from include.prices.books import load_book
-from include.quality.expectations import suite_of
+from include.results.quality.expectations import suite_of
 from include.studies.seen import read_seen
 from include.testbeds import TESTBEDS
-from include.topologies import load_topology
+from include.workloads.topologies import load_topology
 from tests.docs.pages import PAGES, REPOSITORY, Code, blocks, commands, named
 
 # Every command of a shell block, and the file whose tests run it or, as said beside, a part of it.
@@ -46,7 +46,7 @@ RUN_BY = {
     "--out docs/images/tide.svg": "tests/unit/test_reports_front.py",
     ".venv/bin/python -m include.cli run include/experiment/specs/autoscalers.yaml": HERE,  # cut
     ".venv/bin/python -m include.cli report var/autoscalers": HERE,  # as of var/demo
-    ".venv/bin/python -m include.reports.autoscalers docs/images/autoscalers": (
+    ".venv/bin/python -m include.results.reports.autoscalers docs/images/autoscalers": (
         "tests/unit/test_reports_autoscalers.py"  # one of them, cut
     ),
     ".venv/bin/python -m include.cli remove var/demo RUN": "tests/unit/test_reports_removal.py",
@@ -197,7 +197,7 @@ def test_the_yaml_blocks_are_those_that_are_tested() -> None:
 @pytest.mark.spark
 def test_the_checks_of_a_table_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
     _, entries = yaml_blocks()["docs/adding.md: every_run"]
-    monkeypatch.setattr("include.quality.expectations.read_sql_yaml", lambda *_: entries)
+    monkeypatch.setattr("include.results.quality.expectations.read_sql_yaml", lambda *_: entries)
     severities = [one.severity.value for one in suite_of("runs", ["r"])]
     assert severities == ["critical"] * (3 + 2 + 4 + 1 + 1) + ["warning"] * 2
 

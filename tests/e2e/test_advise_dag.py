@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from include.cli import app
-from include.tables.staged import read_staged
+from include.results.tables.staged import read_staged
 from tests.advise.synthetic import write_small_recording
 from tests.e2e.dag_process import started
 

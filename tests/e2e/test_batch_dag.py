@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from include.control.stages import run_all, store_of
-from include.control.stored import mark_code
 from include.experiment.params import matrix_from_params
 from include.experiment.spec import RunSpec
-from include.tables.staged import read_table
+from include.results.tables.staged import read_table
+from include.runs.stages import run_all, store_of
+from include.runs.stored import mark_code
 from tests.e2e.dag_process import measured, started
 
 pytestmark = pytest.mark.airflow

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from include.control.stages import run_all
 from include.experiment.form import experiment_params
 from include.experiment.params import run_from_params
+from include.runs.stages import run_all
 from include.studies.publish import publish_experiment
 from tests.e2e.dag_process import DEADLINE_S, DagProcess, measured, started
 

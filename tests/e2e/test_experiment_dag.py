@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from include.control.stages import run_all
 from include.experiment.params import run_from_params
 from include.experiment.spec import RunSpec
+from include.runs.stages import run_all
 from tests.e2e.dag_process import DEADLINE_S, done, measured
 
 pytestmark = pytest.mark.airflow

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from include.tables.catalogue import PUBLISHED
+from include.results.tables.catalogue import PUBLISHED
 from tests.conftest import REPOSITORY
 from tests.e2e.dag_process import started
 

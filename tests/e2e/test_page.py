@@ -10,10 +10,10 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from include.measurements.origin import DagRun
-from include.quality.verdict import Verdict, staged_digests, verdict_path, write_verdict
-from include.reports.publish import publish
-from include.tables.quarantine import Check
+from include.results.quality.verdict import Verdict, staged_digests, verdict_path, write_verdict
+from include.results.reports.publish import publish
+from include.results.tables.quarantine import Check
+from include.runs.measurements.origin import DagRun
 from tests.bench.page import answer_ms, many_runs
 from tests.builders_staged import RUN, let_pass, restage, stage, tables_of
 from tests.e2e.airflow_services import VIEWER, Airflow, airflow_services

@@ -15,8 +15,8 @@ import pytest
 
 from include.experiment.params import run_from_params
 from include.experiment.run import resolve
-from include.measurements.store import RunStore
-from include.reports.publish import publish
+from include.results.reports.publish import publish
+from include.runs.measurements.store import RunStore
 from tests.builders_staged import RUN, change, let_pass, stage
 from tests.e2e.airflow_services import VIEWER, Airflow, airflow_services
 from tests.e2e.test_page import EVIL, get, seen

@@ -10,10 +10,10 @@ from urllib.parse import urljoin
 
 import pytest
 
-from include.measurements.origin import DagRun, mark_origin
-from include.measurements.store import RunStore
-from include.quality.gates import check_tables
-from include.reports.publish import publish
+from include.results.quality.gates import check_tables
+from include.results.reports.publish import publish
+from include.runs.measurements.origin import DagRun, mark_origin
+from include.runs.measurements.store import RunStore
 from tests.builders_staged import RUN, change, restage, stage, tables_of
 from tests.e2e.airflow_services import Airflow, airflow_services
 from tests.e2e.test_page import get, seen

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from include.experiment.params import matrix_from_params
-from include.reports.publish import publish
+from include.results.reports.publish import publish
 from tests.builders_staged import RUN, let_pass, stage
 from tests.e2e.airflow_services import VIEWER, Airflow, airflow_services
 from tests.e2e.browser import NEEDS_CHROMIUM, new_page

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from include.control.stages import run_all, store_of
-from include.control.stored import mark_code
 from include.experiment.asked import runs_in_file
 from include.experiment.params import matrix_from_params, run_from_params
 from include.experiment.spec import RunSpec
-from include.sweeps.sweep import STATUS
-from include.tables.staged import read_table
+from include.results.tables.staged import read_table
+from include.runs.spark.sweep import STATUS
+from include.runs.stages import run_all, store_of
+from include.runs.stored import mark_code
 from tests.e2e.airflow_services import Airflow
 from tests.e2e.dag_process import measured
 

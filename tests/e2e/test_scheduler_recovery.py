@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from include.control.stages import run_all
 from include.experiment.params import matrix_from_params, run_from_params
+from include.runs.stages import run_all
 from tests.e2e.airflow_services import Airflow, kill_task
 from tests.e2e.dag_process import measured
 

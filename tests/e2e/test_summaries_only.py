@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from include.control.stages import run_all
 from include.experiment.spec import RunSpec
-from include.tables.build import build_tables
-from include.tables.catalogue import INPUT_CHECKS, PUBLISHED
-from include.tables.staged import read_staged
+from include.results.tables.build import build_tables
+from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED
+from include.results.tables.staged import read_staged
+from include.runs.stages import run_all
 
 pytestmark = pytest.mark.spark
 

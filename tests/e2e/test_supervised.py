@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from include.tables.staged import read_table
+from include.results.tables.staged import read_table
 from infra.airflow.client import Client, Refused
 from infra.airflow.local import USER
 from infra.airflow.processes import born, end_session, processes_of

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from include.control import stages
 from include.experiment.asked import runs_in_file
-from include.sweeps.sweep import STATUS, sweep
+from include.runs import stages
+from include.runs.spark.sweep import STATUS, sweep
 from infra.airflow.processes import processes_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -34,7 +34,7 @@ SPEC = {
 }
 KILLER = """
 import os, signal
-import include.control.batch as batch
+import include.runs.batch as batch
 
 run_all = batch.run_all
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from include.control import stages
 from include.experiment.asked import runs_in_file
+from include.runs import stages
 from tests.bench.spark_cluster import a_cluster
 from tests.bench.sweeps import KILLED, NAME, Swept, problems, sweep_and_kill
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from include.cli import app
-from include.tables.staged import read_table
+from include.results.tables.staged import read_table
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

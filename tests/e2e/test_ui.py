@@ -16,8 +16,8 @@ from urllib.parse import quote
 import pytest
 
 from include.experiment.params import run_from_params
-from include.reports.publish import publish
-from include.tables.staged import read_table
+from include.results.reports.publish import publish
+from include.results.tables.staged import read_table
 from tests.builders_staged import let_pass, stage
 from tests.e2e.airflow_services import PASSWORD, USER, Airflow
 from tests.e2e.browser import NEEDS_CHROMIUM, new_page

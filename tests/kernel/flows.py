@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from include.arrivals.base import Levels
 from include.model.decision import LeaseHost, StartInstance
 from include.model.host import HostFlavor
 from include.model.topology import Topology
 from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
 from include.testing.builders import a_topology, an_operator, decision
+from include.workloads.pattern import Levels
 
 SHARED = HostFlavor(name="shared", vcpus=4, memory_mb=64_000, cpu_shared=True)
 """Four cores, room for 64 instances of ``an_operator()``."""

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.arrivals.base import Levels
 from include.model.decision import LeaseHost, StartInstance, StopInstance
 from include.model.topology import Edge, Source, Topology
 from include.testbeds.base import TestbedConfig
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
+from include.workloads.pattern import Levels
 from tests.kernel.worlds import a_network, column, poisson_us, publish, waiting_items
 
 IMAGES, QUERIES = 1, 0  # in flow order the chained operator comes first

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.arrivals.base import Levels
-from include.measurements.store import to_arrow
 from include.model.decision import LeaseHost, MigrateInstance, StartInstance, StopInstance
 from include.model.topology import Edge, Source
+from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testbeds.flow.arrays import ARRIVED, COMPLETED
 from include.testing.builders import SMALL, a_topology, an_operator, decision
+from include.workloads.pattern import Levels
 from tests.builders import PAPER, manufacturing
 from tests.kernel.flows import SHARED, a_chain, a_config, rows_of, started
 

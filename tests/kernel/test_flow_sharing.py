@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from include.arrivals.base import Levels
 from include.model.decision import (
     LeaseHost,
     MigrateInstance,
@@ -20,6 +19,7 @@ from include.testbeds import TESTBEDS
 from include.testbeds.flow import sharing
 from include.testbeds.virtual.cloud import us
 from include.testing.builders import decision
+from include.workloads.pattern import Levels
 from tests.kernel.flows import SHARED, a_chain, a_config, rows_of, started
 
 TWO_CORES = replace(SHARED, vcpus=2)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from include.arrivals.base import Levels
 from include.model.decision import LeaseHost, ReleaseHost, StartInstance, StopInstance
 from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
@@ -14,6 +13,7 @@ from include.testbeds.simulated.kernel import BLOCK, NEVER
 from include.testbeds.simulated.publications import Publications, publication_times_us
 from include.testbeds.virtual.testbed import VirtualTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
+from include.workloads.pattern import Levels
 from tests.kernel.worlds import a_network, column
 
 HOUR_US = 3_600_000_000

@@ -8,9 +8,9 @@ from statistics import fmean, variance
 
 import pytest
 
-from include.arrivals.base import Levels
 from include.testbeds.virtual.calibration import load_calibration
-from include.topologies.load import load_topology
+from include.workloads.pattern import Levels
+from include.workloads.topologies import load_topology
 from tests.bench.ciw_network import CiwNetwork
 from tests.bench.heap_network import HeapNetwork
 from tests.bench.kernel_network import KernelNetwork

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from include.arrivals.base import Levels
 from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost, StartInstance
 from include.model.decision import StopInstance as Stop
 from include.model.topology import Edge, Source, Topology
 from include.testbeds.base import TestbedConfig
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
+from include.workloads.pattern import Levels
 from tests.kernel.worlds import a_network, publish
 
 CALIBRATION = {"latency_ms": 0, "service_cv": 0, "sample_every_items": 1, "service_ms": {"O1": 900}}

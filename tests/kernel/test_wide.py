@@ -7,7 +7,7 @@ import pytest
 
 from include.testbeds.simulated import kernel, rings
 from include.testbeds.virtual.fleet import VirtualFleet, VirtualHost, VirtualInstance
-from include.topologies import load_topology
+from include.workloads.topologies import load_topology
 from tests.kernel.worlds import a_network
 
 

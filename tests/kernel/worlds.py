@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from include.arrivals.base import Levels
 from include.model.topology import Topology
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.build import build_network
 from include.testbeds.simulated.network import QueueingNetwork
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testing.builders import a_topology, an_operator
+from include.workloads.pattern import Levels
 
 HONEST = VirtualCalibration(latency_ms=0, sample_every_items=1, stalls_per_hour=0)
 

@@ -19,10 +19,15 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from include.control import stages
 from include.experiment.spec import RunSpec, parse_spec
 from include.model.errors import TidebenchError
-from include.operators.ledger import repeated_key, sent_key, unprocessed, unprocessed_of_source
+from include.runs import stages
+from include.testbeds.live.operators.ledger import (
+    repeated_key,
+    sent_key,
+    unprocessed,
+    unprocessed_of_source,
+)
 from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import SharedState
 from tests.live.faults import FAULTS, Inflicted, Victim, inflict_while

@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from include.control import stages
 from include.experiment.spec import parse_spec
-from include.files import read_json
+from include.files.whole import read_json
+from include.runs import stages
 
 pytestmark = pytest.mark.live
 

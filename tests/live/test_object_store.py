@@ -11,8 +11,8 @@ from pyarrow.fs import FileSelector, FileSystem
 from typer.testing import CliRunner
 
 from include.cli import app
-from include.control.stages import run_all
 from include.experiment.spec import RunSpec
+from include.runs.stages import run_all
 
 pytestmark = [pytest.mark.live]
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import docker  # type: ignore[import-untyped]
 import pytest
 
-from include.operators.ledger import unprocessed, unprocessed_of_source
-from include.operators.picture import picture_of
-from include.operators.readings import DEFECT, Production, Status, Temperature, encode
-from include.topologies import load_topology
+from include.testbeds.live.operators.ledger import unprocessed, unprocessed_of_source
+from include.testbeds.live.operators.picture import picture_of
+from include.testbeds.live.operators.readings import DEFECT, Production, Status, Temperature, encode
+from include.workloads.topologies import load_topology
 from tests.live.world import crowding, wait_until, world
 
 pytestmark = pytest.mark.live
@@ -166,7 +166,7 @@ def test_a_container_shows_no_secret_and_does_not_run_as_root(at, start):
         (process,) = [
             one
             for one in container.top()["Processes"]
-            if "include.operators" in one[7] and "tini" not in one[7]
+            if "include.testbeds.live.operators" in one[7] and "tini" not in one[7]
         ]
         assert process[0] == str(USER_ID)
 

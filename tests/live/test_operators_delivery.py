@@ -11,8 +11,8 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
-from include.operators import wire
-from include.operators.ledger import unprocessed
+from include.testbeds.live.operators import wire
+from include.testbeds.live.operators.ledger import unprocessed
 from tests.live.world import SERVICES, crowding, script, wait_until, world
 
 pytestmark = pytest.mark.live

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import redis
 
-from include.operators.code import Place
-from include.operators.codes import code_of
-from include.operators.ledger import Ledger, Notes, unprocessed, unprocessed_of_source
-from include.operators.readings import (
+from include.testbeds.live.operators.code import Place
+from include.testbeds.live.operators.codes import code_of
+from include.testbeds.live.operators.ledger import Ledger, Notes, unprocessed, unprocessed_of_source
+from include.testbeds.live.operators.readings import (
     AVAILABLE,
     DEFECT,
     Component,
@@ -20,9 +20,9 @@ from include.operators.readings import (
     decode,
     encode,
 )
-from include.operators.settings import Target
-from include.operators.state import State
-from include.operators.wire import Item, ItemId
+from include.testbeds.live.operators.settings import Target
+from include.testbeds.live.operators.state import State
+from include.testbeds.live.operators.wire import Item, ItemId
 from tests.live.world import world
 
 pytestmark = pytest.mark.live

@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from include.measurements.store import to_arrow
 from include.model.decision import (
     LeaseHost,
     MigrateInstance,
@@ -15,6 +14,7 @@ from include.model.decision import (
     StopInstance,
 )
 from include.model.errors import StoreError
+from include.runs.measurements.store import to_arrow
 from include.testbeds.base import Leasing
 from include.testbeds.live.broker import vhosts
 from include.testbeds.live.files import run_folder

@@ -19,8 +19,8 @@ from typing import Any
 
 import redis
 
-from include.operators import wire
 from include.testbeds.live.broker import Broker
+from include.testbeds.live.operators import wire
 from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import SharedState
 
@@ -165,7 +165,7 @@ class World:
     def start(self, operator: str, instance: str = "1", **more: Any) -> subprocess.Popen[bytes]:
         """An instance as a process of this machine, without container."""
         environment = {**os.environ, **self.environment(operator, instance, **more)}
-        command = [sys.executable, "-m", "include.operators"]
+        command = [sys.executable, "-m", "include.testbeds.live.operators"]
         with self.log(operator, instance).open("ab") as log:
             process = subprocess.Popen(command, env=environment, cwd=REPOSITORY, stdout=log)
         self.processes.append(process)

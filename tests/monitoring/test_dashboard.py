@@ -12,7 +12,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from include.monitoring.collector import METRICS, OF_ALL, OF_RUN
+from include.runs.monitoring.collector import METRICS, OF_ALL, OF_RUN
 from tests.conftest import REPOSITORY
 
 DASHBOARD = REPOSITORY / "infra" / "grafana" / "runs.json"

@@ -16,9 +16,9 @@ from typing import Any
 import httpx
 import pytest
 
-from include.control import stages
 from include.experiment.spec import Choice, RunSpec
-from include.monitoring.collector import METRICS, OF_ALL
+from include.runs import stages
+from include.runs.monitoring.collector import METRICS, OF_ALL
 from tests.conftest import REPOSITORY
 from tests.prometheus_server import prometheus
 

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from prometheus_client import CollectorRegistry
 
-from include.control import stages
 from include.experiment.spec import Choice, RunSpec
-from include.measurements.parquet import read_parquet
-from include.measurements.store import RunStore
-from include.measurements.window import read_window
-from include.monitoring.collector import METRICS, OF_ALL, RunsCollector
-from include.monitoring.progress import begin
+from include.runs import stages
+from include.runs.measurements.parquet import read_parquet
+from include.runs.measurements.store import RunStore
+from include.runs.measurements.window import read_window
+from include.runs.monitoring.collector import METRICS, OF_ALL, RunsCollector
+from include.runs.monitoring.progress import begin
 
 LEVEL = "near_real_time"
 
@@ -199,7 +199,7 @@ def test_leases_and_costs_are_those_of_the_lease_log(data_root: Path) -> None:
 
 
 def test_commits_of_an_earlier_version_have_no_leases_and_no_cost(data_root: Path) -> None:
-    from include.files import read_json, write_json
+    from include.files.whole import read_json, write_json
 
     store = begun(a_spec(), data_root, 1)
     commit = read_json(store.commit(0))

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from include.arrivals.base import Levels
 from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
 from include.testing.builders import a_topology, an_operator
+from include.workloads.pattern import Levels
 from tests.live.live_run import BACK, FRONT, MONITOR_S, LiveRun
 from tests.openstack.plane import FLAVOR
 

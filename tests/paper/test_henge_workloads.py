@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from include.arrivals import PATTERNS
-from include.arrivals.diurnal import SHAPES, Diurnal, share_of_peak
-from include.arrivals.spike import Spike
-from include.topologies import load_topology, topology_names
+from include.workloads import PATTERNS
+from include.workloads.tenants.diurnal import SHAPES, Diurnal, share_of_peak
+from include.workloads.tenants.spike import Spike
+from include.workloads.topologies import load_topology, topology_names
 
 HENGE = [name for name in topology_names() if name.startswith("tenants_")]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from include.arrivals import PATTERNS
 from include.testbeds.simulated.publications import publication_times_us
-from include.topologies import load_topology
+from include.workloads import PATTERNS
+from include.workloads.topologies import load_topology
 
 
 def test_stepwise_changes_every_four_minutes_like_a_sinus():

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from include.experiment.prices import PRICE_BOOKS
+from include.experiment.prices.rules import RULES
 from include.model.billing import MONTH_S
-from include.prices.rules import RULES
 from tests.builders_prices import PER_HOUR, cloud_book
 
 HOUR_S = 3600.0

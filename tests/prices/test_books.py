@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 import yaml
 
-from include.bounds.report import unbounded
 from include.cli import main
+from include.cli.prices import MOST_SHOWN
+from include.experiment.prices.books import book_of, load_book
+from include.experiment.prices.listed import PROVIDERS, listed, size_of
+from include.experiment.prices.rules import RULES
 from include.experiment.problems import problems_of
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec, load_spec
 from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError
-from include.prices.books import book_of, load_book
-from include.prices.console import MOST_SHOWN
-from include.prices.listed import PROVIDERS, listed, size_of
-from include.prices.rules import RULES
+from include.results.bounds.report import unbounded
 
 MINE: dict[str, Any] = {
     "name": "mine", "provider": "somebody", "region": "here", "instance_type": "cx1",

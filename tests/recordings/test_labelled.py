@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from include.model.errors import SpecError
-from include.recordings.operators import read_operators
+from include.workloads.recordings.operators import read_operators
 
 FLINK = "flink_taskmanager_job_task_"
 TIMES = [1_700_000_000 + 15 * step for step in range(120)]

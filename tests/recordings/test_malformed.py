@@ -10,9 +10,9 @@ import pyarrow.parquet
 import pytest
 
 from include.model.errors import SpecError
-from include.recordings import parse_mapping, read_recording
-from include.recordings.files import MOST_BYTES
-from include.recordings.tables import MOST_ROWS
+from include.workloads.recordings import parse_mapping, read_recording
+from include.workloads.recordings.files import MOST_BYTES
+from include.workloads.recordings.tables import MOST_ROWS
 from tests.recordings.malformed import MALFORMED, Malformed
 
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from include.model.errors import SpecError
-from include.recordings import SIGNALS, Recording, parse_mapping, read_recording
+from include.workloads.recordings import SIGNALS, Recording, parse_mapping, read_recording
 
 AT = 1_600_000_000.0
 REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "none"))

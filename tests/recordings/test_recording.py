@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from include.model.errors import SpecError
-from include.recordings import Recording, evenly, filled
+from include.workloads.recordings import Recording, evenly, filled
 
 NAN = float("nan")
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from include.model.errors import SpecError
-from include.recordings import read_recording
+from include.workloads.recordings import read_recording
 from tests.prometheus_server import prometheus
 
 SECRET = "hunter2"

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from include.arrivals.trace_files import TraceLoad, read_load
 from include.experiment.form import experiment_params
 from include.experiment.params import matrix_from_params, run_from_params
+from include.experiment.prices.books import load_book
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec, load_spec
-from include.inputs import input_file
+from include.files.inputs import input_file
 from include.model.errors import SpecError
-from include.prices.books import load_book
-from include.recordings import read_recording
-from include.tables.catalogue import TableSchema
+from include.results.tables.catalogue import TableSchema
 from include.testbeds import TESTBEDS
-from include.topologies.load import load_topology, run_defaults
+from include.workloads.recordings import read_recording
+from include.workloads.topologies import load_topology, run_defaults
+from include.workloads.trace_files import TraceLoad, read_load
 
 SECRET = "planted-3f9ad1c07b"
 HOSTILE = [
@@ -190,9 +190,9 @@ def _trace(name: str) -> TraceLoad:
 
 def test_text_that_looks_like_sql_is_stored_as_text(tmp_path: Path) -> None:
     """Names of a topology of one's own reach the results database as values."""
-    from include.reports.database import sent_rows
-    from include.reports.publication import Publication
-    from include.tables.catalogue import PUBLISHED, schema_of
+    from include.results.reports.database import sent_rows
+    from include.results.reports.publication import Publication
+    from include.results.tables.catalogue import PUBLISHED, schema_of
 
     url = f"sqlite:///{tmp_path}/results.db"
     hostile = 'x\'); DROP TABLE "cost"; --'

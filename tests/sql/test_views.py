@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include.tables.measured import arrow_columns, register
+from include.results.tables.measured import arrow_columns, register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,8 +6,8 @@ import csv
 
 import pytest
 
-from include.control.stages import run_all, store_of
 from include.experiment.spec import RunSpec
+from include.runs.stages import run_all, store_of
 from include.studies.drift import (
     CELL_COLUMNS,
     Baseline,

@@ -89,7 +89,7 @@ def test_nothing_is_published_of_tables_that_were_not_checked(folder: Path, tmp_
 
 
 def test_tables_page_and_database_are_published_together(folder: Path, tmp_path: Path) -> None:
-    from include.reports.results import Query, find_runs
+    from include.results.reports.results import Query, find_runs
 
     url = f"sqlite:///{tmp_path / 'results.db'}"
     publish_study(STUDY, let_pass(folder), url)

@@ -13,8 +13,6 @@ import pytest
 from typer.testing import CliRunner
 
 from include.cli import app
-from include.control import stages
-from include.control.session import Session
 from include.controllers import CONTROLLERS
 from include.controllers.base import Registration
 from include.controllers.deployment import first_deployment
@@ -23,11 +21,13 @@ from include.experiment.asked import runs_in_file
 from include.experiment.params import matrix_from_params, params_from_run, run_from_params
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec, parse_spec
-from include.files import read_json
-from include.measurements.store import read_snapshot
+from include.files.whole import read_json
 from include.model.decision import Decision, Reason
 from include.model.errors import SpecError
 from include.model.observation import Observation
+from include.runs import stages
+from include.runs.measurements.store import read_snapshot
+from include.runs.session import Session
 
 ADVISORS = ["keda", {"name": "tide", "care": 2}, {"name": "fugu-local", "interval_s": 7.3}]
 FAULTS = {

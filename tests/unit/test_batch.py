@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from include.control.batch import DIED, require_complete, run_batch
-from include.control.stages import store_of
 from include.experiment.spec import RunSpec
 from include.model.errors import TestbedError
+from include.runs.batch import DIED, require_complete, run_batch
+from include.runs.stages import store_of
 from include.testbeds import TESTBEDS
 
 

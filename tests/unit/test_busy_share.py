@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from include.arrivals.base import Levels
 from include.model.decision import LeaseHost, StartInstance, StopInstance
 from include.testbeds import TESTBEDS
 from include.testbeds.base import ACTS, TestbedConfig
@@ -16,6 +15,7 @@ from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.samples import observed_of, operator_samples
 from include.testbeds.virtual.busy import BusyMeter
 from include.testing.builders import SMALL, a_topology, an_operator, decision
+from include.workloads.pattern import Levels
 
 PERIOD_S = 15.0
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.arrivals.random_walk import RandomWalk
 from include.controllers.tide.estimates import Flow, TideMemory, expected, learned, likely, load_of
 from include.controllers.tide.leases import hosts_for, wanted
 from include.controllers.tide.loss import AT_ONCE, LOOKAHEAD, ExpectedLoss, Gains
@@ -23,6 +22,7 @@ from include.testing.builders import (
     an_observation,
     an_operator,
 )
+from include.workloads.manufacturing.random_walk import RandomWalk
 from tests.tide_world import FLOW, SEEN_BEFORE, a_load, a_loss, read
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from include.control.session import Session
 from include.controllers.base import Delays, Setting
 from include.controllers.tide.controller import LONG_BTU_S, Tide
 from include.controllers.tide.estimates import TideMemory
@@ -27,6 +26,7 @@ from include.model.decision import (
     StopInstance,
 )
 from include.model.observation import HostSample, InstanceSample
+from include.runs.session import Session
 from include.testing.builders import (
     SMALL,
     a_host,

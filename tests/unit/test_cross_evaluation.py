@@ -29,7 +29,7 @@ from include.testing.builders import (
     instances,
     late,
 )
-from include.topologies import load_topology
+from include.workloads.topologies import load_topology
 
 CELLS = a_setting(load_topology("cell_images"))
 FULL = a_setting(max_hosts=2)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from include.measurements.elsewhere import at_hand, copy, shown
 from include.model.errors import SpecError, StoreError
+from include.runs.measurements.elsewhere import at_hand, copy, shown
 
 
 def an_experiment(root: Path) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from include.files import csv_text, new_folder, swap_in, write_bytes
+from include.files.whole import csv_text, new_folder, swap_in, write_bytes
 from include.model.errors import SetupError
 
 

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from include.arrivals.base import Levels
-from include.measurements.store import to_arrow
 from include.model.errors import SpecError
 from include.model.tenant import Intent, Tenant
 from include.model.topology import Edge, Topology
+from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testbeds.flow.arrivals import amounts
 from include.testbeds.flow.calibration import (
@@ -24,6 +23,7 @@ from include.testbeds.flow.calibration import (
 )
 from include.testbeds.flow.tenants import gamma_p95
 from include.testing.builders import an_operator
+from include.workloads.pattern import Levels
 from tests.kernel.flows import a_chain, a_config, started
 
 MEETS = Intent(latency_ms=250, max_utility=10)

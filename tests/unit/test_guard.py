@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from include.control.guard import check
 from include.model.decision import (
     LeaseHost,
     MigrateInstance,
@@ -14,6 +13,7 @@ from include.model.decision import (
     StopInstance,
 )
 from include.model.observation import HostSample, InstanceSample, Observation
+from include.runs.guard import check
 from include.testing.builders import SMALL, a_setting, a_topology, decision
 
 

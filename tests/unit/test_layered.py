@@ -10,8 +10,8 @@ import pytest
 from include.experiment.run import resolve
 from include.experiment.spec import parse_spec
 from include.model.errors import SpecError
-from include.topologies import load_topology, topology_names
-from include.topologies.layered import MOST_OPERATORS, NAMES
+from include.workloads.layered import MOST_OPERATORS, NAMES
+from include.workloads.topologies import load_topology, topology_names
 
 
 @pytest.mark.parametrize("operators", [1, 2, 10, 37, 100, 1000])

@@ -28,7 +28,7 @@ from include.testbeds.live.processes import DetachedProcess
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.testbed import LiveTestbed
 from include.testing.builders import SMALL, a_topology, an_operator
-from include.topologies import load_topology
+from include.workloads.topologies import load_topology
 
 
 def test_every_problem_of_a_topology_is_named():

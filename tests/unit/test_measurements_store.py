@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include.files import write_json
-from include.measurements import parquet
-from include.measurements.store import RunStore, schema, to_arrow
-from include.measurements.window import read_window, window_content
+from include.files.whole import write_json
 from include.model.errors import StoreError
+from include.runs.measurements import parquet
+from include.runs.measurements.store import RunStore, schema, to_arrow
+from include.runs.measurements.window import read_window, window_content
 
 WINDOWS = 3
 

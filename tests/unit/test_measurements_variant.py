@@ -6,7 +6,7 @@ import pytest
 
 from include.controllers import CONTROLLERS
 from include.experiment.spec import RunSpec
-from include.measurements.variant import conditions_of, variant_of
+from include.runs.measurements.variant import conditions_of, variant_of
 
 
 def a_spec(**changes):

@@ -16,7 +16,7 @@ from include.model.errors import TestbedError
 from include.testbeds import TESTBEDS
 from include.testbeds.live.hosts.openstack import reap as cloud_reaper
 from include.testbeds.live.hosts.openstack.calibration import (
-    HERE,
+    FOLDERS,
     OpenStackCalibration,
     calibration_for,
     load_calibration,
@@ -59,7 +59,7 @@ def test_an_installation_has_one_name_for_ever(tmp_path, monkeypatch):
 
 
 def test_the_calibration_that_comes_along_lists_every_default():
-    given = yaml.safe_load((HERE / "default.yaml").read_text())
+    given = yaml.safe_load((FOLDERS[0] / "default.yaml").read_text())
     assert OpenStackCalibration(**given) == OpenStackCalibration()
     of_docker = OpenStackCalibration.__mro__[1].model_fields
     own = set(OpenStackCalibration.model_fields) - set(of_docker) | {"boot_within_s"}

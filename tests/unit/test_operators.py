@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from include.operators import relay
-from include.operators.codes import CODES, code_of
-from include.operators.o1 import production_of
-from include.operators.o3 import performance
-from include.operators.o4 import availability
-from include.operators.o5 import quality
-from include.operators.o7 import oee
-from include.operators.picture import check_number, lines_of, picture_of
-from include.operators.readings import (
+from include.testbeds.live.operators import relay
+from include.testbeds.live.operators.codes import CODES, code_of
+from include.testbeds.live.operators.o1 import production_of
+from include.testbeds.live.operators.o3 import performance
+from include.testbeds.live.operators.o4 import availability
+from include.testbeds.live.operators.o5 import quality
+from include.testbeds.live.operators.o7 import oee
+from include.testbeds.live.operators.picture import check_number, lines_of, picture_of
+from include.testbeds.live.operators.readings import (
     DEFECT,
     PICTURE_BYTES,
     STATUS_BYTES,
@@ -25,8 +25,8 @@ from include.operators.readings import (
     decode,
     encode,
 )
-from include.operators.settings import Target
-from include.topologies import load_topology
+from include.testbeds.live.operators.settings import Target
+from include.workloads.topologies import load_topology
 
 READING = Production(
     machine=7,

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from include.operators import wire
-from include.operators.confirms import Confirms, Processed
-from include.operators.logs import Log
-from include.operators.settings import Target, read_settings
-from include.operators.wire import ItemId, Sample
+from include.testbeds.live.operators import wire
+from include.testbeds.live.operators.confirms import Confirms, Processed
+from include.testbeds.live.operators.logs import Log
+from include.testbeds.live.operators.settings import Target, read_settings
+from include.testbeds.live.operators.wire import ItemId, Sample
 
 ENVIRONMENT = {
     "TB_OPERATOR": "O2",

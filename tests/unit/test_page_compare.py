@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from include.reports.results import Row
+from include.results.reports.results import Row
 from tests.builders_staged import tables_of
 from tidebench.page.better import Mean, direction_of, mean_of, verdict_of
 from tidebench.page.cases import BY_CASE, BY_RUN, cases_of, labels_of, way_of

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from include.experiment.asked import runs_in_file
+from include.files.plain_yaml import MOST_NESTED, read_yaml
 from include.model.errors import SpecError
-from include.plain_yaml import MOST_NESTED, read_yaml
 from include.testbeds import TESTBEDS
-from include.topologies import load_topology
+from include.workloads.topologies import load_topology
 
 
 def test_a_date_is_the_text_that_stands_there() -> None:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from include.arrivals.base import Levels
-from include.operators.readings import DEFECT, Status, Temperature, decode
-from include.provider.payloads import payload_for
-from include.provider.plan import ProviderPlan, Stream
-from include.provider.position import Position
-from include.provider.schedule import Schedule
+from include.testbeds.live.operators.readings import DEFECT, Status, Temperature, decode
+from include.testbeds.live.provider.payloads import payload_for
+from include.testbeds.live.provider.plan import ProviderPlan, Stream
+from include.testbeds.live.provider.position import Position
+from include.testbeds.live.provider.schedule import Schedule
 from include.testbeds.simulated.publications import publication_times_us
+from include.workloads.pattern import Levels
 
 
 def a_stream(*targets: str, rate: float = 10.0, duration_s: float = 10.0, **changes) -> Stream:

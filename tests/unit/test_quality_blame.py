@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from include.model.errors import GateFailed
-from include.quality.blame import ROWS_KEPT, by_run, can_go_on_without
-from include.quality.expectations import CHECKED, suite_of
-from include.tables.catalogue import is_by_run
-from include.tables.quarantine import Check, require_none_left_out, write_quarantine
+from include.results.quality.blame import ROWS_KEPT, by_run, can_go_on_without
+from include.results.quality.expectations import CHECKED, suite_of
+from include.results.tables.catalogue import is_by_run
+from include.results.tables.quarantine import Check, require_none_left_out, write_quarantine
 
 RUNS = ["bad", "good"]
 

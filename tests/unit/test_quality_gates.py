@@ -10,12 +10,18 @@ from typing import Any
 import pytest
 
 from include.model.errors import GateFailed, SetupError, StoreError
-from include.quality.expectations import CHECKED, suite_of
-from include.quality.gates import check_tables
-from include.quality.verdict import passed_verdict, verdict_path
-from include.reports.publish import publish
-from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run, read_sql_yaml, schema_of
-from include.tables.staged import read_staged, staged_path
+from include.results.quality.expectations import CHECKED, suite_of
+from include.results.quality.gates import check_tables
+from include.results.quality.verdict import passed_verdict, verdict_path
+from include.results.reports.publish import publish
+from include.results.tables.catalogue import (
+    INPUT_CHECKS,
+    PUBLISHED,
+    is_by_run,
+    read_sql_yaml,
+    schema_of,
+)
+from include.results.tables.staged import read_staged, staged_path
 from tests.builders_staged import RUN, change, restage, stage, tables_of
 from tidebench.page.checks import checks_of
 
@@ -42,7 +48,7 @@ def test_checks_name_columns_of_their_table(table: str) -> None:
 def test_a_check_that_is_none_is_named_with_its_file(
     entry: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("include.quality.expectations.read_sql_yaml", lambda *_: [entry])
+    monkeypatch.setattr("include.results.quality.expectations.read_sql_yaml", lambda *_: [entry])
     with pytest.raises(SetupError, match=rf"sql/tables/cost/checks\.yaml: .*{said}"):
         suite_of("cost", [RUN])
 
@@ -53,7 +59,7 @@ def test_a_warning_leaves_no_run_out_and_stands_in_verdict_data_docs_and_page(
     folder = stage(tmp_path / "demo")
     entries = {"cost": [{"within": ["paid_btus"], "lowest": 4, "severity": "warn"}]}
     monkeypatch.setattr(
-        "include.quality.expectations.read_sql_yaml",
+        "include.results.quality.expectations.read_sql_yaml",
         lambda table, name: entries.get(table) or read_sql_yaml(table, name),
     )
     verdict = check_tables(folder, "demo")

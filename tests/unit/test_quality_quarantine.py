@@ -17,16 +17,16 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from include.cli import app
-from include.control.stages import run_all
 from include.experiment import problems
 from include.experiment.spec import RunSpec
 from include.model.errors import GateFailed
-from include.quality.gates import check_tables
-from include.reports.console import summary
-from include.tables.build import build_tables
-from include.tables.catalogue import PUBLISHED, is_by_run
-from include.tables.quarantine import read_quarantine
-from include.tables.staged import read_staged
+from include.results.quality.gates import check_tables
+from include.results.reports.summary import summary
+from include.results.tables.build import build_tables
+from include.results.tables.catalogue import PUBLISHED, is_by_run
+from include.results.tables.quarantine import read_quarantine
+from include.results.tables.staged import read_staged
+from include.runs.stages import run_all
 
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.usefixtures("spark")]
 

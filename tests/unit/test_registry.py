@@ -16,22 +16,22 @@ import pytest
 from typer.testing import CliRunner
 
 from include.cli import app
-from include.control import stages
 from include.experiment.spec import RunSpec, require_name
-from include.measurements.sources import keep_sources, sources_of
 from include.model.errors import PublishError, SpecError
-from include.registry.compare import RULES, compare_results
-from include.registry.export import export_results
-from include.registry.form import (
+from include.results.registry.compare import RULES, compare_results
+from include.results.registry.export import export_results
+from include.results.registry.form import (
     SharedResults,
     SharedRow,
     digest_of_rows,
     parse_results,
     schema,
 )
-from include.registry.keep import FOLDER, keep_results, kept_results
-from include.reports.publish import publish
-from include.topologies.load import parse_topology
+from include.results.registry.keep import FOLDER, keep_results, kept_results
+from include.results.reports.publish import publish
+from include.runs import stages
+from include.runs.measurements.sources import keep_sources, sources_of
+from include.workloads.topologies import parse_topology
 from tests.builders_staged import let_pass, restage, stage
 
 SPEC = RunSpec(

@@ -12,9 +12,9 @@ import pytest
 
 from include.controllers import CONTROLLERS
 from include.controllers.base import Gauge, Group, Watching
-from include.reports.autoscalers import figure_of
-from include.reports.figures import style
-from include.reports.figures.autoscaler import Reading, draw
+from include.results.reports.autoscalers import figure_of
+from include.results.reports.figures import style
+from include.results.reports.figures.autoscaler import Reading, draw
 from include.testing.builders import a_setting, a_topology
 from tests.docs.pages import REPOSITORY
 from tests.today_world import Look as Seen

@@ -20,13 +20,13 @@ from typing import Any
 import pytest
 from rocrate.rocrate import ROCrate
 
-from include.control import stages
 from include.experiment.spec import RunSpec
-from include.measurements.sources import keep_sources, sources_of
 from include.model.errors import PublishError, SpecError
-from include.reports.crate import METADATA, pack_crate, write_crate
-from include.reports.publish import publish
-from include.reports.removal import remove_runs
+from include.results.reports.crate import METADATA, pack_crate, write_crate
+from include.results.reports.publish import publish
+from include.results.reports.removal import remove_runs
+from include.runs import stages
+from include.runs.measurements.sources import keep_sources, sources_of
 from tests.builders_staged import let_pass, stage
 
 SPEC = RunSpec(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from include.reports.documents import (
+from include.results.reports.documents import (
     MOST_TYPESET,
     as_csv,
     as_latex,
@@ -10,7 +10,7 @@ from include.reports.documents import (
     shown,
     suffixes,
 )
-from include.tables.catalogue import Column, TableSchema
+from include.results.tables.catalogue import Column, TableSchema
 
 NAME = Column(name="run", type="string", unit="name", description="Which | one")
 COST = Column(name="resource_cost", type="double", unit="cost", description="What", decimals=2)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from include.reports.figures import (
+from include.results.reports.figures import (
     advice,
     compliance,
     curves,
@@ -20,11 +20,11 @@ from include.reports.figures import (
     tournament,
     tradeoff,
 )
-from include.reports.figures.frame import RUN
-from include.reports.page import pages
-from include.reports.tournament import Cell, Match, Standing
-from include.tables.catalogue import PUBLISHED
-from include.tables.staged import read_staged
+from include.results.reports.figures.frame import RUN
+from include.results.reports.page import pages
+from include.results.reports.tournament import Cell, Match, Standing
+from include.results.tables.catalogue import PUBLISHED
+from include.results.tables.staged import read_staged
 from tests.builders_staged import stage, tables_of
 
 if TYPE_CHECKING:

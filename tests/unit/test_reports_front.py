@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from include.cli import app
 from include.model.errors import SpecError
-from include.reports.figures import front
-from include.reports.figures.front import Point, unbeaten
+from include.results.reports.figures import front
+from include.results.reports.figures.front import Point, unbeaten
 from tests.builders_staged import restage
 
 SHARE = front.SHARE

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from include.measurements.origin import DagRun
 from include.model.errors import SpecError
-from include.reports.database import removed_rows, sent_rows
-from include.reports.labels import Change, change_labels, tags_in
-from include.reports.publication import Publication
-from include.reports.results import Query, find_runs, read_run
+from include.results.reports.database import removed_rows, sent_rows
+from include.results.reports.labels import Change, change_labels, tags_in
+from include.results.reports.publication import Publication
+from include.results.reports.results import Query, find_runs, read_run
+from include.runs.measurements.origin import DagRun
 from tests.builders_staged import tables_of
 
 RUNS = {"cheap": 10.0, "fair": 50.0, "dear": 90.0}

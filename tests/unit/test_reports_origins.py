@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from include.control import stages
 from include.experiment.spec import RunSpec
-from include.measurements.origin import BY_HAND, DagRun, mark_origin, origin_of
-from include.measurements.store import RunStore
-from include.reports.publish import publish
-from include.reports.results import Query, find_runs, read_run
-from include.tables.catalogue import PUBLISHED
-from include.tables.staged import read_staged
+from include.results.reports.publish import publish
+from include.results.reports.results import Query, find_runs, read_run
+from include.results.tables.catalogue import PUBLISHED
+from include.results.tables.staged import read_staged
+from include.runs import stages
+from include.runs.measurements.origin import BY_HAND, DagRun, mark_origin, origin_of
+from include.runs.measurements.store import RunStore
 from tests.builders_staged import let_pass, restage, stage, tables_of
 
 FIRST, SECOND = (DagRun("experiment", f"manual__{k}") for k in (1, 2))

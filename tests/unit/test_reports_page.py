@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from include.model.errors import StoreError
-from include.reports.comparison import (
+from include.results.reports.comparison import (
     PublishedFigure,
     billed_by,
     compare_compliance,
@@ -20,14 +20,14 @@ from include.reports.comparison import (
     cost_unit,
     printed_for,
 )
-from include.reports.console import summary
-from include.reports.figures.bill import PARTS
-from include.reports.figures.bill import draw as draw_bill
-from include.reports.page import pages
-from include.reports.publish import publish
+from include.results.reports.figures.bill import PARTS
+from include.results.reports.figures.bill import draw as draw_bill
+from include.results.reports.page import pages
+from include.results.reports.publish import publish
+from include.results.reports.summary import summary
+from include.results.tables.catalogue import PUBLISHED, is_by_run
+from include.results.tables.staged import Row, read_staged
 from include.studies import printed
-from include.tables.catalogue import PUBLISHED, is_by_run
-from include.tables.staged import Row, read_staged
 from tests.builders_staged import RUN, change, let_pass, parts_of, restage, stage
 
 ORIGIN = {"experiment": "demo", "edition": "0", "git_commit": None, "versions": {"python": "3.11"}}
@@ -345,8 +345,9 @@ def test_a_summary_of_nothing_says_what_to_do(tmp_path: Path) -> None:
 
 def test_the_summary_imports_nothing_heavy() -> None:
     code = (
-        "import sys, include.reports.console, include.reports.publish, include.tables.build, "
-        "include.quality.gates, include.quality.expectations\n"
+        "import sys, include.results.reports.summary, include.results.reports.publish, "
+        "include.results.tables.build, "
+        "include.results.quality.gates, include.results.quality.expectations\n"
         "heavy = {'pyspark', 'great_expectations', 'pandas', 'matplotlib', 'numpy', 'pyarrow'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from include.measurements.origin import DagRun
 from include.model.errors import PublishError
-from include.reports.labels import Change, change_labels
-from include.reports.publish import publish
-from include.reports.results import ORDERS, Query, find_runs, read_run
+from include.results.reports.labels import Change, change_labels
+from include.results.reports.publish import publish
+from include.results.reports.results import ORDERS, Query, find_runs, read_run
+from include.runs.measurements.origin import DagRun
 from tests.builders_staged import RUN, change, let_pass, stage
 
 pytestmark = pytest.mark.live
@@ -103,7 +103,7 @@ def test_publishing_twice_gives_the_same_rows(server: str, tmp_path: Path) -> No
 def test_a_locked_table_leaves_everything(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("include.reports.database._WAIT_S", 2)
+    monkeypatch.setattr("include.results.reports.database._WAIT_S", 2)
     folder = let_pass(stage(tmp_path / "locked"))
     publish(folder, "locked", server)
     before = (folder / "published" / "manifest.json").read_bytes()

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from include.model.errors import GateFailed, PublishError
-from include.reports.publish import publish
-from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run, schema_of
-from include.tables.staged import read_staged
+from include.results.reports.publish import publish
+from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run, schema_of
+from include.results.tables.staged import read_staged
 from tests.builders_staged import RUN, change, let_pass, restage, stage, tables_of
 
 REPOSITORY = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ REPOSITORY = Path(__file__).parents[2]
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from include.reports.publish import publish
+from include.results.reports.publish import publish
 
 left = int(sys.argv[3])
 
@@ -203,7 +203,7 @@ def test_a_database_that_cannot_be_reached_leaves_everything(
 def test_a_locked_database_leaves_everything(
     published: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("include.reports.database._WAIT_S", 0.1)
+    monkeypatch.setattr("include.results.reports.database._WAIT_S", 0.1)
     before, rows = _published(published), _rows(published, "cost")
     change(published, "cost", leases=1)
     let_pass(published)

@@ -10,13 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from include.cli import app
-from include.measurements.rows import TABLES
-from include.measurements.store import RunStore
 from include.model.errors import StoreError
-from include.reports.publish import publish
-from include.reports.removal import remove_runs
-from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run
-from include.tables.measured import complete_runs
+from include.results.reports.publish import publish
+from include.results.reports.removal import remove_runs
+from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run
+from include.results.tables.measured import complete_runs
+from include.runs.measurements.rows import TABLES
+from include.runs.measurements.store import RunStore
 from tests.builders_staged import let_pass, restage, tables_of
 
 RUNS = ("bad", "good")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from include.measurements.origin import DagRun
 from include.model.errors import PublishError
-from include.reports.database import sent_rows
-from include.reports.publication import Publication
-from include.reports.publish import publish
-from include.reports.results import FILTERS, ORDERS, PAGE_RUNS, Query, find_runs, read_run
+from include.results.reports.database import sent_rows
+from include.results.reports.publication import Publication
+from include.results.reports.publish import publish
+from include.results.reports.results import FILTERS, ORDERS, PAGE_RUNS, Query, find_runs, read_run
+from include.runs.measurements.origin import DagRun
 from tests.builders_staged import RUN, let_pass, stage, tables_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy import stats
 
-from include.reports.statistics import STATISTICS_COLUMNS, interval, with_intervals
+from include.results.reports.statistics import STATISTICS_COLUMNS, interval, with_intervals
 
 ONE, OTHER = (1.0, 2.0, 6.0), (3.0, 5.0, 7.0)
 

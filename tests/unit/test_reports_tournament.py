@@ -10,13 +10,13 @@ import pytest
 
 from include.controllers.base import Group
 from include.model.errors import StoreError
-from include.reports.console import summary
-from include.reports.figures import tournament as figure
-from include.reports.image import write_image
-from include.reports.page import pages
-from include.reports.tournament import GROUPS, METRICS, is_tournament, matches
-from include.tables.catalogue import PUBLISHED, schema_of
-from include.tables.staged import read_staged, staged_path
+from include.results.reports.figures import tournament as figure
+from include.results.reports.image import write_image
+from include.results.reports.page import pages
+from include.results.reports.summary import summary
+from include.results.reports.tournament import GROUPS, METRICS, is_tournament, matches
+from include.results.tables.catalogue import PUBLISHED, schema_of
+from include.results.tables.staged import read_staged, staged_path
 from tests.builders_staged import restage, stage
 
 ORIGIN = {"experiment": "cup", "edition": "0", "git_commit": None, "versions": {"python": "3.11"}}

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from include.control.session import Session
 from include.experiment.run import resolve
 from include.experiment.spec import parse_spec
-from include.measurements.store import to_arrow
 from include.model.observation import Observation
+from include.runs.measurements.store import to_arrow
+from include.runs.session import Session
 
 END_S, WINDOW_S = 600, 300
 

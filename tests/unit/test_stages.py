@@ -12,14 +12,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from include.control import stages
 from include.controllers import CONTROLLERS
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
-from include.files import read_json
-from include.measurements.rows import UNREAD
+from include.files.whole import read_json
 from include.model.decision import Reason
 from include.model.errors import SetupError, StoreError
+from include.runs import stages
+from include.runs.measurements.rows import UNREAD
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -105,7 +105,7 @@ def test_a_window_measured_again_gives_the_same_bytes(whole, tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from include.control import stages
+from include.runs import stages
 from include.controllers import CONTROLLERS
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec

@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from include.control import stages, stored, versions
-from include.control.batch import run_batch
-from include.control.stored import Stored
 from include.experiment.spec import RunSpec
 from include.model.errors import StoreError
+from include.runs import stages, stored, versions
+from include.runs.batch import run_batch
+from include.runs.stored import Stored
 from include.testbeds import TESTBEDS, TestbedRegistration
 from include.testbeds.simulated.testbed import SimulatedTestbed
 
@@ -149,10 +149,10 @@ def test_nothing_stored_is_no_reason_to_say_anything(tmp_path):
     ("file", "counts"),
     [
         ("controllers/btu.py", True),
-        ("arrivals/random_walk_levels.csv", True),
+        ("workloads/manufacturing/random_walk_levels.csv", True),
         ("testbeds/virtual/calibrations/mine.yaml", True),
         ("experiment/specs/mine.yaml", False),
-        ("reports/page.py", False),
+        ("results/reports/page.py", False),
         ("controllers/notes.txt", False),
     ],
 )

@@ -11,16 +11,16 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from include.measurements.rows import DURATION_COUNT, DURATION_SUM, DurationCount
-from include.measurements.store import to_arrow
-from include.measurements.summaries import (
+from include.model.compliance import LEVELS
+from include.runs.measurements.rows import DURATION_COUNT, DURATION_SUM, DurationCount
+from include.runs.measurements.store import to_arrow
+from include.runs.measurements.summaries import (
     BINS_PER_E,
     LONGEST_MS,
     WINDOWS_AT_ONCE,
     merged,
     summarised,
 )
-from include.model.compliance import LEVELS
 from include.testbeds.columns import Coded
 
 SLO_MS = {"O1": 1500.0, "O2": 600.0}

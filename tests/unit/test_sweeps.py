@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from include.control import stages, stored
-from include.control.stored import Stored
 from include.experiment.asked import runs_in_file
 from include.experiment.axes import unfolded
 from include.experiment.spec import RunSpec, load_spec
 from include.model.errors import SpecError
-from include.sweeps import spark
-from include.sweeps import sweep as module
-from include.sweeps.point import PointStatus, measure_point
-from include.sweeps.sweep import STATUS, sweep
+from include.runs import stages, stored
+from include.runs.spark import points as spark
+from include.runs.spark import sweep as module
+from include.runs.spark.point import PointStatus, measure_point
+from include.runs.spark.sweep import STATUS, sweep
+from include.runs.stored import Stored
 
 SPECS = Path(__file__).parents[2] / "include" / "experiment" / "specs"
 POINT = RunSpec(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from include.tables import session
+from include.runs.spark import session
 
 pytestmark = pytest.mark.spark
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from include.files import digest
+from include.files.whole import digest
 from include.model.errors import StoreError
-from include.tables import build
-from include.tables.build import build_tables
-from include.tables.catalogue import INPUT_CHECKS, PUBLISHED
-from include.tables.quarantine import read_quarantine
-from include.tables.queries import STEPS, read_by
-from include.tables.session import local_driver
-from include.tables.staged import read_staged
+from include.results.tables import build
+from include.results.tables.build import build_tables
+from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED
+from include.results.tables.quarantine import read_quarantine
+from include.results.tables.queries import STEPS, read_by
+from include.results.tables.staged import read_staged
+from include.runs.spark.session import local_driver
 from tests.builders_measurements import MadeUpRun, write_runs
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -27,7 +27,7 @@ REPOSITORY = Path(__file__).parents[2]
 # Every other test shares a session that runs already.
 ALONE = """
 from pyspark.sql import SparkSession
-from include.tables.session import spark_session
+from include.runs.spark.session import spark_session
 
 for number in (1, 2):
     with spark_session("local[1]", small=True) as spark:
@@ -68,7 +68,7 @@ def test_what_was_made_up_keeps_the_rules_of_the_inputs(folder: Path) -> None:
 @pytest.mark.long
 def test_building_again_by_spark_submit_gives_the_same_bytes(folder: Path) -> None:
     before = {path.name: path.read_bytes() for path in (folder / "staged").iterdir()}
-    job = REPOSITORY / "include" / "tables" / "job.py"
+    job = REPOSITORY / "include" / "results" / "tables" / "job.py"
     submit = Path(sys.executable).with_name("spark-submit")
     driver = [part for pair in local_driver().items() for part in ("--conf", "=".join(pair))]
     done = subprocess.run(

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from include.control.stages import provision
 from include.experiment.asked import runs_in_file
 from include.experiment.spec import RunSpec
-from include.measurements.variant import conditions_of
 from include.model.errors import StoreError
-from include.tables.cases import require_each_once, require_same_files
+from include.results.tables.cases import require_each_once, require_same_files
+from include.runs.measurements.variant import conditions_of
+from include.runs.stages import provision
 
 SPEC = """\
 name: mine

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from include.bounds.cover import cover_of
-from include.bounds.floor import Floor
-from include.bounds.report import bounds_of, require_bounded
 from include.cli import app
-from include.control.stages import run_all
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.model.errors import SpecError, StoreError
-from include.tables.covers import NAME, read_covers, read_parts, stored_runs, write_covers
+from include.results.bounds.cover import cover_of
+from include.results.bounds.floor import Floor
+from include.results.bounds.report import bounds_of, require_bounded
+from include.results.tables.covers import NAME, read_covers, read_parts, stored_runs, write_covers
+from include.runs.stages import run_all
 
 SPEC = RunSpec(
     experiment="mine", controller="btu", pattern="stepwise", btu_min=10, seed=1, duration_min=10,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from include.tables.catalogue import INPUT_CHECKS, PUBLISHED, schema_of
-from include.tables.dictionary import dictionary
+from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, schema_of
+from include.results.tables.dictionary import dictionary
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 

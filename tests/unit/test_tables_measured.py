@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include.files import digest
+from include.files.whole import digest
 from include.model.errors import SetupError, StoreError
-from include.tables.measured import check_files, complete_runs
-from include.tables.session import require_java
+from include.results.tables.measured import check_files, complete_runs
+from include.runs.spark.session import require_java
 from tests.builders_measurements import MadeUpRun, write_runs
 
 RUN = MadeUpRun(duration_s=60)

@@ -12,14 +12,14 @@ from typer.testing import CliRunner
 
 from include.cli import app
 from include.model.errors import SpecError
-from include.tables.session import require_master
+from include.runs.spark.session import require_master
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.spark
 
 ALONE = """
 from include.model.errors import SetupError
-from include.tables.session import spark_session
+from include.runs.spark.session import spark_session
 
 try:
     with spark_session("yarn"):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from include.arrivals.base import Levels, product
 from include.experiment.levels import levels_of_sources
 from include.experiment.problems import problems_of
 from include.experiment.run import resolve
 from include.experiment.spec import parse_spec
 from include.model.errors import SpecError
 from include.model.tenant import Intent
-from include.topologies import load_topology
+from include.workloads.pattern import Levels, product
+from include.workloads.topologies import load_topology
 
 SHARED = """
 name: shared

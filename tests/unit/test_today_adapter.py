@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from include.controllers import CONTROLLERS
-from include.controllers.today.base import HOLD_TO_BTU_END, WHEN_EMPTY, Autoscaler, target_of
+from include.controllers.autoscalers.base import HOLD_TO_BTU_END, WHEN_EMPTY, Autoscaler, target_of
 from include.model.decision import (
     LeaseHost,
     ProlongLease,

@@ -10,9 +10,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from include.controllers.today import forecast
-from include.controllers.today.daedalus import Daedalus
-from include.controllers.today.daedalus_rules import (
+from include.controllers.autoscalers import forecast
+from include.controllers.autoscalers.daedalus import Daedalus
+from include.controllers.autoscalers.daedalus_rules import (
     NEVER_S,
     FittedLine,
     Known,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from include.controllers.today.dhalion import Dhalion, scaled_up
+from include.controllers.autoscalers.dhalion import Dhalion, scaled_up
 from include.testing.builders import a_setting
 from tests.today_world import look, looked, numbers
 

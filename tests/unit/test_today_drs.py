@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.controllers.today.drs import Drs, Greedy, Station, best_of, fewest, sojourn_s
+from include.controllers.autoscalers.drs import Drs, Greedy, Station, best_of, fewest, sojourn_s
 from include.testing.builders import a_setting, a_topology
 from tests.today_world import look, looked, numbers
 

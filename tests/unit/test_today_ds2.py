@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from include.controllers.today.ds2 import Ds2, optimal_instances
-from include.controllers.today.rates import Paths
+from include.controllers.autoscalers.ds2 import Ds2, optimal_instances
+from include.controllers.autoscalers.rates import Paths
 from include.model.topology import Edge, Source
 from include.testing.builders import a_setting, a_topology, an_operator
 from tests.today_world import look, looked, numbers

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from include.controllers.today.hpa import Hpa, percent, replicas
+from include.controllers.autoscalers.hpa import Hpa, percent, replicas
 from include.testing.builders import a_setting
 from tests.today_world import look, looked, numbers
 

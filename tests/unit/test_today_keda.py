@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from include.controllers.today.keda import Keda, per_instance
+from include.controllers.autoscalers.keda import Keda, per_instance
 from include.testing.builders import a_setting
 from tests.today_world import look, looked, numbers
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from include.controllers.today.target_tracking import TargetTracking
+from include.controllers.autoscalers.target_tracking import TargetTracking
 from include.testing.builders import a_setting
 from tests.today_world import look, looked, numbers
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from include.arrivals.trace import DAY_S, Trace
 from include.cli import main
 from include.experiment.problems import problems_of
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.model.errors import SpecError
+from include.workloads.trace import DAY_S, Trace
 
 REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "none"))
 

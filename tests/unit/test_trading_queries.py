@@ -8,19 +8,18 @@ from statistics import fmean, pstdev
 import numpy as np
 import pytest
 
-from include.arrivals import PATTERNS
-from include.arrivals.trading_day import SHAPES
 from include.model.errors import SpecError
-from include.topologies import load_topology
-from include.topologies.load import HERE, parse_topology
-from include.topologies.trading_queries import lines
+from include.workloads import PATTERNS
+from include.workloads.topologies import PATHS, load_topology, parse_topology
+from include.workloads.trading.trading_day import SHAPES
+from include.workloads.trading.trading_queries import lines
 
 DAYS = ("trading_day_1", "trading_day_2", "trading_day_3")
 QUERIES = load_topology("trading_queries")
 
 
 def test_the_file_is_what_its_script_writes():
-    written = (HERE / "trading_queries.yaml").read_text(encoding="utf-8")
+    written = PATHS["trading_queries"].read_text(encoding="utf-8")
     assert written == "\n".join(lines()) + "\n"
 
 

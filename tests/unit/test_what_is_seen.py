@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from include.arrivals.base import Levels
 from include.controllers.base import Delays
 from include.experiment.run import resolve
 from include.experiment.setting import delays_of
@@ -18,6 +17,7 @@ from include.testbeds.live.calibration import load_calibration
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.samples import observed_of, operator_samples
 from include.testing.builders import SMALL, a_topology, an_operator, decision
+from include.workloads.pattern import Levels
 
 PER_S = 4.0
 GAP = {"monitoring_gaps_per_hour": 6}

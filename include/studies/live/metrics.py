@@ -8,11 +8,11 @@ from functools import partial
 from statistics import fmean
 
 from include.experiment.run import Run
-from include.measurements.store import RunStore
 from include.model.compliance import LEVELS
+from include.results.tables.staged import Row
+from include.runs.measurements.store import RunStore
 from include.studies.base import NotKnown, measured_rows
 from include.studies.results import Rows
-from include.tables.staged import Row
 
 ACTIVITIES = ("upscaling", "downscaling", "migration", "host_leased", "host_released")
 

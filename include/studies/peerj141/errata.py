@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations, pairwise
 
-from include.reports.comparison import PublishedFigure
+from include.results.reports.comparison import PublishedFigure
 from include.studies.peerj141.published import CellKey
 
 LEVELS = ("real_time", "near_real_time", "relaxed")

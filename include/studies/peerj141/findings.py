@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from include.reports.statistics import with_intervals
+from include.results.reports.statistics import with_intervals
 from include.studies.base import StudyData
 from include.studies.drift import baselines, drift, moved_runs, run_digests, verdict_of
 from include.studies.peerj141.claims import claims_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, pstdev
 from typing import Any
 
-from include.reports.comparison import PublishedFigure
+from include.results.reports.comparison import PublishedFigure
 from include.studies.base import known
 from include.studies.peerj141.published import METRICS, CellKey, is_compliance
 from include.studies.results import Rows

@@ -9,8 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from include.reports.comparison import PublishedFigure
-from include.reports.figures import curves, tradeoff
+from include.results.reports.comparison import PublishedFigure
+from include.results.reports.figures import curves, tradeoff
 from include.studies.page import environment
 from include.studies.peerj141.findings import Findings
 from include.studies.peerj141.published import (

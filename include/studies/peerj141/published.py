@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from include.model.errors import StoreError
-from include.reports.comparison import PublishedFigure
+from include.results.reports.comparison import PublishedFigure
 
 FOLDER = Path(__file__).parent
 SOURCE = "PeerJ CS 141 (means of three runs)"

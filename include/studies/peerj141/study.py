@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from include.model.errors import GateFailed
-from include.reports.statistics import STATISTICS_COLUMNS
+from include.results.reports.statistics import STATISTICS_COLUMNS
+from include.results.tables.catalogue import schema_of
 from include.studies.base import Study
 from include.studies.drift import CELL_COLUMNS, DIGITS, DRIFT_COLUMNS
 from include.studies.peerj141.claims import CLAIM_COLUMNS
@@ -16,7 +17,6 @@ from include.studies.peerj141.page import render_page
 from include.studies.peerj141.published import printed
 from include.studies.peerj141.specs import BASELINE, EXPERIMENT, runs
 from include.studies.peerj141.verdict import VERDICT_COLUMNS
-from include.tables.catalogue import schema_of
 
 COLUMNS: Mapping[str, Sequence[str]] = {
     "claims": CLAIM_COLUMNS,

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from include.control.session import Session
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
 from include.model.compliance import LEVELS
 from include.model.host import PriceBook
-from include.topologies import load_topology
+from include.runs.session import Session
+from include.workloads.topologies import load_topology
 
 BOOKS = ("btu10", "btu30", "btu60")
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from include.reports.comparison import PublishedFigure
+from include.results.reports.comparison import PublishedFigure
+from include.results.tables.staged import Row
 from include.studies.peerj141.errata import find_errata
 from include.studies.peerj141.published import CellKey, approach_of, is_compliance
 from include.studies.peerj141.tolerance import tolerance
-from include.tables.staged import Row
 
 VERDICT_COLUMNS = (
     "table", "pattern", "controller", "btu_min", "metric", "kind", "unit",

@@ -17,9 +17,9 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from include.control.session import Session
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
+from include.runs.session import Session
 from include.studies.base import FreeParameter
 from include.studies.pvldb127.metrics import figures_of
 from include.studies.pvldb127.published import (

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from include.arrivals.image_rates import Pyramid
-from include.reports.comparison import PublishedFigure
+from include.results.reports.comparison import PublishedFigure
 from include.studies.pvldb127.economy import (
     DOLLARS_PER_VM_HOUR,
     ratio_to_penalty,
@@ -23,6 +22,7 @@ from include.studies.pvldb127.published import (
     VM_TIME,
     Key,
 )
+from include.workloads.images.image_rates import Pyramid
 
 RUN_S, CORES, LIMIT_S = 2700.0, 32, 5.0
 HALF_DIGIT = 0.05

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from include.model.errors import StoreError
-from include.reports.comparison import PublishedFigure
+from include.results.reports.comparison import PublishedFigure
 
 FOLDER = Path(__file__).parent
 RUNS = 20

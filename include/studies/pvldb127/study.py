@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from include.experiment.spec import RunSpec
-from include.reports.comparison import PublishedFigure
+from include.results.reports.comparison import PublishedFigure
 from include.studies.base import (
     CLAIM_COLUMNS,
     ClaimCase,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from include.arrivals.base import Levels
 from include.testbeds.base import TestbedConfig
 from include.testbeds.flow.arrays import F64, I64, MICRO
 from include.testbeds.flow.calibration import FlowCalibration
 from include.testbeds.virtual.draws import Draws
+from include.workloads.pattern import Levels
 
 BLOCK = 1024
 

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from include.testbeds.calibrations import CalibrationFiles
+from include.testbeds.calibrations import CalibrationFiles, calibration_folders
 from include.testbeds.virtual import calibration as virtual
 from include.testbeds.virtual.calibration import NotNegative
 
-HERE = Path(__file__).parent / "calibrations"
+FOLDERS = calibration_folders("flow", Path(__file__).parent)
 Positive = Annotated[float, Field(gt=0)]
 
 
@@ -54,5 +54,5 @@ class FlowFaults(virtual.VirtualFaults):
 
 
 Faults = FlowFaults
-_FILES = CalibrationFiles(FlowCalibration, (HERE, virtual.HERE))
+_FILES = CalibrationFiles(FlowCalibration, (*FOLDERS, *virtual.FOLDERS))
 calibration_names, calibration_for, load_calibration = _FILES.names, _FILES.fitting, _FILES.load

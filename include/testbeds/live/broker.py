@@ -15,7 +15,7 @@ import pika
 import pika.exceptions
 
 from include.model.errors import TestbedError, TestbedNotReady
-from include.operators import wire
+from include.testbeds.live.operators import wire
 from include.testbeds.live.services import Services
 
 TIMEOUT_S = 10.0

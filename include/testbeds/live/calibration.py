@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from include.model.errors import SpecError
 from include.model.topology import Topology
-from include.operators.settings import RUN_PATTERN
-from include.testbeds.calibrations import CalibrationFiles, service_times
+from include.testbeds.calibrations import CalibrationFiles, calibration_folders, service_times
+from include.testbeds.live.operators.settings import RUN_PATTERN
 
-HERE = Path(__file__).parent / "calibrations"
+FOLDERS = calibration_folders("live", Path(__file__).parent)
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 
@@ -74,5 +74,5 @@ class NoFaults(BaseModel):
 
 
 Faults = NoFaults
-_FILES = CalibrationFiles(LiveCalibration, (HERE,))
+_FILES = CalibrationFiles(LiveCalibration, FOLDERS)
 calibration_names, calibration_for, load_calibration = _FILES.names, _FILES.fitting, _FILES.load

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from include.operators.wire import now_us
+from include.testbeds.live.operators.wire import now_us
 
 
 @dataclass(slots=True)

@@ -46,7 +46,7 @@ def launch(state: RunState, host: LiveHost, one: LiveInstance) -> Callable[[], S
 
 
 def container_spec(state: RunState, one: LiveInstance) -> ContainerSpec:
-    """What to start. The environment is that of ``include/operators/__init__.py``."""
+    """What to start. The environment is that of ``include/testbeds/live/operators/__init__.py``."""
     topology, calibration = state.config.topology, state.calibration
     op = topology.operator[one.operator]
     targets = [

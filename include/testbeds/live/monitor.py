@@ -8,9 +8,9 @@ from collections import Counter
 import redis
 
 from include.model.compliance import LEVELS
-from include.operators.wire import Sample, now_us
 from include.testbeds.live.broker import TROUBLE
 from include.testbeds.live.hosts.provider import Usage
+from include.testbeds.live.operators.wire import Sample, now_us
 from include.testbeds.live.reading import LAST_DURATIONS, LiveReading
 from include.testbeds.live.replay import ReplayProcess, plan_of, rate_errors, targets_of
 from include.testbeds.live.shared_state import ItemCounts

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from include.files import write_json
+from include.files.whole import write_json
 from include.model.topology import Topology
-from include.provider.plan import ProviderPlan, Stream
 from include.testbeds.base import TestbedConfig
 from include.testbeds.live.files import REPOSITORY, read_json, run_folder
 from include.testbeds.live.processes import DetachedProcess
+from include.testbeds.live.provider.plan import ProviderPlan, Stream
 
 SELDOM = 50
 """Readings per warning where the topology does not say: Table 2, 50:1."""
@@ -72,7 +72,7 @@ class ReplayProcess:
         """Start a process that continues where the last one ended."""
         with (self._folder / "provider.log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "include.provider", str(self._plan)],
+                [sys.executable, "-m", "include.testbeds.live.provider", str(self._plan)],
                 cwd=REPOSITORY,
                 env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
                 stdin=subprocess.DEVNULL,

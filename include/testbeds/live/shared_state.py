@@ -11,7 +11,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from include.operators.ledger import sent_key
+from include.testbeds.live.operators.ledger import sent_key
 from include.testbeds.live.services import Services
 
 TIMEOUT_S = 5.0

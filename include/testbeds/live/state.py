@@ -7,8 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from include.files import write_json
-from include.operators.wire import now_us
+from include.files.whole import write_json
 from include.testbeds.base import TestbedConfig
 from include.testbeds.live.broker import Broker
 from include.testbeds.live.calibration import LiveCalibration
@@ -17,6 +16,7 @@ from include.testbeds.live.files import HEARTBEAT, ORIGIN, read_json, run_folder
 from include.testbeds.live.fleet import LiveFleet, live_fleet
 from include.testbeds.live.hosts.provider import HostProvider
 from include.testbeds.live.journal import Journal
+from include.testbeds.live.operators.wire import now_us
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.services import Services, images
 from include.testbeds.live.shared_state import SharedState

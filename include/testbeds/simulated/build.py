@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from include.arrivals.base import Levels
 from include.model.topology import Topology
 from include.testbeds.simulated import kernel, rings
 from include.testbeds.simulated.kernel import BLOCK, NEVER
@@ -15,6 +14,7 @@ from include.testbeds.simulated.publications import Publications
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.jit import start_numba
+from include.workloads.pattern import Levels
 
 FIRST_ITEMS, FIRST_SLOTS, FIRST_RECORDS, FIRST_ORPHANS, FIRST_STALLS = 256, 8, 4096, 8, 4
 

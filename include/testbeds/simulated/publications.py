@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from include.arrivals.base import Levels
 from include.testbeds.simulated.kernel import NEVER
+from include.workloads.pattern import Levels
 
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]

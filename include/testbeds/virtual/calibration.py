@@ -8,9 +8,9 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from include.model.topology import Topology
-from include.testbeds.calibrations import CalibrationFiles, service_times
+from include.testbeds.calibrations import CalibrationFiles, calibration_folders, service_times
 
-HERE = Path(__file__).parent / "calibrations"
+FOLDERS = calibration_folders("virtual", Path(__file__).parent)
 
 
 def _in_order(bounds: tuple[float, float]) -> tuple[float, float]:
@@ -86,5 +86,5 @@ class VirtualFaults(BaseModel):
 
 
 Faults = VirtualFaults
-_FILES = CalibrationFiles(VirtualCalibration, (HERE,))
+_FILES = CalibrationFiles(VirtualCalibration, FOLDERS)
 calibration_names, calibration_for, load_calibration = _FILES.names, _FILES.fitting, _FILES.load

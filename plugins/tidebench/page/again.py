@@ -30,7 +30,7 @@ from include.experiment.asked import runs_in_file
 from include.experiment.form import batch_params, experiment_params, sweep_params
 from include.experiment.params import matrix_from_params, params_from_run, run_from_params
 from include.experiment.run import Run
-from include.measurements.store import RunStore
+from include.runs.measurements.store import RunStore
 from tidebench.page.files import is_stored
 from tidebench.page.removal import asked
 from tidebench.stage import spec_file

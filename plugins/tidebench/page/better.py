@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from include.reports.statistics import CONFIDENCE, interval
+from include.results.reports.statistics import CONFIDENCE, interval
 
 HIGHER = ("compliance", "utility")
 LOWER = ("cost", "regret", "unprocessed", "age_", "latency_", "duration_p", "host_hours")

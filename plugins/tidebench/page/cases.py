@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from include.reports.names import named
+from include.results.reports.names import named
 
 SAME = (
     "experiment", "controller", "variant", "topology", "pattern", "conditions", "btu_min",

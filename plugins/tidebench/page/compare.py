@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 from fastapi import HTTPException
 
-from include.reports.results import Row, read_runs
-from include.tables.catalogue import Column, schema_of
+from include.results.reports.results import Row, read_runs
+from include.results.tables.catalogue import Column, schema_of
 from tidebench.page.better import Mean, direction_of, mean_of, verdict_of
 from tidebench.page.cases import BY_CASE, BY_RUN, SeedCase, cases_of, way_of
 from tidebench.page.figures import FIGURES

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from include.reports.results import Row
+from include.results.reports.results import Row
 from tidebench.page.better import mean_of
 from tidebench.page.cases import SeedCase, labels_of
 

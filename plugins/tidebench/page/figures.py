@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from threading import Lock
 
-from include.reports.results import read_run
+from include.results.reports.results import read_run
 
 FIGURES: Mapping[str, tuple[str, str]] = {
     "timeline": ("timeline", "Load, hosts, instances and waiting items over time"),
@@ -39,7 +39,7 @@ def figure_of(database_url: str, figure: str, asked: Sequence[str]) -> str | Non
 @lru_cache(maxsize=256)
 def _drawn(database_url: str, figure: str, runs: tuple[tuple[str, str, str], ...]) -> str | None:
     """Drawn once per experiment, run and edition: what is published does not change."""
-    from include.reports.figures import compliance, scaling, style, timeline
+    from include.results.reports.figures import compliance, scaling, style, timeline
 
     table, _ = FIGURES[figure]
     found = [read_run(database_url, experiment, run, (table,)) for experiment, run, _ in runs]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
-from include.measurements.store import RunStore
+from include.runs.measurements.store import RunStore
 
 HERE = Path(__file__).parent
 FOLDERS = ("published", "data_docs")

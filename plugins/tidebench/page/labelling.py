@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse
 from pydantic import BaseModel
 
 from include.model.errors import SpecError
-from include.reports.labels import Change, change_labels, tags_in
+from include.results.reports.labels import Change, change_labels, tags_in
 from tidebench.connections import RESULTS, results_database_url
 from tidebench.page.query import address_of, query_of
 from tidebench.page.removal import asked

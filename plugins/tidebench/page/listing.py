@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from include.quality.verdict import verdict_path
-from include.reports.results import CHOICES, SHOWN, Query, find_runs
+from include.results.quality.verdict import verdict_path
+from include.results.reports.results import CHOICES, SHOWN, Query, find_runs
 from tidebench.page.files import files_of, is_stored
 from tidebench.page.query import address_of, sorted_by
 

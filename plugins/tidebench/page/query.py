@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import date
 from urllib.parse import urlencode
 
-from include.reports.results import FILTERS, ORDERS, RANGES, SHOWN, Query
+from include.results.reports.results import FILTERS, ORDERS, RANGES, SHOWN, Query
 
 ASCENDING, DESCENDING = "up", "down"
 _WHOLE = re.compile(r"[0-9]{1,18}")

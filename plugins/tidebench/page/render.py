@@ -42,7 +42,7 @@ def render(name: str, content: Mapping[str, object]) -> str:
 
 @cache
 def _environment() -> Environment:
-    from include.reports.names import named
+    from include.results.reports.names import named
 
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from include.tables.catalogue import PUBLISHED, schema_of
+from include.results.tables.catalogue import PUBLISHED, schema_of
 from tidebench.page.files import KINDS, find_file
 
 FORMATS: Mapping[str, str] = {

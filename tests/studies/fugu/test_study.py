@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from include.control.stages import store_of
 from include.experiment.spec import parse_spec
+from include.runs.stages import store_of
 from include.studies.base import StudyData
 from include.studies.fugu.metrics import METRICS, FuguMetrics, FuguRun, case_of, read_run
 from include.studies.fugu.predicates import CONFIGURATIONS, DAYS, PREDICATES

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from include.control.stages import run_all, store_of
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
+from include.runs.stages import run_all, store_of
 from include.studies.base import ClaimOutcome, StudyData, ask
 from include.studies.live.metrics import LiveMetrics, RunFigures, figures_of
 from include.studies.live.predicates import PREDICATES

@@ -6,10 +6,10 @@ from concurrent.futures import Executor, Future
 
 import pytest
 
-from include.control import stages
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
+from include.runs import stages
 from include.studies.peerj141 import calibration
 from include.studies.peerj141.trial import CalibrationRun, attempt, calibrated, resource_cost
 from include.testbeds.virtual.calibration import VirtualCalibration
@@ -58,8 +58,8 @@ def test_leases_are_priced_as_the_cost_table_does(given, book, cost):
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_a_trial_gives_the_figures_of_the_tables(tmp_path):
-    from include.tables.build import build_tables
-    from include.tables.staged import read_table, staged_path
+    from include.results.tables.build import build_tables
+    from include.results.tables.staged import read_table, staged_path
 
     spec = a_spec()
     stages.run_all(spec, tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from include.model.errors import StoreError
-from include.reports.comparison import PublishedFigure
+from include.results.reports.comparison import PublishedFigure
 from include.studies.peerj141.errata import find_errata, implied_items
 from include.studies.peerj141.published import SOURCE, published_cells
 

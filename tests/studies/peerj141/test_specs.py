@@ -7,10 +7,10 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 
-from include.control import stored
-from include.control.stages import run_all, store_of
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
+from include.runs import stored
+from include.runs.stages import run_all, store_of
 from include.studies.conduct import measure
 from include.studies.peerj141 import specs as matrix
 from include.studies.peerj141.calibration import FITTING_SEEDS

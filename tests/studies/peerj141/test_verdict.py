@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import t
 
 from include.model.errors import GateFailed
-from include.reports.comparison import PublishedFigure
+from include.results.reports.comparison import PublishedFigure
 from include.studies.peerj141.verdict import summary, verdict
 
 

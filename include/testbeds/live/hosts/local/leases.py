@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from include.files import write_json
+from include.files.whole import write_json
 from include.model.errors import CapacityExhausted
 from include.model.host import HostFlavor
 from include.testbeds.live.files import SCRIPTS, live_state, read_json, script

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from include.testbeds.calibrations import CalibrationFiles
+from include.testbeds.calibrations import CalibrationFiles, calibration_folders
 from include.testbeds.live.calibration import Faults, LiveCalibration, Positive
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
     "calibration_names",
     "load_calibration",
 ]
-HERE = Path(__file__).parent / "calibrations"
+FOLDERS = calibration_folders("openstack", Path(__file__).parent)
 
 
 class OpenStackCalibration(LiveCalibration):
@@ -38,5 +38,5 @@ class OpenStackCalibration(LiveCalibration):
     look_every_s: Positive = 1
 
 
-_FILES = CalibrationFiles(OpenStackCalibration, (HERE,))
+_FILES = CalibrationFiles(OpenStackCalibration, FOLDERS)
 calibration_names, calibration_for, load_calibration = _FILES.names, _FILES.fitting, _FILES.load

@@ -1,0 +1,283 @@
+"""The commands `tidebench advise` and `tidebench backtest`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import astuple
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from include.model.errors import SpecError
+
+if TYPE_CHECKING:
+    from include.advise.answer import Answer, PolicyRow
+    from include.advise.backtest import Backtest
+    from include.advise.job import JobModel
+    from include.advise.operators import JobGraph
+    from include.advise.times import ScalingTimes
+
+Looked = TypeVar("Looked")
+Map = Annotated[
+    str, typer.Option("--map", help="Columns: time=timestamp,rate=requests@per_min, ...")
+]
+StartUp = Annotated[
+    float | None,
+    typer.Option("--start-up-s", help="Start of an instance, s; else as recorded, or 15."),
+]
+RestartTime = Annotated[
+    float | None,
+    typer.Option("--restart-s", help="Restart by a scaling, s; else as the recording tells."),
+]
+Option = Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE of the controller.")]
+
+
+def backtest(  # noqa: PLR0913  options of a command
+    fitted: Annotated[str, typer.Argument(help="The recording that the model is fitted to.")],
+    against: Annotated[str, typer.Option(help="The recording it is held against.")],
+    controller: Annotated[str, typer.Option(help="What scaled the job there.")] = "hpa",
+    options: Option = None,
+    columns: Map = "",
+    lag_above: Annotated[float, typer.Option(min=0, help="Records that count as behind.")] = 1e4,
+    objective: Annotated[
+        str, typer.Option(help="Whose limit the share within it is counted for.")
+    ] = "latency p95 < 2 s",
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="How many replays.")] = 3,
+    start_up_s: StartUp = None,
+    restart_s: RestartTime = None,
+) -> None:
+    """Fit a model to one recording; predict another of the same job, and compare."""
+    from include.advise.backtest import Limits
+    from include.advise.backtest import backtest as held_against
+    from include.advise.candidates import policy
+    from include.advise.job import fit, with_times
+    from include.advise.objective import parse_objective
+    from include.advise.replay import ReplayConditions
+    from include.advise.times import wrong_times
+    from include.workloads.recordings import parse_mapping, read_recording
+
+    problems = [
+        f"--{name.replace('_', '-')}: {one}" for name, one in wrong_times(start_up_s, restart_s)
+    ]
+
+    def told(look: Callable[[], Looked]) -> Looked | None:
+        """One problem hides no other."""
+        try:
+            return look()
+        except SpecError as error:
+            problems.extend(f"{error.source}: {one}" for one in error.problems)
+            return None
+
+    asked = told(lambda: parse_objective(objective))
+    given = told(lambda: parsed_options(options or []))
+    if given is not None:
+        told(
+            lambda: policy(
+                controller, given, ReplayConditions(instances_at_start=1, max_instances=1)
+            )
+        )
+    mapping = told(lambda: parse_mapping(columns)) if columns else {}
+    read = [told(partial(read_recording, one, mapping or {})) for one in (fitted, against)]
+    if problems or asked is None or given is None or read[0] is None or read[1] is None:
+        raise SpecError("backtest", list(dict.fromkeys(problems)))
+    result = held_against(
+        with_times(fit(read[0]), start_up_s, restart_s),
+        read[1],
+        controller,
+        given,
+        seeds=range(1, seeds + 1),
+        limits=Limits(lag_items=lag_above, latency=asked),
+    )
+    typer.echo(backtest_table(result))
+
+
+def advise(  # noqa: PLR0913  options of a command
+    recording: Annotated[str, typer.Argument(help="A recording of the job.")],
+    objective: Annotated[str, typer.Option(help="Such as 'latency p95 < 2 s'.")],
+    prices: Annotated[str, typer.Option(help="A price book, by name or file.")] = "per_second",
+    columns: Map = "",
+    max_instances: Annotated[int, typer.Option(help="0: the most recorded.")] = 0,
+    per_host: Annotated[int, typer.Option(help="Instances on a host.")] = 1,
+    seeds: Annotated[int, typer.Option(help="How many replays.")] = 3,
+    start_up_s: StartUp = None,
+    restart_s: RestartTime = None,
+    controllers: Annotated[
+        str, typer.Option(help="Those to try, with commas; all that are suitable by default.")
+    ] = "",
+    out: Annotated[Path, typer.Option(help="The folder for what comes of it.")] = Path(
+        "var/advice"
+    ),
+    master: Annotated[
+        str, typer.Option(envvar="TIDEBENCH_SPARK_MASTER", help="Spark master.")
+    ] = "local[*]",
+) -> None:
+    """Say which policy would have run a recorded job at the lowest cost; write a page about it."""
+    from include.advise.answer import advise as answer_to
+    from include.advise.case import keep_case
+    from include.advise.publish import EXPERIMENT, PAGE, publish_answer
+    from include.advise.request import AdviceRequest
+    from include.runs.spark.session import require_master
+
+    require_master(master)
+    request = AdviceRequest(
+        recording=recording,
+        objective=objective,
+        prices=prices,
+        columns=columns,
+        max_instances=max_instances,
+        per_host=per_host,
+        seeds=seeds,
+        start_up_s=start_up_s,
+        restart_s=restart_s,
+        controllers=tuple(one.strip() for one in controllers.split(",") if one.strip()),
+    )
+    case = keep_case(request, out)
+    typer.echo(f"replaying {len(case.policies)} policies with {seeds} seeds each ...")
+    answer = answer_to(case, out, master=master)
+    published = publish_answer(answer, out)
+    typer.echo(advice_table(answer))
+    typer.echo(f"\nPage: {published / PAGE}")
+    typer.echo(f"The model as an experiment: python -m include.cli run {published / EXPERIMENT}")
+
+
+def operators(
+    recording: Annotated[str, typer.Argument(help="A recording that names operators.")],
+    edges: Annotated[
+        str, typer.Option(help="How records flow: 'SOURCE>MAP>SINK,MAP>OTHER', or a YAML file.")
+    ] = "",
+    columns: Map = "",
+    out: Annotated[Path, typer.Option(help="The folder for the experiment.")] = Path(
+        "var/operators"
+    ),
+) -> None:
+    """Fit a model of every operator of a recorded job; write it as an experiment for `run`."""
+    from include.advise.edges import edges_of
+    from include.advise.operators import fit_operators, write_graph
+    from include.workloads.recordings import parse_mapping
+    from include.workloads.recordings.operators import read_operators
+
+    pairs = edges_of(edges) if edges else ()
+    read = read_operators(recording, parse_mapping(columns) if columns else {})
+    graph = fit_operators(read, pairs)
+    spec = write_graph(graph, out)
+    for line in graph_lines(graph):
+        typer.echo(line)
+    typer.echo(f"\nThe model as an experiment: python -m include.cli run {spec}")
+
+
+def graph_lines(graph: JobGraph) -> list[str]:
+    """Every operator with its values and their intervals."""
+    lines = []
+    for one in graph.operators:
+        lines.append(f"{one.name}, of {one.rows} readings:")
+        values = (
+            ("busy per record, ms", one.demand_ms),
+            ("overhead, share", one.overhead),
+            ("capacity, records/s", one.capacity_per_s),
+            ("out per record in", one.selectivity),
+        )
+        for name, of in values:
+            told = (
+                "not recorded" if of is None else "{:.4g} ({:.4g} to {:.4g})".format(*astuple(of))
+            )
+            lines.append(f"  {name:<20} {told}")
+    lines += [
+        "{}>{}, out per record in  {:.4g} ({:.4g} to {:.4g})".format(origin, target, *astuple(of))
+        for origin, target, of in graph.edges
+    ]
+    return [*lines, *(f"note: {note}" for note in graph.notes)]
+
+
+def advice_table(answer: Answer) -> str:
+    """The answer, as the terminal shows it."""
+    best, asked = answer.recommended, answer.question.objective
+    most = answer.question.conditions.max_instances
+    if best:
+        won = f"{round(best.cheapest * best.seeds)} of {best.seeds}"
+        lines = [f"{best.name} holds {asked} at the lowest cost (the cheapest with {won} seeds)."]
+    else:
+        lines = [f"No policy that can be relied on holds {asked}; the nearest comes first."]
+    if answer.most_needed > most:
+        needed = f"the load needs {answer.most_needed} instances at its highest"
+        lines.append(f"Mind that {needed}, and there may be {most}; raise --max-instances.")
+    titles = ("policy", "holds", "a month", "/ bound", "within", "worst hour", "scalings/day")
+    lines += ["", "{:<24} {:>6} {:>12} {:>8} {:>8} {:>11} {:>13}".format(*titles)]
+    lines += [
+        f"{row.name:<24} {held(row):>6} {row.cost:>12,.2f} {row.regret:>8.2f} "
+        f"{row.within:>8.2%} {row.worst_hour:>11.2%} {row.scalings_a_day:>13.0f}"
+        for row in (answer.as_run, *answer.rows)
+    ]
+    if any(row.guessed for row in answer.rows):
+        told = (
+            "decides by busy time, which no recording has; CPU stands in, so it is not recommended"
+        )
+        lines.append(f"* {told}")
+    return "\n".join(lines)
+
+
+def held(row: PolicyRow) -> str:
+    """Whether a policy holds the objective, with a mark where that is a guess."""
+    return ("yes" if row.holds else "no") + ("*" if row.guessed else "")
+
+
+def parsed_options(pairs: list[str]) -> dict[str, Any]:
+    """``NAME=VALUE`` as options; values as YAML reads them. Raises SpecError with every bad one."""
+    import yaml
+
+    options: dict[str, Any] = {}
+    told: list[str] = []
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        if not (name.strip() and text.strip()):
+            told.append(f"{pair!r} is no NAME=VALUE, such as target_cpu=0.35")
+            continue
+        try:
+            options[name.strip()] = yaml.safe_load(text)
+        except yaml.YAMLError:
+            told.append(f"{pair!r} has no value that YAML can read; put it in quotes")
+    if told:
+        raise SpecError("--set", told)
+    return options
+
+
+def model_lines(job: JobModel) -> list[str]:
+    """The model in sentences."""
+    demand, overhead = job.demand_ms, job.overhead
+    return [
+        f"Model of {job.name}, in steps of {job.step_s:g} s:",
+        f"  CPU per record   {demand.value:.4f} ms ({demand.low:.4f} to {demand.high:.4f})",
+        "  overhead         {:.1%} of an instance ({:.1%} to {:.1%})".format(*astuple(overhead)),
+        f"  most processed   {job.most_per_s:,.0f} records/s and instance",
+        f"  latency at rest  {job.quiet_latency_s:.2f} s",
+        f"  restarts seen    {job.restart.seen}",
+        *time_lines(job.times),
+        *(f"  note: {note}" for note in job.notes),
+    ]
+
+
+def time_lines(times: ScalingTimes) -> list[str]:
+    """How long scalings take, or why that is not known."""
+    lines = []
+    for name, one in times.named():
+        known = one.value
+        told = "unknown" if known is None else "{:.1f} s ({:.1f} to {:.1f})".format(*astuple(known))
+        lines += [f"  {name:<20} {told}", f"    {one.said}"]
+    return lines
+
+
+def backtest_table(result: Backtest) -> str:
+    """The comparison, as the terminal shows it."""
+    lines = [*model_lines(result.job), ""]
+    lines.append(f"{'':<32} {'predicted':>10} {'(seeds)':>18} {'recorded':>10} {'error':>8}")
+    for row in result.rows:
+        spread = f"{row.low:.4g} to {row.high:.4g}"
+        name = f"{row.name}, {row.unit}" if row.unit not in ("", "share") else row.name
+        figures = f"{row.predicted:>10.4g} {spread:>18} {row.recorded:>10.4g} {row.error:>+8.1%}"
+        lines.append(f"{name:<32} {figures}")
+    values = result.correlation
+    mean = sum(values) / len(values)
+    spread = f"{min(values):.3f} to {max(values):.3f}"
+    lines.append(f"{'correlation of the instances':<32} {mean:>10.3f} {spread:>18}")
+    return "\n".join(lines)

@@ -1,0 +1,82 @@
+"""The command `tidebench bound`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from include.model.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from include.results.tables.regret import RegretRow
+
+
+def bound(
+    of: Annotated[
+        Path,
+        typer.Argument(metavar="SPEC", help="The experiment, a YAML file; or its folder."),
+    ],
+    within_s: Annotated[
+        float, typer.Option(min=1, help="Seconds that the solver may take for one floor.")
+    ] = 60,
+    floor: Annotated[bool, typer.Option(help="The floor, too; it takes longest.")] = True,
+    parts: Annotated[
+        bool, typer.Option(help="Of a folder: print what each run was billed, taken apart.")
+    ] = False,
+) -> None:
+    """Say what the hosts of an experiment must cost at least, for whoever knows all arrivals.
+
+    The floor gets all work done by the end; the cover never falls behind. Given the folder of an
+    experiment, this is of its complete runs, and keeps their covers and the parts of their costs
+    there for the next report.
+    """
+    from include.experiment.asked import runs_in_file
+    from include.experiment.run import resolve
+    from include.results.bounds.report import bounds_of, require_bounded, unbounded
+    from include.results.tables.covers import stored_runs, write_covers
+    from include.results.tables.regret import regret_rows
+
+    folder = of.resolve() if of.is_dir() else None
+    if parts and folder is None:
+        raise SpecError("--parts", ["give the folder of an experiment that was run"])
+    runs = stored_runs(folder) if folder else [resolve(one) for one in runs_in_file(of)]
+    if folder is None:
+        require_bounded(runs)
+    typer.echo(f"{'load':<44} {'price book':<11} {'floor':>15} {'cover':>15}")
+    rows = []
+    for row in bounds_of(runs, within_s if floor else None):
+        least = _between(row.floor.low, row.floor.high) if row.floor else "-"
+        cover = _between(row.cover, row.cover_found)
+        typer.echo(f"{row.load!s:<44} {row.book.name:<11} {least:>15} {cover:>15}")
+        rows.append(row)
+    if folder:
+        for run in runs:
+            for told in unbounded(run):
+                typer.echo(f"no bound of run {run.spec.run_id}: {told}")
+        regrets = list(regret_rows(folder, rows))
+        write_covers(folder, rows, regrets)
+        typer.echo(f"\nCovers: {of / 'bounds.json'}\nRegret: python -m include.cli report {of}")
+        if parts:
+            _say_parts(regrets)
+
+
+def _say_parts(rows: Sequence[RegretRow]) -> None:
+    from dataclasses import asdict, astuple
+
+    names = asdict(rows[0].parts) if rows else ()
+    titles = "".join(f"{name.replace('_', ' '):>17}" for name in (*names, "billed"))
+    typer.echo(f"\n{'run':<44} {'price book':<11}{titles}")
+    for row in rows:
+        costs = "".join(f"{cost:>17.2f}" for cost in (*astuple(row.parts), row.parts.total))
+        typer.echo(f"{row.run.spec.run_id:<44} {row.price_book:<11}{costs}")
+
+
+def _between(low: float, high: float | None) -> str:
+    """A figure, or the interval that it is in."""
+    if high is None:
+        return f"{low:g} or more"
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"

@@ -1,0 +1,73 @@
+"""The command `tidebench metrics`."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+PATH = "/metrics"
+DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "var"
+
+
+def metrics(
+    root: Annotated[
+        Path,
+        typer.Option(envvar="TIDEBENCH_DATA_ROOT", help="Where measurements and results are kept."),
+    ] = DEFAULT_ROOT,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 9464,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; nobody is asked for a password.")
+    ] = "127.0.0.1",
+    within_min: Annotated[
+        float, typer.Option(min=0, help="Of runs of which something was written so lately.")
+    ] = 180,
+    runs: Annotated[int, typer.Option(min=1, max=1000, help="At most so many, the newest.")] = 20,
+) -> None:
+    """Serve metrics of the runs that are under way or have just ended, for Prometheus."""
+    from prometheus_client import CollectorRegistry, start_http_server
+
+    from include.model.errors import SetupError
+    from include.runs.monitoring.collector import RunsCollector
+
+    root = root.resolve()
+    if not root.is_dir():
+        raise SetupError(f"there is no folder {root}; measure something first, or correct --root")
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(RunsCollector(root, within_min * 60, runs))
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except OSError as error:
+        is_host = isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL
+        how = "give an address of this machine as --host" if is_host else "choose another --port"
+        raise SetupError(
+            f"cannot listen on {_shown(host)}:{port} ({error.strerror}); {how}"
+        ) from None
+    if served := server.get_app():
+        server.set_app(_at_its_path(served))
+    typer.echo(f"metrics of {root}: http://{_shown(host)}:{server.server_port}{PATH}")
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        server.shutdown()
+
+
+def _shown(host: str) -> str:
+    """A host as addresses have it: IPv6 in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _at_its_path(served: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
+    """What is served at ``PATH``, and nothing at any other: the library answers them all."""
+
+    def answer(environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if environ["PATH_INFO"] == PATH:
+            return served(environ, start_response)
+        start_response("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
+        return [f"metrics are at {PATH}\n".encode()]
+
+    return answer

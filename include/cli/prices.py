@@ -1,0 +1,85 @@
+"""List prices as a terminal shows them, and as a price book that one can name in a spec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from include.experiment.prices.books import PENALTY_PER_ITEM
+from include.experiment.prices.listed import CURRENCY, Listed, Offer, listed, size_of
+from include.experiment.prices.rules import RULES
+from include.files.whole import write_bytes
+from include.model.errors import SpecError
+
+MOST_SHOWN = 15
+_MOST_NAMED = 4
+_MONTH_H = 730
+
+
+def shown(
+    provider: str, region: str, like: str, instance_type: str, out: Path | None
+) -> Iterator[str]:
+    """The lines that list offers of at least the size ``like``, or the one that is named.
+
+    A price book of the first one is written to ``out``. Raises SpecError for unknown names.
+    """
+    size = size_of(like)
+    found = listed(provider, region, size)
+    offers = [found.named(instance_type)] if instance_type else found.at_least(*size)
+    yield from _lines(found, offers)
+    if out and not offers:
+        raise SpecError("--out", ["there is no type to write a price book of"])
+    if out:
+        write_bytes(out, _as_yaml(found, offers[0]).encode())
+        yield f"Price book: {out} ({offers[0].instance_type}); name it in price_books of a spec"
+
+
+def _lines(found: Listed, offers: list[Offer]) -> Iterator[str]:
+    """The offers as a table, and what one must know of them."""
+    costs = f"{CURRENCY + '/h':>10} {CURRENCY + '/month':>10}"
+    yield f"{'type':<24} {'vCPU':>5} {'GB':>7} {costs}  remark"
+    for one in offers[:MOST_SHOWN]:
+        size = f"{_plain(one.vcpus):>5} {_plain(one.memory_gb):>7}"
+        price = f"{one.per_hour:>10.4f} {one.per_hour * _MONTH_H:>10.2f}"
+        yield f"{one.instance_type:<24} {size} {price}  {one.remark}".rstrip()
+    if len(offers) > MOST_SHOWN:
+        yield f"and {len(offers) - MOST_SHOWN} that cost more"
+    if not offers:
+        yield "no type of a known size has so much; ask for less, or name one with --type"
+    yield ""
+    rule = RULES[found.provider]
+    doubt = f"; NOT VERIFIED: {rule.unverified}" if rule.unverified else ""
+    yield f"Billed:     {rule.says}{doubt}"
+    yield f"As of:      {found.as_of}, on demand; {found.source}"
+    if found.unsized:
+        yield f"No size:    {_some(found.unsized)}; take one with --type"
+    if found.unpriced:
+        yield f"No price:   {_some(found.unpriced)}"
+
+
+def _plain(value: float | None) -> str:
+    return "?" if value is None else f"{value:g}"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    named = ", ".join(names[:_MOST_NAMED])
+    return f"{len(names)} types ({named}{', ...' if len(names) > _MOST_NAMED else ''})"
+
+
+def _as_yaml(found: Listed, offer: Offer) -> str:
+    """A price book of the offer, which ``load_book`` reads."""
+    rule = RULES[found.provider]
+    unverified = f"  # not verified: {rule.unverified}" if rule.unverified else ""
+    return f"""\
+# {offer.instance_type} of {found.provider} in {found.region}, on demand: {rule.says}.
+name: {found.provider}_{found.region}_{offer.instance_type}
+provider: {found.provider}
+region: {found.region}
+instance_type: {offer.instance_type}
+currency: {CURRENCY}
+per_hour: {offer.per_hour!r}
+rule: {found.provider}{unverified}
+as_of: {found.as_of}
+source: {found.source}
+penalty_per_item: {PENALTY_PER_ITEM!r}  # for every item that is late; say what one costs you
+"""

@@ -1,0 +1,245 @@
+"""DRS: dynamic resource scheduling by queueing theory (Fu et al., ICDCS 2015; ADSC-Resa/resa)."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from include.controllers.autoscalers.base import Autoscaler, Recommendation, target_of
+from include.controllers.autoscalers.rates import Counts, Paths, Rate, rates_since
+from include.controllers.base import Gauge
+from include.model.decision import Reason
+from include.model.observation import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """An operator of the Jackson network: its arrivals, what a server does, and its visits by an
+    item of the sources. Rates are per second."""
+
+    arrived_per_s: float
+    served_per_s: float
+    visits: float
+
+    @property
+    def least(self) -> int:
+        """The fewest servers with which its queue does not grow."""
+        return int(self.arrived_per_s / self.served_per_s) + 1
+
+    def sojourn_s(self, servers: int) -> float:
+        """Mean time of a visit in M/M/k by Erlang's C formula; infinite when it is overloaded."""
+        blocked = 1.0
+        for count in range(1, servers + 1):  # Erlang B, one server more at a time
+            blocked = self.blocked_next(count, blocked)
+        return self.sojourn_when(servers, blocked)
+
+    def blocked_next(self, servers: int, blocked: float) -> float:
+        """Erlang B of so many servers from that of one fewer."""
+        offered = self.arrived_per_s / self.served_per_s
+        return offered * blocked / (servers + offered * blocked)
+
+    def sojourn_when(self, servers: int, blocked: float) -> float:
+        """The same as :meth:`sojourn_s`, from Erlang B."""
+        offered = self.arrived_per_s / self.served_per_s
+        spare_per_s = servers * self.served_per_s - self.arrived_per_s
+        if offered >= servers or spare_per_s <= 0:  # rounding may say only one of the two
+            return math.inf
+        if offered == 0:
+            return 1 / self.served_per_s
+        share = offered / servers
+        waits = blocked / (1 - share * (1 - blocked))
+        return waits / spare_per_s + 1 / self.served_per_s
+
+
+class Growing:
+    """A station that gets one server after the other, without counting from the first each time."""
+
+    def __init__(self, station: Station) -> None:
+        """With the fewest servers that it can do with."""
+        self._station, self.servers, blocked = station, station.least, 1.0
+        for count in range(1, self.servers + 1):
+            blocked = station.blocked_next(count, blocked)
+        self._look_ahead(station.sojourn_when(self.servers, blocked), blocked)
+
+    def add(self) -> None:
+        """One server more."""
+        self.servers += 1
+        self._look_ahead(self._after_s, self._blocked_after)
+
+    def _look_ahead(self, now_s: float, blocked: float) -> None:
+        of, after = self._station, self.servers + 1
+        self._blocked_after = of.blocked_next(after, blocked)
+        self._after_s = of.sojourn_when(after, self._blocked_after)
+        self.time_s = of.visits * now_s
+        """What its visits take of the time of an item of the sources."""
+        self.gain_s = of.visits * (now_s - self._after_s)
+        """What one server more saves every item of the sources."""
+
+
+class Greedy:
+    """Servers given one at a time to the station where one saves most, from the least counts on."""
+
+    def __init__(self, stations: Mapping[str, Station]) -> None:
+        """Every station gets as few as it can do with."""
+        self._names = list(stations)
+        self._growing = [Growing(one) for one in stations.values()]
+        self._times_s = [one.time_s for one in self._growing]
+        self._best = [(-one.gain_s, place) for place, one in enumerate(self._growing)]
+        heapq.heapify(self._best)  # of equals the first station comes first
+        self.total = sum(one.servers for one in self._growing)
+        """Servers in all."""
+
+    @property
+    def servers(self) -> dict[str, int]:
+        """Of every station."""
+        return {name: one.servers for name, one in zip(self._names, self._growing, strict=True)}
+
+    @property
+    def sojourn_s(self) -> float:
+        """Mean time of an item of the sources in the network."""
+        return sum(self._times_s)
+
+    def give_one(self) -> None:
+        """The next server."""
+        place = self._best[0][1]
+        one = self._growing[place]
+        one.add()
+        self.total += 1
+        self._times_s[place] = one.time_s
+        heapq.heapreplace(self._best, (-one.gain_s, place))
+
+
+def sojourn_s(stations: Mapping[str, Station], servers: Mapping[str, int]) -> float:
+    """Mean time of an item of the sources in the network with so many servers."""
+    return sum(one.visits * one.sojourn_s(servers[name]) for name, one in stations.items())
+
+
+def best_of(stations: Mapping[str, Station], total: int) -> dict[str, int] | None:
+    """``suggestAllocationGeneralTop``: the best use of so many; None if they are too few."""
+    greedy = Greedy(stations)
+    if greedy.total > total:
+        return None
+    while greedy.total < total:
+        greedy.give_one()
+    return greedy.servers
+
+
+def fewest(
+    stations: Mapping[str, Station], qos_s: float, correction: float, most: int
+) -> dict[str, int] | None:
+    """``getMinReqServerAllocationGeneralTop``: the fewest servers that keep ``qos_s``, or None."""
+    least_s = sum(one.visits / one.served_per_s for one in stations.values())
+    if least_s * correction >= qos_s:
+        return None
+    greedy = Greedy(stations)
+    while greedy.total <= most and greedy.sojourn_s * correction > qos_s:
+        greedy.give_one()
+    return greedy.servers if greedy.total <= most else None
+
+
+@dataclass(frozen=True, slots=True)
+class DrsMemory:
+    """Counts of the last look, and the last rate of one instance at work by operator."""
+
+    counts: Counts = field(default_factory=dict)
+    served_per_s: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drs(Autoscaler):
+    """The fewest instances with which an item of the sources takes ``qos_ms`` on average.
+
+    With ``qos_ms`` 0 that is what o_slo allows it at every operator that it visits. There are
+    never more than ``max_in_all`` instances.
+    """
+
+    interval_s: float = 30.0
+    qos_ms: float = 0.0
+    max_in_all: int = 1000
+
+    watches = "mean time of an item in the network, ms"
+    may_be_zero = frozenset({"qos_ms"})
+
+    def initial_memory(self) -> DrsMemory:
+        """Nothing was measured."""
+        return DrsMemory()
+
+    def targets(
+        self, memory: DrsMemory, seen: Observation
+    ) -> tuple[DrsMemory, dict[str, Recommendation]]:
+        """Fit the network, then allocate; where the QoS cannot be kept, the best of what runs."""
+        counts, rates = rates_since(memory.counts, seen)
+        served = dict(memory.served_per_s)
+        served |= {
+            name: one.true_per_s for name, one in rates.items() if one.true_per_s is not None
+        }
+        memory = DrsMemory(counts, served)
+        stations = self._stations(rates, served)
+        current = {name: len(seen.serving(name)) for name in stations}
+        if not stations or not all(current.values()):
+            return memory, {}
+        qos_s = self._qos_s(stations)
+        correction = self._correction(stations, current, seen)
+        wanted = fewest(stations, qos_s, correction, self.max_in_all)
+        if wanted is None:
+            wanted = best_of(stations, sum(current.values())) or current
+        told = f"an item of the sources shall take {qos_s * 1000:.0f} ms"
+        return memory, {
+            name: target_of(current[name], wanted[name], told, Reason.SLO_AT_RISK, Reason.SLO_MET)
+            for name in stations
+        }
+
+    def watched(self, memory: DrsMemory, seen: Observation, operator: str) -> Gauge | None:
+        """The estimate with its correction against the QoS: one number for all operators; None
+        where a queue grows without end."""
+        _, rates = rates_since(memory.counts, seen)
+        stations = self._stations(rates, memory.served_per_s)
+        current = {name: len(seen.serving(name)) for name in stations}
+        if not stations or not all(current.values()):
+            return None
+        expected_s = sojourn_s(stations, current)
+        if math.isinf(expected_s):
+            return None
+        corrected_s = expected_s * self._correction(stations, current, seen)
+        return Gauge(1000 * corrected_s, high=1000 * self._qos_s(stations))
+
+    def _stations(
+        self, rates: Mapping[str, Rate], served: Mapping[str, float]
+    ) -> dict[str, Station]:
+        """All operators that have ever worked; none unless the sources are known."""
+        arrived = {name: one.arrived_per_s for name, one in rates.items()}
+        sources = self._paths.source_rates(arrived)
+        in_all = sum(sources.values())
+        if len(sources) < len(self._paths.sources) or in_all <= 0:
+            return {}
+        return {
+            name: Station(per_s, served[name], per_s / in_all)
+            for name, per_s in arrived.items()
+            if name in served
+        }
+
+    def _qos_s(self, stations: Mapping[str, Station]) -> float:
+        if self.qos_ms:
+            return self.qos_ms / 1000
+        operators = self.setting.topology.operator
+        return sum(one.visits * operators[name].slo_ms for name, one in stations.items()) / 1000
+
+    @staticmethod
+    def _correction(
+        stations: Mapping[str, Station], current: Mapping[str, int], seen: Observation
+    ) -> float:
+        """``checkOptimized``: how much longer items really take than the network says."""
+        durations_ms = {name: seen.operators[name].duration_ms for name in stations}
+        expected_s = sojourn_s(stations, current)
+        really_s = sum(
+            one.visits * (durations_ms[name] or 0.0) / 1000 for name, one in stations.items()
+        )
+        # Nothing is expected where what the sources send reaches none that has ever worked.
+        return max(1.0, really_s / expected_s) if expected_s > 0 else 1.0
+
+    @cached_property
+    def _paths(self) -> Paths:
+        return Paths(self.setting.topology)

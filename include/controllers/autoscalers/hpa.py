@@ -1,0 +1,84 @@
+"""The HorizontalPodAutoscaler of Kubernetes on CPU (autoscaling/v2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from include.controllers.autoscalers.replicas import HpaMemory, Replicas
+from include.controllers.base import Gauge
+from include.model.observation import Observation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hpa(Replicas):
+    """Holds the mean CPU utilisation of the instances at ``target_cpu``, a share from 0 to 1.
+
+    The rule is ``GetResourceReplicas`` of kubernetes, pkg/controller/podautoscaler/
+    replica_calculator.go; docs/autoscalers.md has every option with its source.
+    """
+
+    target_cpu: float = 0.8
+
+    watches = "CPU of ready instances, % of what they reserve"
+
+    def problems(self) -> Iterator[str]:
+        """Options that make no sense, each with what to do."""
+        yield from super().problems()
+        if self.target_cpu > 1:
+            yield f"target_cpu must be a share of at most 1, got {self.target_cpu}"
+
+    def watched(self, memory: HpaMemory, seen: Observation, operator: str) -> Gauge | None:
+        """Mean CPU against the target and its tolerance."""
+        shares = [one.cpu_share for one in seen.serving(operator) if one.ready]
+        read = [share for share in shares if share is not None]
+        target = 100 * self.target_cpu
+        low, high = target * (1 - self.tolerance), target * (1 + self.tolerance)
+        return Gauge(percent(read), low, high) if read else None
+
+    def recommendation(self, operator: str, seen: Observation) -> tuple[int, str] | None:
+        """By the CPU of instances that are ready; those that are not count as the rule says."""
+        serving = seen.serving(operator)
+        shares = [one.cpu_share for one in serving if one.ready]
+        unready = len(serving) - len(shares)
+        wanted = replicas(shares, unready, self.target_cpu, self.tolerance)
+        if wanted is None:
+            return None
+        read = [share for share in shares if share is not None]
+        told = (
+            f"{operator} uses {percent(read)} % of its CPU, the target is {self.target_cpu:.0%}: "
+            f"{wanted} instances"
+        )
+        return wanted, told
+
+
+def percent(shares: Sequence[float]) -> int:
+    """Mean utilisation as the metrics client gives it: a whole number, cut off."""
+    return int(100 * sum(shares) / len(shares) + 1e-9)
+
+
+def replicas(
+    shares: Sequence[float | None], unready: int, target: float, tolerance: float
+) -> int | None:
+    """Instances by the shares of those that are ready (None: not read); None when none was read.
+
+    On the way down what was not read counts as fully used, on the way up it and what is not
+    ready as idle. Neither turns the direction around.
+    """
+    read = [share for share in shares if share is not None]
+    missing, current = len(shares) - len(read), len(shares) + unready
+    if not read:
+        return None
+    usage = percent(read) / (100 * target)
+    if not missing and not (unready and usage > 1):
+        return current if abs(1 - usage) <= tolerance else math.ceil(usage * len(read))
+    if usage != 1:
+        read += [0.0 if usage > 1 else 1.0] * missing
+    if usage > 1:
+        read += [0.0] * unready
+    new = percent(read) / (100 * target)
+    if abs(1 - new) <= tolerance or (usage - 1) * (new - 1) < 0:
+        return current
+    wanted = math.ceil(new * len(read))
+    return current if (wanted - current) * (new - 1) < 0 else wanted

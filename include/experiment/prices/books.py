@@ -1,0 +1,134 @@
+"""Price books that users write: YAML files with a price, a billing rule and where it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from include.experiment.prices.rules import RULES
+from include.files.inputs import input_text
+from include.files.plain_yaml import read_yaml
+from include.model.billing import CloudPriceBook
+from include.model.errors import SpecError, unknown_name
+from include.workloads.topologies import validation_problems
+
+PENALTY_PER_ITEM = 0.0001
+Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]*$")]
+
+
+def _day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise ValueError(f"write the day of the price as 2026-01-31, got {text!r:.40}") from None
+
+
+Day = Annotated[str, AfterValidator(_day)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,79}$")]
+Money = Annotated[float, Field(ge=0, lt=1e9, allow_inf_nan=False)]
+Price = Annotated[float, Field(gt=0, lt=1e9, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=1, lt=1e8, allow_inf_nan=False)]
+
+
+class _Reserved(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    hosts: Annotated[int, Field(ge=1, le=100_000)]
+    per_hour: Money
+
+
+class _Book(BaseModel):
+    """What the file may say. Billing is that of the rule unless it is said here."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: Name
+    provider: Text
+    region: Text
+    instance_type: Text
+    currency: Text
+    per_hour: Price
+    as_of: Day
+    source: Text
+    rule: str = ""
+    billed_every_s: Seconds | None = None
+    minimum_s: Seconds | None = None
+    cap_per_month: Price | None = None
+    billed_from: Literal["order", "active"] | None = None
+    interrupted_free_s: Annotated[float, Field(ge=0, lt=1e8)] | None = None
+    penalty_per_item: Money = PENALTY_PER_ITEM
+    reserved: _Reserved | None = None
+
+
+def load_book(path: str | Path) -> CloudPriceBook:
+    """The book in a YAML file. Raises SpecError with everything that is wrong with it."""
+    name = Path(path).name
+    try:
+        raw = read_yaml(input_text(path, "price book"))
+    except yaml.YAMLError as error:
+        raise SpecError(name, [f"not readable as YAML: {error}"]) from error
+    if not isinstance(raw, Mapping):
+        raise SpecError(name, ["a price book is a mapping: name, provider, per_hour, rule, ..."])
+    return book_of(raw, name)
+
+
+def book_of(raw: Mapping[str, Any], source: str) -> CloudPriceBook:
+    """The book that such values say. Raises SpecError with everything that is wrong with them."""
+    problems = [] if raw.get("per_hour") != 0 else ["per_hour is 0: a price that is missing"]
+    try:
+        book = _Book.model_validate(dict(raw))
+    except ValidationError as error:
+        known = [one for one in validation_problems(error) if not problems or "per_hour" not in one]
+        raise SpecError(source, [*problems, *known, *_unknown_rule(raw)]) from None
+    problems += _unknown_rule(raw)
+    if not problems:
+        problems += _billing_problems(book)
+    if problems:
+        raise SpecError(source, problems)
+    every_s = _billing(book, "billed_every_s")
+    return CloudPriceBook(
+        name=book.name,
+        btu_s=every_s,
+        price_per_btu=book.per_hour * every_s / 3600,
+        penalty_per_item=book.penalty_per_item,
+        minimum_s=_billing(book, "minimum_s"),
+        cap_per_month=book.cap_per_month,
+        billed_from=_billing(book, "billed_from") or "order",
+        interrupted_free_s=_billing(book, "interrupted_free_s") or 0.0,
+        reserved=book.reserved.hosts if book.reserved else 0,
+        reserved_per_hour=book.reserved.per_hour if book.reserved else 0.0,
+        currency=book.currency,
+        provider=book.provider,
+        region=book.region,
+        instance_type=book.instance_type,
+        as_of=book.as_of,
+        source=book.source,
+    )
+
+
+def _unknown_rule(raw: Mapping[str, Any]) -> Iterator[str]:
+    rule = raw.get("rule")
+    if rule and isinstance(rule, str) and rule not in RULES:
+        yield unknown_name("rule", rule, RULES)
+
+
+def _billing(book: _Book, name: str) -> Any:
+    """What the book says of its billing, else what its rule says."""
+    said = getattr(book, name)
+    return getattr(RULES[book.rule], name) if said is None and book.rule else said
+
+
+def _billing_problems(book: _Book) -> Iterator[str]:
+    every_s, minimum_s = _billing(book, "billed_every_s"), _billing(book, "minimum_s")
+    for name, value in (("billed_every_s", every_s), ("minimum_s", minimum_s)):
+        if value is None:
+            yield f"{name}: missing; give it, or a rule ({', '.join(RULES)})"
+    if every_s and minimum_s:
+        units = minimum_s / every_s
+        if units < 1 or abs(units - round(units)) > 1e-9:
+            yield f"minimum_s must be a multiple of billed_every_s ({every_s:g}), got {minimum_s:g}"
+    if book.rule and RULES[book.rule].needs_cap and book.cap_per_month is None:
+        yield f"cap_per_month: missing; {book.rule} bills {RULES[book.rule].says}"

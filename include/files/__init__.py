@@ -1,0 +1,1 @@
+"""Whole files, files that may be read, and plain YAML."""

@@ -1,1 +1,0 @@
-"""Price books of clouds: how they bill, files of users, and the list prices of libcloud."""

@@ -1,0 +1,67 @@
+"""The cover: what hosts cost that are always enough, for whoever knows the arrivals.
+
+Every step has whole instances enough for its highest rate, packed on as few hosts as hold them,
+leased in the cheapest way. Nothing ever falls behind; boots, starts and moves take no time. So it
+is what a controller with perfect foresight could hope for that keeps up at every time, and what
+``cost / cover`` of any run is measured against.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from include.experiment.run import Run
+from include.model.host import HostFlavor, PriceBook
+from include.results.bounds.demand import Demand, Series, demand_of, room_of
+from include.results.bounds.leases import cheapest_cost
+from include.results.bounds.packing import fewest_hosts
+
+BUSY_AT_MOST = 0.97
+"""How busy instances may be without falling behind: beyond, queues of random arrivals grow."""
+
+
+@dataclass(frozen=True)
+class Cover:
+    """Hosts by step; ``low`` and ``high`` differ where no packing was shown to be the best."""
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    step_s: float
+
+    def cost(self, book: PriceBook) -> tuple[float, float]:
+        """Of the cheapest leases, at least and at most."""
+        low, high = (cheapest_cost(hosts, book, self.step_s) for hosts in (self.low, self.high))
+        return low, high
+
+
+def cover_of(run: Run, busy_at_most: float = BUSY_AT_MOST) -> Cover:
+    """The cover of a run."""
+    return cover_of_demand(demand_of(run), run.flavor, busy_at_most)
+
+
+def cover_of_demand(demand: Demand, flavor: HostFlavor, busy_at_most: float) -> Cover:
+    """One packing for every different demand; most steps share one with others."""
+    offered, needs = room_of(flavor, demand.operators)
+    counts = np.maximum(1, np.ceil(demand.peak_busy / busy_at_most - 1e-9)).astype(np.int64)
+    distinct, which = np.unique(counts, axis=1, return_inverse=True)
+    packed = [fewest_hosts(column, offered, needs) for column in distinct.T]
+    least = np.ceil(hosts_of_work(demand, flavor, busy_at_most) - 1e-9).astype(int)
+    low, high = zip(*(packed[place] for place in np.ravel(which)), strict=True)
+    return Cover(
+        tuple(int(one) for one in np.maximum(low, least)),
+        tuple(int(one) for one in np.maximum(high, least)),
+        demand.step_s,
+    )
+
+
+def hosts_of_work(demand: Demand, flavor: HostFlavor, busy_at_most: float) -> Series:
+    """Hosts, as fractions, whose CPU does the work of every step where it is shared.
+
+    0 where it is not: there instances reserve what they need.
+    """
+    if not flavor.cpu_shared:
+        return np.zeros(demand.steps)
+    busy: Series = demand.peak_busy.sum(axis=0) / (flavor.vcpus * busy_at_most)
+    return busy

@@ -1,0 +1,108 @@
+"""The bounds of every load of an experiment, whoever controls it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from include.experiment.run import Run
+from include.model.errors import SpecError
+from include.model.host import PriceBook
+from include.results.bounds.cover import BUSY_AT_MOST, Cover, cover_of_demand
+from include.results.bounds.demand import STEP_S, Demand, demand_of
+from include.results.bounds.floor import Floor, floor_of
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLoad:
+    """What arrives, and the hosts that are always enough; ``runs`` differ in who controls them."""
+
+    runs: tuple[Run, ...]
+    demand: Demand
+    cover: Cover
+
+    def __str__(self) -> str:
+        """What arrives, in words."""
+        spec = self.runs[0].spec
+        return f"{spec.topology} {spec.pattern} seed {spec.seed}, {spec.duration_min:g} min"
+
+
+@dataclass(frozen=True, slots=True)
+class BoundRow:
+    """Cost of hosts that a load takes under one price book.
+
+    ``floor`` is None where nobody asked for it, and of BTUs that are shorter than a step.
+    """
+
+    load: SharedLoad
+    book: PriceBook
+    floor: Floor | None
+    cover: float
+    cover_found: float
+
+
+def bounds_of(runs: Iterable[Run], floor_within_s: float | None) -> Iterator[BoundRow]:
+    """One row per load and price book, those of a load after each other.
+
+    The solver of a floor stops after ``floor_within_s`` seconds; then its ``low`` is what is
+    certain by then, and ``high`` the cheapest leases that were found, as are ``cover`` and
+    ``cover_found``. With None no floor is computed. What ``unbounded`` names has no row.
+    """
+    loads: dict[str, list[Run]] = {}
+    for run in runs:
+        loads.setdefault(_load_of(run), []).append(run)
+    for those in loads.values():
+        run = those[0]
+        books = [book for book in run.price_books if is_bounded(book)]
+        if not books or not is_whole(run.spec.duration_s):
+            continue
+        demand = demand_of(run)
+        cover = cover_of_demand(demand, run.flavor, BUSY_AT_MOST)
+        load = SharedLoad(tuple(those), demand, cover)
+        for book in books:
+            asked = floor_within_s if is_whole(book.btu_s) else None
+            floor = None if asked is None else floor_of(run, book, asked)
+            yield BoundRow(load, book, floor, *cover.cost(book))
+
+
+def unbounded(run: Run) -> list[str]:
+    """What of a run has no bound, and why: durations that are no whole minutes, BTUs that are
+    none and do not fit into one, and books with a minimum or a cap."""
+    short = [book.name for book in run.price_books if not is_bounded(book)]
+    problems = []
+    if not is_whole(run.spec.duration_s):
+        problems.append(f"duration_min must be whole minutes, not {run.spec.duration_min:g}")
+    if short:
+        told = "price books that bill whole minutes, or equal parts of one, and nothing else, not "
+        problems.append(f"{told}{', '.join(short)}; take others in price_books")
+    return problems
+
+
+def require_bounded(runs: Iterable[Run]) -> None:
+    """Raise SpecError, with every problem once, where something would be left out."""
+    if problems := list(dict.fromkeys(told for run in runs for told in unbounded(run))):
+        raise SpecError("bound", problems)
+
+
+def is_whole(length_s: float) -> bool:
+    """Whether steps fill it."""
+    steps = round(length_s / STEP_S)
+    return steps > 0 and abs(length_s - steps * STEP_S) < 1e-6
+
+
+def is_bounded(book: PriceBook) -> bool:
+    """Whether the cheapest leases under a book are known: whole BTUs of whole minutes, or as many
+    of them in every minute."""
+    return book.pays_whole_btus and (is_whole(book.btu_s) or _fits(book.btu_s))
+
+
+def _fits(btu_s: float) -> bool:
+    """Whether whole ones fill a step."""
+    return abs(round(STEP_S / btu_s) * btu_s - STEP_S) < 1e-6
+
+
+def _load_of(run: Run) -> str:
+    """Everything that a bound depends on, as text: all but who controls, and for which BTU."""
+    alone = replace(run.spec, controller="", controller_options={}, advisors=())
+    alone = replace(alone, experiment="", btu_min=1)
+    return replace(run, spec=alone).to_json()

@@ -1,0 +1,76 @@
+"""A figure for every autoscaler in use today: one run of each, drawn as it saw it.
+
+``python -m include.results.reports.autoscalers docs/images/autoscalers`` draws them anew.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from include.controllers import CONTROLLERS
+from include.controllers.base import Group, Watching
+from include.experiment.run import resolve
+from include.experiment.spec import RunSpec
+from include.files.whole import write_bytes
+from include.results.reports.figures import autoscaler, style
+from include.runs.session import Session
+from include.testbeds.base import ACTS
+
+PATTERN, BTU_MIN, SEED, DURATION_MIN = "random_walk_2", 10.0, 123, 120.0
+SHOWN: Mapping[str, str] = {"keda": "O6", "drs": "O6"}
+"""The operator at which a rule shows best what it does; O1 has most of the work."""
+LARGEST = "O1"
+
+
+def figure_of(controller: str, duration_min: float = DURATION_MIN) -> str:
+    """The SVG of one controller. Raises TypeError for one that does not show what it watches."""
+    spec = RunSpec(
+        experiment="figure",
+        controller=controller,
+        pattern=PATTERN,
+        btu_min=BTU_MIN,
+        seed=SEED,
+        topology="manufacturing",
+        duration_min=duration_min,
+    )
+    rule = resolve(spec).build_controller()
+    if not isinstance(rule, Watching):
+        raise TypeError(f"{controller} does not show what it watches")
+    operator = SHOWN.get(controller, LARGEST)
+    looks = [*looks_of(spec, rule, operator)]
+    return autoscaler.draw(f"{controller}: {operator}", rule.watches, looks, duration_min)
+
+
+def looks_of(spec: RunSpec, rule: Watching, operator: str) -> Iterator[autoscaler.Reading]:
+    """Every look at an operator in a run whose sources follow one level; nothing is stored."""
+    run = resolve(spec)
+    session = Session.open(run)
+    session.deploy()
+    memories = session.memories
+    (level,), each = run.levels, run.instances_per_level[operator]
+    for turn in session.loop.run(memories, 0, spec.duration_s):
+        if turn.acted is None:
+            continue
+        seen = turn.acted.seen
+        if operator in seen.operators:
+            yield autoscaler.Reading(
+                minute=seen.now_s / 60,
+                watched=rule.watched(memories[ACTS], seen, operator),
+                instances=len(seen.serving(operator)),
+                busy_instances=each * level.at(seen.now_s),
+                waiting_items=seen.operators[operator].waiting_items,
+            )
+        memories = turn.memories
+
+
+def main(folder: Path) -> None:
+    """Draw all of them to ``folder/<controller>.svg``."""
+    for name, registered in CONTROLLERS.items():
+        if registered.group is Group.IN_USE_TODAY:
+            write_bytes(folder / f"{name}.svg", f"{style.standalone(figure_of(name))}\n".encode())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

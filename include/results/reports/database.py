@@ -1,0 +1,265 @@
+"""The results database: published tables of every experiment, in SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from include.model.errors import PublishError
+from include.results.reports.publication import Publication
+from include.results.tables.catalogue import PUBLISHED, is_by_run, schema_of
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine, Table
+    from sqlalchemy.engine import URL
+
+_WAIT_S = 10
+
+
+@contextmanager
+def sent_rows(
+    database_url: str,
+    publication: Publication,
+    tables: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> Iterator[None]:
+    """Send the rows in one transaction that is committed when the block ends without error.
+
+    Rows of the same runs from another edition of the experiment are removed, and all rows of
+    runs that this edition leaves out: they do not stay as if they were good.
+    Raises PublishError, without any password, when the database is down, locked or unknown;
+    nothing in it has changed then. Errors of the block pass through and roll back.
+    """
+    with transaction(database_url) as connection:
+        _send(connection, publication, tables)
+        yield
+
+
+@contextmanager
+def removed_rows(database_url: str, experiment: str, runs: Sequence[str] | None) -> Iterator[int]:
+    """Delete rows in one transaction that is committed when the block ends without error.
+
+    ``runs`` None means everything of the experiment. Yields the number of rows deleted. Raises
+    PublishError as ``sent_rows`` does.
+    """
+    from sqlalchemy import inspect
+
+    with transaction(database_url) as connection:
+        stored = set(inspect(connection).get_table_names())
+        deleted = 0
+        for table in (name for name in PUBLISHED if name in stored):
+            if runs is None:
+                deleted += _remove(connection, table, {"experiment": experiment})
+            elif is_by_run(table):
+                values = [{"experiment": experiment, "run": run} for run in runs]
+                deleted += sum(_remove(connection, table, of_run) for of_run in values)
+        if "labels" in stored:
+            _remove_labels(connection, experiment, runs)
+        yield deleted
+
+
+def _remove(connection: Connection, table: str, of: Mapping[str, str]) -> int:
+    from sqlalchemy import delete
+
+    return connection.execute(delete(_published(table)).filter_by(**of)).rowcount
+
+
+def _remove_labels(connection: Connection, experiment: str, runs: Sequence[str] | None) -> None:
+    """What people have said of runs goes with them: another run of this name is another one."""
+    from sqlalchemy import text
+
+    of_run = "" if runs is None else " AND run = :run"
+    for values in [{}] if runs is None else [{"run": run} for run in runs]:
+        statement = text(f"DELETE FROM labels WHERE experiment = :experiment{of_run}")
+        connection.execute(statement, {"experiment": experiment, **values})
+
+
+@contextmanager
+def transaction(database_url: str) -> Iterator[Connection]:
+    """Committed when the block ends without error, else nothing has changed.
+
+    Raises PublishError, without any password, when the database is down, locked or unknown.
+    """
+    from sqlalchemy.exc import SQLAlchemyError
+
+    engine = engine_of(database_url)
+    try:
+        with engine.connect() as connection:
+            yield connection
+            connection.commit()
+    except SQLAlchemyError as error:
+        raise _cannot(engine.url, error) from None
+    finally:
+        engine.dispose()
+
+
+def engine_of(database_url: str) -> Engine:
+    """Of the results database; PublishError for a URL that is none."""
+    from sqlalchemy import create_engine
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+    from sqlalchemy.pool import NullPool
+
+    try:
+        url = make_url(database_url)
+        return create_engine(url, connect_args=_patience(url), poolclass=NullPool)
+    except (ArgumentError, NoSuchModuleError, ImportError, ValueError) as error:
+        raise PublishError(
+            "the URL of the results database is not one that can be used "
+            f"({type(error).__name__}). Give sqlite:///FILE or "
+            "postgresql+psycopg://USER:PASSWORD@HOST/DATABASE."
+        ) from None
+
+
+def _patience(url: URL) -> dict[str, Any]:
+    """How long to wait for a lock or a server: seconds, not for ever."""
+    if url.get_backend_name() == "sqlite":
+        return {"timeout": _WAIT_S}
+    return {"connect_timeout": _WAIT_S, "options": f"-c lock_timeout={_WAIT_S}s"}
+
+
+def _send(
+    connection: Connection,
+    publication: Publication,
+    tables: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> None:
+    _add_new_columns(connection, tables)
+    runs = [*(row["run"] for row in tables["runs"]), *publication.left_out]
+    mark = {"experiment": publication.experiment, "edition": publication.edition}
+    for name, rows in tables.items():
+        table = _published(name)
+        upsert(connection, table, [{**row, **mark} for row in rows])
+        _forget(connection, table, publication, runs)
+    _note(connection, publication)
+
+
+def _published(name: str) -> Table:
+    """A published table over all experiments, whose rows know their edition."""
+    schema = schema_of(name)
+    types = {column.name: column.type for column in schema.columns}
+    types = {"experiment": "string", **types, "edition": "string"}
+    return table_of(name, types, ("experiment", *schema.key))
+
+
+def _publications() -> Table:
+    """Who published which edition, and when: one row per edition, the last publication of it."""
+    names = ("experiment", "edition", "published_at", "dag_id", "dag_run")
+    types = {**dict.fromkeys(names, "string"), "checks": "bigint"}
+    return table_of("publications", types, ("experiment", "edition"))
+
+
+def _origins() -> Table:
+    """Which DAG run measured a run, and when it was complete: one row per published run."""
+    names = ("experiment", "run", "measured_at", "dag_id", "dag_run")
+    return table_of("origins", dict.fromkeys(names, "string"), ("experiment", "run"))
+
+
+def table_of(name: str, types: Mapping[str, str], key: Sequence[str]) -> Table:
+    """A table with these columns; types are those of the schemas of published tables."""
+    from sqlalchemy import BigInteger, Boolean, Column, Double, MetaData, Table, Text
+
+    known = {"string": Text, "double": Double, "bigint": BigInteger, "boolean": Boolean}
+    columns: list[Column[Any]] = [
+        Column(one, known[type_], primary_key=one in key) for one, type_ in types.items()
+    ]
+    return Table(name, MetaData(), *columns)
+
+
+def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Make the table where there is none; a row that is there is replaced."""
+    from sqlalchemy.dialects import postgresql, sqlite
+
+    table.create(connection, checkfirst=True)
+    if not rows:
+        return
+    dialect = {"postgresql": postgresql, "sqlite": sqlite}[connection.dialect.name]
+    statement = dialect.insert(table)
+    others = [column.name for column in table.columns if not column.primary_key]
+    statement = statement.on_conflict_do_update(
+        index_elements=list(table.primary_key),
+        set_={name: statement.excluded[name] for name in others},
+    )
+    # Compiled once and handed to the driver: of half a million rows each would be looked at twice.
+    compiled = statement.compile(dialect=connection.dialect)
+    if compiled.positional:
+        names = compiled.positiontup or ()
+        connection.exec_driver_sql(compiled.string, [tuple(map(row.get, names)) for row in rows])
+    else:
+        connection.exec_driver_sql(compiled.string, list(rows))
+
+
+def _forget(connection: Connection, table: Table, of: Publication, runs: Sequence[str]) -> None:
+    """Delete what an earlier edition published and this one does not have any more.
+
+    Rows of a run that this edition does not hold stay, unless the table is about the experiment
+    as a whole.
+    """
+    from sqlalchemy import delete
+
+    older = delete(table).filter_by(experiment=of.experiment).where(table.c.edition != of.edition)
+    connection.execute(older.where(table.c.run.in_(runs)) if "run" in table.c else older)
+
+
+def _add_new_columns(connection: Connection, tables: Iterable[str]) -> None:
+    """Give tables of an earlier version the columns that they have got since.
+
+    They are empty in the rows that are there, until those are published again. Raises PublishError
+    where a table lacks a part of its key or has columns that this version does not know.
+    """
+    from sqlalchemy import inspect, text
+    from sqlalchemy.schema import CreateColumn
+
+    known = inspect(connection)
+    stored = set(known.get_table_names())
+    there = {
+        _published(name): {column["name"] for column in known.get_columns(name)}
+        for name in tables
+        if name in stored
+    }
+    if other := [table.name for table, names in there.items() if not _may_grow(table, names)]:
+        raise PublishError(
+            "the results database was made by another version of Tidebench: "
+            f"{', '.join(other)} have other columns, and not only fewer. Nothing is lost, every "
+            "experiment's folder keeps its published tables: remove the database (the file, if it "
+            "is SQLite) or give another one, then publish again"
+        )
+    for table, names in there.items():
+        quoted = connection.dialect.identifier_preparer.format_table(table)
+        for column in (one for one in table.columns if one.name not in names):
+            defined = CreateColumn(column).compile(dialect=connection.dialect)
+            connection.execute(text(f"ALTER TABLE {quoted} ADD COLUMN {defined}"))
+
+
+def _may_grow(table: Table, names: set[str]) -> bool:
+    """Whether columns that are no part of the key are all that a stored table lacks."""
+    return names <= set(table.columns.keys()) and names >= {key.name for key in table.primary_key}
+
+
+def _note(connection: Connection, publication: Publication) -> None:
+    """Publishing again moves the time of an edition, and changes no origin measured before."""
+    of = publication
+    about = {"edition": of.edition, "published_at": of.published_at, "checks": of.checks}
+    upsert(connection, _publications(), [{"experiment": of.experiment, **about, **asdict(of.by)}])
+    whose = [
+        {"run": one.run, "measured_at": one.measured_at, **asdict(one.by)} for one in of.origins
+    ]
+    upsert(connection, _origins(), [{"experiment": of.experiment, **one} for one in whose])
+
+
+def _cannot(url: URL, error: Exception) -> PublishError:
+    reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+    # Options of a connection can be secrets, too: sslpassword, say.
+    for secret in (url.password, *url.query.values()):
+        reason = reason.replace(str(secret), "***") if secret else reason
+    if url.get_backend_name() == "sqlite":
+        todo = (
+            f"Check that the folder of {url.database} exists and can be written and that no other "
+            "program holds the file, then publish again."
+        )
+    else:
+        todo = "Check that the server runs and that user and database are right, then try again."
+    return PublishError(
+        f"the results database {url.set(query={}).render_as_string()} cannot be written: "
+        f"{reason}. {todo}"
+    )

@@ -1,0 +1,82 @@
+"""Instances that each advisor of a run would have had, over those that there were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from include.results.reports.figures import style
+from include.results.reports.figures.frame import Frame, framed
+
+Rows = Sequence[Mapping[str, Any]]
+_ACTUAL, _ADVISED = "actual_instances", "advised_instances"
+
+
+def scale_of(rows: Rows, length_min: float) -> style.Scale:
+    """Axes that fit the rows of `advisors_timeline` of one run, or of all that are compared.
+
+    ``length_min`` is the length of the longest. All panels have the same axes.
+    """
+    highest = style.up_to(row[column] for row in rows for column in (_ACTUAL, _ADVISED))
+    return style.Scale(length_min, ((0.0, highest),))
+
+
+def draw(run: str, rows: Rows, scale: style.Scale) -> str:
+    """One panel per advisor from the rows of `advisors_timeline` of one run, in time order;
+    nothing of a run without advisors."""
+    advisors = tuple(dict.fromkeys(row["advisor"] for row in rows))
+    if not advisors:
+        return ""
+    frame = _frame(scale, advisors)
+    shapes = [
+        panel.holding(_lines([row for row in rows if row["advisor"] == advisor]))
+        for panel, advisor in zip(frame.panels, advisors, strict=True)
+    ]
+    return frame.filled(run, shapes)
+
+
+@lru_cache(maxsize=64)
+def _frame(scale: style.Scale, advisors: tuple[str, ...]) -> Frame:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    figure, axes = style.panels([1.5] * len(advisors))
+    for axis, advisor in zip(axes, advisors, strict=True):
+        style.titled(axis, f"Operator instances: {advisor}")
+        axis.set_ylim(*scale.limits[0])
+        style.whole(axis)
+        axis.grid(visible=False, axis="x")
+    axes[0].legend(
+        handles=[
+            Patch(color=style.INSTANCES, alpha=0.35, label="actual"),
+            Line2D([], [], color=style.HOSTS, label="recommended"),
+        ],
+        loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, labelcolor=style.TEXT,
+        fontsize=9, handlelength=1, borderaxespad=0.2, columnspacing=1.4,
+    )  # fmt: skip
+    style.minutes(axes[-1], scale.length_min)
+    return framed(figure, axes, "advice", "Recommended and actual instances over the minutes of")
+
+
+def _lines(rows: Rows) -> str:
+    """What there was as an area, what the advisor would have had as a line above it."""
+    begin_min, end_min = (rows[place]["time_s"] / 60 for place in (0, -1))
+    actual, advised = _steps(rows, _ACTUAL), _steps(rows, _ADVISED)
+    return (
+        f'<path fill="{style.INSTANCES}" fill-opacity=".35" '
+        f'd="{actual}H{end_min:g}V0H{begin_min:g}Z"/>'
+        f'<path fill="none" stroke="{style.HOSTS}" stroke-width="1.5" '
+        f'vector-effect="non-scaling-stroke" d="{advised}H{end_min:g}"/>'
+    )
+
+
+def _steps(rows: Rows, column: str) -> str:
+    """A path that turns only where the value does."""
+    before = rows[0][column]
+    path = f"M{rows[0]['time_s'] / 60:g} {before:g}"
+    for row in rows:
+        if row[column] != before:
+            before = row[column]
+            path += f"H{row['time_s'] / 60:g}V{before:g}"
+    return path

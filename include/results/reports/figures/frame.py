@@ -1,0 +1,71 @@
+"""A figure that is drawn once for all runs on the same axes, and filled in for each of them.
+
+What differs from run to run are a few paths. matplotlib takes half a second for a figure, writing
+these takes a millisecond, so that a thousand runs can have figures of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from include.results.reports.figures import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+RUN = "0run0"
+"""Stands for the run in ids and texts of a frame: an id keeps letters and digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Where data lies in the picture, in points: x and y times a factor, then moved."""
+
+    factors: tuple[float, float]
+    origin: tuple[float, float]
+
+    def holding(self, shapes: str) -> str:
+        """SVG elements whose coordinates are data."""
+        numbers = (self.factors[0], 0, 0, self.factors[1], *self.origin)
+        return f'<g transform="matrix({" ".join(f"{one:.6g}" for one in numbers)})">{shapes}</g>'
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """The point of the picture for a point of the data."""
+        return self.origin[0] + self.factors[0] * x, self.origin[1] + self.factors[1] * y
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Axes, titles and legend as SVG, and the panels between them, from top to bottom."""
+
+    svg: str
+    panels: tuple[Panel, ...]
+
+    def filled(self, run: str, shapes: Iterable[str]) -> str:
+        """The figure of one run: ``shapes`` are SVG elements, drawn above each other."""
+        own = self.svg.replace(f"-{RUN}", f"-{_id(run)}").replace(RUN, escape(run, quote=False))
+        before, end, rest = own.rpartition("</g>")
+        return "".join([before, *shapes, end, rest])
+
+
+def framed(figure: Figure, axes: Sequence[Axes], kind: str, description: str) -> Frame:
+    """The frame that a figure without data makes; ``description`` ends with the run."""
+    svg = style.as_svg(figure, f"{kind} {RUN}", f"{description} {RUN}")
+    width, height = figure.get_figwidth() * 72, figure.get_figheight() * 72
+    return Frame(svg, tuple(_panel(axis, width, height) for axis in axes))
+
+
+def _panel(axis: Axes, width: float, height: float) -> Panel:
+    place, (left, right), (low, high) = axis.get_position(), axis.get_xlim(), axis.get_ylim()
+    across, up = place.width * width / (right - left), -place.height * height / (high - low)
+    bottom = (1 - place.y0) * height
+    return Panel((across, up), (place.x0 * width - across * left, bottom - up * low))
+
+
+def _id(run: str) -> str:
+    return re.sub(r"[^a-zA-Z0-9]+", "-", run)

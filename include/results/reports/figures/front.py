@@ -1,0 +1,190 @@
+"""Cost against compliance: a point per controller, its variants joined by a line."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from include.model.errors import SpecError, unknown_name
+from include.results.reports.figures import style
+from include.results.reports.figures.tournament import COLOURS, COST
+from include.results.reports.names import named
+from include.results.reports.statistics import interval
+from include.results.reports.tournament import group_of
+from include.results.tables.staged import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SHARE = "strict_near_real_time_compliance_percent"
+LEAST_LATE = 0.5
+"""Percent; the axis ends there, for it is logarithmic."""
+_FONT = 7.5
+_PLACES = tuple(
+    (round(far * right), round(far * up) - 3, side)
+    for far in (6, 11, 18, 26, 34)
+    for right, up, side in (
+        (1, 0.7, "left"), (1, -0.7, "left"), (-1, 0.7, "right"), (-1, -0.7, "right"),
+        (1, 0, "left"), (-1, 0, "right"), (0, 1.3, "center"), (0, -1.3, "center"),
+    )
+)  # fmt: skip
+"""Where the name of a point may stand, in typographic points from it; the nearest first."""
+_NEAR = 14
+"""Typographic points; from farther away a line leads to the point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One controller: the means of its cost, and of its percentage of items that were late.
+
+    With the halves of their 95 % confidence intervals, 0 where there is one run.
+    """
+
+    controller: str
+    variant: str
+    cost: float
+    late: float
+    cost_half: float
+    late_half: float
+
+    @property
+    def name(self) -> str:
+        """The value of its option, or the controller where all are at their defaults."""
+        return self.variant.rpartition("=")[2] or self.controller
+
+
+def draw(tournament: Sequence[Row], fitted: Collection[str]) -> str:
+    """One panel per workload and BTU, from the rows of the table tournament.
+
+    ``fitted`` are patterns that options were chosen on: where any is given, a panel says whether
+    its own is one. Raises SpecError for a pattern that is not drawn.
+    Large where no other point gets at least as much for no more. Items that are overdue and were
+    not processed are late.
+    """
+    by_case = groupby(sorted(tournament, key=_case), _case)
+    panels = [(case, points) for case, own in by_case if (points := _points(list(own)))]
+    panels.sort(key=lambda panel: (panel[0][1] in fitted, panel[0]))
+    drawn = {pattern for (_, pattern, _, _), _ in panels}
+    if unknown := [unknown_name("pattern", one, drawn) for one in fitted if one not in drawn]:
+        raise SpecError("--fitted", unknown)
+    figure, axes = style.grid(max(1, len(panels)), 1, height_in=4.3)
+    for axis, ((topology, pattern, conditions, btu_min), points) in zip(axes, panels, strict=False):
+        words = " · ".join(filter(None, [topology, pattern, f"BTU {btu_min:g} min", conditions]))
+        seen = (
+            " (options were chosen on it)" if pattern in fitted else " (nothing was chosen on it)"
+        )
+        style.titled(axis, words.replace("_", " ") + (seen if fitted else ""))
+        _panel(axis, points)
+    style.share_limits(axes)
+    for axis in axes:
+        _ticks(axis)
+    figure.draw_without_rendering()  # from here on it is known where a point is
+    for axis, (_, points) in zip(axes, panels, strict=False):
+        _names(axis, points)
+    return style.as_svg(figure, "front", "Cost of the hosts against near real-time compliance")
+
+
+def unbeaten(one: Point, others: Sequence[Point]) -> bool:
+    """Whether nobody else is at least as good in both and better in one."""
+    own = one.cost, one.late
+    better = [(p.cost, p.late) for p in others if p.cost <= one.cost and p.late <= one.late]
+    return all(its == own for its in better)
+
+
+def _case(row: Row) -> tuple[str, str, str, float]:
+    return row["topology"], row["pattern"], row["conditions"], row["btu_min"]
+
+
+def _points(rows: Sequence[Row]) -> list[Point]:
+    """Those with a cost and a compliance, each controller's by cost."""
+    cells = {(named(row), row["metric"]): row for row in rows}
+    found = []
+    for row in rows:
+        share = cells.get((named(row), SHARE))
+        if row["metric"] == COST and row["mean"] > 0 and share:
+            late = max(LEAST_LATE, 100 - share["mean"])
+            halves = _half(row), min(_half(share), late - LEAST_LATE)
+            found.append(Point(row["controller"], row["variant"], row["mean"], late, *halves))
+    return sorted(found, key=lambda one: (one.controller, one.cost, one.late))
+
+
+def _half(row: Row) -> float:
+    span = interval(row["mean"], row["sigma"], row["runs"])
+    return span[1] - row["mean"] if span else 0.0
+
+
+def _panel(axis: Axes, points: Sequence[Point]) -> None:
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    for controller, own in groupby(points, lambda one: one.controller):
+        mine, colour = list(own), COLOURS[group_of(controller)]
+        costs, late = [one.cost for one in mine], [one.late for one in mine]
+        axis.plot(costs, late, color=colour, linewidth=1.3, zorder=2)
+        axis.errorbar(
+            costs, late, xerr=[one.cost_half for one in mine], yerr=[one.late_half for one in mine],
+            color=colour, linestyle="", linewidth=0.7, alpha=0.5, zorder=1,
+        )  # fmt: skip
+        sizes = [34 if unbeaten(one, points) else 9 for one in mine]
+        axis.scatter(costs, late, s=sizes, color=colour, zorder=3)
+    axis.margins(0.06)
+    axis.set_xlabel("cost of the hosts", fontsize=9)
+    axis.set_ylabel("strict near real-time, %", fontsize=9)
+
+
+def _ticks(axis: Axes) -> None:
+    """Costs as they are; of late items the rest is compliance, and more of it is up."""
+    from matplotlib.ticker import NullFormatter, NullLocator
+
+    low, high = axis.get_xlim()
+    costs = [digit * 10.0**power for power in range(-2, 6) for digit in (1, 1.5, 2, 3, 5, 7)]
+    costs = [cost for cost in costs if low <= cost <= high]
+    axis.set_xticks(costs, [f"{cost:g}" for cost in costs])
+    least, most = axis.get_ylim()
+    late = [
+        one for one in (0.5, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100) if least <= one <= most
+    ]
+    axis.set_yticks(late, [f"{100 - one:g}" for one in late])
+    axis.set_ylim(most, least)
+    for one in (axis.xaxis, axis.yaxis):
+        one.set_minor_locator(NullLocator())
+        one.set_minor_formatter(NullFormatter())
+    axis.tick_params(labelsize=8.5, length=0)
+
+
+def _names(axis: Axes, points: Sequence[Point]) -> None:
+    """Every point's name where it covers neither a point nor another name, if there is room."""
+    to_points = 72 / axis.figure.dpi
+    at = [tuple(axis.transData.transform((p.cost, p.late)) * to_points) for p in points]
+    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in at]
+    order = sorted(range(len(points)), key=lambda k: (not unbeaten(points[k], points), k))
+    for k in order:
+        one = points[k]
+        boxes = [_box(at[k], one.name, place) for place in _PLACES]
+        met = [sum(_meet(box, other) for other in taken) for box in boxes]
+        chosen = met.index(min(met))
+        taken.append(boxes[chosen])
+        right, up, side = _PLACES[chosen]
+        ours = group_of(one.controller) == "ours" and not one.variant
+        lead = {"arrowstyle": "-", "color": style.TEXT, "linewidth": 0.4, "alpha": 0.6}
+        axis.annotate(
+            one.name, (one.cost, one.late), xytext=(right, up), textcoords="offset points",
+            ha=side, fontsize=_FONT, color=style.TEXT, fontweight="bold" if ours else "normal",
+            arrowprops=lead if abs(right) + abs(up) > _NEAR else None,
+        )  # fmt: skip
+
+
+Box = tuple[float, float, float, float]
+
+
+def _box(at: tuple[float, ...], name: str, place: tuple[int, int, str]) -> Box:
+    """Where a name would be; its letters are some 0.6 as wide as high."""
+    right, up, side = place
+    width = 0.6 * _FONT * len(name)
+    left = at[0] + right - {"left": 0.0, "center": width / 2, "right": width}[side]
+    return left, at[1] + up, left + width, at[1] + up + _FONT
+
+
+def _meet(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

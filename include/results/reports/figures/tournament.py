@@ -1,0 +1,138 @@
+"""Cost against what was got for it: a line per controller, two panels per workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from include.results.reports.figures import style
+from include.results.reports.tournament import GROUPS, METRICS, OTHERS, Match, Standing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLUMNS = 4
+"""Workloads beside each other."""
+COLOURS = dict(zip(GROUPS, ("#2f7fc1", "#d97a1f", "#8a97a6", "#2f9360"), strict=True))
+COST = "resource_cost"
+
+Lines = Mapping[str, float]
+"""Controllers, and how far down each one's line is."""
+
+
+def draw(found: Sequence[Match]) -> str:
+    """Means with their 95 % confidence intervals, the groups of controllers below each other.
+
+    Large where no other controller got at least as much for no more.
+    """
+    groups = _groups(found)
+    lines, titles = _lines(groups)
+    blocks = [found[at : at + COLUMNS] for at in range(0, len(found), COLUMNS)]
+    most = max(map(len, blocks), default=1)
+    height_in = 0.155 * (max(lines.values(), default=0) + 1) + 0.85
+    figure, axes = style.grid(len(blocks), 2 * most, height_in)
+    for block, row in enumerate(blocks):
+        own = axes[2 * most * block : 2 * most * (block + 1)]
+        for place, match in enumerate(row):
+            _panels(own[2 * place], own[2 * place + 1], match, lines)
+        for unused in own[2 * len(row) :]:
+            unused.set_visible(False)
+        _names(own[0], groups, lines, titles)
+    description = "Strict compliance or utility, and cost of the hosts, of every controller"
+    return style.as_svg(figure, "tournament", description)
+
+
+def _groups(found: Sequence[Match]) -> list[tuple[str, list[str]]]:
+    """The controllers that have a point somewhere, by group."""
+    drawn = {
+        (GROUPS.index(one.group), one.name)
+        for match in found
+        for one in match.standings
+        if _drawn(one, match)
+    }
+    by_group = groupby(sorted(drawn), lambda one: GROUPS[one[0]])
+    return [(group, [name for _, name in names]) for group, names in by_group]
+
+
+def _drawn(one: Standing, match: Match) -> bool:
+    cost = one.cells.get(COST)
+    return cost is not None and cost.mean > 0 and match.quality in one.cells
+
+
+def _lines(groups: Sequence[tuple[str, Sequence[str]]]) -> tuple[Lines, Lines]:
+    """Where each controller is, and the title of each group."""
+    lines, titles, down = dict[str, float](), dict[str, float](), 0.0
+    for group, names in groups:
+        titles[group] = down
+        lines |= {name: down + 1 + at for at, name in enumerate(names)}
+        down += len(names) + 1.6
+    return lines, titles
+
+
+def _panels(got: Axes, paid: Axes, match: Match, lines: Lines) -> None:
+    """What was got on the left, what the hosts cost on the right."""
+    topology, _, rest = match.title.partition(" · ")
+    style.titled(got, f"{topology}\n{rest}")
+    shown = [one for one in match.standings if _drawn(one, match)]
+    for one in shown:
+        down, colour = lines[one.name], COLOURS[one.group]
+        for axis, metric in ((got, match.quality), (paid, COST)):
+            cell = one.cells[metric]
+            half = cell.half or 0.0
+            axis.plot(
+                [max(cell.mean - half, 0.1 * cell.mean), cell.mean + half], [down, down],
+                color=colour, linewidth=1, zorder=2,
+            )  # fmt: skip
+            axis.plot(
+                cell.mean, down, color=colour, linestyle="", marker="o", zorder=3,
+                markersize=6 if unbeaten(one, shown, match.quality) else 2.6,
+            )  # fmt: skip
+    for axis, metric in ((got, match.quality), (paid, COST)):
+        axis.set_ylim(max(lines.values(), default=0) + 0.8, -0.8)
+        axis.set_yticks(list(lines.values()), [])
+        axis.tick_params(labelsize=8, length=0)
+        axis.set_xlabel(_short(metric), fontsize=7)
+        axis.grid(visible=True, axis="y", alpha=0.5)
+    got.set_xlim(0, 104)
+    got.set_xticks([0, 50, 100])
+    paid.set_xscale("log")
+    _plain_ticks(paid)
+
+
+def _short(metric: str) -> str:
+    return "cost of hosts" if metric == COST else METRICS[metric][0]
+
+
+def unbeaten(one: Standing, others: Sequence[Standing], quality: str) -> bool:
+    """Whether nobody else is at least as good in both and better in one."""
+    own = (-one.cells[COST].mean, one.cells[quality].mean)
+    for other in others:
+        its = (-other.cells[COST].mean, other.cells[quality].mean)
+        if its != own and its[0] >= own[0] and its[1] >= own[1]:
+            return False
+    return True
+
+
+def _names(
+    axis: Axes, groups: Sequence[tuple[str, Sequence[str]]], lines: Lines, titles: Lines
+) -> None:
+    """Controllers at the left, in the colour of their group, below its title."""
+    named = [(titles[group], group or OTHERS, COLOURS[group], "bold") for group, _ in groups]
+    named += [(lines[one], one, COLOURS[group], "normal") for group, of in groups for one in of]
+    axis.set_yticks([down for down, *_ in named], [text for _, text, *_ in named])
+    for label, (_, _, colour, weight) in zip(axis.get_yticklabels(), named, strict=True):
+        label.set(color=colour if weight == "bold" else style.TEXT, fontweight=weight)
+    # A title has no line of its own.
+    for line, (*_, weight) in zip(axis.yaxis.get_gridlines(), named, strict=True):
+        line.set_visible(weight != "bold")
+
+
+def _plain_ticks(axis: Axes) -> None:
+    """The lowest and the highest of 1, 2, 5, 10, ... between the ends: there is room for two."""
+    low, high = axis.get_xlim()
+    steps = [digit * 10.0**power for power in range(-6, 10) for digit in (1, 2, 5)]
+    inside = [step for step in steps if low <= step <= high]
+    ends = sorted({inside[0], inside[-1]}) if inside else []
+    axis.set_xticks(ends, [f"{step:g}" for step in ends])
+    axis.set_xticks([], minor=True)

@@ -1,0 +1,111 @@
+"""What people say of published runs: tags, a note, and that a run is put away.
+
+Kept beside the results, in a table of their own: publishing again, or another edition, leaves them
+as they are; removing a run removes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from include.model.errors import SpecError
+from include.results.reports.database import table_of, transaction, upsert
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Table
+
+MOST_TAGS, MOST_LETTERS = 12, 2000
+TAG = re.compile(r"[a-z0-9][a-z0-9_.-]{0,31}")
+NAMES = ("tags", "note", "changed_at", "changed_by")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What is to become of the labels of some runs; None leaves it as it is."""
+
+    tags: Sequence[str] | None = None
+    add_tags: Sequence[str] = ()
+    note: str | None = None
+    archived: bool | None = None
+
+
+def tags_in(text: str) -> list[str]:
+    """The tags that were typed, each once, in small letters.
+
+    Raises SpecError with every problem: a tag that is none, or too many.
+    """
+    tags = list(dict.fromkeys(text.lower().replace(",", " ").replace("#", " ").split()))
+    problems = [
+        f"{tag!r} is no tag: use up to 32 letters, digits, - _ and ., a letter or digit first"
+        for tag in tags
+        if TAG.fullmatch(tag) is None
+    ]
+    if len(tags) > MOST_TAGS:
+        problems.append(f"a run has at most {MOST_TAGS} tags, got {len(tags)}")
+    if problems:
+        raise SpecError("tags", problems)
+    return tags
+
+
+def change_labels(
+    database_url: str, runs: Iterable[tuple[str, str]], change: Change, by: str
+) -> int:
+    """Change the labels of published runs, each given by experiment and run; how many there were.
+
+    Runs that are not published are passed over. Raises PublishError when the database cannot be
+    written, SpecError for a note that is too long and for a run that would have too many tags.
+    """
+    from sqlalchemy import inspect
+
+    if change.note is not None and len(change.note) > MOST_LETTERS:
+        raise SpecError("note", [f"at most {MOST_LETTERS} letters, got {len(change.note)}"])
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    with transaction(database_url) as connection:
+        if not inspect(connection).has_table("runs"):
+            return 0
+        table = labels_table()
+        table.create(connection, checkfirst=True)
+        rows = [
+            {**_changed(_labels(connection, table, *key), change), "changed_at": at}
+            | {"experiment": key[0], "run": key[1], "changed_by": by}
+            for key in dict.fromkeys(runs)
+            if _is_published(connection, *key)
+        ]
+        upsert(connection, table, rows)
+        return len(rows)
+
+
+def labels_table() -> Table:
+    """Labels of runs. ``tags`` has a space around each, so that LIKE finds whole ones."""
+    types = {**dict.fromkeys(("experiment", "run", *NAMES), "string"), "archived": "boolean"}
+    return table_of("labels", types, ("experiment", "run"))
+
+
+def _is_published(connection: Connection, experiment: str, run: str) -> bool:
+    from sqlalchemy import text
+
+    statement = text("SELECT 1 FROM runs WHERE experiment = :experiment AND run = :run")
+    found = connection.execute(statement, {"experiment": experiment, "run": run})
+    return found.first() is not None
+
+
+def _labels(connection: Connection, table: Table, experiment: str, run: str) -> Mapping[str, Any]:
+    from sqlalchemy import select
+
+    found = connection.execute(select(table).filter_by(experiment=experiment, run=run))
+    row = found.mappings().first()
+    return dict(row) if row else {"tags": "", "note": "", "archived": False}
+
+
+def _changed(own: Mapping[str, Any], change: Change) -> dict[str, Any]:
+    tags = (own["tags"] or "").split() if change.tags is None else change.tags
+    tags = tags_in(" ".join([*tags, *change.add_tags]))
+    return {
+        "tags": f" {' '.join(tags)} " if tags else "",
+        "note": own["note"] if change.note is None else change.note.strip(),
+        "archived": own["archived"] if change.archived is None else change.archived,
+    }

@@ -1,0 +1,178 @@
+"""report.html: one file that can be mailed, printed and kept.
+
+It has everything in it where runs are few; of many it has the tables and the first figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from markupsafe import Markup
+
+from include.results.reports.comparison import (
+    Reference,
+    billed_by,
+    compare_compliance,
+    compare_cost,
+    cost_unit,
+    nothing_printed,
+    printed_for,
+)
+from include.results.reports.documents import WRITERS, suffixes
+from include.results.reports.figures import bill
+from include.results.reports.figures import tournament as tournament_figure
+from include.results.reports.names import named
+from include.results.reports.run_pages import (
+    MANY_RUNS,
+    OPEN_FIGURES,
+    Figures,
+    Tables,
+    about_runs,
+    by,
+    by_run,
+    drawn_from,
+    on_first_page,
+    run_pages,
+    templates,
+)
+from include.results.reports.tournament import METRICS, is_tournament, matches
+from include.results.tables.catalogue import PUBLISHED, schema_of
+from include.results.tables.staged import Row
+
+FORMATS = {"parquet": "Parquet", "csv": "CSV", "md": "Markdown", "tex": "LaTeX"}
+"""What tables can be downloaded as, by the suffix of the file beside the page."""
+
+_SPEC_COLUMNS = (
+    "controller",
+    "variant",
+    "pattern",
+    "conditions",
+    "btu_min",
+    "seed",
+    "duration_min",
+    "topology",
+    "testbed",
+    "flavor",
+    "vcpus",
+    "memory_mb",
+    "sample_every_items",
+)
+
+
+def pages(
+    tables: Tables,
+    verdict: Mapping[str, Any],
+    origin: Mapping[str, Any],
+    reference: Reference = nothing_printed,
+) -> Iterator[tuple[str, str]]:
+    """Names and texts: report.html and, of many runs, a page for each.
+
+    Equal arguments give equal texts.
+    ``tables`` are the published tables by name, ``verdict`` is verdict.json, ``origin`` says
+    experiment, edition, git_commit and versions, ``reference`` what was printed about a run.
+    """
+    figures = drawn_from(tables)
+    yield "report.html", _rendered(tables, verdict, origin, reference, figures)
+    yield from run_pages(tables, origin["experiment"], figures)
+
+
+def _rendered(
+    tables: Tables,
+    verdict: Mapping[str, Any],
+    origin: Mapping[str, Any],
+    reference: Reference,
+    figures: Figures,
+) -> str:
+    runs, printed = tables["runs"], printed_for(tables["runs"], reference)
+    shares = list(compare_compliance(tables["compliance"], printed))
+    costs = list(compare_cost(tables["cost"], printed))
+    first = on_first_page(runs)
+    return (
+        templates()
+        .get_template("page.html.j2")
+        .render(
+            about_runs(tables),
+            origin=origin,
+            runs=runs,
+            sentence=_sentence(runs),
+            tournament=_tournament(tables),
+            bill=_bill(tables),
+            compliance=by(shares, lambda one: one.run),
+            totals_of=[row for row in tables["compliance"] if row["scope"] == "overall"],
+            cost=by(costs, lambda one: one.run),
+            printed_in=sorted({one.where for one in (*shares, *costs) if one.where}),
+            totals=tables["scaling_total"],
+            prices=by_run(tables["cost"]),
+            prices_of_all=tables["cost"],
+            billed_by=billed_by(tables["cost"]),
+            cost_unit=cost_unit(tables["cost"]),
+            covered=any(row["cover_cost"] is not None for row in tables["cost"]),
+            drawn=first,
+            figures={run["run"]: figures(run) for run in first},
+            verdict=verdict,
+            quarantined=verdict["quarantined"],
+            checks=_by_table(verdict),
+            warnings=[check for check in verdict["checks"] if not check["passed"]],
+            spec_columns=_SPEC_COLUMNS,
+            open_figures=OPEN_FIGURES,
+            many_runs=MANY_RUNS,
+            published=PUBLISHED,
+            formats={table: _formats(tables[table]) for table in PUBLISHED},
+        )
+    )
+
+
+def _formats(rows: Sequence[Row]) -> dict[str, str]:
+    """What a table can be downloaded as."""
+    left_out = set(WRITERS).difference(suffixes(len(rows)))
+    return {suffix: name for suffix, name in FORMATS.items() if suffix not in left_out}
+
+
+def _tournament(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
+    """What its section shows; None for an experiment that is none."""
+    if not is_tournament(tables["runs"]):
+        return None
+    found = matches(tables["tournament"])
+    figure = Markup(tournament_figure.draw(found))
+    return {"matches": found, "figure": figure, "headings": METRICS}
+
+
+def _bill(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
+    """What the section on the parts of costs shows; None where none are known."""
+    rows = tables["cost_parts_means"]
+    if not rows:
+        return None
+    known = {row["run"] for row in tables["cost_parts"]}
+    return {
+        "rows": rows,
+        "columns": [*schema_of("cost_parts_means").column_names],
+        "figure": Markup(bill.draw(rows)),
+        "without": [row["run"] for row in tables["runs"] if row["run"] not in known],
+    }
+
+
+def _sentence(runs: Sequence[Row]) -> str:
+    """What was run, in one sentence."""
+    controllers = _listed(named(row) for row in runs)
+    patterns = _listed(row["pattern"] for row in runs)
+    lengths = _listed(f"{row['duration_min']:g}" for row in runs)
+    btus = _listed(f"{row['btu_min']:g}" for row in runs)
+    testbeds = _listed(row["testbed"] for row in runs)
+    topologies = _listed(row["topology"] for row in runs)
+    count = "One run" if len(runs) == 1 else f"{len(runs)} runs"
+    return (
+        f"{count} of {lengths} minutes: controller {controllers} provisioned the {topologies} "
+        f"topology under arrival pattern {patterns}, with hosts billed per {btus} minutes, "
+        f"on the {testbeds} testbed."
+    )
+
+
+def _listed(values: Any) -> str:
+    unique = list(dict.fromkeys(values))
+    return " and ".join(filter(None, [", ".join(unique[:-1]), unique[-1]]))
+
+
+def _by_table(verdict: Mapping[str, Any]) -> dict[str, list[Row]]:
+    return {table: list(own) for table, own in groupby(verdict["checks"], lambda c: c["table"])}

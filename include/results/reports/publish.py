@@ -1,0 +1,158 @@
+"""Staged tables that passed the gate to files that people read and the results database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from include.files.whole import digest, new_folder, read_json, swap_in
+from include.model.errors import PublishError
+from include.results.quality.verdict import passed_verdict, verdict_path
+from include.results.reports.comparison import Reference, nothing_printed
+from include.results.reports.crate import write_crate
+from include.results.reports.database import sent_rows
+from include.results.reports.documents import WRITERS, suffixes
+from include.results.reports.page import pages
+from include.results.reports.provenance import git_commit, tool_versions
+from include.results.reports.publication import Publication, origins_of
+from include.results.reports.quarantine import quarantine_csv
+from include.results.tables.catalogue import PUBLISHED, schema_of
+from include.results.tables.staged import Row, read_staged, staged_path
+from include.runs.measurements.origin import BY_HAND, DagRun
+from include.runs.measurements.sources import SOURCES
+
+Tables = dict[str, list[Row]]
+Files = Callable[[Tables, Mapping[str, Any], Mapping[str, Any]], Iterable[tuple[str, str]]]
+"""Names and texts of files, from tables, their verdict and their origin."""
+ALWAYS = ("quarantine.csv", "manifest.json")
+"""Files beside every page and its tables."""
+
+
+def publish(
+    folder: Path,
+    experiment: str,
+    database_url: str,
+    by: DagRun = BY_HAND,
+    files: Files | None = None,
+) -> list[Path]:
+    """Write ``folder/published`` and upsert the same rows into the results database.
+
+    Every table as Parquet; quarantine.csv with the runs that were left out; the text ``files``,
+    those of ``report_files`` unless given; manifest.json, which names every other file with its
+    SHA-256, and the files of the runs that they were made of. Returns the files.
+    ``database_url`` is a SQLAlchemy URL.
+
+    Order: the files are built beside the target, where nobody looks; the rows are sent in an
+    open transaction; the folder is swapped in; the transaction is committed. So a database
+    that is down or locked, a full disk and a folder that cannot be written are all found
+    while nothing has changed. Only a crash between swap and commit leaves the two apart, and
+    publishing again brings them together, because both sides replace what is there. Last of all
+    the folder is described as a crate (``crate.py``).
+
+    Raises GateFailed when what is staged did not pass its checks, PublishError when a target
+    cannot be written, StoreError when a table was not built.
+    """
+    verdict = passed_verdict(folder)
+    tables = {table: read_staged(folder, table) for table in PUBLISHED}
+    target = folder / "published"
+    try:
+        with new_folder(target) as draft:
+            edition = _write_files(
+                folder, experiment, tables, verdict, draft, files or report_files
+            )
+            publication = Publication(
+                experiment=experiment,
+                edition=edition,
+                checks=len(verdict["checks"]),
+                left_out=tuple(verdict["quarantined"]),
+                by=by,
+                origins=origins_of(folder, [row["run"] for row in tables["runs"]]),
+            )
+            with sent_rows(database_url, publication, tables):
+                swap_in(draft, target)
+            write_crate(folder)
+    except OSError as error:
+        raise PublishError(
+            f"{target} cannot be written: {error.strerror or error}. Free some space or make the "
+            "folder writable, then publish again. What was published before is unchanged."
+        ) from error
+    return _files(target)
+
+
+def report_files(
+    tables: Tables,
+    verdict: Mapping[str, Any],
+    origin: Mapping[str, Any],
+    reference: Reference = nothing_printed,
+) -> Iterator[tuple[str, str]]:
+    """What every experiment publishes: per table CSV, Markdown and LaTeX where somebody may read
+    so many rows, and report.html.
+
+    Of many runs each has a page of its own below ``runs/``.
+    ``reference`` says what was printed elsewhere about a run, to stand beside what is measured.
+    """
+    for table, rows in tables.items():
+        for suffix in suffixes(len(rows)):
+            yield f"{table}.{suffix}", WRITERS[suffix](rows, schema_of(table))
+    yield from pages(tables, verdict, origin, reference)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _write_files(
+    folder: Path,
+    experiment: str,
+    tables: Tables,
+    verdict: dict[str, Any],
+    draft: Path,
+    files: Files,
+) -> str:
+    """Write every file to ``draft`` and return the edition: a hash of the tables."""
+    staged = verdict["staged"]
+    edition = sha256("".join(staged[table] for table in PUBLISHED).encode()).hexdigest()[:16]
+    origin = {
+        "experiment": experiment,
+        "edition": edition,
+        "git_commit": git_commit(),
+        "versions": tool_versions(),
+    }
+    for table in tables:
+        (draft / f"{table}.parquet").write_bytes(staged_path(folder, table).read_bytes())
+    (draft / "quarantine.csv").write_text(quarantine_csv(verdict["quarantined"]), encoding="utf-8")
+    for name, text in files(tables, verdict, origin):
+        path = draft / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    manifest = {
+        **origin,
+        "runs": [
+            {name: row[name] for name in ("run", "controller", "pattern", "seed", "spec_hash")}
+            for row in tables["runs"]
+        ],
+        "left_out": sorted(verdict["quarantined"]),
+        "rows": {table: len(rows) for table, rows in tables.items()},
+        "sha256": {str(path.relative_to(draft)): digest(path) for path in _files(draft)},
+        "made_of": _made_of(folder, [row["run"] for row in tables["runs"]]),
+    }
+    text = json.dumps(manifest, indent=2) + "\n"
+    (draft / "manifest.json").write_text(text, encoding="utf-8")
+    return edition
+
+
+def _made_of(folder: Path, runs: Iterable[str]) -> dict[str, str]:
+    """The verdict, and the files of these runs as they were when the tables were built."""
+    kept = folder / "staged" / SOURCES
+    built_of = read_json(kept) if kept.is_file() else {}
+    verdict = verdict_path(folder)
+    of_runs = {
+        path: sha256
+        for run in runs
+        for path, sha256 in built_of.items()
+        if path.startswith(f"runs/{run}/")
+    }
+    return {**of_runs, str(verdict.relative_to(folder)): digest(verdict)}

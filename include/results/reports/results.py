@@ -1,0 +1,311 @@
+"""Reading the results database: runs of all experiments, found, sorted and page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from include.model.errors import PublishError
+from include.results.reports.database import engine_of
+from include.results.tables.catalogue import SQL_ROOT, schema_of
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+Row = Mapping[str, Any]
+
+FILTERS: Mapping[str, Callable[[str], str | float]] = {
+    **dict.fromkeys(("experiment", "controller", "topology", "pattern", "testbed"), str),
+    "btu_min": float,
+    "seed": int,
+}
+"""Columns of runs that a filter asks for one value of, and how each is read."""
+CHOICES = tuple(name for name in FILTERS if name != "seed")
+"""Those whose values a reader chooses from; there may be as many seeds as runs."""
+RANGES: Mapping[str, str] = {
+    "cost": "o.strict_total_cost",
+    "date": "SUBSTR(COALESCE(g.measured_at, p.published_at), 1, 10)",
+}
+"""What a filter asks for from and to, both included; a date is ten letters of ISO 8601."""
+SHOWN = ("current", "archived", "all")
+"""Whether runs that were put away are left out, alone, or among the others."""
+SEARCHED = (
+    "experiment", "run", "controller", "variant", "topology", "pattern", "conditions", "testbed",
+)  # fmt: skip
+"""Columns of runs that words are looked for in."""
+SEPARATORS = "-_=/,;:()"
+"""What ends a word within a column, beside spaces."""
+ORDERS: Mapping[str, str] = {
+    "when": "COALESCE(g.measured_at, p.published_at)",
+    "experiment": "r.experiment",
+    "controller": "r.controller",
+    "topology": "r.topology",
+    "pattern": "r.pattern",
+    "btu": "r.btu_min",
+    "seed": "r.seed",
+    "cost": "o.strict_total_cost",
+    "compliance": "o.strict_relaxed_compliance_percent",
+    "near_real_time": "o.strict_near_real_time_compliance_percent",
+    "age": "o.age_p95_ms",
+}
+"""What runs can be sorted by, and the column of each: none that leaving items undone improves."""
+_OUTCOMES = (
+    "strict_near_real_time_compliance_percent", "strict_relaxed_compliance_percent", "age_p95_ms",
+    "unprocessed_items", "strict_total_cost", "host_hours", "resource_cost", "total_cost",
+    "real_time_compliance_percent", "relaxed_compliance_percent", "latency_p50_ms",
+    "latency_p95_ms", "scaling_events", "host_events", "utility_percent",
+)  # fmt: skip
+NEEDED = frozenset({"runs", "outcomes", "publications"})
+PAGE_RUNS = 50
+
+_SQL = Environment(
+    loader=FileSystemLoader(SQL_ROOT / "results"),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Which runs, in which order, and which page of them. ``equal`` has columns of FILTERS."""
+
+    equal: Mapping[str, str | float] = field(default_factory=dict)
+    ranges: Mapping[str, str | float] = field(default_factory=dict)
+    """By ``<name of RANGES>_from`` and ``_to``."""
+    tag: str = ""
+    shown: str = SHOWN[0]
+    text: str = ""
+    """Words in any order and case. Each is in one of the columns of SEARCHED: its begin, or whole
+    words of it. So ``btu`` finds the controllers ``btu`` and ``btu-runtime``, but not ``btu10``
+    within the name of a run."""
+    sort: str = "when"
+    descending: bool = True
+    page: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundRuns:
+    """One page of runs, how many there are on all pages, and what the filters offer."""
+
+    runs: Sequence[Row] = ()
+    total: int = 0
+    choices: Mapping[str, Sequence[str | float]] = field(default_factory=dict)
+    tags: Sequence[str] = ()
+    """Every tag that some run has."""
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are; one when nothing was found."""
+        return max(1, -(-self.total // PAGE_RUNS))
+
+
+def find_runs(database_url: str, query: Query) -> FoundRuns:
+    """Runs with their outcome, 50 a page; nothing where nothing was ever published.
+
+    Raises PublishError when the database cannot be read.
+    """
+    with _Reading(database_url) as reading:
+        if not reading.is_there:
+            return FoundRuns()
+        equal = {
+            name: value for name, value in query.equal.items() if name in FILTERS and value != ""
+        }
+        words = {f"word_{k}": word for k, word in enumerate(query.text.split()[:8])}
+        patterns = {
+            f"{name}_{kind}": pattern
+            for name, word in words.items()
+            for kind, pattern in _patterns(word).items()
+        }
+        values = {**equal, **patterns, **query.ranges}
+        if query.tag and reading.has_labels:
+            values["tag"] = f"% {_literally(query.tag)} %"
+        shape = _shape(equal, reading) | {
+            "words": list(words), "counted": True, "tagged": query.tag, "shown": query.shown,
+            "ranges": _ranges(query, reading),
+        }  # fmt: skip
+        (counted,) = reading.rows("runs", shape, values)
+        shape |= {
+            "counted": False,
+            "order": ORDERS.get(query.sort, ORDERS["when"]),
+            "descending": query.descending,
+        }
+        place = {"limit": PAGE_RUNS, "offset": PAGE_RUNS * (max(query.page, 1) - 1)}
+        return FoundRuns(
+            runs=reading.rows("runs", shape, {**values, **place}),
+            total=counted["runs"],
+            choices={
+                column: [row["choice"] for row in reading.rows("choices", {"column": column})]
+                for column in CHOICES
+            },
+            tags=_tags(reading),
+        )
+
+
+def read_run(
+    database_url: str, experiment: str, run: str, tables: Sequence[str] = ()
+) -> dict[str, list[Row]] | None:
+    """The row of ``runs`` with its outcome, and its rows of other published tables, by table.
+
+    None when no such run was published. Raises PublishError when the database cannot be read.
+    """
+    return read_runs(database_url, [(experiment, run)], tables)[0]
+
+
+def read_runs(
+    database_url: str, runs: Sequence[tuple[str, str]], tables: Sequence[str] = ()
+) -> list[dict[str, list[Row]] | None]:
+    """The same of several runs, each given by experiment and run, over one connection."""
+    with _Reading(database_url) as reading:
+        if not reading.is_there:
+            return [None] * len(runs)
+        return [_read(reading, experiment, run, tables) for experiment, run in runs]
+
+
+def _read(
+    reading: _Reading, experiment: str, run: str, tables: Sequence[str]
+) -> dict[str, list[Row]] | None:
+    key = {"experiment": experiment, "run": run}
+    found = reading.rows("runs", _shape(key, reading), {**key, "limit": 1, "offset": 0})
+    if not found:
+        return None
+    others = {table: reading.rows("of_run", {"table": schema_of(table)}, key) for table in tables}
+    return {"runs": found, **others}
+
+
+def runs_of(database_url: str, experiment: str) -> list[str]:
+    """Ids of the published runs of an experiment. Raises PublishError as the others do."""
+    with _Reading(database_url) as reading:
+        if not reading.is_there:
+            return []
+        found = reading.rows("of_experiment", {}, {"experiment": experiment})
+        return [row["run"] for row in found]
+
+
+def _tags(reading: _Reading) -> list[str]:
+    rows = reading.rows("tags", {}) if reading.has_labels else []
+    return sorted({tag for row in rows for tag in row["tags"].split()})
+
+
+def _ranges(query: Query, reading: _Reading) -> list[tuple[str, str, str]]:
+    """Column, comparison and parameter of each; a column that is absent is less than nothing."""
+    return [
+        (
+            "CAST(NULL AS DOUBLE PRECISION)"
+            if column.removeprefix("o.") in reading.absent
+            else column,
+            sign,
+            f"{name}_{end}",
+        )
+        for name, column in RANGES.items()
+        for end, sign in (("from", ">="), ("to", "<="))
+        if f"{name}_{end}" in query.ranges
+    ]
+
+
+def _shape(equal: Iterable[str], reading: _Reading) -> dict[str, Any]:
+    """What `runs` is rendered with: no words, the newest first."""
+    return {
+        "equal": list(equal), "words": [], "searched": SEARCHED, "separators": SEPARATORS,
+        "origins": "origins" in reading.tables, "counted": False, "order": ORDERS["when"],
+        "descending": True, "outcomes": _OUTCOMES, "absent": reading.absent,
+        "labels": reading.has_labels, "tagged": "", "shown": "all", "ranges": [],
+    }  # fmt: skip
+
+
+def _patterns(word: str) -> dict[str, str]:
+    """LIKE patterns for a column that begins with the word, and for whole words within one."""
+    begins = f"{_literally(word)}%"
+    blanks = str.maketrans(SEPARATORS, " " * len(SEPARATORS))
+    whole = " ".join(word.translate(blanks).split())
+    return {"begins": begins, "whole": f"% {_literally(whole)} %" if whole else begins}
+
+
+def _literally(word: str) -> str:
+    """A word as a LIKE pattern that means nothing but itself."""
+    for special in "!%_":
+        word = word.replace(special, f"!{special}")
+    return word.lower()
+
+
+class _Reading:
+    """The database, opened for reading and closed at the end of the block."""
+
+    def __init__(self, database_url: str) -> None:
+        self._engine = engine_of(database_url)
+        self._connection: Connection | None = None
+        self.tables: frozenset[str] = frozenset()
+        self.absent: frozenset[str] = frozenset()
+        """Columns of outcomes that a database of an earlier version does not have."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anything was published in this database."""
+        from sqlalchemy import inspect
+
+        if self._connection is None:
+            return False
+        known = inspect(self._connection)
+        self.tables = frozenset(known.get_table_names())
+        if "runs" not in self.tables:
+            return False
+        if missing := sorted(NEEDED - self.tables):
+            raise PublishError(
+                "the results database was made by another version of Tidebench, which had no "
+                f"{', '.join(missing)}. Remove it (the file, if it is SQLite) or give another "
+                "one, then publish the experiments again: their folders keep all tables"
+            )
+        there = {column["name"] for column in known.get_columns("outcomes")}
+        self.absent = frozenset(name for name in _OUTCOMES if name not in there)
+        return True
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether anybody has said anything of a run yet."""
+        return "labels" in self.tables
+
+    def rows(
+        self, statement: str, shape: Mapping[str, Any], values: Mapping[str, Any] | None = None
+    ) -> list[Row]:
+        """What a statement finds."""
+        from sqlalchemy import text
+
+        assert self._connection is not None
+        sql = _SQL.get_template(f"{statement}.sql.j2").render(shape)
+        return [dict(row) for row in self._connection.execute(text(sql), values or {}).mappings()]
+
+    def __enter__(self) -> _Reading:
+        """Connect; a SQLite file that is not there is not made."""
+        from sqlalchemy.exc import SQLAlchemyError
+
+        url = self._engine.url
+        if url.get_backend_name() != "sqlite" or Path(url.database or "").is_file():
+            try:
+                self._connection = self._engine.connect()
+            except SQLAlchemyError as error:
+                raise _unreadable(error) from None
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        from sqlalchemy.exc import SQLAlchemyError
+
+        with suppress(SQLAlchemyError):
+            if self._connection is not None:
+                self._connection.close()
+        self._engine.dispose()
+        if isinstance(error, SQLAlchemyError):
+            raise _unreadable(error) from None
+
+
+def _unreadable(error: Exception) -> PublishError:
+    """Without URL and statement: neither is the reader's, and one has a password."""
+    return PublishError(
+        f"the results database cannot be read ({type(error).__name__}). Check that it runs and "
+        "that the connection tidebench_results is right; if it was made by another version of "
+        "Tidebench, publish the experiments into a new one"
+    )

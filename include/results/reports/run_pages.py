@@ -1,0 +1,114 @@
+"""The figures of every run, and of many runs a page for each, so that the page of all stays small.
+
+They lie beside it as files that nothing has to run to show: it may be a server that lets no script
+run, or a folder on a disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from include.results.reports.documents import shown
+from include.results.reports.figures import advice, compliance, scaling, timeline
+from include.results.tables.catalogue import schema_of
+from include.results.tables.staged import Row
+
+MANY_RUNS = 20
+"""With more than these, tables are folded and every run has a page of its own."""
+OPEN_FIGURES = 3
+"""Runs whose figures are open when the page is; those of the others unfold, or are elsewhere."""
+
+Tables = Mapping[str, Sequence[Row]]
+Figures = Callable[[Row], Mapping[str, Markup]]
+"""The figures of a run (a row of ``runs``) by name."""
+
+
+@cache
+def templates() -> Environment:
+    """Those of the pages; whatever is put into one is escaped."""
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def on_first_page(runs: Sequence[Row]) -> Sequence[Row]:
+    """Runs whose figures are on the page of all."""
+    return runs if len(runs) <= MANY_RUNS else runs[:OPEN_FIGURES]
+
+
+def run_pages(tables: Tables, experiment: str, figures: Figures) -> Iterator[tuple[str, str]]:
+    """Name and text of the page of each of many runs; nothing where there are few."""
+    runs = tables["runs"]
+    if len(runs) <= MANY_RUNS:
+        return
+    page, about = templates().get_template("run.html.j2"), about_runs(tables)
+    style = Markup((Path(__file__).parent / "page.css").read_text(encoding="utf-8"))
+    for run in runs:
+        text = page.render(about, run=run, figures=figures(run), experiment=experiment, style=style)
+        yield f"runs/{run['run']}.html", text
+
+
+def about_runs(tables: Tables) -> Mapping[str, Any]:
+    """What parts.html.j2 needs to know."""
+    return {
+        "schema_of": schema_of,
+        "shown": shown,
+        "utilisation": {row["run"]: row for row in tables["utilisation"]},
+        "adapt": by_run(tables["time_to_adapt"]),
+        "advisors": by_run(tables["advisors"]),
+    }
+
+
+def drawn_from(tables: Tables) -> Figures:
+    """Draws the figures of a run; runs of one topology are compared, so they share their axes.
+
+    Their frames are made by matplotlib and filled with numbers; both escape their text.
+    """
+    drawn = ("timeline", "compliance", "scaling", "advisors_timeline")
+    rows = {table: by_run(tables[table]) for table in drawn}
+    scales = {}
+    for topology, compared in by(tables["runs"], lambda run: run["topology"]).items():
+        length_min = max(run["duration_min"] for run in compared)
+        scales[topology] = [
+            module.scale_of(
+                [row for run in compared for row in rows[table].get(run["run"], ())], length_min
+            )
+            for table, module in (
+                ("timeline", timeline),
+                ("scaling", scaling),
+                ("advisors_timeline", advice),
+            )
+        ]
+
+    def figures(run: Row) -> Mapping[str, Markup]:
+        name, (over_time, activity, advised) = run["run"], scales[run["topology"]]
+        scopes = compliance.in_order(rows["compliance"].get(name, ()))
+        return {
+            "timeline": Markup(timeline.draw(name, rows["timeline"].get(name, ()), over_time)),
+            "compliance": Markup(compliance.draw(name, scopes)),
+            "scaling": Markup(scaling.draw(name, rows["scaling"].get(name, ()), activity)),
+            "advice": Markup(advice.draw(name, rows["advisors_timeline"].get(name, ()), advised)),
+        }
+
+    return figures
+
+
+def by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows by the run that they are about."""
+    return by(rows, lambda row: row["run"])
+
+
+def by(rows: Sequence[Any], key: Callable[[Any], str]) -> dict[str, list[Any]]:
+    """Rows by what they have in common, which is in order."""
+    return {name: list(own) for name, own in groupby(sorted(rows, key=key), key)}

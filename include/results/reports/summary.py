@@ -1,0 +1,154 @@
+"""The tables that `make demo` prints. Reads the published Parquet files and nothing heavier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from include.results.reports.comparison import (
+    Comparison,
+    Reference,
+    billed_by,
+    compare_compliance,
+    compare_cost,
+    cost_unit,
+    nothing_printed,
+    printed_for,
+)
+from include.results.reports.names import named
+from include.results.reports.tournament import Match, is_tournament, matches
+from include.results.tables.quarantine import read_quarantine, sentences
+from include.results.tables.staged import Row, read_table
+
+_HEADINGS = ("", "measured", "published", "difference")
+_OF_A_TOURNAMENT = {
+    "strict_near_real_time_compliance_percent": "strict nrt %",
+    "strict_relaxed_compliance_percent": "strict rel. %",
+    "age_p95_ms": "age p95 ms",
+    "resource_cost": "cost of hosts",
+    "regret": "regret",
+    "total_regret": "total regret",
+    "utility_percent": "utility %",
+}
+_STRICT = {
+    "strict_near_real_time_compliance_percent": ("Near real-time, percent", 1),
+    "strict_relaxed_compliance_percent": ("Relaxed, percent", 1),
+    "strict_real_time_compliance_percent": ("Real-time, percent", 1),
+    "age_p50_ms": ("Age since the source, ms, p50", 0),
+    "age_p95_ms": ("Age since the source, ms, p95", 0),
+    "age_p99_ms": ("Age since the source, ms, p99", 0),
+    "unprocessed_items": ("Unprocessed items", 0),
+}
+_STRICT_COST = {
+    "strict_near_real_time_total_cost": "Near real-time total",
+    "strict_relaxed_total_cost": "Relaxed total",
+    "strict_real_time_total_cost": "Real-time total",
+}
+_REGRET = {
+    "regret": "Regret: hosts / cover",
+    "total_regret": "Regret: total / cover",
+}
+
+
+def summary(folder: Path, reference: Reference = nothing_printed) -> str:
+    """What every run came to when items left undone count, then compliance and cost beside what
+    ``reference`` knows, as plain text; of a tournament the means of every controller.
+
+    Price books that neither the run was controlled with nor the paper used are left to the
+    page. Ends with the runs that were left out, and where the page and the Data Docs lie. Raises
+    StoreError when nothing has been published in ``folder``, the folder of an experiment.
+    """
+    target = folder / "published"
+    runs = read_table(target / "runs.parquet")
+    ends_with = [
+        *sentences(read_quarantine(folder)),
+        f"Page:      {target / 'report.html'}",
+        f"Data Docs: {folder / 'data_docs' / 'index.html'}",
+    ]
+    if is_tournament(runs):
+        found = matches(read_table(target / "tournament.parquet"))
+        return "\n".join([*(line for match in found for line in _match(match)), *ends_with])
+    printed = printed_for(runs, reference)
+    shares, prices = (read_table(target / f"{name}.parquet") for name in ("compliance", "cost"))
+    compliance = list(compare_compliance(shares, printed))
+    cost = list(compare_cost(prices, printed))
+    lines: list[str] = []
+    for run in runs:
+        lines += [_title(run), "", *_strict(run, shares, prices), ""]
+        for heading, rows in (
+            ("Compliance, percent of items", compliance),
+            (f"Cost, {cost_unit(prices)}", cost),
+        ):
+            own = [row for row in rows if row.run == run["run"] and (row.own or row.where)]
+            lines += [*_table(heading, own), ""]
+    where = sorted({row.where for row in (*compliance, *cost) if row.where})
+    if where:
+        lines += [f"Published: {'; '.join(where)}.", ""]
+    return "\n".join([*lines, *ends_with])
+
+
+def _match(match: Match) -> list[str]:
+    """One workload of a tournament: a line per controller, with what the figure shows and more."""
+    metrics = [name for name in _OF_A_TOURNAMENT if name in match.metrics]
+    cells = [("", *(_OF_A_TOURNAMENT[name] for name in metrics))]
+    for one in match.standings:
+        found = (one.cells.get(name) for name in metrics)
+        cells.append((f"  {one.name}", *("-" if cell is None else str(cell) for cell in found)))
+    return [match.title, *_aligned(cells, least=0), ""]
+
+
+def _strict(run: Row, compliance: Sequence[Row], cost: Sequence[Row]) -> list[str]:
+    """What a run came to, whatever it left undone: lines of its strict figures and ages."""
+    cells = [("Strict: late, or overdue and left undone", "measured")]
+    for row in compliance:
+        if (row["run"], row["scope"]) == (run["run"], "overall"):
+            cells += [(f"  {label}", _number(row[n], d)) for n, (label, d) in _STRICT.items()]
+    books = billed_by(cost)
+    for row in cost:
+        if row["run"] == run["run"] and row["price_book_btu_min"] == run["btu_min"]:
+            known = _STRICT_COST | (_REGRET if row["regret"] is not None else {})
+            cells += [
+                (f"  {label}, {books[row['price_book']]}", _number(row[name], 2))
+                for name, label in known.items()
+            ]
+    return _aligned(cells)
+
+
+def _number(value: float | None, decimals: int) -> str:
+    return "-" if value is None else f"{value:.{decimals}f}"
+
+
+def _title(run: dict[str, Any]) -> str:
+    return (
+        f"{run['run']}: controller {named(run)}, {run['pattern']}, "
+        f"BTU {run['btu_min']:g} min, {run['duration_min']:g} min, seed {run['seed']}"
+    )
+
+
+def _table(heading: str, rows: Sequence[Comparison]) -> list[str]:
+    cells: list[Sequence[str]] = [(heading, *_HEADINGS[1:])]
+    for row in rows:
+        decimals = 1 if row.unit == "percent" else 2
+        cells.append(
+            (
+                f"  {row.label}",
+                f"{row.measured:.{decimals}f}",
+                "-" if row.published is None else f"{row.published:.{decimals}f}",
+                "-" if row.difference is None else f"{row.difference:+.{decimals}f}",
+            )
+        )
+    return _aligned(cells)
+
+
+def _aligned(cells: Sequence[Sequence[str]], least: int = 44) -> list[str]:
+    """Columns side by side; the first one has ``least`` characters at least."""
+    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
+    widths[0] = max(widths[0], least)
+    return [
+        line[0].ljust(widths[0])
+        + "".join(
+            "  " + text.rjust(width) for text, width in zip(line[1:], widths[1:], strict=True)
+        )
+        for line in cells
+    ]

@@ -1,0 +1,186 @@
+"""Every controller on every workload: the tables of the page and the points of the figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from include.results.reports.statistics import interval
+from include.results.tables.staged import Row
+
+MANY_CONTROLLERS = 4
+"""With more than these, or with several topologies, an experiment is a tournament."""
+
+METRICS: Mapping[str, tuple[str, int, bool]] = {
+    "strict_near_real_time_compliance_percent": ("strict near real-time, %", 1, True),
+    "strict_relaxed_compliance_percent": ("strict relaxed, %", 1, True),
+    "age_p95_ms": ("age p95, ms", 0, False),
+    "strict_real_time_compliance_percent": ("strict real-time, %", 1, True),
+    "unprocessed_items": ("unprocessed items", 0, False),
+    "strict_total_cost": ("strict total cost", 2, False),
+    "age_p50_ms": ("age p50, ms", 0, False),
+    "age_p99_ms": ("age p99, ms", 0, False),
+    "host_hours": ("host hours", 2, False),
+    "resource_cost": ("cost of hosts", 2, False),
+    "begun_cost": ("cost of begun BTUs", 2, False),
+    "regret": ("hosts / cover", 2, False),
+    "total_regret": ("total / cover", 2, False),
+    "total_cost": ("total cost", 2, False),
+    "relaxed_compliance_percent": ("relaxed, %", 1, True),
+    "real_time_compliance_percent": ("real-time, %", 1, True),
+    "latency_p50_ms": ("latency p50, ms", 0, False),
+    "latency_p95_ms": ("latency p95, ms", 0, False),
+    "scaling_events": ("scaling events", 1, False),
+    "host_events": ("host events", 1, False),
+    "utility_percent": ("utility, %", 1, True),
+}
+"""What the page shows of the table tournament: heading, decimals, whether more is better. First
+what nobody improves by leaving items undone."""
+
+GROUPS = ("published", "in use today", "", "ours")
+"""The values of ``include.controllers.base.Group`` in the order in which they are shown; none is
+that of a controller that is not registered."""
+OTHERS = "not registered"
+"""The title of that group."""
+
+Workload = tuple[str, str, str]
+"""Topology, pattern and conditions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The mean of a controller; ``half`` the interval around it is None where there is one run."""
+
+    mean: float
+    half: float | None
+    decimals: int
+    best: bool
+
+    @property
+    def value(self) -> str:
+        """The mean as people read it."""
+        return f"{self.mean:,.{self.decimals}f}"
+
+    @property
+    def spread(self) -> str:
+        """The interval around it; empty where there is none."""
+        return "" if self.half is None else f"± {self.half:,.{self.decimals}f}"
+
+    def __str__(self) -> str:
+        """Both."""
+        return f"{self.value} {self.spread}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One controller on a workload; a metric that does not apply has no cell."""
+
+    name: str
+    runs: int
+    cells: Mapping[str, Cell]
+    group: str = ""
+    """Where the controller comes from; empty for one that is not registered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """All controllers on one workload: published ones, those in use today, others, then ours; each
+    group in the order of names."""
+
+    workload: Workload
+    metrics: tuple[str, ...]
+    standings: tuple[Standing, ...]
+
+    @property
+    def title(self) -> str:
+        """Topology and pattern, and what else was not left at its default."""
+        topology, pattern, conditions = self.workload
+        words = f"{topology} · {pattern}".replace("_", " ")
+        return f"{words} · {conditions}" if conditions else words
+
+    @property
+    def groups(self) -> list[tuple[str, list[Standing]]]:
+        """The standings by group, with its title."""
+        by_group = groupby(self.standings, lambda one: one.group or OTHERS)
+        return [(title, list(of)) for title, of in by_group]
+
+    @property
+    def quality(self) -> str:
+        """What is held against cost: utility where tenants have intents, else strict compliance."""
+        return "utility_percent" if "utility_percent" in self.metrics else _COMPLIANCE
+
+
+_COMPLIANCE = "strict_relaxed_compliance_percent"
+
+
+def is_tournament(runs: Sequence[Row]) -> bool:
+    """Whether an experiment has more than one topology or more than four controllers."""
+    controllers = {row["controller"] for row in runs}
+    return len({row["topology"] for row in runs}) > 1 or len(controllers) > MANY_CONTROLLERS
+
+
+def matches(tournament: Sequence[Row]) -> list[Match]:
+    """The rows of the table tournament by workload, with 95 % confidence intervals."""
+    rows = sorted(tournament, key=_workload)
+    return [_match(workload, list(own)) for workload, own in groupby(rows, _workload)]
+
+
+def _workload(row: Row) -> Workload:
+    return row["topology"], row["pattern"], row["conditions"]
+
+
+def _match(workload: Workload, rows: Sequence[Row]) -> Match:
+    best = {metric: _best(metric, rows) for metric in METRICS}
+    several = len({row["btu_min"] for row in rows}) > 1
+    names = [_name(row, several) for row in rows]
+    own: dict[str, list[Row]] = {name: [] for name in sorted(set(names))}
+    for name, row in zip(names, rows, strict=True):
+        own[name].append(row)
+    standings = [
+        Standing(
+            name=name,
+            runs=max(row["runs"] for row in mine),
+            cells={row["metric"]: _cell(row, best[row["metric"]]) for row in mine},
+            group=group_of(mine[0]["controller"]),
+        )
+        for name, mine in own.items()
+    ]
+    return Match(
+        workload=workload,
+        metrics=tuple(metric for metric in METRICS if best[metric] is not None),
+        standings=tuple(sorted(standings, key=lambda one: GROUPS.index(one.group))),
+    )
+
+
+def _name(row: Row, several_btus: bool) -> str:
+    """The controller, with its options and, where they differ, its BTU."""
+    options = f" ({row['variant']})" if row["variant"] else ""
+    btu = f" BTU {row['btu_min']:g}" if several_btus else ""
+    return f"{row['controller']}{options}{btu}"
+
+
+def group_of(controller: str) -> str:
+    """Where a controller comes from: one of GROUPS."""
+    from include.controllers import CONTROLLERS  # with numpy, which a summary does without
+
+    registered = CONTROLLERS.get(controller)
+    return registered.group.value if registered else ""
+
+
+def _best(metric: str, rows: Sequence[Row]) -> float | None:
+    """The best mean, rounded as it is shown; None where nobody has one."""
+    _, decimals, more = METRICS[metric]
+    means = [round(row["mean"], decimals) for row in rows if row["metric"] == metric]
+    return (max if more else min)(means) if means else None
+
+
+def _cell(row: Row, best: float | None) -> Cell:
+    span = interval(row["mean"], row["sigma"], row["runs"])
+    _, decimals, _ = METRICS[row["metric"]]
+    return Cell(
+        mean=row["mean"],
+        half=None if span is None else span[1] - row["mean"],
+        decimals=decimals,
+        best=round(row["mean"], decimals) == best,
+    )

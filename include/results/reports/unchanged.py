@@ -1,0 +1,62 @@
+"""Whether what lies in an experiment's folder is still what was published, and of what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from include.files.whole import read_json
+from include.model.errors import PublishError, SpecError, StoreError
+from include.runs.measurements.sources import digest_or_absent
+
+EXPECTED = {
+    "experiment": str, "edition": str, "runs": list, "sha256": dict, "versions": dict,
+}  # fmt: skip
+
+
+def published_manifest(folder: Path) -> dict[str, Any]:
+    """What was published, and of what. Raises PublishError when nothing was, or by an earlier
+    version, which did not say of what."""
+    path = folder / "published" / "manifest.json"
+    first = f"python -m include.cli report {folder}"
+    if not path.is_file():
+        raise PublishError(f"{folder} holds nothing that was published; first: {first}")
+    try:
+        manifest = read_json(path)
+    except StoreError:
+        manifest = None
+    if (
+        not isinstance(manifest, dict)
+        or any(not isinstance(manifest.get(name), kind) for name, kind in EXPECTED.items())
+        or not all(isinstance(row, dict) and "run" in row for row in manifest["runs"])
+    ):
+        raise PublishError(f"{path} is damaged; publish again: {first}")
+    made_of = manifest.get("made_of")
+    known = made_of if isinstance(made_of, dict) else {}
+    if any(f"runs/{row['run']}/run.json" not in known for row in manifest["runs"]):
+        raise PublishError(
+            f"{path} does not say which measurements the tables are of, for an earlier version has "
+            f"written it; publish again: {first}"
+        )
+    return {**manifest, "made_of": known}
+
+
+def changes(folder: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """What is not as it was published, each with what to do: tables, pages, verdict, and whatever
+    the runs were given and what they are known by. Measured rows are not looked at here.
+    """
+    again = f"publish again: python -m include.cli report {folder}"
+    for name, sha256 in manifest["sha256"].items():
+        path = folder / "published" / name
+        if digest_or_absent(path) != sha256:
+            yield f"- {path} is not the file that was published; {again}"
+    for name, sha256 in manifest["made_of"].items():
+        if digest_or_absent(folder / name) != sha256:
+            yield f"- {folder / name} is not the file that the tables are of; {again}"
+
+
+def require_outside(out: Path, folder: Path) -> None:
+    """Raise SpecError when a file would be written among those of the experiment."""
+    if out.resolve().is_relative_to(folder.resolve()):
+        raise SpecError("--out", [f"{out} is in the folder of the experiment; write it elsewhere"])

@@ -1,0 +1,120 @@
+"""Measured Parquet to staged tables: one Spark application."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from include.model.errors import StoreError
+from include.results.tables.cases import require_each_once, require_same_files
+from include.results.tables.catalogue import schema_of
+from include.results.tables.covers import read_covers, read_parts
+from include.results.tables.measured import (
+    MOST_INTERPRETED_ROWS,
+    MOST_ROWS_READ_HERE,
+    check_files,
+    complete_runs,
+    register,
+    rows_read,
+)
+from include.results.tables.quarantine import Quarantine, sentences, unreadable, write_quarantine
+from include.results.tables.queries import SHARED, STEPS, is_read, read_by, run_query, share
+from include.results.tables.staged import staged_path, write_table
+from include.runs.measurements.rows import COST_PART, COVER
+from include.runs.measurements.sources import keep_sources, sources_of
+from include.runs.spark.session import require_java, spark_session
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+
+def build_tables(
+    folder: Path, experiment: str, runs: Sequence[str] = (), *, master: str | None = "local[*]"
+) -> dict[str, int]:
+    """Write ``folder/staged/<table>.parquet`` for every published table and the input checks.
+
+    ``folder`` is the folder of the experiment; ``runs`` are run ids, none meaning every
+    complete run; ``master`` is a Spark master, None the one that spark-submit has chosen.
+    Returns the rows of each table. All queries succeed before the first file is replaced.
+    Runs whose files are torn or missing are left out; ``staged/quarantine.json`` says why.
+    ``staged/sources.json`` says by their SHA-256 which files of runs the tables are of.
+    Without ``folder/bounds.json`` (covers.py) nothing is known of the cover, the regret and the
+    parts of the costs.
+    Raises StoreError when there is no run to read, two measure the same, or runs of
+    one case are of other files; SetupError without Java 17.
+    """
+    require_java()
+    chosen = complete_runs(folder, runs)
+    sources = sources_of(folder, chosen)
+    paths, torn = _readable(folder, experiment, chosen)
+    rows = rows_read(paths)
+    few, here = rows <= MOST_INTERPRETED_ROWS, rows <= MOST_ROWS_READ_HERE
+    computed = {COVER: read_covers(folder), COST_PART: read_parts(folder)}
+    with spark_session(master, many=not here, small=few) as spark:
+        register(spark, folder, paths, here=here)
+        for name, known in computed.items():
+            spark.createDataFrame(known).createOrReplaceTempView(name)
+        results = _queried(spark, at_once=2 if few else 1)
+    measured = results["runs"].to_pylist()
+    require_same_files(folder, measured)
+    require_each_once(folder, measured)
+    counts = {
+        table: write_table(staged_path(folder, table), rows, schema_of(table))
+        for table, rows in results.items()
+    }
+    write_quarantine(folder / "staged", torn)
+    keep_sources(folder, sources)
+    return counts
+
+
+def _readable(
+    folder: Path, experiment: str, runs: Sequence[str]
+) -> tuple[dict[str, list[str]], Quarantine]:
+    """Folders to read per measured table, and the runs whose files cannot be read."""
+    paths: dict[str, list[str]] = {}
+    torn = {}
+    for run in runs:
+        try:
+            for table, parts in check_files(folder, experiment, [run]).items():
+                paths.setdefault(table, []).extend(parts)
+        except StoreError as error:
+            torn[run] = (unreadable(error),)
+    if len(torn) == len(runs):
+        raise StoreError(
+            "\n".join(["no run can be read, so there is nothing to build", *sentences(torn)])
+        )
+    return paths, torn
+
+
+def _queried(spark: SparkSession, at_once: int) -> dict[str, pa.Table]:
+    """Every table once, ``at_once`` at a time; later queries read the finished rows of earlier."""
+    done: dict[str, Future[pa.Table | None]] = {}
+    with ThreadPoolExecutor(at_once) as threads:
+        for step in STEPS:
+            needed = [done[earlier] for earlier in read_by(step) if earlier in done]
+            done[step] = threads.submit(_finished, spark, step, needed)
+        rows = {step: future.result() for step, future in done.items()}
+    return {step: table for step, table in rows.items() if table is not None}
+
+
+def _finished(
+    spark: SparkSession, step: str, needed: Sequence[Future[pa.Table | None]]
+) -> pa.Table | None:
+    """The rows of one step, also as a view, once those it reads are there; None for a shared."""
+    from pyspark.errors import PySparkException
+
+    for earlier in needed:
+        earlier.result()
+    try:
+        if step in SHARED:
+            share(spark, step)
+            return None
+        rows = run_query(spark, step).toArrow()
+    except PySparkException as error:
+        raise StoreError(f"table {step} could not be built: {error}") from error
+    if is_read(step):
+        spark.createDataFrame(rows).createOrReplaceTempView(step)
+    return rows

@@ -1,0 +1,138 @@
+"""The covers of runs and the parts of their costs, kept in ``<experiment>/bounds.json``.
+
+``python -m include.cli bound FOLDER`` writes it and every report reads it; without it nothing is
+known of the cover, the regret and the parts. By run it has the hash of the resolved spec and the
+cost of the cover and of the floor by price book, which are of the load alone; and the SHA-256 of
+the run's manifest with the parts by price book, which are of what was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, astuple, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, NonNegativeFloat, TypeAdapter, ValidationError
+
+from include.files.whole import digest, read_json, write_json
+from include.model.errors import StoreError
+from include.results.tables.measured import arrow_columns, complete_runs
+from include.runs.measurements.rows import COST_PART, COVER, CostPartRow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from include.experiment.run import Run
+    from include.results.bounds.report import BoundRow
+    from include.results.tables.regret import RegretRow
+    from include.runs.measurements.store import RunStore
+
+NAME = "bounds.json"
+
+
+@dataclass(frozen=True, slots=True)
+class _OfRun:
+    spec_hash: str
+    cover_cost: Mapping[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
+    floor_cost: Mapping[str, tuple[NonNegativeFloat, NonNegativeFloat | None]] = field(
+        default_factory=dict
+    )
+    """At least, and of the best leases found; none of a book whose floor nobody asked for."""
+    measured: str = ""
+    parts: tuple[CostPartRow, ...] = field(default=())
+
+
+_STORED = TypeAdapter(dict[str, _OfRun])
+
+
+def stored_runs(folder: Path) -> list[Run]:
+    """The complete runs of an experiment as they were resolved. Raises StoreError without any."""
+    from include.runs.measurements.store import RunStore
+
+    return [_stored_run(RunStore(folder, folder.name, run)) for run in complete_runs(folder)]
+
+
+def _stored_run(store: RunStore) -> Run:
+    from include.experiment.run import Run
+
+    try:
+        return Run.from_json(store.run_json.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StoreError(
+            f"{store.run_json} cannot be read: it is missing, damaged or of another version. "
+            f"Remove the run (python -m include.cli remove {store.folder} {store.run_id}) "
+            "and measure it again."
+        ) from error
+
+
+def write_covers(folder: Path, rows: Iterable[BoundRow], regrets: Iterable[RegretRow] = ()) -> None:
+    """Write the covers of runs and the parts of their costs in place of those that were there."""
+    by_run: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        for run in row.load.runs if row.cover_found else ():  # free hosts have no regret
+            new = {"spec_hash": run.spec_hash, "cover_cost": {}, "floor_cost": {}}
+            about = by_run.setdefault(run.spec.run_id, new)
+            about["cover_cost"][row.book.name] = row.cover_found
+            if row.floor:
+                about["floor_cost"][row.book.name] = astuple(row.floor)
+    for one in regrets:
+        if of_run := by_run.get(name := one.run.spec.run_id):
+            of_run["measured"] = _measured(folder, name)
+            parts = {"price_book": one.price_book, **asdict(one.parts)}
+            of_run.setdefault("parts", []).append(parts)
+    write_json(folder / NAME, by_run)
+
+
+def read_covers(folder: Path) -> pa.Table:
+    """One row per run and price book; none without the file.
+
+    Raises StoreError when it is damaged.
+    """
+    return _table(
+        COVER,
+        (
+            {"experiment": folder.name, "run": run, "spec_hash": of.spec_hash,
+             "price_book": book, "cover_cost": cost, "floor_cost": low, "floor_found_cost": high}
+            for run, of in _stored(folder).items()
+            for book, cost in of.cover_cost.items()
+            for low, high in [of.floor_cost.get(book, (None, None))]
+        ),
+    )  # fmt: skip
+
+
+def read_parts(folder: Path) -> pa.Table:
+    """The same of the parts of costs, without runs that were measured anew since."""
+    return _table(
+        COST_PART,
+        (
+            {"experiment": folder.name, "run": run, **asdict(parts)}
+            for run, of in _stored(folder).items()
+            if of.parts and of.measured == _measured(folder, run)
+            for parts in of.parts
+        ),
+    )
+
+
+def _stored(folder: Path) -> Mapping[str, _OfRun]:
+    path = folder / NAME
+    if not path.is_file():
+        return {}
+    try:
+        return _STORED.validate_python(read_json(path))
+    except ValidationError as error:
+        raise StoreError(
+            f"{path} is damaged; remove it, or write it again: python -m include.cli bound {folder}"
+        ) from error
+
+
+def _measured(folder: Path, run: str) -> str:
+    """What says which rows a run has; nothing where it is gone."""
+    manifest = folder / "runs" / run / "manifest.json"
+    return digest(manifest) if manifest.is_file() else ""
+
+
+def _table(name: str, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.Table.from_pylist(list(rows), pa.schema(arrow_columns(name)))

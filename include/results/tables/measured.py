@@ -1,0 +1,198 @@
+"""The measured tables of some runs, as views that SQL can name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, get_type_hints
+
+from include.files.whole import digest, read_json
+from include.model.errors import StoreError, unknown_name
+from include.runs.measurements.rows import COMPUTED, DURATION_COUNT, DURATION_SUM, TABLES, UNREAD
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+FEW_ROWS = ("run", "operator", "price", "billing", "lease")
+"""Tables with some rows per run, in a file of their own. Nearly every query reads some of them,
+and would open a thousand files for a thousand runs: they are read once, here."""
+
+MOST_INTERPRETED_ROWS = 500_000
+"""More of them, and compiling the queries pays for itself. A run of two hours has 20,000."""
+MOST_ROWS_READ_HERE = 5_000_000
+"""More of them, and executors read the files themselves; Java's second compiler pays for itself."""
+
+_AGAIN = "Remove the run (python -m include.cli remove FOLDER RUN) and measure it again."
+
+_SPARK_TYPE = {
+    float: "double",
+    float | None: "double",
+    int: "bigint",
+    str: "string",
+    bool: "boolean",
+}
+
+
+def complete_runs(folder: Path, runs: Sequence[str] = ()) -> tuple[str, ...]:
+    """The named runs, or every complete one when none is named, sorted.
+
+    A run is complete when its manifest is there. Raises StoreError, saying what to do, when
+    there is none or when a named one is unknown or not complete.
+    """
+    found = sorted(path.parent.name for path in folder.glob("runs/*/manifest.json"))
+    if not found:
+        raise StoreError(
+            f"{folder} holds no complete run. Run the experiment to its end first, "
+            "or give the folder of an experiment that was."
+        )
+    for run in runs:
+        if run in found:
+            continue
+        if (folder / "runs" / run).is_dir():
+            raise StoreError(
+                f"run {run!r} in {folder} has no manifest.json: it was stopped before its end. "
+                "Start it again, which goes on from its last window, or leave it out."
+            )
+        raise StoreError(unknown_name("run", run, found))
+    return tuple(sorted(set(runs))) or tuple(found)
+
+
+def spark_columns(table: str) -> str:
+    """The columns of a table that queries read as Spark DDL, partition columns included."""
+    row = (TABLES | COMPUTED)[table]
+    hints = get_type_hints(row)
+    columns = [f"{f.name} {_SPARK_TYPE[hints[f.name]]}" for f in fields(row)]
+    return ", ".join([*columns, "experiment string", "run string"])
+
+
+def arrow_columns(table: str) -> list[tuple[str, pa.DataType]]:
+    """The same with their Arrow types."""
+    from include.results.tables.staged import arrow_type
+
+    return [(n, arrow_type(t)) for n, t in map(str.split, spark_columns(table).split(", "))]
+
+
+def check_files(folder: Path, experiment: str, runs: Sequence[str]) -> dict[str, list[str]]:
+    """Folders to read per measured table.
+
+    Holds every file against the digest that the run has noted at its end and reads every footer,
+    so that a torn file or one of another version is named here and not in the middle of a query.
+    Raises StoreError.
+    """
+    for run in runs:
+        _require_what_was_measured(folder, run)
+    return {
+        table: [
+            str(part)
+            for run in runs
+            if _are_readable(part := _part(folder, table, experiment, run), table)
+        ]
+        for table in TABLES
+    }
+
+
+def rows_read(paths: dict[str, list[str]]) -> int:
+    """How many rows of these files queries read."""
+    import pyarrow.parquet as pq
+
+    read = [parts for table, parts in paths.items() if table not in UNREAD]
+    files = [file for parts in read for part in parts for file in _files(Path(part))]
+    return sum(pq.read_metadata(file).num_rows for file in files)
+
+
+def register(
+    spark: SparkSession, folder: Path, paths: dict[str, list[str]], *, here: bool = False
+) -> None:
+    """Name each measured table as a view; one without files is an empty view.
+
+    ``here`` says that none has so many rows that executors had better read them.
+    """
+    import pyarrow as pa
+
+    for table, parts in paths.items():
+        if table in UNREAD:
+            continue
+        columns = spark_columns(table)
+        if not parts:
+            frame = spark.createDataFrame(pa.schema(arrow_columns(table)).empty_table())
+        elif here or table in FEW_ROWS:
+            frame = spark.createDataFrame(_rows_of(parts))
+        else:
+            base = str(folder / "measurements" / table)
+            frame = spark.read.schema(columns).option("basePath", base).parquet(*parts)
+        frame.createOrReplaceTempView(table)
+
+
+def _rows_of(parts: Sequence[str]) -> pa.Table:
+    """The rows of a small table of many runs, with the columns that its folders stand for."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables = []
+    for part in map(Path, parts):
+        for file in _files(part):
+            rows = pq.ParquetFile(file).read()
+            for folder in (part.parent, part):
+                name, _, value = folder.name.partition("=")
+                rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+            tables.append(rows)
+    # In one piece: Spark takes a piece without rows for the end of all.
+    return pa.concat_tables(tables).combine_chunks()
+
+
+def _files(part: Path) -> list[Path]:
+    return sorted(part.glob("*.parquet"))
+
+
+def _part(folder: Path, table: str, experiment: str, run: str) -> Path:
+    return folder / "measurements" / table / f"experiment={experiment}" / f"run={run}"
+
+
+def _require_what_was_measured(folder: Path, run: str) -> None:
+    manifest = read_json(folder / "runs" / run / "manifest.json")
+    for part in manifest.get("parts", ()):
+        path = folder / part["path"]
+        if not path.is_file():
+            raise StoreError(f"{path} is missing, though the run is complete. {_AGAIN}")
+        if digest(path) != part["sha256"]:
+            raise StoreError(f"{path} is damaged: it is not what the run has written. {_AGAIN}")
+
+
+def _require_may_be_missing(part: Path, table: str) -> None:
+    of_all = sorted(one.name for one in part.parents[1].glob("experiment=*"))
+    if table in ("run", "operator", "price"):
+        if of_all and part.parent.name not in of_all:
+            name = of_all[0].partition("=")[2]
+            raise StoreError(f"{part.parents[3]} is the experiment {name}: call the folder so")
+        raise StoreError(f"{part} holds no file, though the run is complete. {_AGAIN}")
+    if table in (DURATION_COUNT, DURATION_SUM):
+        raise StoreError(
+            f"{part} holds no file: the run is of a version that did not count durations yet. "
+            "Report with that version (code.json of the run names it), or measure the run again."
+        )
+
+
+def _are_readable(part: Path, table: str) -> bool:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    files = _files(part)
+    expected = [field.name for field in fields(TABLES[table])]
+    for file in files:
+        try:
+            footer = pq.read_metadata(file)
+        except (OSError, pa.ArrowException) as error:
+            raise StoreError(f"{file} cannot be read ({error}). {_AGAIN}") from error
+        names = footer.schema.names
+        if names != expected:
+            raise StoreError(
+                f"{file} has the columns {', '.join(names)}; this version writes "
+                f"{', '.join(expected)}. Run it again, or report with the version that wrote it."
+            )
+        if table == "run" and footer.num_rows != 1:
+            raise StoreError(f"{file} has {footer.num_rows} rows instead of one. {_AGAIN}")
+    if not files:
+        _require_may_be_missing(part, table)
+    return bool(files)

@@ -1,0 +1,79 @@
+"""Staged tables on disk: one small Parquet file each, in the types of its schema.yaml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from include.files.whole import write_bytes
+from include.model.errors import StoreError
+from include.results.tables.catalogue import TableSchema, schema_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Row = dict[str, Any]
+
+
+def staged_path(folder: Path, table: str) -> Path:
+    """Where one staged table lies."""
+    return folder / "staged" / f"{table}.parquet"
+
+
+def write_table(path: Path, rows: pa.Table, schema: TableSchema) -> int:
+    """Write rows sorted by the key of the table, so that equal rows give equal bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    ordered = rows.select(schema.column_names).cast(_arrow_schema(schema))
+    ordered = ordered.sort_by([(name, "ascending") for name in schema.key])
+    sink = pa.BufferOutputStream()
+    pq.write_table(ordered, sink, compression="zstd")
+    write_bytes(path, sink.getvalue().to_pybytes())
+    return int(ordered.num_rows)
+
+
+def read_table(path: Path) -> list[Row]:
+    """Rows as dictionaries. Raises StoreError when the file is missing or torn."""
+    return list(read_arrow(path).to_pylist())
+
+
+def read_arrow(path: Path) -> pa.Table:
+    """Rows as Arrow. Raises StoreError when the file is missing or torn."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path).read()
+    except FileNotFoundError as error:
+        raise StoreError(f"{path} is missing. Build the tables first.") from error
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"{path} cannot be read ({error}). Build the tables again.") from error
+
+
+def read_staged(folder: Path, table: str) -> list[Row]:
+    """Rows of one staged table."""
+    return read_table(staged_path(folder, table))
+
+
+def arrow_type(name: str) -> pa.DataType:
+    """The Arrow type of a type in schema.yaml."""
+    import pyarrow as pa
+
+    return {
+        "string": pa.string(),
+        "double": pa.float64(),
+        "bigint": pa.int64(),
+        "boolean": pa.bool_(),
+    }[name]
+
+
+def _arrow_schema(schema: TableSchema) -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema([(column.name, arrow_type(column.type)) for column in schema.columns])
+
+
+def staged_schema(table: str) -> pa.Schema:
+    """The Arrow schema of one staged table."""
+    return _arrow_schema(schema_of(table))

@@ -1,0 +1,201 @@
+"""Many runs at once, in worker processes: each run whole, alone, and reused once complete."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from typing import Any, Literal
+
+from include.experiment.spec import RunSpec
+from include.files.whole import read_json
+from include.model.errors import TestbedError, TidebenchError
+from include.runs.stages import look, run_all, store_of
+from include.runs.stored import Stored
+from include.testbeds import TESTBEDS
+
+DIED = (
+    "the process of this run was killed, most likely because memory ran out; run it again with "
+    "fewer processes: it goes on from its last window"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """What became of one run. ``summaries`` has one entry per window, none after a failure.
+
+    ``stored`` says what was found of it before.
+    """
+
+    spec: RunSpec
+    outcome: Literal["measured", "reused", "failed"]
+    summaries: tuple[Mapping[str, Any], ...] = ()
+    error: str = ""
+    took_s: float = 0.0
+    stored: str = ""
+
+    @property
+    def how(self) -> str:
+        """How a run that succeeded came about, in the words of a line of progress."""
+        return how(self.outcome, self.took_s, self.stored)
+
+
+Finished = Callable[[RunResult], None]
+
+
+def how(outcome: str, took_s: float, stored: str) -> str:
+    """How a run came about: reused, or how long it took and why nothing stored counted."""
+    if outcome == "reused":
+        return "reused"
+    why = f", {stored}" if stored not in ("", Stored.NOTHING) else ""
+    return f"{took_s:.2f} s{why}"
+
+
+def run_batch(
+    specs: Sequence[RunSpec],
+    root: Path,
+    *,
+    processes: int | None = None,
+    report: Finished = lambda _: None,
+) -> list[RunResult]:
+    """Measure every run under ``root``; results in the order of ``specs``.
+
+    ``processes`` is the number of worker processes, one per CPU by default; with 1 everything
+    happens in this process. Measurements do not depend on it: runs in real time, which share the
+    CPUs of their testbed, are measured one after the other in any case. A run that is complete,
+    with the same inputs and by the same code, is reused, one that was interrupted goes on from its
+    last window, and one that fails leaves the others alone: its error is in its result. ``report``
+    is called once per finished run, in the order in which they finish.
+    """
+    results: dict[int, RunResult] = {}
+
+    def finished(index: int, result: RunResult) -> None:
+        results[index] = result
+        report(result)
+
+    waiting, alone = list[int](), list[int]()
+    for index, spec in enumerate(specs):
+        if (reused := _reused(spec, root)) is not None:
+            finished(index, reused)
+        else:
+            (alone if TESTBEDS[spec.testbed].real_time else waiting).append(index)
+    for index in alone:
+        finished(index, measured(specs[index], root))
+    workers = min(processes or os.cpu_count() or 1, len(waiting))
+    if workers <= 1:
+        for index in waiting:
+            finished(index, measured(specs[index], root))
+    else:
+        _in_workers(specs, root, waiting, workers, finished)
+    return [results[index] for index in range(len(specs))]
+
+
+def require_complete(results: Sequence[RunResult]) -> None:
+    """Raise TestbedError with every run that failed and why; the others are kept."""
+    failed = [one for one in results if one.outcome == "failed"]
+    if failed:
+        listed = "\n".join(f"  - {one.spec.run_id}: {one.error}" for one in failed)
+        raise TestbedError(
+            f"{len(failed)} of {len(results)} runs failed; the others are kept, and are reused "
+            f"when this is started again.\n{listed}"
+        )
+
+
+def measured(spec: RunSpec, root: Path) -> RunResult:
+    """Run one spec to its end in this process; whatever goes wrong is in the result."""
+    started_s = time.perf_counter()
+    try:
+        stored = look(spec, root)
+        summaries = tuple(run_all(spec, root))
+    except TidebenchError as error:
+        return RunResult(spec=spec, outcome="failed", error=str(error))
+    except Exception:
+        return RunResult(spec=spec, outcome="failed", error=traceback.format_exc())
+    took_s = time.perf_counter() - started_s
+    return RunResult(
+        spec=spec, outcome="measured", summaries=summaries, took_s=took_s, stored=stored.value
+    )
+
+
+def _reused(spec: RunSpec, root: Path) -> RunResult | None:
+    """The stored result of a complete run; None when there is anything left to do or to say."""
+    store = store_of(spec, root)
+    if not store.manifest.is_file():
+        return None
+    try:
+        stored = look(spec, root)
+        if stored is not Stored.COMPLETE:
+            return None
+        summaries = tuple(
+            read_json(store.commit(window))["summary"] for window in range(spec.windows)
+        )
+    except (TidebenchError, KeyError):
+        return None  # measuring it says what is wrong, or puts it right
+    return RunResult(spec=spec, outcome="reused", summaries=summaries, stored=stored.value)
+
+
+def _in_workers(
+    specs: Sequence[RunSpec],
+    root: Path,
+    waiting: list[int],
+    workers: int,
+    finished: Callable[[int, RunResult], None],
+) -> None:
+    """Share the runs out; when a worker is killed, the runs it may have had go on alone.
+
+    The pool cannot say which run was in the worker that died, only that it was one of the
+    first that had not finished. Each of those gets a worker of its own, so that the one to
+    blame fails by itself; the others return to a new pool.
+    """
+    while waiting:
+        left = _shared(specs, root, waiting, workers, finished)
+        for index in left[:workers]:
+            if _shared(specs, root, [index], 1, finished):
+                finished(index, RunResult(spec=specs[index], outcome="failed", error=DIED))
+        waiting = left[workers:]
+
+
+def _shared(
+    specs: Sequence[RunSpec],
+    root: Path,
+    waiting: Sequence[int],
+    workers: int,
+    finished: Callable[[int, RunResult], None],
+) -> list[int]:
+    """Run in one pool; returns what was left when a worker died, in the order of ``specs``."""
+    left = set(waiting)
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_worker)
+    try:
+        futures: dict[Future[RunResult], int] = {
+            pool.submit(measured, specs[index], root): index for index in waiting
+        }
+        for future in as_completed(futures):
+            index = futures[future]
+            finished(index, future.result())
+            left.discard(index)
+    except BrokenProcessPool:
+        pass
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return sorted(left)
+
+
+def _worker() -> None:
+    """A worker leaves Ctrl-C to the process that started it, and ends when that one does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

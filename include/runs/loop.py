@@ -1,0 +1,111 @@
+"""The control loop: the only place where a decision meets a testbed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from heapq import merge
+from itertools import groupby
+from typing import Any
+
+from include.controllers.base import Controller, Setting
+from include.model.decision import Decision, Outcome
+from include.model.observation import Observation
+from include.runs.advice import Advice, ask
+from include.runs.guard import check
+from include.testbeds.base import ACTS, Testbed
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """One turn of the loop: what was seen, decided, and became of it; the memory after it."""
+
+    seen: Observation
+    decided: Decision
+    outcomes: tuple[Outcome, ...]
+    memory: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One time at which somebody decides: the controller that acts, advisors, or both.
+
+    ``memories`` are those of all after it, by name; that of whoever acts is called ``ACTS``.
+    """
+
+    acted: Tick | None
+    advice: tuple[Advice, ...]
+    memories: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Observe, decide, guard, apply; at every multiple of the controller's interval.
+
+    Advisors see what the controller would in their place, at every multiple of their own interval,
+    and are asked once it has acted.
+    """
+
+    testbed: Testbed
+    controller: Controller
+    setting: Setting
+    advisors: Mapping[str, Controller] = field(default_factory=dict)
+
+    def run(self, memories: Mapping[str, Any], start_s: float, end_s: float) -> Iterator[Turn]:
+        """Every turn from ``start_s`` up to, not at, ``end_s``; then time moves to ``end_s``."""
+        for at_s, due in self._turns(start_s, end_s):
+            self.testbed.advance_to(at_s)
+            seen = {who: self.testbed.observe(who) for who in due if who != ACTS}
+            acted = self._act(memories[ACTS]) if ACTS in due else None
+            advice = tuple(
+                ask(who, self.advisors[who], memories[who], seen[who], self.setting) for who in seen
+            )
+            memories = {**memories, **{one.advisor: one.memory for one in advice}}
+            if acted:
+                memories[ACTS] = acted.memory
+            yield Turn(acted, advice, memories)
+        self.testbed.advance_to(end_s)
+
+    def _act(self, memory: Any) -> Tick:
+        seen = self.testbed.observe()
+        memory, decided = self.controller.decide(memory, seen)
+        return Tick(seen, decided, self._apply(decided, seen), memory)
+
+    def _turns(self, start_s: float, end_s: float) -> Iterator[tuple[float, list[str]]]:
+        """When somebody decides, and who; times that are the same to a microsecond are one."""
+        ticks = merge(
+            *(
+                _ticks(who, one.interval_s, start_s, end_s)
+                for who, one in {ACTS: self.controller, **self.advisors}.items()
+            )
+        )
+        for _, due in groupby(ticks, key=lambda tick: round(tick[0] * 1e6)):
+            times_s, who = zip(*due, strict=True)
+            yield times_s[0], list(who)
+
+    def deploy(self, decided: Decision) -> tuple[Outcome, ...]:
+        """Carry out the first decision; returns when everything it started is up."""
+        return self.testbed.deploy(decided)
+
+    def _apply(self, decided: Decision, seen: Observation) -> tuple[Outcome, ...]:
+        if not decided.steps:
+            return ()
+        checked = check(decided, seen, self.setting)
+        allowed = replace(decided, steps=tuple(one.step for one in checked if not one.refusal))
+        applied = iter(self.testbed.apply(allowed))
+        return tuple(
+            Outcome(one.step.action, one.step.because, False, "", one.refusal)
+            if one.refusal
+            else next(applied)
+            for one in checked
+        )
+
+
+def _ticks(
+    who: str, interval_s: float, start_s: float, end_s: float
+) -> Iterator[tuple[float, str]]:
+    turn = math.ceil(start_s / interval_s - 1e-9)
+    while turn * interval_s < end_s:
+        yield turn * interval_s, who
+        turn += 1

@@ -1,0 +1,236 @@
+"""Where measured rows, snapshots and commits are stored, and how: whole files or nothing.
+
+    <root>/<experiment>/measurements/<table>/experiment=<experiment>/run=<run>/part-NNN.parquet
+        part-000 of what is written once, part-all of what came window by window
+    <root>/<experiment>/runs/<run>/rows/NNN.arrow until the run has ended: all rows of a window
+    <root>/<experiment>/runs/<run>/run.json, snapshots/NNN.npz, commits/NNN.json, manifest.json
+
+Every file is written beside its place and moved there in one step, so a process that is
+killed leaves the old file or the new one. A window counts once its commit is there, and a
+run once its manifest is. The same rows always give the same bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import shutil
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from include.files.whole import digest, new_file, write_bytes
+from include.model.errors import StoreError
+from include.runs.measurements.parquet import rows_in, write_parquet
+from include.runs.measurements.rows import TABLES
+from include.runs.measurements.summaries import KEYS, merged
+from include.runs.measurements.window import read_window, window_content
+from include.testbeds.columns import Coded
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class RunStore:
+    """The files of one run. ``folder`` is that of the experiment."""
+
+    folder: Path
+    experiment: str
+    run_id: str
+
+    @property
+    def home(self) -> Path:
+        """Everything of the run but its rows."""
+        return self.folder / "runs" / self.run_id
+
+    @property
+    def run_json(self) -> Path:
+        """The resolved run."""
+        return self.home / "run.json"
+
+    @property
+    def manifest(self) -> Path:
+        """What was measured and with what; there only once the run is complete."""
+        return self.home / "manifest.json"
+
+    def commit(self, window: int) -> Path:
+        """The commit of a window."""
+        return self.home / "commits" / f"{window:03d}.json"
+
+    def snapshot(self, window: int) -> Path:
+        """The state at the start of a window."""
+        return self.home / "snapshots" / f"{window:03d}.npz"
+
+    def rows(self, window: int) -> Path:
+        """The rows of a window, until they are gathered."""
+        return self.home / "rows" / f"{window:03d}.arrow"
+
+    def part(self, table: str, part: int) -> Path:
+        """Rows of one table."""
+        partition = Path(f"experiment={self.experiment}") / f"run={self.run_id}"
+        return self.folder / "measurements" / table / partition / f"part-{part:03d}.parquet"
+
+    def whole(self, table: str) -> Path:
+        """The rows of one table and every window, once they have been gathered."""
+        return self.part(table, 0).with_name("part-all.parquet")
+
+    def remove(self) -> None:
+        """Remove everything of the run. Repeated after a kill, it removes the rest."""
+        for table in TABLES:
+            shutil.rmtree(self.part(table, 0).parent, ignore_errors=True)
+        shutil.rmtree(self.home, ignore_errors=True)  # last: without it the rows would be nobody's
+
+    def write_rows(self, table: str, part: int, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Store rows of one table; returns path (relative to the folder), rows and sha256.
+
+        Of a run that is complete nothing is stored again.
+        """
+        rows, sink = to_arrow(table, columns), io.BytesIO()
+        write_parquet(sink, schema(table), [rows])
+        return self._written(self.part(table, part), rows.num_rows, sink.getvalue())
+
+    def write_window(self, window: int, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """Store the rows of a window until they are gathered; returns what ``write_rows`` does."""
+        arrow = {table: to_arrow(table, columns) for table, columns in tables.items()}
+        rows = sum(one.num_rows for one in arrow.values())
+        return self._written(self.rows(window), rows, window_content(arrow))
+
+    def gather(self, tables: Sequence[str], sha256: Sequence[str]) -> list[dict[str, Any]]:
+        """Put a file per table in the place of one per window; returns what ``write_rows`` does.
+
+        ``sha256`` is that of each window, as it was committed.
+        To open a small file costs as much as to read some ten thousand rows. Killed anywhere and
+        repeated, it ends the same: windows are removed only when all tables are there, so while
+        one is missing they are complete. Raises StoreError when rows are missing or damaged.
+        """
+        parts = [self.rows(window) for window in range(len(sha256))]
+        are_here = all(part.is_file() for part in parts)
+        for part, committed in zip(parts, sha256, strict=True) if are_here else ():
+            if digest(part) != committed:
+                raise StoreError(
+                    f"rows in {part} are not those that were committed; {self._again()}"
+                )
+        gathered = [self._gathered(table, parts, are_here) for table in tables]
+        shutil.rmtree(self.rows(0).parent, ignore_errors=True)
+        return gathered
+
+    def _gathered(self, table: str, parts: Sequence[Path], are_here: bool) -> dict[str, Any]:
+        whole = self.whole(table)
+        try:
+            if are_here or not whole.is_file():
+                rows = (read_window(part)[table] for part in parts)
+                content = [merged(table, rows)] if table in KEYS else rows
+                with new_file(whole) as draft:
+                    write_parquet(draft, schema(table), content)
+            return self._described(whole, rows_in(whole), digest(whole))
+        except StoreError as error:
+            raise StoreError(f"rows of {table} in {error}; {self._again()}") from error
+
+    def _again(self) -> str:
+        return f"remove {self.home} and run again: the same spec gives the same rows"
+
+    def _written(self, path: Path, rows: int, content: Any) -> dict[str, Any]:
+        if not self.manifest.is_file():
+            write_bytes(path, content)
+        return self._described(path, rows, hashlib.sha256(content).hexdigest())
+
+    def _described(self, path: Path, rows: int, sha256: str) -> dict[str, Any]:
+        return {"path": path.relative_to(self.folder).as_posix(), "rows": rows, "sha256": sha256}
+
+
+@cache
+def schema(table: str) -> pa.Schema:
+    """The Parquet schema of a measured table: the fields of its dataclass, never null."""
+    import pyarrow as pa
+
+    kinds = {float: pa.float64(), int: pa.int64(), bool: pa.bool_(), str: pa.string()}
+    cls = TABLES[table]
+    hints = get_type_hints(cls)
+    return pa.schema(
+        [pa.field(f.name, kinds[hints[f.name]], nullable=False) for f in dataclasses.fields(cls)]
+    )
+
+
+def to_arrow(table: str, columns: Mapping[str, Any]) -> pa.Table:
+    """Columns (arrays, lists or Coded) as an Arrow table with the schema of ``table``.
+
+    No columns at all are a table without rows; one that is missing takes the default of its
+    field, and is a KeyError where there is none.
+
+    Arrays are made of their buffers: ``pyarrow.array`` would import pandas first, which takes
+    longer than writing a run.
+    """
+    import pyarrow as pa
+
+    fields = schema(table)
+    given = {**_defaults(table, columns), **columns}
+    arrays = [_arrow_array(given[one.name] if columns else (), one.type) for one in fields]
+    return pa.Table.from_arrays(arrays, schema=fields)
+
+
+def _defaults(table: str, columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+    optional = [
+        f for f in dataclasses.fields(TABLES[table]) if f.default is not dataclasses.MISSING
+    ]
+    rows = len(next(iter(columns.values()))) if columns and optional else 0
+    return {f.name: [f.default] * rows for f in optional}
+
+
+def _arrow_array(values: Any, kind: pa.DataType) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    if kind == pa.string():
+        if not isinstance(values, Coded):
+            return _text(values)
+        codes, names = values
+        indices = _arrow_array(codes.astype(np.int32), pa.int32())
+        return pa.DictionaryArray.from_arrays(indices, _text(names)).cast(pa.string())
+    dtype = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float64(): np.float64}.get(kind, bool)
+    array = np.ascontiguousarray(values, dtype=dtype)
+    content = np.packbits(array, bitorder="little") if dtype is bool else array
+    return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(content)])
+
+
+def _text(names: Sequence[str]) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    encoded = [name.encode() for name in names]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    return pa.StringArray.from_buffers(
+        len(names), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))
+    )
+
+
+def write_snapshot(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
+    """Store arrays, never pickled. Returns the sha256 of the file."""
+    import numpy as np
+
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    write_bytes(path, buffer.getvalue())
+    return hashlib.sha256(buffer.getvalue()).hexdigest()
+
+
+def read_snapshot(path: Path, sha256: str | None = None) -> dict[str, np.ndarray]:
+    """Arrays of a snapshot. Raises StoreError when it is missing, or not what was committed."""
+    import numpy as np
+
+    advice = f"remove {path.parent.parent} and run again: the same spec gives the same rows"
+    if not path.is_file():
+        raise StoreError(f"the snapshot {path} is missing; {advice}")
+    content = path.read_bytes()
+    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+        raise StoreError(f"the snapshot {path} is not the one that was committed; {advice}")
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise StoreError(f"the snapshot {path} is damaged ({error}); {advice}") from error

@@ -1,0 +1,151 @@
+"""What tables need to know of durations, counted while they are measured.
+
+Every tenth item is a row of ``processing_duration``, by far the largest table. All that is
+published of them follows from counts: how many took how long, and what they took together in each
+monitoring period. Counts are whole numbers, so they add up to the same in any order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from include.model.compliance import LEVELS
+from include.runs.measurements.rows import DURATION_COUNT, DURATION_SUM
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+BINS_PER_E = 25.0
+"""Bins of a histogram of durations while 1 ms + duration grows by a factor of e: the middle of a
+bin is within 2 % and 0.02 ms of what is in it."""
+LONGEST_MS = 1e12
+"""A duration that is longer, or not a number, is in the last bin."""
+BINS = int(math.log(1 + LONGEST_MS) * BINS_PER_E) + 1
+
+KEYS = {DURATION_COUNT: ("operator", "bin"), DURATION_SUM: ("operator", "period")}
+"""Summaries, and what their rows are known by; all other columns are added up."""
+
+WINDOWS_AT_ONCE = 64
+
+
+def summarised(
+    samples: Mapping[str, Any],
+    slo_ms: Mapping[str, float],
+    *,
+    duration_s: float,
+    monitor_every_s: float,
+) -> dict[str, dict[str, Any]]:
+    """``duration_count`` and ``duration_sum`` as columns, from those of ``processing_duration``.
+
+    ``slo_ms`` has every operator of the run, which takes ``duration_s``. Samples of operators that
+    the run does not have are late at no level, and never outside.
+    """
+    import numpy as np
+
+    from include.testbeds.columns import Coded
+
+    if not samples:
+        return {}
+    codes, names = samples["operator"]
+    codes = np.asarray(codes, dtype=np.int64)
+    known = np.array([name in slo_ms for name in names], dtype=bool)[codes]
+    slo = np.array([slo_ms.get(name, math.inf) for name in names])[codes]
+    time_s, duration_ms, wait_ms = (
+        np.asarray(samples[name], dtype=float) for name in ("time_s", "duration_ms", "wait_ms")
+    )
+    counts = _Counts(codes * BINS + _bin_of(duration_ms), len(names) * BINS)
+    counted = {
+        "samples": counts.of(),
+        "ages": _Counts(codes * BINS + _bin_of(samples["age_ms"]), len(names) * BINS).of(),
+        **{f"{name}_late": counts.of(duration_ms > factor * slo) for name, factor in LEVELS},
+        "bad": counts.of(~((duration_ms >= 0) & (wait_ms >= 0))),
+        "outside": counts.of(known & ((time_s < 0) | (time_s > duration_s))),
+    }
+    there = np.flatnonzero(counted["samples"] + counted["ages"])
+    return {
+        DURATION_COUNT: {
+            "operator": Coded(there // BINS, names),
+            "bin": there % BINS,
+            **{name: values[there] for name, values in counted.items()},
+        },
+        DURATION_SUM: _sums(codes, names, np.floor(time_s / monitor_every_s), duration_ms),
+    }
+
+
+def merged(table: str, parts: Iterable[pa.Table]) -> pa.Table:
+    """One summary of those of several windows, sorted by what its rows are known by.
+
+    A few windows at a time, so that memory does not grow with their number.
+    """
+    some: list[pa.Table] = []
+    for part in parts:
+        some.append(part)
+        if len(some) == WINDOWS_AT_ONCE:
+            some = [_added_up(table, some)]
+    return _added_up(table, some)
+
+
+def _added_up(table: str, parts: Sequence[pa.Table]) -> pa.Table:
+    import pyarrow as pa
+
+    keys = KEYS[table]
+    rows = pa.concat_tables(parts)
+    added = [name for name in rows.column_names if name not in keys]
+    sums = rows.group_by(list(keys)).aggregate([(name, "sum") for name in added])
+    columns = [*keys, *(f"{name}_sum" for name in added)]
+    named = sums.select(columns).rename_columns(rows.column_names)
+    return named.sort_by([(name, "ascending") for name in keys]).cast(rows.schema)
+
+
+class _Counts:
+    """How many rows have which number, of all or of some."""
+
+    def __init__(self, numbers: np.ndarray, most: int) -> None:
+        self._numbers, self._most = numbers, most
+
+    def of(self, which: np.ndarray | None = None) -> np.ndarray:
+        import numpy as np
+
+        numbers = self._numbers if which is None else self._numbers[which]
+        return np.bincount(numbers, minlength=self._most)
+
+
+def _sums(
+    codes: np.ndarray, names: tuple[str, ...], periods: np.ndarray, duration_ms: np.ndarray
+) -> dict[str, Any]:
+    import numpy as np
+
+    from include.testbeds.columns import Coded
+
+    first = int(periods.min()) if len(periods) else 0
+    width = (int(periods.max()) if len(periods) else 0) - first + 1
+    numbers = codes * width + (periods.astype(np.int64) - first)
+    samples = np.bincount(numbers, minlength=len(names) * width)
+    # Whole microseconds: unlike fractions they add up to the same in any order.
+    total_us = np.zeros(len(samples), dtype=np.int64)
+    np.add.at(total_us, numbers, (_bounded(duration_ms) * 1000 + 0.5).astype(np.int64))
+    there = np.flatnonzero(samples)
+    return {
+        "operator": Coded(there // width, names),
+        "period": there % width + first,
+        "samples": samples[there],
+        "total_us": total_us[there],
+    }
+
+
+def _bin_of(times_ms: Any) -> np.ndarray:
+    import numpy as np
+
+    bins: np.ndarray = (np.log(1 + _bounded(times_ms)) * BINS_PER_E).astype(np.int64)
+    return bins
+
+
+def _bounded(times_ms: Any) -> np.ndarray:
+    import numpy as np
+
+    times = np.asarray(times_ms, dtype=float)
+    bounded: np.ndarray = np.clip(np.where(np.isnan(times), LONGEST_MS, times), 0, LONGEST_MS)
+    return bounded

@@ -1,0 +1,80 @@
+"""What a run was given beyond names and defaults, as short text that people and SQL group by."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from functools import partial
+from pathlib import PurePath
+from typing import Any
+
+from include.controllers import CONTROLLERS
+from include.experiment.options import checked_options, option_types
+from include.experiment.spec import Conditions, RunSpec
+from include.workloads import PATTERNS
+from include.workloads.topologies import run_defaults
+
+_CONDITIONS = (
+    "duration_min",
+    "testbed",
+    "flavor",
+    "calibration",
+    "monitor_every_s",
+    "hosts",
+    "max_hosts",
+)
+
+
+def variant_of(spec: RunSpec) -> str:
+    """Options of the controller that differ from its defaults, sorted by name; often empty.
+
+    Two runs of one controller have the same variant exactly when it was given the same options:
+    ``scale_up_above_items=500``, for several ``name=value, name=value``.
+    """
+    return _text(_changed(CONTROLLERS[spec.controller].build, spec.controller_options))
+
+
+def conditions_of(spec: RunSpec) -> str:
+    """Whatever else differs from a default, sorted by name: the same text, the same load.
+
+    Options of the pattern, faults, and what neither the topology's file nor Tidebench would have
+    chosen. Pattern, topology, BTU and seed are columns of their own, and a price book changes
+    nothing that happens in a run.
+    """
+    usual = Conditions.model_validate({"patterns": spec.pattern, **run_defaults(spec.topology)})
+    given = {name: getattr(spec, name) for name in _CONDITIONS}
+    return _text(
+        {name: value for name, value in given.items() if value != getattr(usual, name)}
+        | _changed(PATTERNS[spec.pattern], spec.pattern_options)
+        | {f"faults.{name}": value for name, value in spec.faults.items()}
+    )
+
+
+def _changed(factory: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options, in the types of the registered class, whose value is not the default one.
+
+    Values that the class does not take are left to ``problems_of``.
+    """
+    values, _ = checked_options("", option_types(factory), given)
+    preset = factory.keywords if isinstance(factory, partial) else {}
+    cls = factory.func if isinstance(factory, partial) else factory
+    defaults = {
+        one.name: one.default_factory() if one.default_factory is not MISSING else one.default
+        for one in fields(cls)  # type: ignore[arg-type]
+    } | preset
+    return {name: value for name, value in values.items() if value != defaults[name]}
+
+
+def _text(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={_word(name, value)}" for name, value in sorted(values.items()))
+
+
+def _word(name: str, value: Any) -> str:
+    if name in ("path", "calibration"):
+        return PurePath(value).name
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,170 @@
+"""A controller at work on a testbed: what one window needs, and what it hands to the next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
+
+from include.controllers.base import Setting
+from include.controllers.deployment import first_deployment
+from include.experiment.run import Run
+from include.model.compliance import LEVELS
+from include.runs.advice import NO_CHANGES, Advice, Changes, advice_rows
+from include.runs.loop import Loop, Tick
+from include.runs.trace import decision_rows, done_in
+from include.testbeds.base import ACTS, Leasing
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+FAILED = "advisors_failed"
+"""In the summary of a window, where an advisor did."""
+
+
+@dataclass(slots=True)
+class Session:
+    """A loop and what those who decide remember; stored as one snapshot between windows.
+
+    ``memories`` are by name; that of the controller that acts is called ``ACTS``.
+    """
+
+    run_of: Run
+    loop: Loop
+    setting: Setting
+    memories: Mapping[str, Any]
+
+    @classmethod
+    def open(cls, run: Run) -> Session:
+        """At second 0, with nothing deployed."""
+        controller, advisors = run.build_controller(), run.build_advisors()
+        loop = Loop(run.build_testbed(), controller, run.setting, advisors)
+        deciders = {ACTS: controller, **advisors}
+        memories = {who: one.initial_memory() for who, one in deciders.items()}
+        return cls(run, loop, run.setting, memories)
+
+    def deploy(self) -> None:
+        """Start the first instances and return when they are up; no rows are kept of it."""
+        instances = self.loop.controller.initial_instances()
+        self.loop.deploy(first_deployment(self.setting, instances))
+        self.loop.testbed.take_measurements()
+
+    def run(self, start_s: float, end_s: float) -> dict[str, dict[str, list[Any]]]:
+        """Every turn of a window; returns the tables ``decision`` and, with advisors, ``advice``
+        as columns."""
+        ticks: list[Tick] = []
+        advice: list[tuple[Advice, Changes]] = []
+        for turn in self.loop.run(self.memories, start_s, end_s):
+            done = NO_CHANGES
+            if turn.acted:
+                ticks.append(turn.acted)
+                done = done_in(turn.acted)
+            advice += [(one, done) for one in turn.advice]
+            self.memories = turn.memories
+        tables = {"decision": decision_rows(ticks)}
+        if self.loop.advisors:
+            tables["advice"] = advice_rows(advice, self.setting.topology.operator_names)
+        return tables
+
+    def summary(self, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """What a person wants to see of a window at once: counts, and what stands at its end."""
+        seen = self.loop.testbed.look()  # not observe: what arrived is for the next tick to count
+        measured = tables.get("processing_duration", {})
+        within = dict.fromkeys((name for name, _ in LEVELS), 0)
+        samples = 0
+        if measured:
+            codes, names = measured["operator"]
+            slo_ms = _by_code(codes, [self.run_of.topology.operator[n].slo_ms for n in names])
+            durations_ms, samples = measured["duration_ms"], len(measured["duration_ms"])
+            within = {name: int((durations_ms <= slo_ms * factor).sum()) for name, factor in LEVELS}
+        activities = list(tables.get("scaling_activity", {}).get("activity", []))
+        return {
+            "samples": samples,
+            "samples_within": within,
+            "instances": sum(not one.stopping for one in seen.instances.values()),
+            "hosts": len(seen.hosts),
+            "waiting_items": sum(one.waiting_items for one in seen.operators.values()),
+            "scalings": {name: activities.count(name) for name in sorted(set(activities))},
+            "refused": tables["decision"]["accepted"].count(False),
+            **_failures(tables.get("advice", {})),
+        }
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """The testbed's arrays, and the memory of the controller and of each advisor."""
+        plain = {
+            who: _adapter(memory).dump_python(memory, mode="json")
+            for who, memory in self.memories.items()
+        }
+        kept = {"memory": _packed(plain.pop(ACTS))}
+        if plain:
+            kept["advisors"] = _packed(plain)
+        return {**kept, **self.loop.testbed.snapshot()}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continue from a snapshot of the same run."""
+        plain = {ACTS: _unpacked(arrays["memory"])}
+        if self.loop.advisors:
+            plain |= _unpacked(arrays["advisors"])
+        self.memories = {
+            who: _adapter(memory).validate_python(plain[who])
+            for who, memory in self.memories.items()
+        }
+        self.loop.testbed.restore(arrays)
+
+    def close(self) -> None:
+        """Let go of what this process holds; what is leased stays for the next one."""
+        self.loop.testbed.close()
+
+    def give_back(self) -> None:
+        """End the run on its testbed, and whatever is leased for it."""
+        testbed = self.loop.testbed
+        if isinstance(testbed, Leasing):
+            testbed.give_back()
+        else:
+            testbed.close()
+
+
+_adapters: dict[type, TypeAdapter[Any]] = {}
+"""By class of memory; to make one takes longer than to use it."""
+
+
+def _adapter(memory: Any) -> TypeAdapter[Any]:
+    kind = type(memory)
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)
+    return _adapters[kind]
+
+
+def _packed(plain: Any) -> np.ndarray:
+    import numpy as np
+
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
+    return np.frombuffer(text, dtype=np.uint8)
+
+
+def _unpacked(array: np.ndarray) -> Any:
+    return json.loads(array.tobytes())
+
+
+def _failures(advice: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, str]]:
+    """Why advisors failed, by name the last error of each; nothing where none did."""
+    if not any(advice.get("failed", ())):
+        return {}
+    rows = zip(advice["advisor"], advice["failed"], advice["because"], strict=True)
+    return {FAILED: {who: because for who, failed, because in rows if failed}}
+
+
+def failed_advisors(summaries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The last error of every advisor that failed, by name, from the summaries of windows."""
+    return {who: error for one in summaries for who, error in one.get(FAILED, {}).items()}
+
+
+def _by_code(codes: np.ndarray, values: list[float]) -> np.ndarray:
+    import numpy as np
+
+    rows: np.ndarray = np.array(values)[codes]
+    return rows

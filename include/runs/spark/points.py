@@ -1,0 +1,136 @@
+"""Points as Spark tasks: one job, one task per point, statuses streamed back as they finish.
+
+A task gets the JSON of its run and nothing else. Workers of a cluster get this code as an archive
+from the driver; they find the data root at the same path, and write straight into the store.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from include.experiment.spec import RunSpec
+from include.runs.batch import RunResult
+from include.runs.spark.code import archive_in
+from include.runs.spark.point import PointStatus, measure_point, status_of
+from include.runs.spark.session import spark_session
+from include.runs.versions import INCLUDE
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+REPOSITORY = INCLUDE.parent
+UNPACKED = "tidebench"
+POLL_S = 0.2
+DIED = (
+    "the worker of this point was killed, most likely because memory ran out; sweep again with "
+    "fewer cores (--master 'local[1]'): it goes on from its last window"
+)
+
+Report = Callable[[PointStatus], None]
+
+
+def measure_points(
+    specs: Sequence[RunSpec], root: Path, *, master: str | None, report: Report
+) -> None:
+    """Measure every point below ``root``; ``report`` is called once each, as they finish.
+
+    ``master`` is a Spark master, None the one that spark-submit has chosen. A point that fails
+    or takes its worker with it leaves the others alone. Raises SetupError without Java 17.
+    """
+    with spark_session(master) as spark, tempfile.TemporaryDirectory() as folder:
+        context = spark.sparkContext
+        _let_workers_find_this_code(context, Path(folder))
+        waiting = {spec.run_id: spec for spec in specs}
+        finished = _in_one_job(context, list(waiting.values()), root)
+        for status in finished:
+            del waiting[status.run]
+            report(status)
+        # Spark gives a job up when a worker dies too often, and with it points that did no harm.
+        for status in _one_by_one(context, list(waiting.values()), root):
+            report(status)
+
+
+def _in_one_job(
+    context: SparkContext, specs: Sequence[RunSpec], root: Path
+) -> Iterable[PointStatus]:
+    """Statuses as tasks finish; ends early when Spark gives the job up."""
+    if not specs:
+        return
+    rows: Any = context.accumulator([], _Appended())  # type: ignore[arg-type]
+    seen = 0
+    with ThreadPoolExecutor(1) as thread:
+        job = thread.submit(_run_job, context, specs, root, rows)
+        try:
+            while True:
+                ended = bool(wait([job], timeout=POLL_S).done)
+                new = rows.value[seen:]
+                seen += len(new)
+                yield from (PointStatus(**json.loads(row)) for row in new)
+                if ended:
+                    return
+        except BaseException:
+            context.cancelAllJobs()
+            raise
+
+
+def _one_by_one(
+    context: SparkContext, specs: Sequence[RunSpec], root: Path
+) -> Iterable[PointStatus]:
+    """Each point as a job of its own, so that the one that kills its worker fails alone."""
+    with ThreadPoolExecutor(max(1, context.defaultParallelism)) as threads:
+        jobs: dict[Future[list[PointStatus]], RunSpec] = {
+            threads.submit(lambda spec: list(_in_one_job(context, [spec], root)), spec): spec
+            for spec in specs
+        }
+        left = set(jobs)
+        while left:
+            ended, left = wait(left, return_when=FIRST_COMPLETED)
+            for job in ended:
+                died = RunResult(spec=jobs[job], outcome="failed", error=DIED)
+                yield from job.result() or [status_of(died)]
+
+
+def _run_job(context: SparkContext, specs: Sequence[RunSpec], root: Path, rows: Any) -> None:
+    from py4j.protocol import Py4JJavaError
+
+    texts = context.parallelize([spec.to_json() for spec in specs], len(specs))
+    try:
+        texts.foreachPartition(partial(_measure_all, root=str(root), rows=rows))
+    except Py4JJavaError as error:
+        logging.getLogger(__name__).debug("job given up: %s", error)
+
+
+def _measure_all(texts: Iterable[str], *, root: str, rows: Any) -> None:
+    """Runs on a worker."""
+    for text in texts:
+        rows.add([measure_point(text, root)])
+
+
+class _Appended:
+    """A Spark accumulator of rows: what a task adds reaches the driver when the task is done."""
+
+    def zero(self, value: list[str]) -> list[str]:
+        return []
+
+    def addInPlace(self, value1: list[str], value2: list[str]) -> list[str]:  # noqa: N802
+        return value1 + value2
+
+
+def _let_workers_find_this_code(context: SparkContext, folder: Path) -> None:
+    """Tasks of a local master read this repository; others the archive, in their own folder."""
+    if not str(context.master).startswith("local"):
+        context.addArchive(f"{archive_in(folder)}#{UNPACKED}")
+        # Relative: an executor unpacks it where it runs, wherever that is.
+        context.environment["PYTHONPATH"] = UNPACKED
+        return
+    before = context.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    parts = [str(REPOSITORY), *filter(None, before.split(os.pathsep))]
+    context.environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(parts))

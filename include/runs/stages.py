@@ -1,0 +1,349 @@
+"""The stages of a run, as tasks or in one process: provision, deploy, replay, windows, release.
+
+Every stage may be killed at any point and repeated: it reads what the stage before it
+committed, writes whole files, and writes the same bytes again. ``root`` is the data root;
+a run lives in ``root/<experiment>``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from include.controllers import CONTROLLERS
+from include.experiment.run import Run, resolve
+from include.experiment.spec import RunSpec
+from include.files.whole import read_json, write_bytes, write_json
+from include.model.billing import CloudPriceBook
+from include.model.errors import StoreError
+from include.model.host import PriceBook
+from include.runs.measurements.origin import BY_HAND, DagRun, mark_origin
+from include.runs.measurements.rows import SAMPLES, TABLES, UNREAD, Billing
+from include.runs.measurements.store import RunStore, read_snapshot, write_snapshot
+from include.runs.measurements.summaries import summarised
+from include.runs.measurements.variant import conditions_of, variant_of
+from include.runs.session import Session
+from include.runs.stored import Stored, find_stored, is_of_this_code, mark_code
+from include.runs.versions import versions
+from include.testbeds import TESTBEDS
+
+ONCE_PER_RUN = ("run", "operator", "price", "billing", "lease")
+PER_WINDOW = tuple(table for table in TABLES if table not in ONCE_PER_RUN)
+Report = Callable[[dict[str, Any]], None]
+
+
+def store_of(spec: RunSpec, root: Path) -> RunStore:
+    """Where the files of a run are."""
+    return RunStore(root / spec.experiment, spec.experiment, spec.run_id)
+
+
+def provision(spec: RunSpec, root: Path, by: DagRun = BY_HAND) -> Run:
+    """Look everything up and store it as run.json; nothing is stored when the spec is wrong.
+
+    What other code has stored of the run is removed, and what is stored of an interrupted one that
+    was given back. Unless the run is complete, ``by`` is who measures it.
+
+    Raises SpecError with every problem, StoreError when the folder holds another run, or a complete
+    one that other code has measured in real time.
+    """
+    run, store = resolve(spec), store_of(spec, root)
+    found = find_stored(run, store)
+    if found is Stored.OTHER_INPUTS:
+        raise StoreError(
+            f"{store.home} holds a run of the same spec with other inputs (a trace, topology or "
+            "calibration file has changed). Remove that folder to measure anew, or give the "
+            "experiment another name"
+        )
+    if found is Stored.OTHER_CODE:
+        if TESTBEDS[spec.testbed].real_time and store.manifest.is_file():
+            raise StoreError(
+                f"{store.home} was measured by other code, and measuring it again takes as long as "
+                "it did. Remove that folder to do so, or give the experiment another name"
+            )
+        forget(spec, root)
+    if found is Stored.BEGUN and _is_given_back(run, store):
+        forget(spec, root)
+    mark_code(store)
+    if found is not Stored.COMPLETE:
+        mark_origin(store, by)
+    write_bytes(store.run_json, run.to_json().encode())
+    return run
+
+
+def look(spec: RunSpec, root: Path) -> Stored:
+    """What is stored of a run, and so whether it will be reused. Raises SpecError."""
+    return find_stored(resolve(spec), store_of(spec, root))
+
+
+def holds_other_inputs(run: Run, root: Path) -> bool:
+    """Whether the run's folder was provisioned for the same spec with other inputs."""
+    stored = store_of(run.spec, root).run_json
+    return stored.is_file() and stored.read_text(encoding="utf-8") != run.to_json()
+
+
+def deploy(spec: RunSpec, root: Path) -> None:
+    """Start the first instances before anything arrives, and store the state at second 0.
+
+    What is deployed stays as it is: on real hosts, doing it again would end it.
+    """
+    run, store = load_run(spec, root), store_of(spec, root)
+    if store.snapshot(0).is_file():
+        return
+    session = Session.open(run)
+    session.deploy()
+    write_snapshot(store.snapshot(0), session.snapshot())
+    session.close()
+
+
+def replay_arrivals(spec: RunSpec, root: Path) -> None:
+    """Make the arrivals ready: the levels that every source will follow, as a file."""
+    run, store = load_run(spec, root), store_of(spec, root)
+    write_bytes(store.home / "arrivals.csv", _arrivals_csv(run))
+
+
+def load_run(spec: RunSpec, root: Path) -> Run:
+    """The stored run. Raises StoreError when it was not provisioned."""
+    path = store_of(spec, root).run_json
+    if not path.is_file():
+        raise StoreError(f"{path} is missing; run provision_testbed first")
+    return Run.from_json(path.read_text(encoding="utf-8"))
+
+
+def window_reached(spec: RunSpec, root: Path, window: int) -> bool:
+    """Whether the testbed has come to the window and the one before it is committed."""
+    store = store_of(spec, root)
+    if window == 0:
+        return store.snapshot(0).is_file() and (store.home / "arrivals.csv").is_file()
+    return store.commit(window - 1).is_file()
+
+
+def control_window(spec: RunSpec, root: Path, window: int) -> dict[str, Any]:
+    """Run all ticks of one window and commit; a committed window is left as it is."""
+    return control_windows(spec, root, window, window)[0]
+
+
+def control_windows(
+    spec: RunSpec, root: Path, first: int, last: int, report: Report = lambda _: None
+) -> list[dict[str, Any]]:
+    """Run windows ``first`` to ``last`` in one process; returns their summaries."""
+    store, run, session = store_of(spec, root), None, None
+    summaries = []
+    for window in range(first, last + 1):
+        commit = store.commit(window)
+        if commit.is_file():
+            summary = read_json(commit)["summary"]
+            session = None
+        else:
+            run = run or _run_of_this_code(spec, root)
+            session = session or _resumed(run, store, window)
+            summary = _measure(run, store, session, window)
+        summaries.append(summary)
+        report(summary)
+    return summaries
+
+
+def run_all(
+    spec: RunSpec, root: Path, report: Report = lambda _: None, by: DagRun = BY_HAND
+) -> list[dict[str, Any]]:
+    """Every stage of a run in one process, with the same bytes as task by task."""
+    provision(spec, root, by)
+    try:
+        deploy(spec, root)
+        replay_arrivals(spec, root)
+        return control_windows(spec, root, 0, spec.windows - 1, report)
+    finally:
+        release(spec, root)
+
+
+def release(spec: RunSpec, root: Path) -> None:
+    """Give back whatever the run still holds. Safe at any time and more than once."""
+    store = store_of(spec, root)
+    if store.run_json.is_file():
+        session = Session.open(load_run(spec, root))
+        session.give_back()
+
+
+def forget(spec: RunSpec, root: Path) -> None:
+    """Remove everything stored of a run, to measure it anew."""
+    store_of(spec, root).remove()
+
+
+def _run_of_this_code(spec: RunSpec, root: Path) -> Run:
+    run, store = load_run(spec, root), store_of(spec, root)
+    if not is_of_this_code(store):
+        raise StoreError(
+            f"the code that measures has changed since {store.home} was provisioned, and no run is "
+            "measured by two; provision it again, with everything after it"
+        )
+    return run
+
+
+def _is_given_back(run: Run, store: RunStore) -> bool:
+    """Whether the world that the snapshots are about is gone; a simulated one is in them."""
+    if not (TESTBEDS[run.spec.testbed].real_time and store.snapshot(0).is_file()):
+        return False
+    committed = sum(store.commit(k).is_file() for k in range(run.spec.windows))
+    try:
+        _resumed(run, store, committed).close()
+    except StoreError:
+        return True
+    return False
+
+
+def _resumed(run: Run, store: RunStore, window: int) -> Session:
+    sha256 = read_json(store.commit(window - 1))["snapshot_sha256"] if window else None
+    session = Session.open(run)
+    session.restore(read_snapshot(store.snapshot(window), sha256))
+    return session
+
+
+def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[str, Any]:
+    """One window: ticks, rows, the next snapshot and, last of all, the commit."""
+    start_s = window * run.spec.window_s
+    end_s = min(start_s + run.spec.window_s, run.spec.duration_s)
+    decided = session.run(start_s, end_s)
+    tables: dict[str, Mapping[str, Any]] = {**session.loop.testbed.take_measurements(), **decided}
+    tables |= _summaries(run, tables)
+    per_window = _per_window(run.spec)
+    final = window == run.spec.windows - 1
+    if final:
+        tables |= _once_per_run(run, store, session)
+    parts = [store.write_window(window, {table: tables.get(table, {}) for table in per_window})]
+    once = [table for table in ONCE_PER_RUN if table in tables]
+    parts += [store.write_rows(table, 0, tables[table]) for table in once]
+    summary = {
+        "window": window,
+        "start_min": start_s / 60,
+        "end_min": end_s / 60,
+        **session.summary(tables),
+    }
+    ended = session.loop.testbed.take_ended_leases()
+    sha256 = write_snapshot(store.snapshot(window + 1), session.snapshot())
+    commit = {
+        "parts": parts,
+        "ended_leases": ended,
+        "leases": session.loop.testbed.leases(),
+        "snapshot_sha256": sha256,
+        "summary": summary,
+    }
+    if final:
+        commits = [read_json(store.commit(one)) for one in range(window)]
+        committed = [one["parts"][0]["sha256"] for one in (*commits, commit)]
+        whole = store.gather(per_window, committed)
+        _write_manifest(run, store, [*whole, *parts[1:]])
+    write_json(store.commit(window), commit)
+    return summary
+
+
+def _per_window(spec: RunSpec) -> list[str]:
+    """The tables of which every window stores rows."""
+    left_out = [*(() if spec.advisors else ("advice",)), *(UNREAD if spec.summaries_only else ())]
+    return [table for table in PER_WINDOW if table not in left_out]
+
+
+def _summaries(run: Run, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    return summarised(
+        tables.get(SAMPLES, {}),
+        {one.name: one.slo_ms for one in run.topology.operators},
+        duration_s=run.spec.duration_s,
+        monitor_every_s=run.spec.monitor_every_s,
+    )
+
+
+def _once_per_run(run: Run, store: RunStore, session: Session) -> dict[str, Mapping[str, Any]]:
+    spec, operators, books = run.spec, run.topology.operators, run.price_books
+    row = {
+        "controller": spec.controller,
+        "pattern": spec.pattern,
+        "btu_min": spec.btu_min,
+        "seed": spec.seed,
+        "duration_s": spec.duration_s,
+        "topology": run.topology.name,
+        "testbed": spec.testbed,
+        "flavor": run.flavor.name,
+        "vcpus": run.flavor.vcpus,
+        "memory_mb": run.flavor.memory_mb,
+        "sample_every_items": run.calibration["sample_every_items"],
+        "spec_hash": run.spec_hash,
+        "monitor_every_s": spec.monitor_every_s,
+        "pays_by_btu": CONTROLLERS[spec.controller].pays_by_btu,
+        "variant": variant_of(spec),
+        "conditions": conditions_of(spec),
+    }
+    return {
+        "run": {name: [value] for name, value in row.items()},
+        "operator": {
+            "operator": [op.name for op in operators],
+            **{
+                name: [getattr(op, name) for op in operators]
+                for name in ("label", "slo_ms", "cpu_cores", "memory_mb")
+            },
+            "instances_per_level": [run.instances_per_level[op.name] for op in operators],
+            "high_volume": [op.high_volume for op in operators],
+        },
+        "price": {
+            "price_book": [book.name for book in books],
+            **{
+                name: [getattr(book, name) for book in books]
+                for name in ("btu_s", "price_per_btu", "penalty_per_item")
+            },
+        },
+        **_billing(books),
+        "lease": _lease_log(store, run.spec.windows - 1, session.loop.testbed.leases()),
+    }
+
+
+def _billing(books: Sequence[PriceBook]) -> dict[str, Mapping[str, Any]]:
+    """How books bill that do not only count BTUs; no table where there are none."""
+    own = [book for book in books if isinstance(book, CloudPriceBook)]
+    names = [field.name for field in fields(Billing)]
+    columns = {
+        name: [getattr(book, name) for book in own]
+        for name in names
+        if name not in ("price_book", "cap_per_month")
+    }
+    columns["price_book"] = [book.name for book in own]
+    columns["cap_per_month"] = [book.cap_per_month or 0.0 for book in own]
+    return {"billing": {name: columns[name] for name in names}} if own else {}
+
+
+def _lease_log(
+    store: RunStore, windows: int, left: Mapping[str, list[Any]]
+) -> Mapping[str, list[Any]]:
+    """What windows have committed of leases that ended, and what is left, in order of the hosts."""
+    logs = [*(read_json(store.commit(k))["ended_leases"] for k in range(windows)), left]
+    log = {name: [value for one in logs for value in one[name]] for name in left}
+    # A host's number grows with the time of its order: host-2 comes before host-10.
+    keys = list(zip(log["ordered_s"], map(len, log["host"]), log["host"], strict=True))
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    return {name: [values[i] for i in order] for name, values in log.items()}
+
+
+def _arrivals_csv(run: Run) -> bytes:
+    rows = [
+        f"{source},{t_s!r},{level!r}\n"
+        for source, levels in run.levels_of.items()
+        for t_s, level in zip(levels.starts_s, levels.levels, strict=True)
+    ]
+    return "".join(["source,time_s,level\n", *rows]).encode()
+
+
+def _write_manifest(run: Run, store: RunStore, parts: list[dict[str, Any]]) -> None:
+    write_json(
+        store.manifest,
+        {
+            "experiment": run.spec.experiment,
+            "run": run.spec.run_id,
+            "spec": run.spec.to_json(),
+            "spec_hash": run.spec_hash,
+            "seed": run.spec.seed,
+            "testbed": run.spec.testbed,
+            "arrivals_sha256": hashlib.sha256(_arrivals_csv(run)).hexdigest(),
+            "windows": run.spec.windows,
+            "parts": sorted(parts, key=lambda part: part["path"]),
+            "versions": versions(),
+        },
+    )

@@ -1,0 +1,68 @@
+"""What is stored of a run, and whether it may stand for what would be measured now.
+
+One rule for every way to measure: a stored run counts when both its inputs (run.json) and the
+code that measured it (code.json) are those of now.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from include.files.whole import read_json, write_json
+from include.model.errors import StoreError
+from include.runs.measurements.store import RunStore
+from include.runs.versions import code_digest
+
+if TYPE_CHECKING:
+    from include.experiment.run import Run
+
+
+class Stored(StrEnum):
+    """What was found; the value says it to a person."""
+
+    NOTHING = "nothing was stored"
+    COMPLETE = "stored complete, by this code"
+    BEGUN = "interrupted before, goes on from its last window"
+    OTHER_CODE = "measured anew, what was stored is of other code"
+    OTHER_INPUTS = "stored with other inputs"
+
+
+def find_stored(run: Run, store: RunStore) -> Stored:
+    """Look at the folder of the run, at nothing else. Never raises for what is damaged."""
+    if not store.home.is_dir():
+        return Stored.NOTHING
+    if not is_of_this_code(store):
+        return Stored.OTHER_CODE
+    inputs = store.run_json.read_bytes() if store.run_json.is_file() else None
+    if inputs not in (None, run.to_json().encode()):
+        return Stored.OTHER_INPUTS
+    return Stored.COMPLETE if inputs and store.manifest.is_file() else Stored.BEGUN
+
+
+def is_of_this_code(store: RunStore) -> bool:
+    """Whether what is stored, if anything, was measured by the code that is here now."""
+    try:
+        known = read_json(_mark(store))["sha256"]
+    except (StoreError, KeyError, TypeError):
+        return False
+    return bool(known == code_digest())
+
+
+def runs_of_other_code(folder: Path) -> list[str]:
+    """Ids of the complete runs of an experiment that other code has measured."""
+    stores = [
+        RunStore(folder, folder.name, manifest.parent.name)
+        for manifest in sorted(folder.glob("runs/*/manifest.json"))
+    ]
+    return [store.run_id for store in stores if not is_of_this_code(store)]
+
+
+def mark_code(store: RunStore) -> None:
+    """Say that what is stored from here on is measured by the code that is here now."""
+    write_json(_mark(store), {"sha256": code_digest()})
+
+
+def _mark(store: RunStore) -> Path:
+    return store.home / "code.json"

@@ -1,0 +1,87 @@
+"""Ticks as rows: every action with its reason and what became of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from include.model.decision import (
+    Action,
+    LeaseHost,
+    MigrateInstance,
+    Outcome,
+    ProlongLease,
+    Reasoned,
+    ReleaseHost,
+    StartInstance,
+    StopInstance,
+)
+from include.runs.advice import Changes
+from include.runs.loop import Tick
+from include.runs.measurements.rows import DecisionRow
+
+NAMES: dict[type[Action], str] = {
+    StartInstance: "start_instance",
+    StopInstance: "stop_instance",
+    MigrateInstance: "migrate_instance",
+    LeaseHost: "lease_host",
+    ProlongLease: "prolong_lease",
+    ReleaseHost: "release_host",
+}
+
+
+def decision_rows(ticks: Iterable[Tick]) -> dict[str, list[Any]]:
+    """Columns of the table ``decision``: one row per action, or one that says why to wait."""
+    names = [field.name for field in dataclasses.fields(DecisionRow)]
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    for tick in ticks:
+        for row in _rows(tick):
+            for name in names:
+                columns[name].append(getattr(row, name))
+    return columns
+
+
+def done_in(tick: Tick) -> Changes:
+    """What was carried out in a tick."""
+    accepted = (one.action for one in tick.outcomes if one.accepted)
+    return Changes.of(accepted, tick.seen)
+
+
+def _rows(tick: Tick) -> Iterable[DecisionRow]:
+    now_s = tick.seen.now_s
+    if not tick.outcomes:
+        why = tick.decided
+        yield DecisionRow(now_s, 0, "wait", "", "", "", True, why.reason, why.because, "")
+    for step, (decided, outcome) in enumerate(zip(tick.decided.steps, tick.outcomes, strict=True)):
+        yield _row(step, decided, outcome, tick)
+
+
+def _row(step: int, decided: Reasoned, outcome: Outcome, tick: Tick) -> DecisionRow:
+    action = outcome.action
+    operator = host = ""
+    subject = outcome.subject
+    match action:
+        case StartInstance():
+            operator, host = action.operator, action.host
+        case StopInstance() | MigrateInstance():
+            subject = subject or action.instance
+            one = tick.seen.instances.get(action.instance)
+            operator = one.operator if one else ""
+            host = action.host if isinstance(action, MigrateInstance) else one.host if one else ""
+        case LeaseHost():
+            host = subject
+        case ProlongLease() | ReleaseHost():
+            host = subject = action.host
+    return DecisionRow(
+        tick.seen.now_s,
+        step,
+        NAMES[type(action)],
+        operator,
+        subject,
+        host,
+        outcome.accepted,
+        decided.reason,
+        decided.because,
+        outcome.detail,
+    )

@@ -1,0 +1,39 @@
+"""What the code of an operator is: a function from an item to the items that leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from include.testbeds.live.operators.settings import Target
+from include.testbeds.live.operators.state import State
+from include.testbeds.live.operators.wire import Item, ItemId
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An item to send to an operator."""
+
+    target: str
+    id: ItemId
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where code runs: as which operator, in front of which ones, with which state."""
+
+    operator: str
+    targets: tuple[Target, ...]
+    state: State
+    service_ms: float = 0.0
+
+    def to_all(self, item_id: ItemId, body: bytes) -> list[Output]:
+        """The same item to every target."""
+        return [Output(target.operator, item_id, body) for target in self.targets]
+
+
+Process = Callable[[Item], Sequence[Output]]
+"""Deterministic for the item and what the state answers to it. Raises ValueError for an item it
+cannot read, which is then noted and dropped."""
+Code = Callable[[Place], Process]

@@ -1,0 +1,151 @@
+"""Who has sent and who has processed which items: the proof that none was lost.
+
+Numbers count from 0 along a path, so a set of items is a bitmap: one bit per item, 12.5 KB for
+100,000 of them. Every instance notes what it has emitted and processed after the broker has
+confirmed the one and before it acknowledges the other; what is in the first set and not in the
+second is waiting, in work or lost. After a run has drained, it is lost.
+
+Keys in Redis, all below the prefix of the run:
+
+* ``<run>:sent:<source>`` hash: ``count`` and ``highest`` number confirmed (by the data provider)
+* ``<run>:emitted:<operator>:<path>`` bitmap: items confirmed into the queue of this operator
+* ``<run>:done:<operator>:<path>`` bitmap: items this operator has processed
+* ``<run>:repeated`` hash by operator: items that came again after they had been processed
+* ``<run>:rejected:<operator>`` hash by item id: items this operator could not read, and why
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from include.testbeds.live.operators.wire import ItemId
+
+NOTE = """
+local function mark(key, numbers)
+  local already = 0
+  for number in string.gmatch(numbers, '%d+') do
+    already = already + redis.call('SETBIT', key, number, 1)
+  end
+  return already
+end
+local done, repeated = tonumber(ARGV[1]), 0
+for i = 2, #KEYS do
+  local already = mark(KEYS[i], ARGV[i + 1])
+  if i <= done + 1 then repeated = repeated + already end
+end
+if repeated > 0 then redis.call('HINCRBY', KEYS[1], ARGV[2], repeated) end
+return repeated
+"""
+"""KEYS: the hash of repetitions, bitmaps of done, bitmaps of emitted items. ARGV: how many bitmaps
+are of done ones, the operator, then the numbers of each bitmap."""
+
+
+def sent_key(run: str, source: str) -> str:
+    """Hash of what the data provider has sent of a source."""
+    return f"{run}:sent:{source}"
+
+
+def emitted_key(run: str, operator: str, path: str) -> str:
+    """Bitmap of the items that were sent to an operator."""
+    return f"{run}:emitted:{operator}:{path}"
+
+
+def done_key(run: str, operator: str, path: str) -> str:
+    """Bitmap of the items that an operator has processed."""
+    return f"{run}:done:{operator}:{path}"
+
+
+def repeated_key(run: str) -> str:
+    """Hash of how many items came again, by operator."""
+    return f"{run}:repeated"
+
+
+def rejected_key(run: str, operator: str) -> str:
+    """Hash of the items an operator could not read."""
+    return f"{run}:rejected:{operator}"
+
+
+@dataclass(slots=True)
+class Notes:
+    """What an instance has to note next: numbers by path, and by target and path."""
+
+    done: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    emitted: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, item: ItemId, outputs: Iterable[tuple[str, ItemId]]) -> None:
+        """An item was processed and its outputs, with their targets, are confirmed."""
+        self.done[item.path].append(item.number)
+        for target, output in outputs:
+            self.emitted[target, output.path].append(output.number)
+
+
+class Ledger:
+    """Writes the notes of one operator's instance."""
+
+    def __init__(self, redis: Any, run: str, operator: str) -> None:
+        self._redis = redis
+        self._run = run
+        self._operator = operator
+        self._note = redis.register_script(NOTE)
+
+    def write(self, notes: Notes) -> int:
+        """Note everything at once; returns how many of the processed items had been before."""
+        run, operator = self._run, self._operator
+        keys = [repeated_key(run)]
+        keys += [done_key(run, operator, path) for path in notes.done]
+        keys += [emitted_key(run, target, path) for target, path in notes.emitted]
+        numbers = [*notes.done.values(), *notes.emitted.values()]
+        lists = [" ".join(map(str, some)) for some in numbers]
+        return int(self._note(keys=keys, args=[len(notes.done), operator, *lists]))
+
+    def reject(self, item_id: str, why: str) -> None:
+        """Keep the name of an item that cannot be read, and the reason."""
+        self._redis.hset(rejected_key(self._run, self._operator), item_id, why)
+
+
+@dataclass(frozen=True, slots=True)
+class Unprocessed:
+    """Items that an operator was sent along a path and has not processed."""
+
+    operator: str
+    path: str
+    numbers: tuple[int, ...]
+
+
+def unprocessed(redis: Any, run: str) -> list[Unprocessed]:
+    """Everything sent between operators and not processed, by operator and path."""
+    found = []
+    for key in sorted(_text(key) for key in redis.scan_iter(match=f"{run}:emitted:*", count=1000)):
+        operator, _, path = key.removeprefix(f"{run}:emitted:").partition(":")
+        missing = _missing(redis.get(key) or b"", redis.get(done_key(run, operator, path)) or b"")
+        found += [Unprocessed(operator, path, tuple(missing))] if missing else []
+    return found
+
+
+def unprocessed_of_source(redis: Any, run: str, source: str, operator: str) -> list[int]:
+    """Numbers the data provider has sent of a source and an operator has not processed."""
+    highest = redis.hget(sent_key(run, source), "highest")
+    count = 0 if highest is None else int(highest) + 1
+    sent = bytearray(b"\xff" * (count // 8))
+    if count % 8:
+        sent.append(0xFF << (8 - count % 8) & 0xFF)
+    return _missing(bytes(sent), redis.get(done_key(run, operator, source)) or b"")
+
+
+def _missing(sent: bytes, done: bytes) -> list[int]:
+    done = done.ljust(len(sent), b"\0")
+    return list(_numbers(bytes(s & ~d & 0xFF for s, d in zip(sent, done, strict=False))))
+
+
+def _numbers(bitmap: bytes) -> Iterator[int]:
+    for index, byte in enumerate(bitmap):
+        for bit in range(8):
+            if byte & (0x80 >> bit):
+                yield index * 8 + bit
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value

@@ -1,0 +1,36 @@
+"""The arrival patterns. To add one: write the file, add the line, run `make test`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from include.workloads.constant import Constant
+from include.workloads.images.image_rates import Lab, Pyramid, Square
+from include.workloads.manufacturing.random_walk import PublishedWalk, RandomWalk
+from include.workloads.manufacturing.stepwise import Stepwise
+from include.workloads.manufacturing.two_level import TwoLevel
+from include.workloads.pattern import Pattern
+from include.workloads.tenants.diurnal import Diurnal
+from include.workloads.tenants.spike import Spike
+from include.workloads.trace import Trace
+from include.workloads.trading.trading_day import TradingDay
+
+PATTERNS: Mapping[str, Callable[..., Pattern]] = {
+    "stepwise": Stepwise,
+    "two_level": TwoLevel,
+    "random_walk_1": partial(PublishedWalk, number=1),
+    "random_walk_2": partial(PublishedWalk, number=2),
+    "random_walk": RandomWalk,
+    "constant": Constant,
+    "pyramid": Pyramid,
+    "square": Square,
+    "lab": Lab,
+    "trace": Trace,
+    "spike": Spike,
+    "step": partial(Spike, to_s=0.0),
+    "diurnal": Diurnal,
+    "trading_day_1": partial(TradingDay, number=1),
+    "trading_day_2": partial(TradingDay, number=2),
+    "trading_day_3": partial(TradingDay, number=3),
+}

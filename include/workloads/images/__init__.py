@@ -1,0 +1,1 @@
+"""The workload images: topologies, patterns, calibrations."""

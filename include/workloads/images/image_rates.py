@@ -1,0 +1,102 @@
+"""Image rates of PVLDB 12(7), section 3.2 and Fig. 6: a level of 1 is one image per second."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from include.workloads.pattern import Levels, held, level_problems
+
+
+@dataclass(frozen=True, slots=True)
+class Pyramid:
+    """From ``low`` up to ``high`` in steps of ``step``, and down again, each for ``hold_s``."""
+
+    low: float = 0
+    high: float = 60
+    step: float = 15
+    hold_s: float = 130.0
+
+    def problems(self) -> Iterator[str]:
+        """Bounds out of order, steps that do not fit between them, no holding time."""
+        if not 0 <= self.low < self.high:
+            yield f"pyramid needs 0 <= low < high, got {self.low:g} and {self.high:g}"
+        elif self.step <= 0 or (self.high - self.low) / self.step % 1:
+            yield (
+                f"step must divide the way from {self.low:g} to {self.high:g}, got {self.step:g}"
+            )
+        if self.hold_s <= 0:
+            yield f"hold_s must be above 0, got {self.hold_s:g}"
+
+    def unfold(self, duration_s: float, seed: int) -> Levels:
+        """The steps in turn; the seed plays no part."""
+        steps = round((self.high - self.low) / self.step)
+        climb = [self.low + i * self.step for i in range(steps + 1)]
+        return held([*climb, *climb[-2:0:-1]], self.hold_s, duration_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Square:
+    """The lowest and the highest rate in turn, "instant changes"."""
+
+    low: float = 1
+    high: float = 65
+    hold_s: float = 370.0
+
+    def problems(self) -> Iterator[str]:
+        """Negative levels, no holding time."""
+        yield from level_problems((self.low, self.high), self.hold_s)
+
+    def unfold(self, duration_s: float, seed: int) -> Levels:
+        """Low, high, low, ...; the seed plays no part."""
+        return held([self.low, self.high], self.hold_s, duration_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    """A rate as a laboratory might produce it, "both rapid and smooth changes".
+
+    The recorded rates were not published, so this is a stand-in with documented parts: samples
+    are scanned one after the other; each brings a rate of its own between ``low`` and ``high``
+    that is reached at once (one in two) or by a smooth ramp, drifts while the sample is scanned
+    (``hold_s`` on average, half to one and a half times that), and now and then pauses at
+    ``low``. ``variant`` picks the afternoon; all seeds of a run see the same one, as in the
+    paper. A recorded trace of your own drops in with the pattern ``trace``.
+    """
+
+    low: float = 2
+    high: float = 65
+    hold_s: float = 140.0
+    step_s: float = 5.0
+    variant: int = 1
+
+    def problems(self) -> Iterator[str]:
+        """Bounds out of order, no holding time."""
+        if not 0 <= self.low < self.high:
+            yield f"lab needs 0 <= low < high, got {self.low:g} and {self.high:g}"
+        if not 0 < self.step_s <= self.hold_s:
+            yield f"lab needs 0 < step_s <= hold_s, got {self.step_s:g} and {self.hold_s:g}"
+
+    def unfold(self, duration_s: float, seed: int) -> Levels:
+        """A rate every ``step_s``; the seed plays no part, ``variant`` does."""
+        draw = random.Random(f"lab:{self.variant}")
+        rates = [self.low]
+        while len(rates) * self.step_s < duration_s:
+            rates += self._sample(draw, rates[-1])
+        steps = -(-int(duration_s * 1000) // int(self.step_s * 1000))
+        return Levels(
+            tuple(i * self.step_s for i in range(steps)), tuple(round(r, 3) for r in rates[:steps])
+        )
+
+    def _sample(self, draw: random.Random, before: float) -> list[float]:
+        """The rates while one sample is scanned."""
+        steps = max(1, round(self.hold_s * draw.uniform(0.5, 1.5) / self.step_s))
+        paused, rapid = draw.random() < 0.1, draw.random() < 0.5
+        span = self.high - self.low
+        rate = self.low if paused else self.low + span * draw.triangular(0.1, 1.0, 0.65)
+        drift = 0.0 if paused else draw.uniform(-0.2, 0.2) * span / steps
+        climb = 0 if rapid else max(1, steps // 2)
+        ramp = [before + (rate - before) * (i + 1) / climb for i in range(climb)]
+        rest = [rate + drift * i for i in range(steps - climb)]
+        return [min(self.high, max(self.low, r)) for r in (*ramp, *rest)]

@@ -1,0 +1,1 @@
+"""The workload manufacturing: topologies, patterns, calibrations."""

@@ -1,0 +1,69 @@
+"""Random walks: PeerJ CS 141, eq. 6 (seeded) and the two published ones (Figs. 7C, 7D)."""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from include.workloads.pattern import Levels, held
+
+PUBLISHED = Path(__file__).with_name("random_walk_levels.csv")
+
+
+@dataclass(frozen=True, slots=True)
+class RandomWalk:
+    """Eq. 6 from four machines: down below 0.4, up above 0.6, else unchanged, every minute.
+
+    A step that would leave ``low`` to ``high`` is not taken: the paper selected walks that
+    stay between one and eight.
+    """
+
+    start: int = 4
+    low: int = 1
+    high: int = 8
+    hold_s: float = 60.0
+
+    def problems(self) -> Iterator[str]:
+        """Bounds that exclude the start, no holding time."""
+        if not 0 <= self.low <= self.start <= self.high:
+            yield (
+                "random_walk needs 0 <= low <= start <= high, "
+                f"got {self.low}, {self.start}, {self.high}"
+            )
+        if self.high == 0:
+            yield "high is 0, so nothing would ever arrive; give at least 1"
+        if self.hold_s <= 0:
+            yield f"hold_s must be above 0, got {self.hold_s:g}"
+
+    def unfold(self, duration_s: float, seed: int) -> Levels:
+        """A walk of its own for every seed."""
+        draw = random.Random(f"random_walk:{seed}")
+        level, walk = self.start, [float(self.start)]
+        while len(walk) * self.hold_s < duration_s:
+            r = draw.random()
+            step = -1 if r < 0.4 else 1 if r > 0.6 else 0
+            if self.low <= level + step <= self.high:
+                level += step
+            walk.append(float(level))
+        return held(walk, self.hold_s, duration_s)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedWalk:
+    """The machine levels of the original evaluation, one a minute for 120 minutes."""
+
+    number: int
+
+    def problems(self) -> Iterator[str]:
+        """Nothing can be wrong: the walk takes no options of the user's."""
+        yield from ()
+
+    def unfold(self, duration_s: float, seed: int) -> Levels:
+        """The published levels; a longer run repeats them."""
+        with PUBLISHED.open(encoding="utf-8", newline="") as file:
+            column = f"random_walk_{self.number}_machines"
+            levels = [float(row[column]) for row in csv.DictReader(file)]
+        return held(levels, 60.0, duration_s)

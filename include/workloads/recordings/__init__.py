@@ -1,0 +1,62 @@
+"""Recordings of running stream jobs, as users have them: CSV, Parquet, OpenMetrics, Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from include.model.errors import SpecError
+from include.workloads.recordings.assemble import Sheet, assemble
+from include.workloads.recordings.cells import shortened
+from include.workloads.recordings.files import file_content, is_parquet, text_of
+from include.workloads.recordings.mapping import Reads, choose, parse_mapping
+from include.workloads.recordings.prometheus import series_in
+from include.workloads.recordings.recording import SIGNALS, Recording, Signal, evenly, filled
+from include.workloads.recordings.series import joined, sheet_of
+from include.workloads.recordings.server import is_server, read_server
+from include.workloads.recordings.tables import read_csv, read_parquet
+
+__all__ = [
+    "SIGNALS", "Recording", "Signal", "evenly", "filled", "parse_mapping", "read_recording",
+]  # fmt: skip
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+def read_recording(source: str, mapping: Mapping[str, str] = _NOTHING) -> Recording:
+    """The recording in a file, or of a server of Prometheus (``prometheus+http://...``).
+
+    ``mapping`` says which column, series or query a signal is read from, and in which unit:
+    ``{"time": "timestamp", "rate": "requests@per_min"}``. Columns whose names say what they are
+    need none. Raises SpecError with all problems at once, each with where it is.
+    """
+    if is_server(source):
+        name, found = read_server(source, mapping)
+        return assemble(name, *joined(found))
+    path, content = file_content(source)
+    name = path.name
+    if is_parquet(path, content):
+        return _of_columns(name, read_parquet(name, content), mapping)
+    text = text_of(name, content)
+    if not text.strip("\ufeff \t\r\n"):
+        raise SpecError(name, ["the file is empty; write a line of column names, then readings"])
+    series = series_in(path, text)
+    if series is not None:
+        return assemble(name, *sheet_of(name, series, mapping))
+    return _of_columns(name, read_csv(name, text), mapping)
+
+
+def _of_columns(name: str, sheet: Sheet, mapping: Mapping[str, str]) -> Recording:
+    reads, problems = choose(list(sheet.columns), mapping)
+    if problems:
+        raise SpecError(name, shortened(problems))
+    return assemble(name, _with_note(sheet, reads), reads)
+
+
+def _with_note(sheet: Sheet, reads: list[Reads]) -> Sheet:
+    """The sheet with a note of the columns that nothing is read from."""
+    unread = sorted(set(sheet.columns) - {one.column for one in reads})
+    if not unread:
+        return sheet
+    note = f"not read: {', '.join(unread)}"
+    return Sheet(sheet.columns, sheet.lines, sheet.word, (*sheet.notes, note))

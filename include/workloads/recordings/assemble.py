@@ -1,0 +1,170 @@
+"""Columns of numbers into a recording, or everything that is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from include.model.errors import SpecError
+from include.workloads.recordings.cells import Cell, Place, numbers, places, shortened
+from include.workloads.recordings.mapping import TIME, Reads, said
+from include.workloads.recordings.recording import FloatArray, Recording
+from include.workloads.recordings.times import RowTimes, read_times
+from include.workloads.recordings.units import TOTAL, UNITS
+
+MOST_VALUE = 1e12
+
+LEAST_ROWS = 2
+ROUNDED_UP = 1.01
+"""A share up to here is rounding of the recorder; above, it is another unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A file as columns of cells; ``lines`` says where each row stands, ``word`` in what."""
+
+    columns: Mapping[str, Sequence[Cell]]
+    lines: Sequence[object]
+    word: str
+    notes: tuple[str, ...] = ()
+
+    def place(self, row: int) -> str:
+        """Where a row is."""
+        return f"{self.word} {self.lines[row]}"
+
+
+def assemble(name: str, sheet: Sheet, reads: Sequence[Reads]) -> Recording:
+    """The recording of the columns that are read. Raises SpecError with all problems at once."""
+    problems: list[str] = []
+    if len(sheet.lines) < LEAST_ROWS:
+        rows = len(sheet.lines)
+        raise SpecError(name, [f"has {rows} rows of readings; record at least {LEAST_ROWS}"])
+    time_read = next(one for one in reads if one.signal == TIME)
+    times, found = read_times(time_read, sheet.columns[time_read.column], sheet.place)
+    problems += found
+    if times is not None:
+        problems += _order(time_read.column, times.seconds, sheet.place)
+    values: dict[str, FloatArray] = {}
+    notes: list[str] = []
+    for read in reads:
+        if read.signal == TIME:
+            continue
+        raw, found = numbers(read.column, sheet.columns[read.column], sheet.place)
+        problems += found or _values(read, raw, sheet.place)
+        if found or not np.isnan(raw).all():
+            values[read.signal] = raw
+        elif read.asked:
+            problems.append(f"{read.column} has no value at all; map {read.signal} to another")
+        else:
+            notes.append(f"{read.column} has no value at all and was left out")
+    if not values and not problems:
+        problems.append("no column has any value; check what was exported")
+    if problems or times is None:
+        raise SpecError(name, shortened(problems))
+    kept = [read for read in reads if read.signal in values]
+    return _recording(name, times, kept, values, (*sheet.notes, *times.notes, *notes))
+
+
+def _order(column: str, seconds: FloatArray, place: Place) -> list[str]:
+    steps = np.diff(seconds)
+    backwards = (np.flatnonzero(steps < 0) + 1).tolist()
+    repeated = (np.flatnonzero(steps == 0) + 1).tolist()
+    problems = []
+    if backwards:
+        problems.append(
+            f"{places(backwards, place)}: {column} goes backwards; sort the rows by time"
+        )
+    if repeated:
+        problems.append(
+            f"{places(repeated, place)}: {column} is that of the row before; keep one row of each "
+            "time, or one job per file"
+        )
+    return problems
+
+
+def _values(read: Reads, values: FloatArray, place: Place) -> list[str]:
+    """What no reading of that signal can be."""
+    problems = []
+    negative = np.flatnonzero(values < 0).tolist()
+    if negative:
+        problems.append(
+            f"{places(negative, place)}: {read.column} is negative ({values[negative[0]]:g}); "
+            "leave cells empty where nothing was read"
+        )
+    many = np.flatnonzero(values > MOST_VALUE).tolist()
+    if many:
+        problems.append(
+            f"{places(many, place)}: {read.column} is {values[many[0]]:g}, more than any job has "
+            f"({MOST_VALUE:g}); check the unit"
+        )
+    if read.signal == "cpu_share" and not negative:
+        problems += _shares(read, values, place)
+    if read.signal == "instances" and np.nanmax(values, initial=-1) == 0:
+        problems.append(
+            f"{read.column} is 0 throughout, and a job that runs has instances; map another column"
+        )
+    return problems
+
+
+def _shares(read: Reads, values: FloatArray, place: Place) -> list[str]:
+    share = values / UNITS["cpu_share"][read.unit or "share"]
+    above = np.flatnonzero(share > ROUNDED_UP).tolist()
+    if not above:
+        return []
+    first = f"{places(above, place)}: {read.column} is above "
+    if read.unit == "percent":
+        return [f"{first}100 %; divide it by the cores that instances reserve"]
+    highest = np.nanmax(values)
+    if highest <= 100 * ROUNDED_UP:
+        percent = f"if it is percent, write cpu={read.column}@percent; if it is cores, divide it "
+        return [f"{first}1 (highest {highest:g}); {percent}by those that instances reserve"]
+    return [f"{first}1 (highest {highest:g}); divide by the cores that instances reserve"]
+
+
+def _recording(
+    name: str,
+    times: RowTimes,
+    reads: Sequence[Reads],
+    values: Mapping[str, FloatArray],
+    notes: tuple[str, ...],
+) -> Recording:
+    began_s = float(times.seconds[0])
+    times_s = times.seconds - began_s
+    readings = {read.signal: _converted(read, times_s, values[read.signal]) for read in reads}
+    told = [said(read) for read in reads]
+    for signal, converted in readings.items():
+        absent = int(np.isnan(converted).sum())
+        if absent:
+            told.append(f"{signal}: {absent} of {converted.size} readings are absent")
+    if not times.absolute and began_s != 0:
+        told.append(f"times were shifted by {-began_s:g} s to begin at 0")
+    return Recording(
+        name=name,
+        times_s=times_s,
+        readings=readings,
+        began_at=began_s if times.absolute else None,
+        notes=(*notes, *told),
+    )
+
+
+def _converted(read: Reads, times_s: FloatArray, values: FloatArray) -> FloatArray:
+    if read.unit == TOTAL:
+        return _growth_per_s(times_s, values)
+    divisor = UNITS[read.signal].get(read.unit, 1.0)
+    converted = values / divisor
+    return np.minimum(converted, 1.0) if read.signal == "cpu_share" else converted
+
+
+def _growth_per_s(times_s: FloatArray, totals: FloatArray) -> FloatArray:
+    """What a counter grew by, per second since its last reading.
+
+    The first reading says nothing, nor does one that is below the last: the counter began again.
+    """
+    rates = np.full(totals.size, np.nan)
+    known = np.flatnonzero(~np.isnan(totals))
+    growth = np.diff(totals[known])
+    per_s = growth / np.diff(times_s[known])
+    rates[known[1:]] = np.where(growth >= 0, per_s, np.nan)
+    return rates

@@ -1,0 +1,186 @@
+"""Which column or series a signal is read from, and in which unit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from include.model.errors import SpecError, unknown_name
+from include.workloads.recordings.recording import SIGNALS
+from include.workloads.recordings.units import (
+    NEEDS_UNIT,
+    TOTAL,
+    UNITS,
+    known_units,
+    stem_and_unit,
+    unit_named,
+)
+
+TIME = "time"
+MOST_NAMED = 20
+ALIASES: Mapping[str, str] = {TIME: TIME} | {one.alias: name for name, one in SIGNALS.items()}
+_SHORT = {signal: alias for alias, signal in ALIASES.items()}
+
+_OBVIOUS = {
+    TIME: r"@?(time|times|timestamp|time_?stamp|date|date_?time|ts|t|elapsed|__index_level_0__)",
+    "arrivals_per_s": r"(arrivals?|offered)(_rate|_load)?|requests|incoming(_records)?",
+    "rate_per_s": r"(records_)?throughput(_(records|items|messages))?|rate|(records_)?processed"
+    r"|records|processing_rate",
+    "lag_items": r"(consumer_)?lag|backlog|waiting(_items)?|queue_(length|depth)|pending",
+    "latency_s": r"((end_to_end|e2e|application)_)?latency(_(mean|avg|p\d+))?",
+    "cpu_share": r"cpu(_(load|usage|share|utili[sz]ation))?",
+    "instances": r"(number_of_)?(instances|task_?managers|replicas|parallelism|pods|workers)",
+    "desired_instances": r"(desired|wanted|target)_(instances|task_?managers|replicas|parallelism)",
+}
+"""Names, without their unit, that say what they are."""
+
+_ENTRY = re.compile(r"\s*([A-Za-z_]+)\s*=")
+_UNIT = re.compile(r"(.+)@([A-Za-z_%]+)$", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """That a signal (or the time) is read from a column or series, in a unit.
+
+    ``unit`` is empty where nothing says it; ``asked`` when the user named the column.
+    """
+
+    signal: str
+    column: str
+    unit: str
+    asked: bool
+
+    def __str__(self) -> str:
+        """As a user writes it."""
+        return f"{_SHORT[self.signal]}={self.column}" + (f"@{self.unit}" if self.unit else "")
+
+
+def parse_mapping(text: str) -> dict[str, str]:
+    """The mapping of ``time=timestamp,rate=sum(rate(x[1m]))``: commas in brackets do not part it.
+
+    Raises SpecError for an entry that is no ``name=column`` and for a name that comes twice.
+    """
+    mapping: dict[str, str] = {}
+    problems = []
+    for entry in _entries(text):
+        found = _ENTRY.match(entry)
+        if not found or not entry[found.end() :].strip():
+            problems.append(f"{entry.strip()!r} maps nothing; write rate=COLUMN or time=COLUMN")
+        elif found[1] in mapping:
+            problems.append(f"{found[1]} is mapped twice; leave one out")
+        else:
+            mapping[found[1]] = entry[found.end() :].strip()
+    if problems:
+        raise SpecError("mapping", problems)
+    return mapping
+
+
+def _entries(text: str) -> Iterator[str]:
+    depth, quote, begin = 0, "", 0
+    for i, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        elif char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        elif char == "," and depth <= 0:
+            yield text[begin:i]
+            begin = i + 1
+    yield text[begin:]
+
+
+def asked_reads(
+    mapping: Mapping[str, str], names: Collection[str] = ()
+) -> tuple[list[Reads], list[str]]:
+    """What the user maps, and everything wrong with it. ``names`` may have a ``@`` of their own."""
+    reads: dict[str, Reads] = {}
+    problems = []
+    for key, value in mapping.items():
+        signal = ALIASES.get(key, key)
+        if signal not in UNITS:
+            problems.append(unknown_name("signal", key, ALIASES))
+        elif signal in reads:
+            problems.append(f"{_SHORT[signal]} is mapped twice, also as {key}; leave one out")
+        else:
+            found = None if value in names else _UNIT.match(value)
+            column, unit = (found[1], unit_named(found[2])) if found else (value, "")
+            if unit and unit not in UNITS[signal]:
+                problems.append(
+                    f"{_SHORT[signal]}={value}: unknown unit @{unit}; {_SHORT[signal]} can be in "
+                    f"{known_units(signal)}"
+                )
+            reads[signal] = Reads(signal, column, unit, asked=True)
+    return list(reads.values()), problems
+
+
+def choose(names: Sequence[str], mapping: Mapping[str, str]) -> tuple[list[Reads], list[str]]:
+    """What is read from which of the columns, as mapped or else by obvious names; and problems."""
+    asked, problems = asked_reads(mapping, names)
+    for one in asked:
+        if one.column not in names:
+            problems.append(f"there is no column {one.column!r} for {_SHORT[one.signal]}")
+    taken = {one.column for one in asked}
+    reads = list(asked)
+    for signal in UNITS:
+        if any(one.signal == signal for one in asked):
+            continue
+        found = [name for name in names if name not in taken and _is_obvious(signal, name)]
+        if len(found) > 1:
+            ways = " or ".join(f"{_SHORT[signal]}={name}" for name in found)
+            problems.append(f"{' and '.join(found)} could both be the {signal}; write {ways}")
+        reads += [Reads(signal, name, "", asked=False) for name in found[:1]]
+    reads, unit_problems = _with_units(reads)
+    problems += unit_problems
+    if not any(one.signal == TIME for one in reads):
+        problems.append("no column is the time; write time=COLUMN")
+    if all(one.signal == TIME for one in reads):
+        ways = ", ".join(f"{alias}=COLUMN" for alias in ALIASES if alias != TIME)
+        problems.append(f"no column is known as something that is read; write one of {ways}")
+    if problems:
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        problems.append(f"the columns are: {', '.join(names[:MOST_NAMED])}{more}")
+    return reads, problems
+
+
+def _is_obvious(signal: str, name: str) -> bool:
+    stem, unit = stem_and_unit(name)
+    if unit and unit not in UNITS[signal]:
+        return False
+    return any(re.fullmatch(_OBVIOUS[signal], one) for one in (stem, name.strip().lower()))
+
+
+def _with_units(reads: Sequence[Reads]) -> tuple[list[Reads], list[str]]:
+    """Units that columns name at their end, where the mapping gave none."""
+    found, problems = [], []
+    for one in reads:
+        unit = one.unit or stem_and_unit(one.column)[1]
+        if not one.unit and unit and unit not in UNITS[one.signal]:
+            problems.append(
+                f"{one.column} ends in {unit}, which is no unit of {_SHORT[one.signal]}; convert "
+                f"it, or say what it is: {known_units(one.signal)}"
+            )
+        elif not unit and one.signal in NEEDS_UNIT:
+            problems.append(
+                f"{one.column} does not say its unit; write {_SHORT[one.signal]}={one.column} "
+                f"with one of {known_units(one.signal)}"
+            )
+        found.append(Reads(one.signal, one.column, unit, one.asked))
+    return found, problems
+
+
+def said(read: Reads) -> str:
+    """The sentence of the notes that says what was mapped and converted."""
+    unit = read.unit
+    if not unit and len(UNITS[read.signal]) > 1:
+        usual = next(iter(UNITS[read.signal]))
+        return f"{read.signal} is {read.column}, which names no unit: taken as {usual}"
+    if unit == TOTAL:
+        return f"{read.signal} is what {read.column} grew by, per second"
+    divisor = UNITS[read.signal].get(unit, 1.0)
+    if divisor == 1:
+        return f"{read.signal} is {read.column}"
+    return f"{read.signal} is {read.column}, divided by {divisor:g}: it is in {unit}"

@@ -1,0 +1,232 @@
+"""Recordings that name operators: columns such as ``busy_share[map]``, rows, or labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from include.model.errors import SpecError, unknown_name
+from include.workloads.recordings.assemble import LEAST_ROWS, Sheet
+from include.workloads.recordings.cells import Cell, Place, numbers, places, shortened
+from include.workloads.recordings.files import file_content, is_parquet, text_of
+from include.workloads.recordings.labelled import operator_sheet
+from include.workloads.recordings.mapping import TIME, Reads
+from include.workloads.recordings.prometheus import series_in
+from include.workloads.recordings.recording import FloatArray
+from include.workloads.recordings.series import CLOCK
+from include.workloads.recordings.tables import read_csv, read_parquet
+from include.workloads.recordings.times import read_times
+from include.workloads.recordings.units import UNITS, stem_and_unit, unit_named
+
+OPERATOR = "operator"
+_RATES = {name: of for name, of in UNITS["rate_per_s"].items() if name != "total"}
+_KINDS: Mapping[str, tuple[str, Mapping[str, float]]] = {
+    "in": (r"(num_?)?(records_?)?in", _RATES),
+    "out": (r"(num_?)?(records_?)?out", _RATES),
+    "busy": (r"busy(_time)?", {"share": 1.0, "percent": 100.0, "ms_per_s": 1000.0}),
+    "instances": (r"instances|parallelism|subtasks", {"items": 1.0}),
+}
+_NAMED = re.compile(r"([^\[]+)\[(.*)\]\s*")
+"""What is read, and of which operator; the operator may have brackets of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorRecording:
+    """``readings`` by operator and kind (in, out: records per second; busy: 0 to 1, mean over its
+    instances; instances), at ``times_s`` from 0; NaN where nothing was read."""
+
+    name: str
+    times_s: FloatArray
+    readings: Mapping[str, Mapping[str, FloatArray]]
+
+
+def read_operators(source: str, mapping: Mapping[str, str]) -> OperatorRecording:
+    """The operators in a file: CSV, Parquet, OpenMetrics, or the JSON of a range query.
+
+    ``mapping`` says which columns are the time, the operator and each kind, with a unit:
+    ``{"busy": "busyTime@ms_per_s"}``; a wide column is named without its operator. Of series of
+    Prometheus it names metrics, and the label that is the operator. Raises SpecError with all
+    problems at once.
+    """
+    path, content = file_content(source)
+    name = path.name
+    if is_parquet(path, content):
+        return _of_columns(name, read_parquet(name, content), mapping)
+    text = text_of(name, content)
+    series = series_in(path, text)
+    if series is None:
+        return _of_columns(name, read_csv(name, text), mapping)
+    sheet = operator_sheet(name, series, mapping)
+    _require_rows(name, sheet)
+    return _recording(name, _Wide(sheet), CLOCK, {})
+
+
+def _require_rows(name: str, sheet: Sheet) -> None:
+    if len(sheet.lines) < LEAST_ROWS:
+        rows = len(sheet.lines)
+        raise SpecError(name, [f"has {rows} rows of readings; record at least {LEAST_ROWS}"])
+
+
+def _of_columns(name: str, sheet: Sheet, mapping: Mapping[str, str]) -> OperatorRecording:
+    known = (TIME, OPERATOR, *_KINDS)
+    problems = [unknown_name("signal", one, known) for one in mapping if one not in known]
+    time, by = mapping.get(TIME, "time_s"), mapping.get(OPERATOR, OPERATOR)
+    if time not in sheet.columns:
+        problems.append(f"there is no column {time!r}; write time=COLUMN")
+    if problems:
+        raise SpecError(name, shortened(problems))
+    _require_rows(name, sheet)
+    if by in sheet.columns:
+        return _recording(name, _wide(name, sheet, time, by), time, mapping)
+    if OPERATOR in mapping:
+        raise SpecError(name, [f"there is no column {by!r} for operator"])
+    return _recording(name, _Wide(sheet), time, mapping)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wide:
+    """A sheet with a row per time. Where a file has a row per time and operator, ``rows_of`` says
+    by column in which of its rows the cells stand, so that messages name its lines."""
+
+    sheet: Sheet
+    rows_of: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    place_of_row: Place | None = None
+
+    def place(self, column: str) -> Place:
+        """Says where a cell of the column is."""
+        rows, of = self.rows_of.get(column), self.place_of_row
+        return self.sheet.place if rows is None or of is None else lambda i: of(rows[i])
+
+
+def _wide(name: str, sheet: Sheet, time: str, by: str) -> _Wide:
+    """A row per time instead of one per time and operator."""
+    operators, times = sheet.columns[by], sheet.columns[time]
+    first: dict[Cell, int] = {}
+    for i, at in enumerate(times):
+        first.setdefault(at, i)
+    at_row = {at: row for row, at in enumerate(first)}
+    columns: dict[str, list[Cell]] = {time: list(first)}
+    rows_of: dict[str, list[int]] = {time: list(first.values())}
+    twice, nameless = list[int](), list[int]()
+    seen = set()
+    for i, (operator, at) in enumerate(zip(operators, times, strict=True)):
+        if not str("" if operator is None else operator).strip():
+            nameless.append(i)
+            continue
+        if (operator, at) in seen:
+            twice.append(i)
+        seen.add((operator, at))
+        for column, cells in sheet.columns.items():
+            if column not in (time, by):
+                named = f"{column}[{operator}]"
+                into = columns.setdefault(named, [None] * len(at_row))
+                into[at_row[at]] = cells[i]
+                rows_of.setdefault(named, [i] * len(at_row))[at_row[at]] = i
+    problems = []
+    if nameless:
+        told = f"{by} is empty; write whose row it is, or leave the row out"
+        problems.append(f"{places(nameless, sheet.place)}: {told}")
+    if twice:
+        told = "an operator has two rows of one time; add up or average its subtasks"
+        problems.append(f"{places(twice, sheet.place)}: {told}")
+    if problems:
+        raise SpecError(name, problems)
+    lines = [sheet.lines[row] for row in rows_of[time]]
+    wide = Sheet(columns, lines, sheet.word, sheet.notes)
+    return _Wide(wide, rows_of, sheet.place)
+
+
+def _recording(name: str, wide: _Wide, time: str, mapping: Mapping[str, str]) -> OperatorRecording:
+    sheet = wide.sheet
+    times, problems = read_times(
+        Reads(TIME, time, "", asked=True), sheet.columns[time], sheet.place
+    )
+    if times is not None:
+        late = (np.flatnonzero(np.diff(times.seconds) <= 0) + 1).tolist()
+        if late:
+            told = f"{time} is not above that of the row before; sort the rows by time"
+            problems.append(f"{places(late, sheet.place)}: {told}")
+    readings: dict[str, dict[str, FloatArray]] = {}
+    read_from: dict[tuple[str, str], str] = {}
+    for column, operator, kind, divisor in _found(list(sheet.columns), mapping, problems):
+        place = wide.place(column)
+        values, wrong = numbers(column, sheet.columns[column], place)
+        problems += wrong or _impossible(column, kind, values, divisor, place)
+        if not wrong and np.isnan(values).all():
+            continue
+        if (operator, kind) in read_from:
+            both = f"{read_from[operator, kind]} and {column}"
+            told = f"map one ({kind}=COLUMN), or take the other out"
+            problems.append(f"{both} are both the {kind} of {operator}; {told}")
+        read_from[operator, kind] = column
+        readings.setdefault(operator, {})[kind] = values / divisor
+    if not readings and not problems:
+        how = "name columns such as busy_share[OPERATOR], or map operator=COLUMN"
+        problems.append(f"no column names an operator; {how}")
+    if problems or times is None:
+        raise SpecError(name, shortened(problems))
+    return OperatorRecording(name=name, times_s=times.seconds - times.seconds[0], readings=readings)
+
+
+def _impossible(
+    column: str, kind: str, values: FloatArray, divisor: float, place: Place
+) -> list[str]:
+    """What no reading of that kind can be."""
+    negative = np.flatnonzero(values < 0).tolist()
+    if negative:
+        told = f"{column} is negative ({values[negative[0]]:g})"
+        how = "leave cells empty where nothing was read"
+        return [f"{places(negative, place)}: {told}; {how}"]
+    above = np.flatnonzero(values / divisor > 1.01).tolist() if kind == "busy" else []
+    if above:
+        told = f"{column} is above 1 (highest {np.nanmax(values):g})"
+        how = "map it with its unit: @share, @percent or @ms_per_s, a mean over its instances"
+        return [f"{places(above, place)}: {told}; {how}"]
+    return []
+
+
+def _found(
+    columns: Sequence[str], mapping: Mapping[str, str], problems: list[str]
+) -> Iterator[tuple[str, str, str, float]]:
+    """Column, operator, kind, and what to divide by."""
+    asked = {kind: mapping[kind].rpartition("@") for kind in _KINDS if kind in mapping}
+    wanted = {kind: (name or unit, unit if at else "") for kind, (name, at, unit) in asked.items()}
+    stems = {one[1].strip(): one[2].strip() for one in map(_NAMED.fullmatch, columns) if one}
+    for kind, (stem, _) in wanted.items():
+        if stem not in stems:
+            problems.append(f"{kind}={stem}: there is no column {stem}[OPERATOR]")
+    for column in columns:
+        match = _NAMED.fullmatch(column)
+        if not match:
+            continue
+        stem, operator = match[1].strip(), match[2].strip()
+        if not operator:
+            problems.append(f"{column} names no operator; write it between the brackets")
+            continue
+        for kind, (pattern, units) in _KINDS.items():
+            bare, unit = _stem(stem)
+            if kind in wanted:
+                if stem != wanted[kind][0]:
+                    continue
+                unit = unit_named(wanted[kind][1]) or unit
+            elif not re.fullmatch(pattern, bare):
+                continue
+            problems += _wrong_unit(column, kind, unit)
+            yield column, operator, kind, units.get(unit, 1.0)
+
+
+def _stem(name: str) -> tuple[str, str]:
+    """The name without its unit, and that; Flink's busy time is in ms a second."""
+    bare = name.lower().removesuffix("_ms_per_s")
+    return (bare, "ms_per_s") if bare != name.lower() else stem_and_unit(name)
+
+
+def _wrong_unit(column: str, kind: str, unit: str) -> list[str]:
+    known = _KINDS[kind][1]
+    if not unit or unit in known:
+        return []
+    listed = ", ".join(f"@{one}" for one in known)
+    return [f"{column}: unknown unit {unit}; {kind} can be in {listed}"]

@@ -1,0 +1,126 @@
+"""Named series of samples, as Prometheus has them, as columns of cells at common times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from include.model.errors import SpecError
+from include.workloads.recordings.assemble import Sheet
+from include.workloads.recordings.cells import Cell, shortened
+from include.workloads.recordings.mapping import TIME, Reads, asked_reads, choose
+from include.workloads.recordings.units import NEEDS_UNIT, TOTAL, UNITS, known_units, stem_and_unit
+
+CLOCK = "timestamp"
+"""The column that all series have in common."""
+_MOST_NAMED = 5
+_SELECTOR = re.compile(r"\s*([A-Za-z_:][\w:]*)?\s*(?:\{(.*)\})?\s*", re.DOTALL)
+_LABEL = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """One series: its metric and labels, the values by epoch seconds, and whether it counts up."""
+
+    metric: str
+    labels: Mapping[str, str]
+    values: Mapping[float, float]
+    is_counter: bool = False
+
+    def __str__(self) -> str:
+        """As Prometheus writes it."""
+        listed = ",".join(f'{name}="{value}"' for name, value in sorted(self.labels.items()))
+        return f"{self.metric}{{{listed}}}" if listed or not self.metric else self.metric
+
+
+def sheet_of(
+    name: str, series: Sequence[Samples], mapping: Mapping[str, str]
+) -> tuple[Sheet, list[Reads]]:
+    """The series that are read as columns at all their times, absent where one has none.
+
+    A mapping names a metric, or one with labels: ``flink_records{job="x"}``. Raises SpecError.
+    """
+    asked, problems = asked_reads(mapping)
+    if any(one.signal == TIME for one in asked):
+        problems.append("samples carry their time; leave time out of the mapping")
+    chosen: dict[Reads, Samples] = {}
+    for one in asked:
+        found = _matching(one, series, problems)
+        if found:
+            chosen[with_unit(one, found, problems)] = found
+    if not mapping:
+        reads, problems = choose([CLOCK, *dict.fromkeys(s.metric for s in series)], {})
+        for one in reads if not problems else ():
+            found = None if one.signal == TIME else _matching(one, series, problems)
+            if found:
+                chosen[with_unit(one, found, problems)] = found
+    if problems:
+        listed = ", ".join(str(one) for one in series[:_MOST_NAMED])
+        more = f" and {len(series) - _MOST_NAMED} more" if len(series) > _MOST_NAMED else ""
+        raise SpecError(name, shortened([*problems, f"the series are: {listed}{more}"]))
+    return joined(chosen)
+
+
+def joined(chosen: Mapping[Reads, Samples]) -> tuple[Sheet, list[Reads]]:
+    """One column per series at the times of all; a value that one lacks is absent."""
+    times = sorted({at for one in chosen.values() for at in one.values})
+    columns: dict[str, list[Cell]] = {CLOCK: list(times)}
+    for read, one in chosen.items():
+        columns[read.column] = [one.values.get(at) for at in times]
+    reads = [Reads(TIME, CLOCK, "s", asked=True), *chosen]
+    return Sheet(columns, times, "at"), reads
+
+
+def _matching(read: Reads, series: Sequence[Samples], problems: list[str]) -> Samples | None:
+    parsed = _SELECTOR.fullmatch(read.column)
+    labels = _labels((parsed[2] if parsed else None) or "")
+    if parsed is None or labels is None:
+        problems.append(f'{read}: write a metric, or one with labels such as up{{job="x"}}')
+        return None
+    found = [
+        one
+        for one in series
+        if parsed[1] in (None, one.metric)
+        and all(one.labels.get(label) == value for label, value in labels.items())
+    ]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        problems.append(f"{read}: there is no such series")
+    else:
+        some = ", ".join(str(one) for one in found[:_MOST_NAMED])
+        problems.append(
+            f"{read}: {len(found)} series are called so ({some}); add labels until one is left, "
+            "or add them up in the query"
+        )
+    return None
+
+
+def _labels(text: str) -> dict[str, str] | None:
+    labels: dict[str, str] = {}
+    at = 0
+    while text[at:].strip():
+        found = _LABEL.match(text, at)
+        if not found:
+            return None
+        labels[found[1]] = found[2].replace('\\"', '"').replace("\\\\", "\\")
+        at = found.end()
+    return labels
+
+
+def with_unit(read: Reads, series: Samples, problems: list[str]) -> Reads:
+    """What is read with its unit: said, of a counter, or at the end of the metric's name."""
+    if read.unit:
+        return read
+    unit = TOTAL if series.is_counter else stem_and_unit(series.metric)[1]
+    if unit and unit not in UNITS[read.signal]:
+        problems.append(
+            f"{read}: {series.metric} is in {unit}, which is no unit of it; convert it in the "
+            f"query, or write one of {known_units(read.signal)} behind it"
+        )
+    elif not unit and read.signal in NEEDS_UNIT:
+        problems.append(
+            f"{read}: does not say its unit; write one of {known_units(read.signal)} behind it"
+        )
+    return Reads(read.signal, read.column, unit, read.asked)

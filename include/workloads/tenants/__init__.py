@@ -1,0 +1,1 @@
+"""The workload tenants: topologies, patterns, calibrations."""

@@ -1,0 +1,75 @@
+"""Many tenants on one cluster: each is a copy of a topology under its own name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from include.model.errors import SpecError, unknown_name
+from include.model.tenant import Intent, Tenant
+from include.model.topology import Topology
+from include.workloads.topology_file import TenantFile, TenantsFile
+
+
+def shared(parsed: TenantsFile, load: Callable[[TenantFile], Topology]) -> Topology:
+    """One topology of all tenants; their operators and sources carry the tenant's name."""
+    parts = []
+    for one in parsed.tenants:
+        names = [one.name] if one.count == 1 else [f"{one.name}-{i + 1}" for i in range(one.count)]
+        base = load(one)
+        parts += [_of_tenant(base, one, name) for name in names]
+    first = parts[0]
+    return Topology(
+        name=parsed.name,
+        level_unit=parsed.level_unit,
+        emission_period_s=first.emission_period_s,
+        operators=tuple(op for part in parts for op in part.operators),
+        sources=tuple(source for part in parts for source in part.sources),
+        edges=tuple(edge for part in parts for edge in part.edges),
+        tenants=tuple(tenant for part in parts for tenant in part.tenants),
+    )
+
+
+def _of_tenant(base: Topology, one: TenantFile, name: str) -> Topology:
+    per_operator = {} if isinstance(one.instances, int) else one.instances
+    if unknown := sorted(set(per_operator) - set(base.operator)):
+        raise SpecError("topology", [unknown_name("operator", unknown[0], base.operator)])
+    for_all = one.instances if isinstance(one.instances, int) else None
+    return Topology(
+        name=base.name,
+        level_unit=base.level_unit,
+        # Periods of the tenants may differ; rates are what counts.
+        emission_period_s=1.0,
+        operators=tuple(
+            replace(
+                op,
+                name=f"{name}.{op.name}",
+                tenant=name,
+                runs_in=op.runs_in and f"{name}.{op.runs_in}",
+                instances_at_start=per_operator.get(op.name, for_all or op.instances_at_start),
+                service_ms=op.service_ms and op.service_ms * one.service_scale,
+            )
+            for op in base.operators
+        ),
+        sources=tuple(
+            replace(
+                source,
+                name=f"{name}.{source.name}",
+                tenant=name,
+                items_per_level=source.items_per_level * one.rate / base.emission_period_s,
+                arrivals=one.arrivals,
+            )
+            for source in base.sources
+        ),
+        edges=tuple(
+            replace(edge, origin=f"{name}.{edge.origin}", target=f"{name}.{edge.target}")
+            for edge in base.edges
+        ),
+        tenants=(
+            Tenant(
+                name=name,
+                intent=Intent(**one.intent.model_dump()) if one.intent else None,
+                joins_s=one.joins_s,
+            ),
+        ),
+    )

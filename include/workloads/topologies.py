@@ -1,0 +1,207 @@
+"""YAML to Topology: the only place that parses a topology file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from include.files.inputs import input_text
+from include.files.plain_yaml import read_yaml
+from include.model.errors import SpecError, unknown_name
+from include.model.topology import Operator, Source, Topology
+from include.workloads.layered import NAMES, is_layered, layered
+from include.workloads.tenants.shared import shared
+from include.workloads.topology_file import RunWith, TenantFile, TenantsFile, TopologyFile
+
+HERE = Path(__file__).parent
+PATHS = {path.stem: path for path in sorted(HERE.glob("*/*.yaml"))}
+"""Topologies that come with the project, by name: each lies in the folder of its workload."""
+SHARES_PER_CORE = 1024
+MOST_SHOWN = 300
+"""Characters of a wrong name or value: a file that somebody sent may have a million of them."""
+
+
+def _based_on(raw: Any, seen: tuple[str, ...] = ()) -> Any:
+    """Fill in what a file takes over from the topology it names as ``based_on``.
+
+    Fields of sources, operators, edges and run_with are overridden one by one; an edge is known
+    by its two ends. Raises SpecError when the base is unknown or leads back to itself.
+    """
+    if not isinstance(raw, dict) or "based_on" not in raw:
+        return raw
+    base_name = str(raw["based_on"])
+    if not _is_ours(base_name) or base_name in seen:
+        known = [name for name in topology_names() if name not in seen]
+        raise SpecError("topology", [f"based_on: {unknown_name('topology', base_name, known)}"])
+    merged = dict(_based_on(_plain(base_name), (*seen, base_name)))
+    for key, value in raw.items():
+        if key in ("sources", "operators") and isinstance(value, dict):
+            base = merged[key]
+            merged[key] = {
+                **base,
+                **{k: {**base.get(k, {}), **(v or {})} for k, v in value.items()},
+            }
+        elif key == "edges" and isinstance(value, list):
+            edges = {(edge["from"], edge["to"]): edge for edge in merged[key]}
+            edges |= {(edge.get("from"), edge.get("to")): edge for edge in value}
+            merged[key] = list(edges.values())
+        elif key == "run_with" and isinstance(value, dict):
+            merged[key] = {**merged.get(key, {}), **value}
+        elif key != "based_on":
+            merged[key] = value
+    return merged
+
+
+@cache
+def topology_names() -> tuple[str, ...]:
+    """Names of the topologies that come with the project."""
+    return tuple(sorted([*PATHS, *NAMES]))
+
+
+def _is_ours(name: str) -> bool:
+    return name in topology_names() or is_layered(name)
+
+
+def _is_path(name_or_path: str) -> bool:
+    return Path(name_or_path).suffix in (".yaml", ".yml")
+
+
+def _path_of(name_or_path: str) -> Path:
+    return Path(name_or_path) if _is_path(name_or_path) else PATHS[name_or_path]
+
+
+def _plain(name_or_path: str) -> Any:
+    """What stands in the file, or would if it were written."""
+    if is_layered(name_or_path):
+        return layered(name_or_path)
+    if not _is_path(name_or_path) and name_or_path not in PATHS:
+        raise SpecError("topology", [unknown_name("topology", name_or_path, topology_names())])
+    return read_yaml(input_text(_path_of(name_or_path), "topology"))
+
+
+def load_topology(name_or_path: str) -> Topology:
+    """A topology by name, or from a YAML file of the user's own.
+
+    Raises SpecError with every problem of the file at once.
+    """
+    if not _is_path(name_or_path) and not _is_ours(name_or_path):
+        hint = "For a topology of your own give the path of its .yaml file."
+        raise SpecError(
+            "topology", [f"{unknown_name('topology', name_or_path, topology_names())} {hint}"]
+        )
+    if is_layered(name_or_path):
+        return _generated(name_or_path)
+    path = _path_of(name_or_path)
+    text = input_text(path, "topology")
+    return parse_topology(text, source=path.name, folder=path.parent)
+
+
+def run_defaults(name_or_path: str) -> Mapping[str, Any]:
+    """What the file says its runs take, as fields of a spec; empty when it cannot be read."""
+    try:
+        raw = _based_on(_plain(name_or_path))
+        parsed = RunWith.model_validate(raw.get("run_with", {}))
+    except (OSError, SpecError, ValidationError, yaml.YAMLError, AttributeError):
+        return {}  # loading the topology says what is wrong
+    return parsed.model_dump(exclude_none=True)
+
+
+@lru_cache(maxsize=64)
+def parse_topology(text: str, *, source: str, folder: Path = HERE) -> Topology:
+    """A topology from YAML text. Raises SpecError with every problem at once.
+
+    Files that tenants name are looked for in ``folder``. The topology is frozen, and every cell of
+    a matrix asks for the same few.
+    """
+    try:
+        return _parsed(read_yaml(text), source, folder)
+    except yaml.YAMLError as error:
+        raise SpecError(source, [f"not readable as YAML: {error}"]) from error
+
+
+@lru_cache(maxsize=8)
+def _generated(name: str) -> Topology:
+    return _parsed(layered(name), name, HERE)
+
+
+def _parsed(raw: Any, source: str, folder: Path) -> Topology:
+    try:
+        raw = _based_on(raw)
+        if isinstance(raw, dict) and "tenants" in raw:
+            topology = shared(TenantsFile.model_validate(raw), partial(_of_one_tenant, folder))
+        else:
+            topology = _single(TopologyFile.model_validate(raw))
+    except ValidationError as error:
+        raise SpecError(source, list(validation_problems(error))) from error
+    if problems := list(topology.problems()):
+        raise SpecError(source, problems)
+    return topology
+
+
+def _of_one_tenant(folder: Path, one: TenantFile) -> Topology:
+    """The topology of a tenant, with what the tenant changes in its operators."""
+    if not one.operators:
+        own = one.topology.endswith((".yaml", ".yml"))
+        return load_topology(str(folder / one.topology) if own else one.topology)
+    changed = _based_on({"based_on": one.topology, "operators": one.operators})
+    return _single(TopologyFile.model_validate(changed))
+
+
+def _single(parsed: TopologyFile) -> Topology:
+    return Topology(
+        name=parsed.name,
+        level_unit=parsed.level_unit,
+        emission_period_s=parsed.emission_period_s,
+        operators=tuple(
+            Operator(
+                name=name,
+                label=op.label,
+                slo_ms=op.slo_ms,
+                cpu_cores=op.cpu_shares / SHARES_PER_CORE,
+                memory_mb=op.memory_mb,
+                storage_mb=op.storage_mb,
+                stateful=op.stateful,
+                state_mb=op.state_mb,
+                instances_at_start=op.instances,
+                service_ms=op.service_ms,
+                runs_in=op.runs_in,
+                high_volume=op.high_volume,
+            )
+            for name, op in parsed.operators.items()
+        ),
+        sources=tuple(
+            Source(name=name, **source_.model_dump()) for name, source_ in parsed.sources.items()
+        ),
+        edges=tuple(edge.edge() for edge in parsed.edges),
+    )
+
+
+def validation_problems(error: ValidationError) -> list[str]:
+    """Each pydantic complaint as one sentence: where, what, and what was given."""
+    return [
+        complaint(item, ".".join(str(part) for part in item["loc"]) or "the file")
+        for item in error.errors(include_url=False)
+    ]
+
+
+def complaint(item: Mapping[str, Any], where: str) -> str:
+    """One of pydantic's complaints about what stands at ``where``, as a sentence."""
+    where = _short(where)
+    if item["type"] == "extra_forbidden":
+        return f"{where}: unknown field; remove it or correct its spelling"
+    if item["type"] == "missing":
+        return f"{where}: missing; add it"
+    if item["type"] == "value_error":
+        return f"{where}: {_short(str(item['ctx']['error']))}"
+    given = item.get("input")
+    shown = "" if isinstance(given, dict | list) else f", got {_short(repr(given))}"
+    return f"{where}: {item['msg'][:1].lower()}{item['msg'][1:]}{shown}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."

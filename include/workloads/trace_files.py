@@ -1,0 +1,164 @@
+"""Files of traces: times and levels or rates, read as they are or as any other recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from include.files.inputs import input_file
+from include.model.errors import SpecError
+
+if TYPE_CHECKING:
+    from include.workloads.recordings import Recording
+
+LOADS = ("arrivals_per_s", "rate_per_s")
+"""The readings that can be replayed; what was offered comes first."""
+Given = str | tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceLoad:
+    """What arrives: levels, or items per second when ``is_rate``, each until the next time."""
+
+    path: str
+    name: str
+    times_s: list[float]
+    values: list[float]
+    is_rate: bool
+    notes: tuple[str, ...] = ()
+
+    def problems(self) -> Iterator[str]:
+        """What is wrong with the rows."""
+        if not self.times_s:
+            yield f"{self.path} has no rows; give at least one"
+            return
+        if any(value is None or value != value for value in (*self.times_s, *self.values)):
+            yield f"{self.path} has empty cells; every row needs a time and a {self.name}"
+            return
+        if self.times_s[0] != 0:
+            yield f"{self.path} starts at {self.times_s[0]:g} s; the first row must be at time_s 0"
+        for i, (before_s, after_s) in enumerate(pairwise(self.times_s), start=2):
+            if after_s <= before_s:
+                yield (
+                    f"{self.path} row {i}: time_s {after_s:g} does not come after {before_s:g}; "
+                    "sort the rows and drop repeated times"
+                )
+                break
+        low = min(self.values)
+        if low < 0:
+            row = self.values.index(low) + 1
+            yield f"{self.path} row {row}: {self.name} is negative ({low:g})"
+        if max(self.values) <= 0:
+            yield f"{self.path}: no {self.name} is above 0, so nothing would ever arrive"
+
+    def of_day(self, day: int, day_s: float) -> TraceLoad:
+        """The rows of a day, the first being 1, from its beginning.
+
+        What held at midnight holds until the first row of the day.
+        """
+        begin_s, end_s = (day - 1) * day_s, day * day_s
+        rows = [i for i, t_s in enumerate(self.times_s) if begin_s <= t_s < end_s]
+        if not rows or self.times_s[rows[0]] > begin_s:
+            before = [i for i, t_s in enumerate(self.times_s) if t_s < begin_s]
+            rows = [*before[-1:], *rows]
+        times_s = [max(0.0, self.times_s[i] - begin_s) for i in rows]
+        return replace(self, times_s=times_s, values=[self.values[i] for i in rows])
+
+
+def read_load(path: str, given: Given, step_s: float | None, gaps: str) -> TraceLoad:
+    """The load in a file. Raises SpecError when it cannot be read as one."""
+    stat = input_file(path, "trace").stat()
+    return _read_load(path, given, step_s, gaps, (stat.st_mtime_ns, stat.st_size))
+
+
+@lru_cache(maxsize=8)  # every seed and controller of an experiment asks again
+def _read_load(path: str, given: Given, step_s: float | None, gaps: str, _: Any) -> TraceLoad:
+    file = Path(path)
+    problem = ""
+    if not given:
+        table = _read_table(file)
+        names = set(table.column_names)
+        if "time_s" in names and names & {"level", "rate_items_per_s"}:
+            name = "level" if "level" in names else "rate_items_per_s"
+            if step_s is None and gaps == "refuse":
+                return _plain_load(file, table, name)
+            given = f"time=time_s,rate={name}@per_s"
+            return _recorded(file, given, step_s, gaps, is_rate=name != "level")
+        has = ", ".join(table.column_names) or "none"
+        problem = f"{file} needs the columns time_s and level (or rate_items_per_s), has {has}"
+    try:
+        return _recorded(file, given, step_s, gaps, is_rate=True)
+    except SpecError as error:
+        more = [one if str(file) in one else f"{file}: {one}" for one in error.problems]
+        raise SpecError("trace", [problem, *more] if problem else more) from None
+
+
+def _read_table(path: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    try:
+        if path.suffix == ".parquet":
+            return pa.parquet.read_table(path)
+        return pa.csv.read_csv(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise SpecError("trace", [f"{path} cannot be read as CSV or Parquet: {error}"]) from error
+
+
+def _plain_load(path: Path, table: Any, name: str) -> TraceLoad:
+    import pyarrow as pa
+
+    try:
+        times_s, values = (table[one].cast(pa.float64()).to_pylist() for one in ("time_s", name))
+    except pa.ArrowInvalid as error:
+        raise SpecError("trace", [f"{path}: {error}; every value must be a number"]) from error
+    return TraceLoad(str(path), name, times_s, values, is_rate=name != "level")
+
+
+def _recorded(
+    path: Path, given: Given, step_s: float | None, gaps: str, *, is_rate: bool
+) -> TraceLoad:
+    """The load of any recording, in equal steps and with its gaps closed as asked."""
+    from include.workloads.recordings import evenly, parse_mapping, read_recording
+
+    mapping = dict(given) if isinstance(given, tuple) else parse_mapping(given) if given else {}
+    recording = read_recording(str(path), mapping)
+    name = next((one for one in LOADS if one in recording.readings), "")
+    if not name:
+        read = ", ".join(recording.readings)
+        problem = f"{path} has no rate that could be replayed, only {read}; map arrivals=COLUMN"
+        raise SpecError("trace", [problem])
+    if step_s is not None:
+        recording = evenly(recording, step_s)
+    values, notes = _without_gaps(path, recording, name, gaps)
+    times_s: list[float] = recording.times_s.tolist()
+    return TraceLoad(str(path), name, times_s, values, is_rate, (*recording.notes, *notes))
+
+
+def _without_gaps(
+    path: Path, recording: Recording, name: str, gaps: str
+) -> tuple[list[float], list[str]]:
+    import numpy as np
+
+    values = recording.readings[name]
+    absent = np.isnan(values)
+    if not absent.any():
+        return values.tolist(), []
+    count = f"{absent.sum()} of {values.size}"
+    if gaps == "refuse":
+        problem = (
+            f"{path}: {count} values of {name} are absent, which is not zero; write gaps: hold if "
+            "the last level went on meanwhile, or gaps: zero if nothing arrived"
+        )
+        raise SpecError("trace", [problem])
+    if gaps == "zero":
+        return np.where(absent, 0.0, values).tolist(), [f"{count} values were absent: taken as 0"]
+    known = np.flatnonzero(~absent)
+    last = np.maximum(np.searchsorted(known, np.arange(values.size), side="right") - 1, 0)
+    held: list[float] = values[known[last]].tolist()
+    return held, [f"{count} values were absent: the last level holds, at the beginning the first"]

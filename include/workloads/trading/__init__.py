@@ -1,0 +1,1 @@
+"""The workload trading: topologies, patterns, calibrations."""
