@@ -9,45 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from include.controllers.base import Controller, Setting
-from include.model.decision import (
-    Action,
-    Decision,
-    LeaseHost,
-    Reasoned,
-    ReleaseHost,
-    StartInstance,
-    StopInstance,
-)
+from include.model.cluster import Changes, operator_of
+from include.model.decision import Decision, Reasoned
 from include.model.observation import Observation
 from include.runs.guard import check
 from include.runs.measurements.rows import AdviceRow
 
 Columns = dict[str, list[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """By how much actions change the instances of each operator, and the hosts."""
-
-    instances: Counter[str]
-    leases: int
-    releases: int
-
-    @classmethod
-    def of(cls, actions: Iterable[Action], seen: Observation) -> Changes:
-        """Of all of these actions, as if each could be carried out."""
-        instances, leases, releases = Counter[str](), 0, 0
-        for action in actions:
-            match action:
-                case StartInstance():
-                    instances[action.operator] += 1
-                case StopInstance():
-                    instances[_operator(action, seen)] -= 1
-                case LeaseHost():
-                    leases += 1
-                case ReleaseHost():
-                    releases += 1
-        return cls(instances, leases, releases)
 
 
 NO_CHANGES = Changes(Counter(), 0, 0)
@@ -129,22 +97,10 @@ def _reasons(advice: Advice) -> dict[str, tuple[str, str]]:
         return {"": ("", advice.fault)}
     found: dict[str, tuple[str, str]] = {}
     for step in decided.steps:
-        if operator := _operator(step.action, advice.seen):
+        if operator := operator_of(step.action, advice.seen):
             found.setdefault(operator, _why(step))
     return found or {"": _why(decided)}
 
 
 def _why(one: Decision | Reasoned) -> tuple[str, str]:
     return one.reason.value, one.because
-
-
-def _operator(action: Action, seen: Observation) -> str:
-    """Whose instance an action is about; "" of one about a host."""
-    match action:
-        case LeaseHost() | ReleaseHost():
-            return ""
-        case StartInstance():
-            return action.operator
-        case _:
-            one = seen.instances.get(getattr(action, "instance", ""))
-            return one.operator if one else ""

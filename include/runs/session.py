@@ -12,8 +12,9 @@ from pydantic import TypeAdapter
 from include.controllers.base import Setting
 from include.controllers.deployment import first_deployment
 from include.experiment.run import Run
+from include.model.cluster import Changes
 from include.model.compliance import LEVELS
-from include.runs.advice import NO_CHANGES, Advice, Changes, advice_rows
+from include.runs.advice import NO_CHANGES, Advice, advice_rows
 from include.runs.loop import Loop, Tick
 from include.runs.trace import decision_rows, done_in
 from include.testbeds.base import ACTS, Leasing

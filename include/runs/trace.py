@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
+from include.model.cluster import Changes
 from include.model.decision import (
     Action,
     LeaseHost,
@@ -17,7 +18,6 @@ from include.model.decision import (
     StartInstance,
     StopInstance,
 )
-from include.runs.advice import Changes
 from include.runs.loop import Tick
 from include.runs.measurements.rows import DecisionRow
 

@@ -14,6 +14,6 @@ import pytest
 pytest.register_assert_rewrite("include.testing.contract", "include.testing.replay")
 
 from include.testing.contract import ControllerContract  # noqa: E402 - rewritten from here on
-from include.testing.replay import Replay, carried_out  # noqa: E402
+from include.testing.replay import Replay  # noqa: E402
 
-__all__ = ["ControllerContract", "Replay", "carried_out"]
+__all__ = ["ControllerContract", "Replay"]

@@ -25,7 +25,7 @@ from include.model.decision import (
 from include.model.observation import Observation
 from include.testing.builders import a_host, a_sample, an_observation, instances, late
 from include.testing.clusters import NAMES, SETTING, observations
-from include.testing.replay import Replay, carried_out
+from include.testing.replay import Replay
 
 _T = TypeVar("_T")
 
@@ -177,9 +177,10 @@ class ControllerContract:
         memory, history = controller.initial_memory(), []
         for _ in range(int(3600 / controller.interval_s)):
             memory, decision = controller.decide(memory, seen)
-            Replay(seen).run(decision)
+            replay = Replay(seen)
+            replay.run(decision)
             history.append(decision)
-            seen = carried_out(seen, decision, controller.interval_s)
+            seen = replay.after(controller.interval_s)
         actions = [action for decision in history for action in decision.actions]
         assert not any(isinstance(action, StartInstance | LeaseHost) for action in actions)
         last_half = {type(a) for one in history[len(history) // 2 :] for a in one.actions}
