@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -385,6 +386,8 @@ def _calibration_line(turn: int, values: Any) -> None:
 
 def main() -> None:
     """Run the command line; an error of ours is its message and exit code 1."""
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.append(here)  # a controller of one's own, as for python -m
     try:
         app()
     except TidebenchError as error:

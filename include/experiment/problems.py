@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
 from include.controllers import CONTROLLERS
+from include.controllers.registry import ENTRY_POINTS, imported
 from include.experiment.levels import pattern_problems, seed_problems, source_problems
 from include.experiment.options import checked_options, option_types
 from include.experiment.prices import price_book
@@ -200,11 +202,26 @@ def _advisors(spec: RunSpec) -> Iterator[str]:
         yield from _named("advisor", one.name, one.options)
 
 
+def registration_problems(kind: str, name: str) -> list[str]:
+    """Why there is no controller of that name; nothing is imported that a form must not name."""
+    path = CONTROLLERS.path_of(name)
+    if path == name and os.environ.get("TIDEBENCH_INPUTS"):
+        where = "where TIDEBENCH_INPUTS is set, an installed package must announce a class"
+        return [f"{kind} {name}: {where} (entry point group {ENTRY_POINTS})"]
+    if not path:
+        return [] if name in CONTROLLERS else [unknown_name(kind, name, CONTROLLERS)]
+    try:
+        imported(path)
+    except SpecError as error:
+        return list(error.problems)
+    return []
+
+
 def _named(kind: str, name: str, options: Mapping[str, Any]) -> Iterator[str]:
-    registered = CONTROLLERS.get(name)
-    if registered is None:
-        yield unknown_name(kind, name, CONTROLLERS)
+    if problems := registration_problems(kind, name):
+        yield from problems
         return
+    registered = CONTROLLERS[name]
     types = option_types(registered.build, hidden=("setting",))
     yield from checked_options(f"{kind} {name}", types, options)[1]
 
@@ -222,12 +239,12 @@ def _advisors_in_their_setting(spec: RunSpec) -> Iterator[str]:
 def _in_its_setting(
     spec: RunSpec, kind: str, name: str, options: Mapping[str, Any]
 ) -> Iterator[str]:
-    topology, registered = _weighed_topology(spec), CONTROLLERS.get(name)
-    if topology is None or registered is None:
+    topology = _weighed_topology(spec)
+    if topology is None or registration_problems(kind, name):
         return
     if not (0 < spec.btu_min <= MOST_BTU_MINUTES and _can_be_read_every(spec.monitor_every_s)):
         return
-    factory = registered.build
+    factory = CONTROLLERS[name].build
     types = option_types(factory, hidden=("setting",))
     values, problems = checked_options("", types, options)
     if not problems:

@@ -154,7 +154,14 @@ class RunSpec:
     def run_id(self) -> str:
         """Readable and unique: two specs that differ in anything have two ids."""
         digest = hashlib.sha256(self.to_json().encode()).hexdigest()[:6]
-        return f"{self.controller}-{self.pattern}-btu{self.btu_min:g}-s{self.seed}-{digest}"
+        # Of an own module:Class the class; a folder's name has neither colons nor spaces.
+        controller = re.sub(r"[^\w.-]", "-", self.controller.rpartition(":")[2], flags=re.ASCII)
+        return f"{controller}-{self.pattern}-btu{self.btu_min:g}-s{self.seed}-{digest}"
+
+    @property
+    def all_controllers(self) -> tuple[Choice, ...]:
+        """The one that acts, and those that only say what they would do."""
+        return (Choice(self.controller, dict(self.controller_options)), *self.advisors)
 
     @property
     def window_s(self) -> float:

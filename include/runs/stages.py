@@ -66,7 +66,7 @@ def provision(spec: RunSpec, root: Path, by: DagRun = BY_HAND) -> Run:
         forget(spec, root)
     if found is Stored.BEGUN and _is_given_back(run, store):
         forget(spec, root)
-    mark_code(store)
+    mark_code(store, spec)
     if found is not Stored.COMPLETE:
         mark_origin(store, by)
     write_bytes(store.run_json, run.to_json().encode())

@@ -17,6 +17,7 @@ from include.runs.versions import code_digest
 
 if TYPE_CHECKING:
     from include.experiment.run import Run
+    from include.experiment.spec import RunSpec
 
 
 class Stored(StrEnum):
@@ -44,10 +45,10 @@ def find_stored(run: Run, store: RunStore) -> Stored:
 def is_of_this_code(store: RunStore) -> bool:
     """Whether what is stored, if anything, was measured by the code that is here now."""
     try:
-        known = read_json(_mark(store))["sha256"]
-    except (StoreError, KeyError, TypeError):
+        mark = read_json(_mark(store))
+        return bool(mark["sha256"] == code_digest(mark["controllers"]))
+    except (StoreError, KeyError, TypeError):  # damaged, or a controller that is not here
         return False
-    return bool(known == code_digest())
 
 
 def runs_of_other_code(folder: Path) -> list[str]:
@@ -59,9 +60,10 @@ def runs_of_other_code(folder: Path) -> list[str]:
     return [store.run_id for store in stores if not is_of_this_code(store)]
 
 
-def mark_code(store: RunStore) -> None:
+def mark_code(store: RunStore, spec: RunSpec) -> None:
     """Say that what is stored from here on is measured by the code that is here now."""
-    write_json(_mark(store), {"sha256": code_digest()})
+    controllers = sorted({one.name for one in spec.all_controllers})
+    write_json(_mark(store), {"sha256": code_digest(controllers), "controllers": controllers})
 
 
 def _mark(store: RunStore) -> Path:

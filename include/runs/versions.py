@@ -2,36 +2,106 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import platform
 import subprocess
-from functools import cache
+from collections.abc import Collection, Iterator
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
+from include.controllers import CONTROLLERS
+
 PACKAGES = ("numpy", "numba", "pyarrow", "pydantic")
-COMPUTES = (
-    "controllers", "experiment", "files", "model", "runs", "testbeds", "workloads",
-)  # fmt: skip
-"""Folders of include/ that decide what is measured; the others only read it."""
+COMPUTES = ("experiment", "files", "model", "runs", "testbeds", "workloads")
+"""Folders of include/ that decide what is measured in every run; of controllers/ only what the
+controllers of a run import counts, and the others only read what was measured."""
 INCLUDE = Path(__file__).resolve().parents[1]
 COMMIT = INCLUDE.with_name("git_commit")
 """Says which commit a copy of the code is of, where it is no clone (include/runs/spark/code.py)."""
 
 
-@cache
-def code_digest() -> str:
+def code_digest(controllers: Collection[str]) -> str:
     """SHA-256 over every file and every package version that decides what is measured.
 
     A spec hash covers what a run is given, this what acts on it: code, and the levels,
     topologies and calibrations that come with it. Spec files are inputs, so they do not count.
+    ``controllers`` are those of the run: of an edited one only its own runs are of other code.
     """
+    total = hashlib.sha256(trunk_digest().encode())
+    for name in sorted(set(controllers)):
+        total.update(_controller_digest(name).encode())
+    return total.hexdigest()
+
+
+@cache
+def trunk_digest() -> str:
+    """Of the code that takes part in every run."""
     total = hashlib.sha256(repr([platform.python_version(), *_package_versions()]).encode())
     for path in sorted(path for folder in COMPUTES for path in (INCLUDE / folder).rglob("*.*")):
         if path.suffix in (".py", ".yaml", ".csv") and path.parent.name != "specs":
             total.update(path.relative_to(INCLUDE).as_posix().encode() + b"\0")
             total.update(hashlib.sha256(path.read_bytes()).digest())
     return total.hexdigest()
+
+
+@cache
+def _controller_digest(name: str) -> str:
+    """Of what is registered under a name and of all code behind it, wherever that lies."""
+    registered = CONTROLLERS[name]
+    build = registered.build
+    options = build.keywords if isinstance(build, partial) else {}
+    cls = build.func if isinstance(build, partial) else build
+    about = (cls.__module__, cls.__qualname__, sorted(options.items()))
+    total = hashlib.sha256(repr((*about, registered.pays_by_btu, registered.needs_peak)).encode())
+    for module, path in sorted(modules_behind(cls.__module__).items()):
+        total.update(module.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def modules_behind(module: str) -> dict[str, Path]:
+    """The file of a module and of all that it imports from its own package, by name.
+
+    Of this project only controllers are followed: the rest is in `trunk_digest`, and the list of
+    all controllers in include/controllers/__init__.py decides nothing.
+    """
+    top = module.partition(".")[0]
+    within = "include.controllers." if top == "include" else top
+    files: dict[str, Path] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name in files or not (name == within or name.startswith(f"{within.rstrip('.')}.")):
+            continue
+        if (path := _source_of(name)) is not None:
+            files[name] = path
+            package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+            waiting += _imports(path, package)
+            if top != "include":
+                waiting.append(name.rpartition(".")[0])
+    return files
+
+
+def _source_of(module: str) -> Path | None:
+    try:
+        found = find_spec(module)
+    except (ImportError, ValueError):  # a class or function of the module before the dot
+        return None
+    return Path(found.origin) if found and found.origin and found.origin.endswith(".py") else None
+
+
+def _imports(path: Path, package: str) -> Iterator[str]:
+    """What a source file imports, in full; names of modules and of what is in them alike."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: 1 - node.level or None] if node.level else []
+            base = ".".join([*parents, *filter(None, [node.module])])
+            yield base
+            yield from (f"{base}.{one.name}" for one in node.names)
 
 
 @cache

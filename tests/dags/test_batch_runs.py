@@ -126,7 +126,7 @@ def test_a_complete_cell_of_other_code_is_triggered_again(
     from include.runs import stored
 
     run_all(RUN, root)
-    monkeypatch.setattr(stored, "code_digest", lambda: "other code")
+    monkeypatch.setattr(stored, "code_digest", lambda _: "other code")
     assert trigger("success") is not None
 
 

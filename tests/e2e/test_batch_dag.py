@@ -28,7 +28,7 @@ PARAMS = {
 
 def damage(cell: RunSpec, root: Path) -> None:
     """Leave a run of the same spec with other inputs, which no retry puts right."""
-    mark_code(store_of(cell, root))
+    mark_code(store_of(cell, root), cell)
     store_of(cell, root).run_json.write_text("{}")
 
 

@@ -35,7 +35,7 @@ def root(measured, tmp_path):
 
 @pytest.fixture
 def change_code(monkeypatch):
-    return lambda: monkeypatch.setattr(stored, "code_digest", lambda: "other code")
+    return lambda: monkeypatch.setattr(stored, "code_digest", lambda _: "other code")
 
 
 def parts(root):
@@ -148,7 +148,8 @@ def test_nothing_stored_is_no_reason_to_say_anything(tmp_path):
 @pytest.mark.parametrize(
     ("file", "counts"),
     [
-        ("controllers/btu.py", True),
+        ("controllers/btu.py", False),  # counts for those that import it, below
+        ("model/host.py", True),
         ("workloads/manufacturing/random_walk_levels.csv", True),
         ("testbeds/virtual/calibrations/mine.yaml", True),
         ("experiment/specs/mine.yaml", False),
@@ -162,20 +163,55 @@ def test_the_digest_is_of_what_decides_what_is_measured(file, counts, tmp_path, 
     (tmp_path / file).parent.mkdir(parents=True)
     for text in ("a", "b"):
         (tmp_path / file).write_text(text)
-        digests.append(versions.code_digest.__wrapped__())
+        digests.append(versions.trunk_digest.__wrapped__())
     assert (digests[0] != digests[1]) is counts
 
 
 def test_a_package_of_another_version_is_other_code(monkeypatch):
-    before = versions.code_digest.__wrapped__()
+    before = versions.trunk_digest.__wrapped__()
     monkeypatch.setattr(versions, "version", lambda name: f"another {name}")
-    assert versions.code_digest.__wrapped__() != before
+    assert versions.trunk_digest.__wrapped__() != before
+
+
+def test_an_edited_controller_makes_only_its_own_runs_stale(tmp_path, monkeypatch):
+    """A package of a user's own: an edit of a helper counts, one of a file beside it does not."""
+    package = tmp_path / "edited_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "rule.py").write_text("LIMIT = 1\n")
+    (package / "other.py").write_text("")
+    (package / "mine.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from include.controllers.fixed import Fixed\n"
+        "from .rule import LIMIT\n"
+        "@dataclass(frozen=True, kw_only=True)\n"
+        "class Mine(Fixed):\n"
+        "    limit: int = LIMIT\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def digests():
+        versions._controller_digest.cache_clear()
+        return [versions.code_digest([name]) for name in ("edited_package.mine:Mine", "btu")]
+
+    before = digests()
+    (package / "other.py").write_text("# nobody imports this\n")
+    assert digests() == before
+    (package / "rule.py").write_text("LIMIT = 2\n")
+    assert digests()[0] != before[0]
+    assert digests()[1] == before[1]
+
+
+def test_of_a_controller_here_count_its_family_and_what_that_imports():
+    behind = versions.modules_behind("include.controllers.tide.controller")
+    assert {"include.controllers.tide.loss", "include.controllers.plan"} <= behind.keys()
+    assert not [name for name in behind if "fugu" in name or name == "include.controllers"]
 
 
 def test_the_digest_costs_next_to_nothing():
     took_s = []
     for _ in range(5):
         begin_s = time.process_time()
-        versions.code_digest.__wrapped__()
+        versions.trunk_digest.__wrapped__()
         took_s.append(time.process_time() - begin_s)
     assert min(took_s) < 0.05

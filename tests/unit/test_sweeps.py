@@ -96,7 +96,7 @@ def test_a_point_is_measured_then_reused(tmp_path):
 
 def test_a_point_that_other_code_measured_is_measured_again_and_says_so(tmp_path, monkeypatch):
     measured_here(POINT.to_json(), tmp_path)
-    monkeypatch.setattr(stored, "code_digest", lambda: "other code")
+    monkeypatch.setattr(stored, "code_digest", lambda _: "other code")
     status = measured_here(POINT.to_json(), tmp_path)
     assert status.outcome == "measured"
     assert status.line().endswith("measured anew, what was stored is of other code")

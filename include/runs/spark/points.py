@@ -10,7 +10,7 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from include.experiment.spec import RunSpec
 from include.runs.batch import RunResult
-from include.runs.spark.code import archive_in
+from include.runs.spark.code import archive_in, own_roots
 from include.runs.spark.point import PointStatus, measure_point, status_of
 from include.runs.spark.session import spark_session
 from include.runs.versions import INCLUDE
@@ -47,7 +47,8 @@ def measure_points(
     """
     with spark_session(master) as spark, tempfile.TemporaryDirectory() as folder:
         context = spark.sparkContext
-        _let_workers_find_this_code(context, Path(folder))
+        named = {one.name for spec in specs for one in spec.all_controllers}
+        _let_workers_find_this_code(context, Path(folder), own_roots(sorted(named)))
         waiting = {spec.run_id: spec for spec in specs}
         finished = _in_one_job(context, list(waiting.values()), root)
         for status in finished:
@@ -124,13 +125,15 @@ class _Appended:
         return value1 + value2
 
 
-def _let_workers_find_this_code(context: SparkContext, folder: Path) -> None:
+def _let_workers_find_this_code(
+    context: SparkContext, folder: Path, own: Mapping[Path, Path]
+) -> None:
     """Tasks of a local master read this repository; others the archive, in their own folder."""
     if not str(context.master).startswith("local"):
-        context.addArchive(f"{archive_in(folder)}#{UNPACKED}")
+        context.addArchive(f"{archive_in(folder, own)}#{UNPACKED}")
         # Relative: an executor unpacks it where it runs, wherever that is.
         context.environment["PYTHONPATH"] = UNPACKED
         return
     before = context.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
-    parts = [str(REPOSITORY), *filter(None, before.split(os.pathsep))]
+    parts = [str(REPOSITORY), *map(str, own.values()), *filter(None, before.split(os.pathsep))]
     context.environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(parts))

@@ -71,6 +71,6 @@ def test_runs_of_other_code_are_measured_again(tmp_path, monkeypatch):
                      btu_min=1, seed=1, duration_min=1)]  # fmt: skip
     study, outcomes = replace(STUDY, runs=lambda _: specs), []
     for digest in ("one", "one", "two"):
-        monkeypatch.setattr(stored, "code_digest", lambda digest=digest: digest)
+        monkeypatch.setattr(stored, "code_digest", lambda _, digest=digest: digest)
         measure(study, tmp_path, processes=1, report=lambda one: outcomes.append(one.outcome))
     assert outcomes == ["measured", "reused", "measured"]

@@ -1,0 +1,96 @@
+"""Controllers that lie elsewhere: named as module:Class, or announced by an installed package."""
+
+from __future__ import annotations
+
+import pytest
+
+from include.controllers import CONTROLLERS
+from include.controllers.base import Group
+from include.controllers.registry import announced
+from include.experiment.problems import problems_of
+from include.experiment.spec import RunSpec
+
+OWN = """
+from dataclasses import dataclass
+from include.controllers.base import Group, Registration
+from include.controllers.fixed import Fixed
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(Fixed):
+    factor: int = 2
+
+REGISTERED = Registration(Mine, pays_by_btu=False, needs_peak=True, group=Group.OURS)
+
+class NoDataclass: ...
+
+@dataclass
+class Half:
+    setting: object
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder on the path with a module of somebody's own and what pip would have installed."""
+    (tmp_path / "of_somebody.py").write_text(OWN)
+    metadata = tmp_path / "of_somebody-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: of-somebody\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text(
+        "[tidebench.controllers]\nsomebody = of_somebody:REGISTERED\nbroken = gone:Away\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    announced.cache_clear()
+    yield tmp_path
+    announced.cache_clear()
+
+
+def spec(controller, **options):
+    return RunSpec(
+        experiment="own", controller=controller, controller_options=options, pattern="stepwise",
+        btu_min=10, seed=1, duration_min=10,
+    )  # fmt: skip
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_class_of_a_module_is_a_controller_with_its_options():
+    assert problems_of(spec("of_somebody:Mine", factor=3)) == []
+    (problem,) = problems_of(spec("of_somebody:Mine", factr=3))
+    assert "of_somebody:Mine: unknown option 'factr'. Did you mean 'factor'?" in problem
+    assert spec("of_somebody:Mine").run_id.startswith("Mine-stepwise-btu10-s1-")
+    assert spec("of_somebody:Mine").run_id != spec("elsewhere:Mine").run_id
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_installed_package_announces_one_and_a_broken_one_is_left_out_of_lists():
+    assert CONTROLLERS["somebody"].group is Group.OURS
+    assert problems_of(spec("somebody")) == []
+    assert "somebody" in list(CONTROLLERS)
+    assert "broken" not in list(CONTROLLERS)
+    (problem,) = problems_of(spec("broken"))
+    assert "No module named 'gone'" in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("of_somebody:Other", "has no attribute 'Other'"),
+        ("nowhere.at_all:Mine", "No module named 'nowhere'"),
+        ("of_somebody:NoDataclass", "is no dataclass"),
+        ("of_somebody:Half", "lacks problems, initial_instances, initial_memory, decide"),
+        (":", "cannot be imported"),
+        ("os:system", "is no dataclass"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_what_cannot_be_one_says_why(name, why):
+    (problem,) = problems_of(spec(name))
+    assert why in problem
+
+
+def test_where_forms_are_filled_in_by_others_nothing_is_imported(folder, monkeypatch):
+    (folder / "with_effect.py").write_text("raise SystemExit('imported')")
+    monkeypatch.setenv("TIDEBENCH_INPUTS", str(folder))
+    (problem,) = problems_of(spec("with_effect:Mine"))
+    assert "an installed package must announce a class" in problem
+    assert problems_of(spec("somebody")) == []
