@@ -11,7 +11,7 @@ from pydantic import Field
 
 from include.advise.request import SUITABLE, AdviceRequest
 from include.experiment.form import Section, form_of
-from include.experiment.lines import entries_of
+from include.experiment.form_lines import entries_of
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.spec import NAMED
 from include.model.errors import SpecError, unknown_name

@@ -81,7 +81,7 @@ def run(
 ) -> None:
     """Measure every run of an experiment on its testbed. Complete runs are reused."""
     from include.cli.progress import Progress
-    from include.experiment.asked import runs_in_file
+    from include.experiment.matrix import runs_in_file
     from include.runs.batch import require_complete, run_batch
     from include.runs.stages import forget, run_all
 
@@ -211,7 +211,7 @@ def sweep(
     ] = "local[*]",
 ) -> None:
     """Measure every point of an experiment as a Spark task. Complete points are reused."""
-    from include.experiment.asked import runs_in_file
+    from include.experiment.matrix import runs_in_file
     from include.runs.spark.sweep import sweep as sweep_points
 
     rows = sweep_points(runs_in_file(spec), root, master=master, say=typer.echo)
@@ -222,8 +222,8 @@ def sweep(
 @app.command()
 def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file.")]) -> None:
     """Say everything that is wrong with an experiment, or what it would run."""
-    from include.experiment.asked import runs_in_file
     from include.experiment.levels import trace_notes
+    from include.experiment.matrix import runs_in_file
 
     points = runs_in_file(spec)
     for point in points:

@@ -34,7 +34,7 @@ def bound(
     experiment, this is of its complete runs, and keeps their covers and the parts of their costs
     there for the next report.
     """
-    from include.experiment.asked import runs_in_file
+    from include.experiment.matrix import runs_in_file
     from include.experiment.run import resolve
     from include.results.bounds.report import bounds_of, require_bounded, unbounded
     from include.results.tables.covers import stored_runs, write_covers

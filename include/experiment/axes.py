@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
-from include.experiment.lines import MOST_RUNS
+from include.experiment.form_lines import MOST_RUNS
 
 SWEEP = "sweep"
 
@@ -19,15 +19,22 @@ def unfolded(choices: Any) -> list[Any]:
     The first option named is the slowest. Raises ValueError, saying what to write, for all sweeps
     that are not lists of values, or stand for more choices than there may be runs.
     """
-    plain, problems = _tried(choices)
+    axes: list[_Axes] = []
+    problems = []
+    for choice in as_list(choices):
+        try:
+            axes.append(_Axes.of(choice))
+        except ValueError as error:
+            problems.append(str(error))
+    many = sum(one.size for one in axes if one.size > 1)
+    if many > MOST_RUNS:
+        problems.append(
+            f"the sweeps stand for {many} choices, and an experiment has at most {MOST_RUNS} runs; "
+            "take some values out"
+        )
     if problems:
         raise ValueError("; ".join(problems))
-    return plain
-
-
-def those_that_unfold(choices: Any) -> list[Any]:
-    """As above, without the choices whose sweep is not a list of values, and some of too many."""
-    return _tried(choices)[0]
+    return [choice for one in axes for choice in one.unfolded()]
 
 
 def none_swept(choices: Any) -> list[Any]:
@@ -48,26 +55,6 @@ def swept_options(choice: Any) -> list[str]:
 def as_list(value: Any) -> list[Any]:
     """One value, or several."""
     return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def _tried(choices: Any) -> tuple[list[Any], list[str]]:
-    """The choices, counted before they are made; of too many the first of each sweep."""
-    axes: list[_Axes] = []
-    problems = []
-    for choice in as_list(choices):
-        try:
-            axes.append(_Axes.of(choice))
-        except ValueError as error:
-            problems.append(str(error))
-    many = sum(one.size for one in axes if one.size > 1)
-    if many <= MOST_RUNS:
-        return [choice for one in axes for choice in one.unfolded()], problems
-    problems.append(
-        f"the sweeps stand for {many} choices, and an experiment has at most {MOST_RUNS} runs; "
-        "take some values out"
-    )
-    firsts = [next(one.unfolded()) for one in axes]
-    return list({repr(one): one for one in firsts}.values()), problems
 
 
 class _Axes(NamedTuple):

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from include.experiment.asked import look_through
 from include.experiment.form import (
     BY_TESTBED,
     SPECS,
@@ -16,16 +15,12 @@ from include.experiment.form import (
     batch_params,
     experiment_params,
 )
-from include.experiment.lines import MOST_RUNS, choices_of, entries_of, options_of
-from include.experiment.spec import RunSpec, read_spec
+from include.experiment.form_lines import MOST_RUNS, choices_of, entries_of, options_of
+from include.experiment.matrix import matrix_of
+from include.experiment.spec import ExperimentSpec, RunSpec, read_spec
 from include.model.errors import Problem, SpecError, unknown_name
 from include.testbeds import TESTBEDS
 
-OF_A_RUN = (
-    "experiment", "topology", "pattern", "controller", "btu_min", "seed", "duration_min", "testbed",
-    "flavor", *UNDER_TOPOLOGY, "summaries_only",
-)  # fmt: skip
-"""Params of the form of one run that are called and mean what the field of the run does."""
 OPTIONS = ("pattern_options", "controller_options", "faults")
 """Params that are lines of options."""
 CHOSEN_IN = {"pattern_options": "pattern", "controller_options": "controller"}
@@ -45,11 +40,9 @@ OF_MANY = {"name": "experiment"}
 def params_from_run(run: RunSpec) -> dict[str, Any]:
     """The form of one run, filled in so that `run_from_params` gives this run again."""
     return {
-        **{name: getattr(run, name) for name in OF_A_RUN},
+        **{name: getattr(run, name) for name in experiment_params() if hasattr(run, name)},
         "price_books": list(run.price_books),
-        "pattern_options": dict(run.pattern_options),
-        "controller_options": dict(run.controller_options),
-        "faults": dict(run.faults),
+        **{name: dict(getattr(run, name)) for name in OPTIONS},
         "advisors": [one.text for one in run.advisors],
         "calibration": run.calibration or None,
     }
@@ -68,18 +61,13 @@ def run_from_params(params: Mapping[str, Any]) -> RunSpec:
         "patterns": [pattern],
         "btus_min": values["btu_min"],
         "seeds": values["seed"],
-        **{name: values[name] for name in ("duration_min", "topology", "testbed", "flavor")},
-        "faults": values["faults"],
-        "advisors": values["advisors"],
-        "summaries_only": values["summaries_only"],
-        "price_books": values["price_books"],
-        **_given(values),
+        **_spec_fields(values),
     }
-    asked = look_through(raw, most=MOST_RUNS, called=OF_ONE)
-    if len(asked.runs) > 1:
-        runs = f"these are {len(asked.runs)} runs, and this DAG makes one"
+    matrix = matrix_of(raw, most=MOST_RUNS, called=OF_ONE)
+    if len(matrix.runs) > 1:
+        runs = f"these are {len(matrix.runs)} runs, and this DAG makes one"
         problems.append(Problem("", f"{runs}; trigger experiment_batch or sweep"))
-    everything = replace(asked, problems=[*problems, *asked.problems])
+    everything = replace(matrix, problems=[*problems, *matrix.problems])
     fields = {name: field for field, name in OF_ONE.items()}
     return everything.or_error("the params", (fields.get(name, name) for name in values))[0]
 
@@ -94,21 +82,17 @@ def matrix_from_params(params: Mapping[str, Any], most_cells: int) -> list[RunSp
     if values["spec"]:
         path = _spec_path(str(values["spec"]))
         raw, source, problems = read_spec(path), f"spec {values['spec']}", []
-        asked = look_through(raw, most=most_cells, path=path)
+        matrix = matrix_of(raw, most=most_cells, path=path)
     else:
-        source, left_out = "the params", ("spec", "experiment", "each_cell", "calibration")
-        raw = {
-            "name": values["experiment"],
-            **{name: values[name] for name in values if name not in (*left_out, *UNDER_TOPOLOGY)},
-            **_given(values),
-        }
-        asked = look_through(raw, most=most_cells, called=OF_MANY)
-    problems += asked.problems
+        source = "the params"
+        raw = {"name": values["experiment"], **_spec_fields(values)}
+        matrix = matrix_of(raw, most=most_cells, called=OF_MANY)
+    problems += matrix.problems
     problems += [
-        Problem("each_cell", one) for one in _way_problems(asked.runs, values["each_cell"])
+        Problem("each_cell", one) for one in _way_problems(matrix.runs, values["each_cell"])
     ]
     fields = raw if isinstance(raw, Mapping) else ()
-    return replace(asked, problems=problems).or_error(source, fields)
+    return replace(matrix, problems=problems).or_error(source, fields)
 
 
 def way_of(cells: Sequence[RunSpec], each_cell: str) -> str:
@@ -149,10 +133,14 @@ def _spec_path(text: str) -> Path:
     return path
 
 
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a form may leave empty, where it does not."""
-    names = ("calibration", *UNDER_TOPOLOGY)
-    return {name: values[name] for name in names if values[name] not in (None, "")}
+def _spec_fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Params that are called as a field of the spec is, but for those that a form leaves empty."""
+    may_be_empty = ("calibration", *UNDER_TOPOLOGY)
+    return {
+        name: values[name]
+        for name in ExperimentSpec.model_fields
+        if name in values and not (name in may_be_empty and values[name] in (None, ""))
+    }
 
 
 def _read(

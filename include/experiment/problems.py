@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -34,18 +34,13 @@ LEAST_MONITOR_S = 0.001
 
 def problems_of(spec: RunSpec) -> list[str]:
     """One sentence per problem, each with what to do; empty when the point can run."""
-    return [problem.text for problem in found_in(spec)]
+    return [problem.text for problem in problems_by_field(spec)]
 
 
-def found_in(spec: RunSpec, unread: Collection[str] = ()) -> Iterator[Problem]:
-    """Every problem of a point, in the order of the fields of a spec.
-
-    ``unread`` are fields of the spec that could not be read: what rests on one of them is left
-    out, because the point has something in its place that nobody asked for.
-    """
-    for field, reads, check in _CHECKS:
-        if field not in unread and not any(one in unread for one in reads):
-            yield from (Problem(field, text) for text in check(spec))
+def problems_by_field(spec: RunSpec) -> Iterator[Problem]:
+    """Every problem of a point, in the order of the fields of a spec."""
+    for field, check in _CHECKS:
+        yield from (Problem(field, text) for text in check(spec))
 
 
 def least_duration_min(monitor_every_s: float) -> float:
@@ -268,26 +263,25 @@ def _sizes(spec: RunSpec) -> Iterator[str]:
             )
 
 
-_WHERE = ("topology", "testbed", "flavor", "calibration")
-_CHECKS: tuple[tuple[str, Collection[str], Callable[[RunSpec], Iterator[str]]], ...] = (
-    ("topology", (), _topology),
-    ("topology", _WHERE, _sizes),
-    ("controllers", (), _controller),
-    ("controllers", (*_WHERE, "btus_min", "monitor_every_s"), _controller_in_its_setting),
-    ("patterns", (), _pattern),
-    ("btus_min", ("monitor_every_s",), _btu),
-    ("seeds", (), _seed),
-    ("seeds", ("patterns",), seed_problems),
-    ("duration_min", ("monitor_every_s",), _duration),
-    ("testbed", (), _testbed),
-    ("flavor", (), _flavor),
-    ("calibration", ("testbed",), _calibration),
-    ("price_books", (), _price_books),
-    ("monitor_every_s", (), _monitor),
-    ("hosts", ("max_hosts",), _hosts),
-    ("max_hosts", (), _max_hosts),
-    ("faults", ("testbed",), _faults),
-    ("advisors", (), _advisors),
-    ("advisors", (*_WHERE, "btus_min", "monitor_every_s"), _advisors_in_their_setting),
+_CHECKS: tuple[tuple[str, Callable[[RunSpec], Iterator[str]]], ...] = (
+    ("topology", _topology),
+    ("topology", _sizes),
+    ("controllers", _controller),
+    ("controllers", _controller_in_its_setting),
+    ("patterns", _pattern),
+    ("btus_min", _btu),
+    ("seeds", _seed),
+    ("seeds", seed_problems),
+    ("duration_min", _duration),
+    ("testbed", _testbed),
+    ("flavor", _flavor),
+    ("calibration", _calibration),
+    ("price_books", _price_books),
+    ("monitor_every_s", _monitor),
+    ("hosts", _hosts),
+    ("max_hosts", _max_hosts),
+    ("faults", _faults),
+    ("advisors", _advisors),
+    ("advisors", _advisors_in_their_setting),
 )
-"""The field that a problem is told of, the others it rests on, and what finds it."""
+"""The field of a spec that a problem is of, and what looks for it."""

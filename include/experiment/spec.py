@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
@@ -28,7 +28,7 @@ from pydantic import (
 )
 
 from include.experiment.axes import as_list, none_swept, unfolded
-from include.experiment.lines import numbers_of, seeds_of
+from include.experiment.form_lines import numbers_of, seeds_of
 from include.files.inputs import input_text
 from include.files.plain_yaml import read_yaml
 from include.model.errors import Problem, SpecError, unknown_name
@@ -41,7 +41,6 @@ NAME = (
     "use up to 64 small letters, digits, - and _, with a letter or digit first and no advice- "
     "in front"
 )
-Combine = Callable[..., Iterable[tuple[Any, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +148,7 @@ class RunSpec:
         object.__setattr__(self, "btu_min", float(self.btu_min))
         object.__setattr__(self, "duration_min", float(self.duration_min))
         object.__setattr__(self, "monitor_every_s", float(self.monitor_every_s))
+        object.__setattr__(self, "price_books", tuple(self.price_books))
 
     @property
     def run_id(self) -> str:
@@ -189,6 +189,8 @@ class RunSpec:
 
 
 _RUN = TypeAdapter(RunSpec)
+SHARED = tuple(name for name in Conditions.model_fields if name in RunSpec.__dataclass_fields__)
+"""Fields that a run takes over as they stand in its spec, its topology's file, or `Conditions`."""
 
 
 def without_empty(spec: dict[str, Any]) -> dict[str, Any]:
@@ -285,8 +287,8 @@ class ExperimentSpec(Conditions):
         left_out = self.without.get(topology, ())
         return [one for one in self.controllers if one.name not in left_out]
 
-    def points_on(self, topology: str, combine: Combine = product) -> Iterator[RunSpec]:
-        """The points on one topology; ``combine`` makes them of the values of its axes."""
+    def points_on(self, topology: str) -> Iterator[RunSpec]:
+        """The points on one topology. Raises SpecError when nothing names a pattern."""
         given = self.model_dump(include=self.model_fields_set & Conditions.model_fields.keys())
         given |= {"patterns": self.patterns} if self.patterns else {}
         try:
@@ -295,7 +297,7 @@ class ExperimentSpec(Conditions):
             raise SpecError(f"{self.name} on {topology}", validation_problems(error)) from error
         controllers = self._controllers_on(topology)
         axes = (controllers, under.patterns, under.btus_min, self.seeds)
-        for controller, pattern, btu_min, seed in combine(*axes):
+        for controller, pattern, btu_min, seed in product(*axes):
             yield RunSpec(
                 experiment=self.name,
                 controller=controller.name,
@@ -304,25 +306,17 @@ class ExperimentSpec(Conditions):
                 pattern_options=pattern.options,
                 btu_min=btu_min,
                 seed=seed,
-                duration_min=under.duration_min,
                 topology=topology,
-                testbed=under.testbed,
-                flavor=under.flavor,
-                calibration=under.calibration,
                 faults=self.faults,
-                price_books=tuple(under.price_books),
-                monitor_every_s=under.monitor_every_s,
-                hosts=under.hosts,
-                max_hosts=under.max_hosts,
                 advisors=tuple(self.advisors),
-                summaries_only=under.summaries_only,
+                **{name: getattr(under, name) for name in SHARED},
             )
 
 
 def parse_spec(raw: Any, *, source: str) -> ExperimentSpec:
     """A spec from plain values. Raises SpecError with every problem of its form at once.
 
-    Names are looked up by `asked`, which tells of them and of the form in one pass.
+    Names are looked up in matrix.py.
     """
     try:
         spec = ExperimentSpec.model_validate(raw if raw is not None else {})

@@ -41,7 +41,7 @@ class ResolvePoints(TidebenchOperator):
 
     def execute(self, context: Context) -> str:
         """Check and count."""
-        from include.experiment.asked import runs_in_file
+        from include.experiment.matrix import runs_in_file
 
         with without_vain_retries():
             points = runs_in_file(spec_file(self.spec))
@@ -93,7 +93,7 @@ class MeasurePoints(SparkSubmitOperator, Traced):
 
     def writes(self) -> Iterable[Dataset]:
         """The measured tables of its experiment."""
-        from include.experiment.asked import runs_in_file
+        from include.experiment.matrix import runs_in_file
 
         points = runs_in_file(spec_file(self.spec))
         return measured(data_root() / points[0].experiment, [one.run_id for one in points])

@@ -9,7 +9,7 @@ from include.advise.export import write_experiment
 from include.advise.job import fit
 from include.advise.readings import readings_of
 from include.advise.replay import ReplayConditions
-from include.experiment.asked import runs_in_file
+from include.experiment.matrix import runs_in_file
 from include.experiment.run import resolve
 from include.runs.stages import run_all
 from include.workloads.recordings import read_recording

@@ -19,7 +19,7 @@ from include.advise.fitted import FittedValue
 from include.advise.operators import JobGraph, fit_operators, write_graph
 from include.cli import app
 from include.cli.advise import graph_lines
-from include.experiment.asked import runs_in_file
+from include.experiment.matrix import runs_in_file
 from include.experiment.run import resolve
 from include.model.errors import SpecError
 from include.runs.session import Session

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from include.experiment.asked import runs_in_file
 from include.experiment.form import experiment_params
+from include.experiment.matrix import runs_in_file
 from include.experiment.params import run_from_params
 from include.experiment.spec import RunSpec
 from include.model.errors import (

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from include.experiment.asked import runs_in_file
+from include.experiment.matrix import runs_in_file
 from include.results.tables.staged import read_table
 from include.runs.stages import store_of
 from tests.bench.spark_cluster import a_cluster

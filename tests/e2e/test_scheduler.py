@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from include.experiment.asked import runs_in_file
+from include.experiment.matrix import runs_in_file
 from include.experiment.params import matrix_from_params, run_from_params
 from include.experiment.spec import RunSpec
 from include.results.tables.staged import read_table

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from include.experiment.asked import runs_in_file
+from include.experiment.matrix import runs_in_file
 from include.runs import stages
 from include.runs.spark.sweep import STATUS, sweep
 from infra.airflow.processes import processes_of

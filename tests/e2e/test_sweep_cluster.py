@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from include.experiment.asked import runs_in_file
+from include.experiment.matrix import runs_in_file
 from include.runs import stages
 from tests.bench.spark_cluster import a_cluster
 from tests.bench.sweeps import KILLED, NAME, Swept, problems, sweep_and_kill

@@ -17,7 +17,7 @@ from include.controllers import CONTROLLERS
 from include.controllers.base import Registration
 from include.controllers.deployment import first_deployment
 from include.controllers.fixed import Fixed
-from include.experiment.asked import runs_in_file
+from include.experiment.matrix import runs_in_file
 from include.experiment.params import matrix_from_params, params_from_run, run_from_params
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec, parse_spec

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from include.experiment.asked import runs_in_file
+from include.experiment.matrix import runs_in_file
 from include.files.plain_yaml import MOST_NESTED, read_yaml
 from include.model.errors import SpecError
 from include.testbeds import TESTBEDS

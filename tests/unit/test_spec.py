@@ -217,7 +217,7 @@ def test_the_form_has_a_default_for_everything_and_runs_as_it_comes():
 
 def test_what_a_form_gets_wrong_is_said_at_once():
     with pytest.raises(SpecError) as caught:
-        run_from_params({"btu_min": -1, "seed": -1, "experiment": "No Spaces"})
+        run_from_params({"seed": -1, "experiment": "No Spaces", "faults": "x"})
     assert len(caught.value.problems) == 3
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from include.experiment.asked import runs_in_file
 from include.experiment.axes import unfolded
+from include.experiment.matrix import runs_in_file
 from include.experiment.spec import RunSpec, load_spec
 from include.model.errors import SpecError
 from include.runs import stages, stored

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from include.experiment.asked import runs_in_file
+from include.experiment.matrix import runs_in_file
 from include.experiment.spec import RunSpec
 from include.model.errors import StoreError
 from include.results.tables.cases import require_each_once, require_same_files

@@ -11,19 +11,11 @@ from typing import Any
 
 from include.controllers import CONTROLLERS
 from include.experiment.options import checked_options, option_types
-from include.experiment.spec import Conditions, RunSpec
+from include.experiment.spec import SHARED, Conditions, RunSpec
 from include.workloads import PATTERNS
 from include.workloads.topologies import run_defaults
 
-_CONDITIONS = (
-    "duration_min",
-    "testbed",
-    "flavor",
-    "calibration",
-    "monitor_every_s",
-    "hosts",
-    "max_hosts",
-)
+_CONDITIONS = tuple(name for name in SHARED if name not in ("price_books", "summaries_only"))
 
 
 def variant_of(spec: RunSpec) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 # spark-submit puts the folder of this file on the path, not the root of the repository.
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from include.experiment.asked import runs_in_file
+from include.experiment.matrix import runs_in_file
 from include.model.errors import TidebenchError
 from include.runs.measurements.origin import DagRun
 from include.runs.spark.sweep import sweep

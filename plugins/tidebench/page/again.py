@@ -26,8 +26,8 @@ from airflow.utils.types import DagRunTriggeredByType
 from fastapi import HTTPException
 from sqlalchemy import select
 
-from include.experiment.asked import runs_in_file
 from include.experiment.form import batch_params, experiment_params, sweep_params
+from include.experiment.matrix import runs_in_file
 from include.experiment.params import matrix_from_params, params_from_run, run_from_params
 from include.experiment.run import Run
 from include.runs.measurements.store import RunStore

@@ -1,4 +1,4 @@
-"""Everything wrong with what is asked for: at once, each once, whichever way it comes in."""
+"""Everything wrong with a spec: its shapes at once, then its names, whichever way it comes in."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ from typer.testing import CliRunner
 
 from include.cli import app
 from include.controllers import CONTROLLERS
-from include.experiment.asked import runs_in_file
 from include.experiment.axes import unfolded
 from include.experiment.form import batch_params, experiment_params
+from include.experiment.matrix import runs_in_file
 from include.experiment.params import matrix_from_params, run_from_params
 from include.experiment.problems import least_duration_min
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec, parse_spec
 from include.model.errors import SpecError
 
-SAID = {  # what is wrong, in the order of the spec and of both forms, and what is said of it
+SHAPES = {  # what is wrong, in the order of the spec and of both forms, and what is said of it
     "name": ("Bad Name", "use up to 64 small letters, digits, - and _"),
+    "seeds": (-1, "greater than or equal to 0, got -1"),
+}
+NAMES = {
     "topology": ("nowhere.yaml", "nowhere.yaml; check the path"),
     "patterns": ({"name": "trace", "path": "nowhere.csv"}, "nowhere.csv; check the path"),
     "controllers": ({"name": "btuu"}, "Did you mean 'btu'?"),
     "btus_min": (-10, "btu_min must be a multiple of 0.25 and at least 0.25"),
-    "seeds": (-1, "greater than or equal to 0, got -1"),
     "duration_min": (-5, "duration_min must be a multiple of 0.25 and at least 0.5"),
     "testbed": ("simulatd", "Did you mean 'simulated'?"),
     "flavor": ("tiny", "unknown flavor 'tiny'"),
@@ -38,7 +40,7 @@ SAID = {  # what is wrong, in the order of the spec and of both forms, and what 
     "hosts": (-1, "hosts must not be negative"),
     "max_hosts": (0, "max_hosts must be at least 1"),
 }
-WRONG: dict[str, Any] = {field: given for field, (given, _) in SAID.items()}
+STAGES = {"shapes": SHAPES, "names": NAMES}
 A_POINT = RunSpec(
     experiment="test", controller="btu", pattern="constant", btu_min=10, seed=1, duration_min=20
 )
@@ -51,25 +53,29 @@ def a_file(folder: Path, **fields: Any) -> Path:
     return path
 
 
-def of_one_run() -> None:
-    run_from_params(
-        {
-            "experiment": WRONG["name"],
-            "pattern": "trace",
-            "trace": "nowhere.csv",
-            "controller": "btuu",
-            "btu_min": WRONG["btus_min"],
-            "seed": WRONG["seeds"],
-            **{name: value for name, value in WRONG.items() if name in experiment_params()},
-        }
-    )
+def of_a_file(stage: str, folder: Path) -> None:
+    wrong = {field: value for field, (value, _) in STAGES[stage].items()}
+    runs_in_file(a_file(folder, **MINE | wrong))
 
 
-def of_a_matrix() -> None:
-    axes = {"controllers": ["btuu"], "patterns": [WRONG["patterns"]], "btus_min": [-10]}
-    shared = {name: value for name, value in WRONG.items() if name in batch_params()}
-    lists = {"seeds": [-1], "topology": ["nowhere.yaml"], "experiment": WRONG["name"]}
-    matrix_from_params(shared | axes | lists, 10)
+def of_one_run(stage: str, folder: Path) -> None:
+    wrong = {field: value for field, (value, _) in STAGES[stage].items()}
+    called = {"name": "experiment", "seeds": "seed", "btus_min": "btu_min"}
+    params = {called.get(name, name): value for name, value in wrong.items()}
+    if stage == "names":
+        params |= {"pattern": "trace", "trace": "nowhere.csv", "controller": "btuu"}
+        params = {name: value for name, value in params.items() if name in experiment_params()}
+    run_from_params(params)
+
+
+def of_a_matrix(stage: str, folder: Path) -> None:
+    wrong = {field: value for field, (value, _) in STAGES[stage].items()}
+    params = {{"name": "experiment"}.get(name, name): value for name, value in wrong.items()}
+    lists = {"seeds", "topology", "controllers", "patterns", "btus_min"} & params.keys()
+    params |= {name: [params[name]] for name in lists}
+    if stage == "names":
+        params["controllers"] = ["btuu"]
+    matrix_from_params({name: one for name, one in params.items() if name in batch_params()}, 10)
 
 
 def problems_of(ask: Any, *given: Any) -> tuple[str, ...]:
@@ -78,45 +84,44 @@ def problems_of(ask: Any, *given: Any) -> tuple[str, ...]:
     return raised.value.problems
 
 
-def the_file(folder: Path) -> None:
-    runs_in_file(a_file(folder, **WRONG))
-
-
-@pytest.mark.parametrize("way", ["file", "experiment", "experiment_batch"])
-def test_every_problem_is_told_at_once_in_reading_order(way: str, tmp_path: Path) -> None:
-    ask = {"file": lambda: the_file(tmp_path), "experiment": of_one_run}.get(way, of_a_matrix)
-    found = problems_of(ask)
-    if way == "file":
-        assert [said in text for (_, said), text in zip(SAID.values(), found, strict=True)]
-    for _, said in SAID.values():
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("ask", [of_a_file, of_one_run, of_a_matrix])
+def test_every_problem_of_a_stage_is_told_at_once(ask: Any, stage: str, tmp_path: Path) -> None:
+    found = problems_of(ask, stage, tmp_path)
+    for _, said in STAGES[stage].values():
         assert sum(said in text for text in found) == 1, (said, found)
-    assert len(found) == len(SAID)
-    order = [next(i for i, text in enumerate(found) if said in text) for _, said in SAID.values()]
-    assert way != "file" or order == sorted(order)
+    assert len(found) == len(STAGES[stage])
     assert not any("^[" in text for text in found)
 
 
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_file_is_told_in_its_own_order(stage: str, tmp_path: Path) -> None:
+    wrong = {field: value for field, (value, _) in STAGES[stage].items()}
+    others = {name: value for name, value in MINE.items() if name not in wrong}
+    found = problems_of(runs_in_file, a_file(tmp_path, **wrong, **others))
+    assert [said in text for (_, said), text in zip(STAGES[stage].values(), found, strict=True)]
+
+
 def test_the_command_line_tells_the_same_without_a_traceback(tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["check", str(a_file(tmp_path, **WRONG))])
+    wrong = {field: value for field, (value, _) in NAMES.items()}
+    done = CliRunner().invoke(app, ["check", str(a_file(tmp_path, **MINE | wrong))])
     assert isinstance(done.exception, SpecError)  # `main` prints it and nothing else
-    assert len(done.exception.problems) == len(SAID)
+    assert len(done.exception.problems) == len(NAMES)
 
 
-def test_what_cannot_be_read_hides_nothing_else(tmp_path: Path) -> None:
+def test_all_shapes_are_told_before_any_name_is_looked_up(tmp_path: Path) -> None:
     path = a_file(
         tmp_path,
         controllers=[{"name": "btu", "observations": {"sweep": []}}, 3, "btuu"],
-        seeds=["x", 1, 1],
+        seeds=["x", 1],
         monitor_every_s="often",
         colour="red",
         flavor="tiny",
     )
     text = "\n".join(problems_of(runs_in_file, path))
-    for said in ("name: missing", "sweep: [...]", "seeds.0", "1 is listed twice", "often"):
+    for said in ("name: missing", "sweep: [...]", "seeds.0", "often", "colour: unknown field"):
         assert said in text
-    assert "colour: unknown field" in text
-    assert "unknown flavor" in text
-    assert "must be a multiple" not in text  # nobody knows of what
+    assert "flavor" not in text
 
 
 @pytest.mark.parametrize("axis", ["controllers", "patterns", "btus_min", "seeds", "topology"])
@@ -167,23 +172,20 @@ def test_seeds_of_the_command_line_are_checked_in_the_same_words(
 def test_runs_are_counted_before_any_is_made(tmp_path: Path) -> None:
     """The product has 10**15 runs: whoever makes one after the other does not come to an end."""
     many = list(range(1, 100_001))
-    path = a_file(tmp_path, **MINE | {"seeds": many, "btus_min": many, "price_books": "btu15"})
-    found = problems_of(runs_in_file, path)
-    assert "these are 10000000000 runs (100000 btus_min x 100000 seeds)" in found[0]
-    assert "take some values out" in found[0]
-    assert "unknown price book" in found[1]
+    path = a_file(tmp_path, **MINE | {"seeds": many, "btus_min": many})
+    (problem,) = problems_of(runs_in_file, path)
+    assert "these are 10000000000 runs (100000 btus_min x 100000 seeds)" in problem
+    assert "take some values out" in problem
 
 
 def test_choices_are_counted_before_any_sweep_is_unfolded(tmp_path: Path) -> None:
     """The product has 10**12 choices: whoever makes one after the other comes to no end."""
     sweep = {"sweep": list(range(10_000))}
     btuu = {"name": "btuu", "a": sweep, "b": sweep, "c": sweep}
-    path = a_file(tmp_path, **MINE | {"controllers": ["fixed", btuu], "price_books": "btu15"})
-    many, unknown, book = problems_of(runs_in_file, path)
+    path = a_file(tmp_path, **MINE | {"controllers": ["fixed", btuu]})
+    (many,) = problems_of(runs_in_file, path)
     assert many.startswith("controllers: the sweeps stand for 1000000000000 choices")
     assert "at most 10000 runs; take some values out" in many
-    assert "Did you mean 'btu'?" in unknown
-    assert "unknown price book" in book
 
 
 def test_many_sweeps_together_are_counted_too(tmp_path: Path) -> None:

@@ -1,0 +1,122 @@
+"""What a spec asks for: every run of its product, or every problem at once, in two stages.
+
+First its shapes: fields, kinds of values, what is listed twice, how many runs. Where these are
+right, the names: topologies, controllers, patterns and all that has to be looked up for a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from include.experiment.form_lines import MOST_RUNS
+from include.experiment.problems import problems_by_field
+from include.experiment.spec import AXES, ExperimentSpec, RunSpec, located, read_spec
+from include.model.errors import Problem, SpecError
+from include.workloads.topologies import complaint
+
+NAMED = 4
+"""How many runs a problem names; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """The runs of a spec, or its problems; then the runs are one of each kind, or none."""
+
+    runs: Sequence[RunSpec]
+    problems: Sequence[Problem]
+
+    def or_error(self, source: str, fields: Iterable[str] = ()) -> list[RunSpec]:
+        """The runs. Raises SpecError with each problem once, in the order of ``fields``."""
+        if not self.problems:
+            return list(self.runs)
+        places = {field: place for place, field in enumerate(fields)}
+        ordered = sorted(self.problems, key=lambda one: places.get(one.field, len(places)))
+        raise SpecError(source, dict.fromkeys(problem.text for problem in ordered))
+
+
+def runs_in_file(path: Path, most: int = MOST_RUNS, source: str = "") -> list[RunSpec]:
+    """Every run of a YAML file. Raises SpecError with every problem in the file's order."""
+    raw = read_spec(path)
+    matrix = matrix_of(raw, most=most, path=path)
+    return matrix.or_error(source or path.name, raw if isinstance(raw, Mapping) else ())
+
+
+def matrix_of(
+    raw: Any, *, most: int, called: Mapping[str, str] | None = None, path: Path | None = None
+) -> Matrix:
+    """The runs that plain values ask for; at most so many, counted before anything is looked up.
+
+    ``called`` are names that fields of the spec have in a form, where each is one value; with
+    the ``path`` of a file what it names is looked for beside it.
+    """
+    if not isinstance(raw, Mapping):
+        text = "the file: write fields with their values, such as name: mine"
+        return Matrix([], [Problem("", f"{text}; see include/experiment/specs for examples")])
+    try:
+        spec = ExperimentSpec.model_validate(raw)
+    except ValidationError as error:
+        return Matrix([], list(_shape_problems(error, called or {})))
+    problems = list(spec.problems())
+    if spec.runs > most:
+        problems.append(_too_many(spec, most))
+    if problems:
+        return Matrix([], problems)
+    spec = spec if path is None else located(spec, path)
+    kinds, problems = _looked_up(spec)
+    return Matrix(kinds, problems) if problems else Matrix(list(spec.points()), [])
+
+
+def _shape_problems(error: ValidationError, called: Mapping[str, str]) -> Iterator[Problem]:
+    for item in error.errors(include_url=False):
+        field, *inside = (str(part) for part in item["loc"])
+        where = [called[field]] if field in called else [field, *inside]
+        yield Problem(field, complaint(item, ".".join(where)))
+
+
+def _too_many(spec: ExperimentSpec, most: int) -> Problem:
+    sizes = {axis: len(getattr(spec, axis) or [0]) for axis in AXES if axis != "price_books"}
+    factors = " x ".join(f"{size} {axis}" for axis, size in sizes.items() if size > 1)
+    return Problem(
+        max(sizes, key=lambda axis: sizes[axis]),
+        f"these are {spec.runs} runs ({factors}), and there may be {most} at once; take some "
+        "values out, or make several experiments of them",
+    )
+
+
+def _looked_up(spec: ExperimentSpec) -> tuple[list[RunSpec], list[Problem]]:
+    """One run of each kind, and what is wrong with them. Seeds differ in nothing to look up."""
+    one_seed = spec.model_copy(update={"seeds": spec.seeds[:1]})
+    kinds: list[RunSpec] = []
+    having: dict[Problem, list[RunSpec]] = {}
+    problems: list[Problem] = []
+    for topology in one_seed.topology:
+        try:
+            of_topology = list(one_seed.points_on(topology))
+        except SpecError as error:
+            problems += [Problem("patterns", text) for text in error.problems]
+            continue
+        kinds += of_topology
+        for kind in of_topology:
+            for problem in dict.fromkeys(problems_by_field(kind)):
+                having.setdefault(problem, []).append(kind)
+    problems += [
+        Problem(one.field, one.text + _whose(those, len(kinds), spec.seeds))
+        for one, those in having.items()
+    ]
+    return kinds, problems
+
+
+def _whose(having: Sequence[RunSpec], kinds: int, seeds: Sequence[int]) -> str:
+    """Which runs have a problem, unless all have."""
+    if len(having) == kinds:
+        return ""
+    runs = (replace(kind, seed=seed).run_id for kind in having for seed in seeds)
+    named, count = ", ".join(islice(runs, NAMED)), len(having) * len(seeds)
+    more = f" and {count - NAMED}" if count > NAMED else ""
+    return f" ({named}{more} of {kinds * len(seeds)} runs)"
