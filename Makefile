@@ -30,7 +30,7 @@ tournament: setup  ## Run every approach on every workload, publish the table, d
 test: test-fast test-spark test-airflow  ## Run the tests; installs nothing on the system and needs no root
 
 test-fast: setup  ## Run the tests that need neither Spark nor Airflow
-	@$(ENV) pytest -q -n auto -m "not long and not spark and not airflow and not scheduler and not live and not openstack"
+	@$(ENV) pytest -q -n auto -m "not long and not spark and not airflow and not scheduler and not live and not openstack and not recorded"
 
 test-spark: setup  ## Run the tests of tables, gates and reports
 	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not long and not live"
@@ -43,6 +43,9 @@ test-long: setup  ## Run the tests that go through everything, end to end, kille
 
 test-scheduler: setup  ## Run every DAG under a real scheduler, and the UI in a browser (long; not in make test)
 	@$(ENV) pytest -q -m scheduler
+
+test-recorded: setup  ## Run the tests on recordings and traces that are in TIDEBENCH_TEST_DATA
+	@$(ENV) pytest -q -m recorded
 
 test-live: setup  ## Run the tests on real hosts, containers and services (root, Debian; else skipped)
 	@$(ENV) infra/live/live.sh test

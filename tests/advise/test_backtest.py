@@ -20,7 +20,7 @@ from include.model.errors import SpecError
 from include.workloads.recordings import Recording, read_recording
 from tests.advise.synthetic import Truth, as_recording, csv, daily, of_readings, recording, without
 
-REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "none"))
+REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "TIDEBENCH_TEST_DATA is not set"))
 HPA = {"target_cpu": 0.35, "max_instances": 24}
 RESTARTS = (400, 900, 1300, 1700, 2200, 2600)
 
@@ -214,10 +214,6 @@ def test_options_are_read_as_yaml_reads_them() -> None:
     }  # fmt: skip
 
 
-def is_there(name: str) -> bool:
-    return (REAL / "recordings" / name).is_file()
-
-
 OPERATOR = {
     "target_share": 0.35, "boundary": 0.15, "stabilise_s": 120, "window_s": 60, "restart_s": 60,
     "catch_up_s": 300, "scale_down_after_s": 0, "up_grace_s": 3600, "key_groups": 24,
@@ -227,11 +223,10 @@ OPERATOR = {
 
 
 def real(*names: str) -> list[Recording]:
-    if missing := [name for name in names if not is_there(name)]:
-        pytest.skip(f"TIDEBENCH_TEST_DATA has no recordings/{missing[0]}")
     return [read_recording(str(REAL / "recordings" / name)) for name in names]
 
 
+@pytest.mark.recorded
 def test_a_real_job_under_the_hpa_is_predicted_from_a_recording_of_24_instances() -> None:
     fixed, reactive = real("ads_fixed24.csv", "ads_reactive35.csv")
     result = backtest(fixed, reactive, "hpa", HPA)
@@ -242,6 +237,7 @@ def test_a_real_job_under_the_hpa_is_predicted_from_a_recording_of_24_instances(
     assert abs(lag.predicted - lag.recorded) <= 0.05
 
 
+@pytest.mark.recorded
 def test_a_real_job_under_the_flink_operator_has_as_many_task_managers_as_predicted() -> None:
     fixed, operated = real("ads_fixed24.csv", "ads_operator35.csv")
     result = backtest(fixed, operated, "flink-autoscaler", OPERATOR)

@@ -24,7 +24,7 @@ class Told:
 
 sys.exit(pytest.main(["--collect-only", "-qq", "-p", "no:cacheprovider"], plugins=[Told()]))
 """
-MARKERS = ("long", "spark", "airflow", "scheduler", "openstack", "guests", "live")
+MARKERS = ("long", "spark", "airflow", "scheduler", "openstack", "guests", "live", "recorded")
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def groups() -> dict[str, tuple[str, str]]:
 def test_every_test_is_in_one_group(groups: dict[str, tuple[str, str]]) -> None:
     assert sorted(groups) == [
         "test-airflow", "test-fast", "test-guests", "test-live", "test-long", "test-openstack",
-        "test-scheduler", "test-spark",
+        "test-recorded", "test-scheduler", "test-spark",
     ]  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", COLLECT], cwd=REPOSITORY, capture_output=True, text=True,

@@ -86,15 +86,3 @@ def test_types_are_checked_wherever_there_is_code() -> None:
     with_code = {name for name in folders if any((REPOSITORY / name).rglob("*.py"))}
     assert with_code >= {".ci", "dags", "include", "infra", "plugins", "tests"}
     assert with_code == {one.partition("/")[0] for one in settings}
-
-
-def test_the_gate_is_the_checks_and_the_tests_of_the_readme() -> None:
-    """A change with a broken type or layer must not land, nor one whose tests were not run."""
-    gate = (REPOSITORY / ".ci" / "run").read_text().splitlines()
-    assert [line for line in gate if line.startswith("make ")] == [
-        "make check", "make test", "make test-long", "make test-live", "make test-leases",
-    ]  # fmt: skip
-    assert "make test" in commands()
-    assert {"ruff format --check .", "ruff check .", "mypy", "lint-imports"} <= {
-        part.strip() for part in recipe("check").replace("\n", " && ").split("&&")
-    }

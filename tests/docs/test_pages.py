@@ -21,110 +21,7 @@ from include.results.quality.expectations import suite_of
 from include.studies.seen import read_seen
 from include.testbeds import TESTBEDS
 from include.workloads.topologies import load_topology
-from tests.docs.pages import PAGES, REPOSITORY, Code, blocks, commands, named
-
-# Every command of a shell block, and the file whose tests run it or, as said beside, a part of it.
-HERE = "tests/docs/test_commands.py"
-RUN_BY = {
-    "make demo": "tests/e2e/test_experiment_dag.py",
-    ".venv/bin/python -m include.cli run include/experiment/specs/demo.yaml": HERE,
-    ".venv/bin/python -m include.cli report var/demo": HERE,
-    "ls var/demo/runs/*/ var/demo/measurements": HERE,
-    ".venv/bin/python -m include.cli bound include/experiment/specs/demo.yaml": HERE,
-    ".venv/bin/python -m include.cli bound var/demo": HERE,
-    ".venv/bin/python -m include.cli bound var/demo --no-floor --parts": (
-        "tests/bounds/test_parts.py"
-    ),
-    ".venv/bin/python -m include.cli run include/experiment/specs/tide.yaml": HERE,  # cut
-    ".venv/bin/python -m include.cli report var/tide": HERE,  # as of var/demo
-    ".venv/bin/python -m include.cli run include/experiment/specs/tide_walks.yaml": HERE,  # cut
-    ".venv/bin/python -m include.cli report var/tide_walks": HERE,  # as of var/demo
-    ".venv/bin/python -m include.cli run include/experiment/specs/tide_care.yaml": HERE,  # cut
-    ".venv/bin/python -m include.cli bound var/tide_care --no-floor": HERE,  # as of var/demo
-    ".venv/bin/python -m include.cli report var/tide_care": HERE,  # as of var/demo
-    ".venv/bin/python -m include.cli figure var/tide_care --front --fitted stepwise "
-    "--out docs/images/tide.svg": "tests/unit/test_reports_front.py",
-    ".venv/bin/python -m include.cli run include/experiment/specs/autoscalers.yaml": HERE,  # cut
-    ".venv/bin/python -m include.cli report var/autoscalers": HERE,  # as of var/demo
-    ".venv/bin/python -m include.results.reports.autoscalers docs/images/autoscalers": (
-        "tests/unit/test_reports_autoscalers.py"  # one of them, cut
-    ),
-    ".venv/bin/python -m include.cli remove var/demo RUN": "tests/unit/test_reports_removal.py",
-    '.venv/bin/python -m include.cli advise recording.csv --objective "latency p95 < 2 s" '
-    "--prices book.yaml": "tests/advise/test_answer.py",
-    ".venv/bin/python -m include.cli backtest fit.csv --against seen.csv --controller hpa "
-    "--set target_cpu=0.35 --set max_instances=24": "tests/advise/test_backtest.py",
-    ".venv/bin/python -m include.cli backtest fit.csv --against operator.csv --controller "
-    "flink-autoscaler --set target_share=0.35 --set boundary=0.15 --set stabilise_s=120 --set "
-    "window_s=60 --set restart_s=60 --set catch_up_s=300 --set scale_down_after_s=0 --set "
-    "up_grace_s=3600 --set key_groups=24 --set max_instances=24": "tests/advise/test_backtest.py",
-    ".venv/bin/python -m include.cli metrics": "tests/monitoring/test_endpoint.py",
-    "curl -s http://127.0.0.1:9464/metrics": "tests/monitoring/test_endpoint.py",  # by httpx
-    ".venv/bin/python -m include.cli operators recording.csv "
-    '--edges "source>map>sink, map>other"': "tests/advise/test_operators.py",
-    "export $(infra/objects/swift.sh up)": "tests/live/test_object_store.py",
-    '.venv/bin/python -m include.cli copy var/demo "s3://lab/demo?endpoint_override='
-    '127.0.0.1:16080&scheme=http&allow_bucket_creation=true"': "tests/live/test_object_store.py",
-    '.venv/bin/python -m include.cli report "s3://lab/demo?endpoint_override=127.0.0.1:16080'
-    '&scheme=http"': "tests/live/test_object_store.py",
-    "infra/objects/swift.sh down": "tests/live/test_object_store.py",
-    "make reproduce": "tests/studies/test_conduct.py",  # a study of small runs
-    ".venv/bin/python -m include.cli paper henge": HERE,  # that it is there; it takes minutes
-    "python -m include.cli paper preprint": "tests/studies/preprint/test_study.py",  # its verdict
-    "python -m include.studies.peerj141.sensitivity --seeds 1,2": (
-        "tests/studies/peerj141/test_sensitivity.py"
-    ),
-    ".venv/bin/python -m include.cli check mine.yaml": HERE,
-    ".venv/bin/python -m include.cli run mine.yaml": HERE,  # two of its 18 runs
-    ".venv/bin/python -m include.cli report var/mine": HERE,
-    "python infra/compare/checkouts.py ../before . --seeds 1 --minutes 20 --runs 4": (
-        "tests/unit/test_compare_checkouts.py"
-    ),
-    "make tournament": "tests/e2e/test_tournament.py",  # cut
-    "make bench": "tests/bench/test_benches.py",
-    ".venv/bin/python -m include.cli crate var/demo --out demo.zip": HERE,
-    '.venv/bin/python -m include.cli results export var/demo --out demo.json --by "Our lab"': HERE,
-    ".venv/bin/python -m include.cli results import theirs.json": HERE,
-    ".venv/bin/python -m include.cli results compare var/demo": HERE,
-    "make airflow": "tests/docs/test_airflow.py",
-    "make compose-secrets": "tests/security/test_deployment.py",
-    "infra/compose/local.sh up": "tests/docs/test_scripts.py",  # what it says without .venv
-    "make live": "tests/live/test_testbed.py",  # the testbed; the two runs take twelve minutes
-    "make live-down": "tests/live/test_testbed_reap.py",
-    "make openstack-up": "tests/openstack/conftest.py",
-    "make openstack-down": "tests/openstack/conftest.py",
-    "make live-guests": "tests/openstack/test_guests.py",  # a run that loses a guest
-    "make live-openstack": "tests/openstack/test_dags.py",
-}
-NOT_RUN = {
-    "make setup": "has been done",
-    "make check": "comes before this",
-    "make test": "runs this",
-    "TIDEBENCH_SCHEDULES=reap,nightly_reproducibility make airflow": "make airflow is; "
-    "tests/dags/test_policy.py has what the variable does",
-    "make test-openstack": "is a group of tests",
-    "make test-guests": "is one, too",
-    'airflow dags test advise --conf \'{"name": "mine", "recording": "/data/job.csv", '
-    '"prices": "btu60"}\'': "tests/e2e/test_advise_dag.py runs it with a recording",
-    'AIRFLOW__OPENLINEAGE__TRANSPORT=\'{"type": "file", "log_file_path": "/tmp/events", '
-    '"append": true}\' airflow dags test experiment': "tests/e2e/test_lineage.py runs it",
-    "apt-get install docker.io debootstrap iproute2 iptables": "changes the machine",
-    "docker buildx imagetools inspect python:3.11.13-slim-bookworm": "asks a registry of images",
-    "BASE_IMAGE=python:3.11.13-slim-bookworm@sha256:... docker compose build": "the same",
-    "make compose-up": "builds an image for minutes; test_deployment.py checks what it starts",
-    "make compose-try": "needs compose-up; test_airflow.py runs its script against an Airflow",
-    "make compose-up compose-try": "as these two",
-    "make compose-leaks": "needs compose-up; test_deployment.py tests the search",
-    "make compose-down": "needs compose-up",
-    "infra/compose/local.sh run make compose-up compose-try": "needs its engine and base images",
-    "infra/compose/local.sh run make compose-down": "the same",
-    "infra/compose/local.sh purge": "deletes what it has built",
-}
-
-
-def test_every_command_of_a_shell_block_is_run_or_said_why_not() -> None:
-    assert sorted(commands()) == sorted([*RUN_BY, *NOT_RUN])
-    assert not [file for file in RUN_BY.values() if not (REPOSITORY / file).is_file()]
+from tests.docs.pages import PAGES, REPOSITORY, Code, blocks, named
 
 
 def test_every_command_line_parses() -> None:
@@ -176,22 +73,6 @@ def spec(folder: Path, **values: Any) -> Path:
     small = {"name": "small", "controllers": "threshold", "duration_min": 10, "btus_min": 10}
     (folder / "small.yaml").write_text(yaml.safe_dump(small | values))
     return folder / "small.yaml"
-
-
-def test_the_yaml_blocks_are_those_that_are_tested() -> None:
-    assert list(yaml_blocks()) == [
-        "README.md: name",
-        "docs/adding.md: name",  # two: a topology, then a cluster of tenants
-        "docs/adding.md: run_with",
-        "docs/adding.md: patterns",  # two: a trace, then another recording
-        "docs/adding.md: every_run",
-        "docs/monitoring.md: name",
-        "docs/openstack.md: image",
-        "docs/prices.md: provider",
-        "docs/reproduction.md: entries",
-        "docs/tide.md: name",
-    ]
-    assert len(blocks("yaml")) == 12
 
 
 @pytest.mark.spark

@@ -20,7 +20,7 @@ from include.model.errors import SpecError
 from include.workloads.recordings import SIGNALS, Recording, parse_mapping, read_recording
 
 AT = 1_600_000_000.0
-REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "none"))
+REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "TIDEBENCH_TEST_DATA is not set"))
 
 
 def read(tmp_path: Path, content: bytes | str, mapping: str = "", file: str = "a.csv") -> Recording:
@@ -188,7 +188,7 @@ def test_any_text_is_read_or_refused(text: str, tmp_path_factory: pytest.TempPat
         assert np.nanmin(found.readings["rate_per_s"]) >= 0
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="TIDEBENCH_TEST_DATA names no recordings")
+@pytest.mark.recorded
 def test_recordings_of_real_jobs_are_read() -> None:
     files = sorted(REAL.glob("recordings/*.csv"))
     assert files

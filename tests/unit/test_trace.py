@@ -15,7 +15,7 @@ from include.experiment.spec import RunSpec
 from include.model.errors import SpecError
 from include.workloads.trace import DAY_S, Trace
 
-REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "none"))
+REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "TIDEBENCH_TEST_DATA is not set"))
 
 
 def a_point(seed: int = 1, **options: Any) -> RunSpec:
@@ -154,7 +154,7 @@ def test_check_says_what_was_done_to_a_trace(
     ]
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="TIDEBENCH_TEST_DATA names no traces")
+@pytest.mark.recorded
 def test_days_of_real_traces_are_seeds() -> None:
     for file, days in (("nasa_july_1995_days_1_to_14", 14), ("twitter_august_2021_days_1_to_7", 7)):
         path = str(REAL / "traces" / f"{file}.csv")
