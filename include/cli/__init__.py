@@ -14,7 +14,6 @@ import typer
 
 from include.cli import advise as advise_console
 from include.cli.bound import bound
-from include.cli.exchange import results
 from include.cli.metrics import metrics
 from include.model.errors import SpecError, TidebenchError
 from include.studies import ALIASES, STUDIES
@@ -61,7 +60,6 @@ app.command()(advise_console.backtest)
 app.command()(advise_console.operators)
 app.command()(bound)
 app.command()(metrics)
-app.add_typer(results, name="results")
 
 
 @app.callback()

@@ -71,11 +71,6 @@ def test_run_report_and_figure_of_an_experiment_of_ones_own(mine: Path) -> None:
     cli(mine, "figure", "var/mine", "--out", "mine.svg")
     assert (mine / "mine.svg").read_text().count("<svg") == 1
     assert "mine.zip, " in cli(mine, "crate", "var/mine", "--out", "mine.zip")
-    rows = cli(mine, "results", "export", "var/mine", "--out", "mine.json", "--by", "us")
-    assert "4 rows of mine" in rows, "threshold pays by no BTU, so it has one for every book"
-    assert "kept as" in cli(mine, "results", "import", "mine.json")
-    table = cli(mine, "results", "compare", "var/mine")
-    assert table.count("us: mine-") == 4, "what is kept and the folder are the same rows"
 
 
 @pytest.mark.spark
