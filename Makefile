@@ -132,9 +132,6 @@ bench: setup  ## Measure the simulator against its peers, how it grows (hours, o
 	@$(ENV) python -m tests.bench && python -m tests.bench --gate && python -m tests.bench.growth --gate && python -m tests.bench.wide --gate \
 	    && python -m tests.bench.page
 
-bench-large: setup  ## Measure Spark on 100 million durations, beside DuckDB and pandas
-	@$(ENV) python -m tests.bench.large
-
 dictionary: setup  ## Write docs/metrics.md, every column with its formula, from the schemas
 	@$(ENV) python -m include.results.tables.dictionary > docs/metrics.md
 

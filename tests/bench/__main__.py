@@ -20,18 +20,16 @@ import yaml
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
 from include.testbeds.virtual.calibration import VirtualCalibration
-from tests.bench.ciw_network import CiwNetwork
 from tests.bench.heap_network import HeapNetwork
 from tests.bench.kernel_network import KernelNetwork
 from tests.bench.simpy_network import SimpyNetwork
 from tests.bench.turns import BTU_MIN, against, in_memory, stepwise, stored
 
 DEMO = Path(__file__).parents[2] / "include" / "experiment" / "specs" / "demo.yaml"
-Peer = KernelNetwork | HeapNetwork | SimpyNetwork | CiwNetwork
+Peer = KernelNetwork | HeapNetwork | SimpyNetwork
 PEERS: tuple[tuple[str, type[Peer], int], ...] = (
     ("A heap of events in plain Python", HeapNetwork, 2),
     ("SimPy", SimpyNetwork, 2),
-    ("Ciw", CiwNetwork, 7),
 )
 """Names, and of how many repetitions of ours each gets one."""
 TIMES_THE_HEAP_AT_LEAST = 15
@@ -157,9 +155,7 @@ def main(arguments: Sequence[str]) -> int:
     """Everything, one line each; or only what an option asks for."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--minutes", type=float, default=120, help="of each run; peers a quarter")
-    parser.add_argument(
-        "--repeats", type=int, default=7, help="of each; SimPy half as many, Ciw one"
-    )
+    parser.add_argument("--repeats", type=int, default=7, help="of each; peers half as many")
     parser.add_argument("--gate", action="store_true", help="end with 1 if the kernel is too slow")
     parser.add_argument("--against", type=Path, help="run the same on this checkout, in turns")
     given = parser.parse_args(arguments)

@@ -21,8 +21,8 @@ REPOSITORY = HERE.parents[1]
 MINUTES = 10
 
 # Modules of this folder that are no bench, and tests that run those which need what is not here.
-PEERS = {"ciw_network", "heap_network", "kernel_network", "simpy_network"}
-PARTS = {"__init__", "large_data", "spark_cluster", "turns", Path(__file__).stem} | PEERS
+PEERS = {"heap_network", "kernel_network", "simpy_network"}
+PARTS = {"__init__", "spark_cluster", "turns", Path(__file__).stem} | PEERS
 ELSEWHERE = {
     "live_operator": "tests/live/test_bench.py",
     "cloud_leases": "tests/openstack/test_bench.py",
@@ -50,12 +50,12 @@ def test_every_bench_is_tested() -> None:
 
 def test_simulator_and_peers() -> None:
     said = bench("tests.bench", "--minutes", "20", "--repeats", "1")
-    assert re.findall(r"\d+ min[^,]*|heap|SimPy|Ciw|ratio|peak memory", said) == [
-        "20 min", "5 min stepwise", "heap", "ratio", "SimPy", "ratio", "Ciw", "ratio",
+    assert re.findall(r"\d+ min[^,]*|heap|SimPy|ratio|peak memory", said) == [
+        "20 min", "5 min stepwise", "heap", "ratio", "SimPy", "ratio",
         "20 min", "peak memory",
     ]  # fmt: skip
     rates = re.findall(r"([\d.]+) M executions/s", said)
-    assert len(rates) == 6
+    assert len(rates) == 5
 
 
 def test_kernel_and_heap_loop() -> None:
@@ -130,15 +130,6 @@ def test_sweeps() -> None:
     said = bench("tests.bench.sweeps", "--runs", "6", "--minutes", "5")
     assert re.match(r"6 runs of 5 min, one of two workers killed after [2-6]: ", said)
     assert said.endswith("all of them whole\n")
-
-
-@pytest.mark.spark
-def test_spark_beside_duckdb_and_pandas() -> None:
-    said = bench("tests.bench.large", "--rows", "212000")
-    assert re.search(r"Spark +0\.2 M rows", said), said
-    assert "counted by the runs" in said
-    assert said.count("M rows per CPU second") == 6
-    assert said.endswith("Spark and DuckDB agree\n")
 
 
 @pytest.mark.airflow

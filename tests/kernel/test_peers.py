@@ -11,7 +11,6 @@ import pytest
 from include.testbeds.virtual.calibration import load_calibration
 from include.workloads.pattern import Levels
 from include.workloads.topologies import load_topology
-from tests.bench.ciw_network import CiwNetwork
 from tests.bench.heap_network import HeapNetwork
 from tests.bench.kernel_network import KernelNetwork
 from tests.bench.simpy_network import SimpyNetwork
@@ -43,12 +42,11 @@ def test_the_heap_loop_and_the_kernel_record_the_same_to_the_microsecond():
     assert sum(wait_us > 0 for *_, wait_us in loop.recorded) > 200
 
 
-@pytest.mark.parametrize("peer", [SimpyNetwork, CiwNetwork])
-def test_a_framework_agrees_with_the_kernel_on_average(peer):
+def test_simpy_agrees_with_the_kernel_on_average():
     durations_s: dict[str, list[tuple[float, float]]] = {name: [] for name in SERVERS}
     for seed in SEEDS:
         executions, records = of_the_kernel(seed)
-        network = peer(TOPOLOGY, CALIBRATION, seed)
+        network = SimpyNetwork(TOPOLOGY, CALIBRATION, seed)
         assert network.run(levels_of(2), SERVERS, DURATION_S) == pytest.approx(executions, rel=0.01)
         for name, theirs_s in network.durations_s.items():
             ours_s = [duration / 1e6 for of, _, _, duration, _ in records if of == name]

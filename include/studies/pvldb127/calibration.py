@@ -189,37 +189,3 @@ def _near(values: Values, draw: random.Random, reach: float) -> dict[str, float]
             moved = near[one.name] + draw.gauss(0, reach) * (one.high - one.low)
             near[one.name] = min(one.high, max(one.low, moved))
     return near
-
-
-def fit_input(spec: RunSpec) -> tuple[float, float]:
-    """a and b of the CPU by least squares over all instances of one run, as section 2.3 has it.
-
-    Both inputs are those of the operator divided by its ready instances (``input_per_instance``):
-    its rate, and how that changed within half a second; what they explain is how the reading of an
-    instance changed.
-    """
-    import numpy as np
-
-    from include.controllers.pvldb127.filters.bootstrap import least_squares, no_rows, with_rows
-
-    run = resolve(spec)
-    session = Session.open(run)
-    session.deploy()
-    session.run(0, spec.duration_s)
-    tables = session.loop.testbed.take_measurements()
-    queue, used = tables["queue"], tables["instance_utilisation"]
-    own = np.array(queue["operator"].names)[queue["operator"].codes] == "images"
-    rate = np.asarray(queue["arrived_items"])[own] / spec.monitor_every_s
-    ready = np.maximum(np.asarray(queue["ready_instances"])[own], 1)
-    order = np.lexsort((used["time_s"], used["instance"].codes))
-    instance = np.asarray(used["instance"].codes)[order]
-    turn = np.rint(np.asarray(used["time_s"])[order] / spec.monitor_every_s).astype(int) - 1
-    change = np.diff(np.asarray(used["cpu_share"])[order])
-    follows = (np.diff(instance) == 0) & (np.diff(turn) == 1)
-    at = turn[1:][follows]
-    sums = no_rows(1)
-    for t in np.unique(at).tolist():
-        u = np.array([rate[t], rate[t] - rate[t - 1]]) / ready[t]
-        sums = with_rows(sums, u, change[follows][at == t][:, None])
-    (a,), (b,) = least_squares(sums)
-    return a, b
