@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 
 from include.testbeds.live.operators import relay
 from include.testbeds.live.operators.codes import CODES, code_of
-from include.testbeds.live.operators.o1 import production_of
-from include.testbeds.live.operators.o3 import performance
-from include.testbeds.live.operators.o4 import availability
-from include.testbeds.live.operators.o5 import quality
-from include.testbeds.live.operators.o7 import oee
+from include.testbeds.live.operators.manufacturing import (
+    availability,
+    oee,
+    performance,
+    production_of,
+    quality,
+)
 from include.testbeds.live.operators.picture import check_number, lines_of, picture_of
 from include.testbeds.live.operators.readings import (
     DEFECT,

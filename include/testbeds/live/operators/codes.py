@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from include.testbeds.live.operators import o1, o2, o3, o4, o5, o6, o7, o8, o9, relay
+from include.testbeds.live.operators import manufacturing, relay
 from include.testbeds.live.operators.code import Code
 
 CODES: Mapping[str, Code] = {
-    "O1": o1.code,
-    "O2": o2.code,
-    "O3": o3.code,
-    "O4": o4.code,
-    "O5": o5.code,
-    "O6": o6.code,
-    "O7": o7.code,
-    "O8": o8.code,
-    "O9": o9.code,
+    "O1": manufacturing.o1,
+    "O2": manufacturing.o2,
+    "O3": manufacturing.o3,
+    "O4": manufacturing.o4,
+    "O5": manufacturing.o5,
+    "O6": manufacturing.o6,
+    "O7": manufacturing.o7,
+    "O8": manufacturing.o8,
+    "O9": manufacturing.o9,
     "relay": relay.code,
 }
 """An operator of another name is a ``relay``."""
