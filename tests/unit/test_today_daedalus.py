@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from include.controllers.autoscalers import forecast
-from include.controllers.autoscalers.daedalus import Daedalus
-from include.controllers.autoscalers.daedalus_rules import (
+from include.controllers.autoscalers.daedalus import (
     NEVER_S,
+    Daedalus,
     FittedLine,
-    Known,
-    Outlook,
+    OperatorHistory,
+    ScaleOutForecast,
     percentage_error,
     scale_out,
 )
@@ -45,15 +45,15 @@ def test_one_point_is_a_line_through_nothing():
 
 def test_observed_capacity_fades_by_half_and_others_are_in_proportion():
     """capacity.py, update_capacity_models."""
-    known = Known().with_capacity(2, 40.0).with_capacity(2, 20.0)
+    known = OperatorHistory().with_capacity(2, 40.0).with_capacity(2, 20.0)
     assert known.capacity_per_s(2) == 30.0
     assert known.capacity_per_s(3) == 30.0  # three times the 10 of the last look
     assert known.with_capacity(3, 33.0).capacity_per_s(3) == 33.0
 
 
 def an_outlook(current=2, each=10.0, workload=15.0, lag=0, ahead=15.0):
-    return Outlook(
-        known=Known(each=each),
+    return ScaleOutForecast(
+        known=OperatorHistory(each=each),
         current=current,
         workload_per_s=workload,
         lag=lag,

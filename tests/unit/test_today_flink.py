@@ -11,8 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from include.controllers.autoscalers.flink import Flink
-from include.controllers.autoscalers.flink_rules import Delayed, Vertex
+from include.controllers.autoscalers.flink import Delayed, Flink, Vertex
 from include.testing.builders import a_setting, a_topology
 from tests.today_world import look, looked, numbers
 

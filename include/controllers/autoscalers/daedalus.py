@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from include.controllers.autoscalers import forecast
 from include.controllers.autoscalers.base import Autoscaler, Recommendation, target_of
-from include.controllers.autoscalers.daedalus_rules import (
-    Known,
-    Outlook,
-    percentage_error,
-    scale_out,
-)
 from include.controllers.autoscalers.rates import Counts, Rate, rates_since
 from include.controllers.base import Gauge
 from include.model.observation import Observation
@@ -23,6 +17,118 @@ KEPT = 120
 """Looks whose arrivals are remembered."""
 LINE_OVER = 5
 """Looks that the line goes through when the forecast was bad."""
+CHECKPOINT_S = 10
+"""``PredictRecoveryTime``: messages since the last checkpoint are processed again."""
+NEVER_S = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class FittedLine:
+    """Throughput of an instance against its utilisation, one observation at a time
+    (``RegressionModel``)."""
+
+    count: int = 0
+    mean_x: float = 0.0
+    mean_y: float = 0.0
+    cov_xy: float = 0.0
+    var_x: float = 0.0
+
+    def with_one(self, x: float, y: float) -> FittedLine:
+        """One observation more."""
+        count, dx, dy = self.count + 1, x - self.mean_x, y - self.mean_y
+        kept = (count - 1) / count
+        return FittedLine(
+            count,
+            self.mean_x + dx / count,
+            self.mean_y + dy / count,
+            self.cov_xy + (kept * dx * dy - self.cov_xy) / count,
+            self.var_x + (kept * dx * dx - self.var_x) / count,
+        )
+
+    def at(self, x: float) -> float:
+        """Throughput at a utilisation; in proportion as long as there is one point only."""
+        if self.var_x <= 1e-9:
+            return self.mean_y / self.mean_x * x if self.mean_x > 0 else 0.0
+        return max(0.0, self.mean_y + self.cov_xy / self.var_x * (x - self.mean_x))
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorHistory:
+    """Of one operator: the line, capacities per second by instances, arrivals per second by look,
+    the forecast of the last look, and when it was rescaled."""
+
+    line: FittedLine = field(default_factory=FittedLine)
+    observed: Mapping[int, float] = field(default_factory=dict)
+    each: float = 0.0
+    workload: tuple[float, ...] = ()
+    forecast: tuple[float, ...] = ()
+    rescaled_s: float = -1e9
+
+    def with_capacity(self, instances: int, per_s: float) -> OperatorHistory:
+        """``update_capacity_models``: what was observed fades by half."""
+        before = self.observed.get(instances, per_s)
+        observed = dict(self.observed) | {instances: (before + per_s) / 2}
+        return replace(self, observed=observed, each=per_s / instances)
+
+    def capacity_per_s(self, instances: int) -> float:
+        """What was observed with so many, else in proportion to those that run."""
+        return self.observed.get(instances, self.each * instances)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleOutForecast:
+    """What a scale-out is judged by; the forecast has a rate for every second."""
+
+    known: OperatorHistory
+    current: int
+    workload_per_s: float
+    lag: int
+    forecast: np.ndarray
+    up_s: int
+    down_s: int
+
+    def recovery_s(self, instances: int) -> int:
+        """``predict_recovery_time``: until what has piled up is worked off."""
+        stopped_s = self.down_s if instances < self.current else self.up_s
+        piled_up = self.workload_per_s * CHECKPOINT_S + self.forecast[:stopped_s].sum() + self.lag
+        spare = self.known.capacity_per_s(instances) - self.forecast[stopped_s:]
+        done = np.maximum(spare, 0.0).cumsum() > piled_up
+        # The source counts the downtime once in the time stamp and once beside it.
+        return int(done.argmax()) + 2 * stopped_s if done.any() else NEVER_S
+
+
+def scale_out(
+    of: ScaleOutForecast, since_s: float, most: int, settle_s: float, recover_s: float
+) -> int:
+    """``determine_scaleout``: the fewest instances that do, or ``most``.
+
+    ``since_s`` is how long ago the last one was; before ``settle_s`` only what must be is done.
+    """
+    highest = float(of.forecast.max())
+    capacity = of.known.capacity_per_s
+    now = capacity(of.current)
+    if since_s < settle_s and now > of.workload_per_s and now > of.forecast[:60].max():
+        return of.current
+    for instances in range(most + 1):
+        if capacity(instances) <= of.workload_per_s:
+            continue
+        recovery_s = of.recovery_s(instances)
+        if recovery_s > recover_s or capacity(instances) < of.forecast[:recovery_s].max():
+            continue
+        if instances == of.current:
+            return instances
+        if instances < of.current and now < of.lag:
+            continue
+        if capacity(instances) > highest:
+            return instances
+    return most
+
+
+def percentage_error(workload: float, forecast: Sequence[float]) -> float:
+    """``wape`` of what was forecast for this look; infinite where nothing was."""
+    if not forecast or workload <= 0:
+        return float("inf")
+    return abs(workload - forecast[0]) / workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +136,7 @@ class DaedalusMemory:
     """Counts of the last look, and what is known by operator."""
 
     counts: Counts = field(default_factory=dict)
-    known: Mapping[str, Known] = field(default_factory=dict)
+    known: Mapping[str, OperatorHistory] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +178,10 @@ class Daedalus(Autoscaler):
             current = len(seen.serving(name))
             if not current:
                 continue
-            error = percentage_error(rate.arrived_per_s, known.get(name, Known()).forecast)
-            now = self._analysed(known.get(name, Known()), rate, current, seen.now_s)
+            error = percentage_error(
+                rate.arrived_per_s, known.get(name, OperatorHistory()).forecast
+            )
+            now = self._analysed(known.get(name, OperatorHistory()), rate, current, seen.now_s)
             since_s = seen.now_s - now.rescaled_s
             if since_s >= self.wait_s and now.capacity_per_s(current) > 0:
                 lag = seen.operators[name].waiting_items
@@ -95,10 +203,12 @@ class Daedalus(Autoscaler):
         rate = rates_since(memory.counts, seen)[1].get(operator)
         if rate is None:
             return None
-        known, current = memory.known.get(operator, Known()), len(seen.serving(operator))
+        known, current = memory.known.get(operator, OperatorHistory()), len(seen.serving(operator))
         return Gauge(rate.arrived_per_s, high=known.capacity_per_s(current) or None)
 
-    def _analysed(self, known: Known, rate: Rate, current: int, now_s: float) -> Known:
+    def _analysed(
+        self, known: OperatorHistory, rate: Rate, current: int, now_s: float
+    ) -> OperatorHistory:
         """The line, capacities and a forecast after one more look."""
         workload = (*known.workload, rate.arrived_per_s)[-KEPT:]
         steps = int(self.horizon_s / self.interval_s) + 1
@@ -114,12 +224,14 @@ class Daedalus(Autoscaler):
         known = replace(known, line=fitted)
         return known.with_capacity(current, current * fitted.at(full))
 
-    def _outlook(self, known: Known, current: int, rate: Rate, lag: int, *, good: bool) -> Outlook:
+    def _outlook(
+        self, known: OperatorHistory, current: int, rate: Rate, lag: int, *, good: bool
+    ) -> ScaleOutForecast:
         steps = int(self.line_s / self.interval_s) + 1
         ahead = known.forecast if good else forecast.line(known.workload[-LINE_OVER:], steps)
         horizon_s = int(self.horizon_s if good else self.line_s)
         seconds = np.repeat(np.array(ahead), max(1, round(self.interval_s)))[:horizon_s]
-        return Outlook(
+        return ScaleOutForecast(
             known=known,
             current=current,
             workload_per_s=rate.arrived_per_s,

@@ -1,16 +1,30 @@
-"""The predicates behind the claims of Henge about jobs that share an idle cluster."""
+"""The predicates behind the claims of Henge about jobs that share a cluster, idle and loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from statistics import fmean
 
+from include.model.decision import Reason
 from include.studies.base import Answer, Predicate, known
 from include.studies.henge.metrics import START_S, HengeMetrics, HengeRun
 
 MIDDLE = "linear.bolt_middle"
 FULL = 99.5
 """Percent of the maximum that count as all of it, as for the controller."""
+HOUR_S = 600.0
+"""An hour of the diurnal traces."""
+NODES = (10, 20, 30, 40)
+PERCENTILES = (15, 50, 90)
+LARGE_DROP = 5.0
+"""Percent of the maximal utility: what section 4.3.3 calls a large drop."""
+SPIKE_S, BACK_BY_S = 21_800, 23_000
+"""Fig. 18: when other processes take the CPU, and by when the utility is back."""
+SETTLES_S = 600.0
+"""Two reversions within this time are thrashing: Fig. 17b reverts once and stays."""
+STATEFUL_EXTRA = 1.5
+"""Table 4: 5.5 rounds against 4; half as many more or fewer count as the same."""
 
 
 def _final(run: HengeRun) -> float:
@@ -150,6 +164,173 @@ def _outage_recovers(metrics: HengeMetrics) -> Answer:
     return holds, f"maximum at {reached_s:.0f} s" if reached_s else "never"
 
 
+def _percentiles(runs: Sequence[HengeRun], at: Sequence[float] = PERCENTILES) -> list[float]:
+    import numpy as np
+
+    shares = np.concatenate([run.satisfaction for run in runs])
+    return [float(np.percentile(shares, q)) for q in at]
+
+
+def _diurnal(metrics: HengeMetrics, controller: str) -> list[HengeRun]:
+    return metrics.of("tenants_diurnal", controller)
+
+
+def _diurnal_means(metrics: HengeMetrics) -> dict[str, float]:
+    return {
+        name: fmean(run.mean_satisfaction() for run in _diurnal(metrics, name))
+        for name in ("henge", "default-storm", "manual")
+    }
+
+
+def _diurnal_average(metrics: HengeMetrics) -> Answer:
+    mean = _diurnal_means(metrics)
+    holds = mean["henge"] >= 85 and mean["default-storm"] < 10
+    return holds, f"{mean['henge']:.2f} % against {mean['default-storm']:.2f} %"
+
+
+def _diurnal_manual(metrics: HengeMetrics) -> Answer:
+    mean = _diurnal_means(metrics)
+    return mean["henge"] > mean["manual"], f"{mean['henge']:.2f} % against {mean['manual']:.2f} %"
+
+
+def _diurnal_percentiles(metrics: HengeMetrics) -> Answer:
+    found = {
+        name: _percentiles(_diurnal(metrics, name)) for name in ("henge", "manual", "default-storm")
+    }
+    own, manual = found["henge"], found["manual"]
+    holds = own[0] > manual[0] and all(a >= b - 1 for a, b in zip(own[1:], manual[1:], strict=True))
+    return holds, "; ".join(
+        f"{name} {', '.join(f'{share:.1f}' for share in shares)} %"
+        for name, shares in found.items()
+    )
+
+
+def _diurnal_hour_15(metrics: HengeMetrics) -> Answer:
+    runs = _diurnal(metrics, "henge")
+    share = fmean(run.mean_satisfaction(14.75 * HOUR_S, 15.25 * HOUR_S) for run in runs)
+    touched = min(len({c.job for c in run.reconfigurations() if c.time_s < 24 * HOUR_S / 2})
+                  for run in runs)  # fmt: skip
+    return share >= 89 and touched == 10, f"{share:.1f} %; {touched} jobs in the first 12 hours"
+
+
+def _diurnal_second_peak(metrics: HengeMetrics) -> Answer:
+    counts = [
+        fmean(
+            sum(first * HOUR_S <= c.time_s < last * HOUR_S for c in run.reconfigurations())
+            for run in _diurnal(metrics, "henge")
+        )
+        for first, last in ((8, 16), (32, 40))
+    ]
+    return counts[1] < counts[0], f"{counts[0]:.1f}, then {counts[1]:.1f}"
+
+
+def _production_median(metrics: HengeMetrics) -> Answer:
+    import numpy as np
+
+    run = metrics.one("tenants_production")
+    median = 100 * np.nanmedian(run.utility, axis=0) / run.max_utility
+    numbers = ", ".join(f"{j} {m:.1f} %" for j, m in zip(run.jobs, median, strict=True))
+    return bool(median.min() >= 68), numbers
+
+
+def _production_reversion(metrics: HengeMetrics) -> Answer:
+    """Each reversion brings utility back, and none follows another at once."""
+    run = metrics.one("tenants_production")
+    back_s = sorted({c.time_s for c in run.changes if c.reason is Reason.BEST_CONFIGURATION})
+    gains = [
+        run.mean_satisfaction(at_s, at_s + SETTLES_S) - run.mean_satisfaction(at_s - 60, at_s)
+        for at_s in back_s
+    ]
+    soon = sum(later - sooner < SETTLES_S for sooner, later in pairwise(back_s))
+    better = sum(gain > 0 for gain in gains)
+    holds = bool(back_s) and better == len(gains) and soon == 0
+    rounds = len(run.reconfigurations())
+    return holds, (
+        f"{len(back_s)} reversions after {rounds} reconfigurations, {better} raised the utility, "
+        f"{soon} within {SETTLES_S:g} s of another"
+    )
+
+
+def _spike_recovers(metrics: HengeMetrics) -> Answer:
+    """The load stays on until after 23000 s: without Henge's help nothing comes back by then."""
+    run = metrics.one("tenants_cpu_spike")
+    before = run.mean_satisfaction(20_000, SPIKE_S)
+    low = float(run.satisfaction[(run.times_s > SPIKE_S) & (run.times_s < BACK_BY_S)].min())
+    after = run.mean_satisfaction(BACK_BY_S, BACK_BY_S + 1200)
+    holds = low < before - LARGE_DROP and after >= before - 1
+    return holds, f"{before:.1f} %, down to {low:.1f} %, {after:.1f} % after {BACK_BY_S} s"
+
+
+def _spike_reduction(metrics: HengeMetrics) -> Answer:
+    run = metrics.one("tenants_cpu_spike")
+    reduced = {
+        c.job
+        for c in run.changes
+        if c.stopped and c.reason is Reason.SLO_MET and SPIKE_S <= c.time_s <= BACK_BY_S
+    }
+    return len(reduced) >= 2, f"{len(reduced)} jobs reduced from {SPIKE_S} to {BACK_BY_S} s"
+
+
+def _stateful_converge(metrics: HengeMetrics) -> Answer:
+    runs = metrics.of("tenants_stateful")
+    rounds = {
+        kind: fmean(
+            len(run.reconfigurations(job)) for run in runs for job in run.jobs if kind in job
+        )
+        for kind in ("stateful", "stateless")
+    }
+    met = min(100 * float(run.final_utility().min()) for run in runs)
+    extra = rounds["stateful"] - rounds["stateless"]
+    holds = met >= FULL and abs(extra - STATEFUL_EXTRA) <= STATEFUL_EXTRA / 2
+    return holds, (
+        f"{rounds['stateful']:.2f} against {rounds['stateless']:.2f} rounds; "
+        f"the least of them ends at {met:.1f} %"
+    )
+
+
+def _growing_max(metrics: HengeMetrics) -> Answer:
+    run = metrics.one("tenants_growing")
+    before_next = [run.mean_satisfaction(h * 3600 - 600, h * 3600) for h in (4, 6, 8)]
+    return min(before_next) >= FULL, ", ".join(f"{share:.1f} %" for share in before_next)
+
+
+def _growing_contention(metrics: HengeMetrics) -> Answer:
+    run = metrics.one("tenants_growing")
+    before = run.mean_satisfaction(7.8 * 3600, 8 * 3600)
+    low = float(run.satisfaction[run.times_s > 8 * 3600].min())
+    end = run.mean_satisfaction(float(run.times_s[-1]) - 1200)
+    return low < before - 5, f"{before:.1f} % to {low:.1f} %, {end:.1f} % at the end"
+
+
+def _growing_old_jobs(metrics: HengeMetrics) -> Answer:
+    run = metrics.one("tenants_growing")
+    late = [c for c in run.reconfigurations() if c.time_s > 8 * 3600]
+    new = sum(c.job.startswith("after_8h") for c in late) / 20
+    old = sum(not c.job.startswith("after_8h") for c in late) / 65
+    return old < new, f"{old:.2f} against {new:.2f} rounds per job"
+
+
+def _nodes_overloaded(metrics: HengeMetrics) -> Answer:
+    share = metrics.one("tenants_40_on_10").final_utility()
+    met = 100 * float((share >= FULL / 100).mean())
+    return met >= 40, f"{met:.0f} %"
+
+
+def _nodes_more(metrics: HengeMetrics) -> Answer:
+    import numpy as np
+
+    low = [
+        100 * float(np.percentile(metrics.one(f"tenants_40_on_{n}").final_utility(), 5))
+        for n in NODES
+    ]
+    return low == sorted(low) and low[0] < low[-1], ", ".join(f"{share:.1f} %" for share in low)
+
+
+def _nodes_rounds(metrics: HengeMetrics) -> Answer:
+    rounds = [len(metrics.one(f"tenants_40_on_{n}").reconfigurations()) for n in NODES]
+    return rounds[0] <= 2 * max(1, min(rounds[1:])), ", ".join(map(str, rounds))
+
+
 PREDICATES: Mapping[str, Predicate] = {
     "initial_reaches_max": _initial_reaches_max,
     "initial_unachievable": _initial_unachievable,
@@ -165,4 +346,20 @@ PREDICATES: Mapping[str, Predicate] = {
     "triple_juice": _triple_juice,
     "outage_still": _outage_still,
     "outage_recovers": _outage_recovers,
+    "diurnal_average": _diurnal_average,
+    "diurnal_manual": _diurnal_manual,
+    "diurnal_percentiles": _diurnal_percentiles,
+    "diurnal_hour_15": _diurnal_hour_15,
+    "diurnal_second_peak": _diurnal_second_peak,
+    "production_median": _production_median,
+    "production_reversion": _production_reversion,
+    "spike_recovers": _spike_recovers,
+    "spike_reduction": _spike_reduction,
+    "stateful_converge": _stateful_converge,
+    "growing_max": _growing_max,
+    "growing_contention": _growing_contention,
+    "growing_old_jobs": _growing_old_jobs,
+    "nodes_overloaded": _nodes_overloaded,
+    "nodes_more": _nodes_more,
+    "nodes_rounds": _nodes_rounds,
 }

@@ -10,7 +10,6 @@ from include.model.decision import Reason
 from include.studies.base import CLAIM_COLUMNS
 from include.studies.henge.metrics import HengeMetrics, HengeRun, JobChange
 from include.studies.henge.predicates import PREDICATES
-from include.studies.henge.predicates_loaded import LOADED_PREDICATES
 from include.studies.henge.study import CLAIMS, SPECS, claims_of, runs
 
 TIMES_S = np.arange(10.0, 2401.0, 10.0)
@@ -51,12 +50,12 @@ def a_reconfiguration(time_s: float, job: str) -> JobChange:
 
 
 def asked(predicate: str, *runs: HengeRun) -> tuple[bool, str]:
-    return {**PREDICATES, **LOADED_PREDICATES}[predicate](HengeMetrics(runs))
+    return PREDICATES[predicate](HengeMetrics(runs))
 
 
 def test_every_claim_has_its_predicate_and_every_predicate_its_claim() -> None:
     asked_for = [claim["predicate"] for claim in CLAIMS]
-    assert sorted(asked_for) == sorted({**PREDICATES, **LOADED_PREDICATES})
+    assert sorted(asked_for) == sorted(PREDICATES)
     assert len({claim["id"] for claim in CLAIMS}) == len(CLAIMS)
 
 
