@@ -16,7 +16,7 @@ from typing import Any
 from include.controllers import CONTROLLERS
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
-from include.files.whole import read_json, write_bytes, write_json
+from include.files.whole import write_bytes, write_json
 from include.model.billing import CloudPriceBook
 from include.model.errors import StoreError
 from include.model.host import PriceBook
@@ -62,6 +62,14 @@ def provision(spec: RunSpec, root: Path, by: DagRun = BY_HAND) -> Run:
             raise StoreError(
                 f"{store.home} was measured by other code, and measuring it again takes as long as "
                 "it did. Remove that folder to do so, or give the experiment another name"
+            )
+        forget(spec, root)
+    if found is Stored.DAMAGED:
+        if TESTBEDS[spec.testbed].real_time:
+            raise StoreError(
+                f"{store.home} is damaged ({store.damage(spec.windows)}), and measuring it again "
+                f"takes as long as it did. {command('remove', store.folder, store.run_id)} removes "
+                "it; then run it again"
             )
         forget(spec, root)
     if found is Stored.BEGUN and _is_given_back(run, store):
@@ -134,7 +142,7 @@ def control_windows(
     for window in range(first, last + 1):
         commit = store.commit(window)
         if commit.is_file():
-            summary = read_json(commit)["summary"]
+            summary = store.read_commit(window)["summary"]
             session = None
         else:
             run = run or _run_of_this_code(spec, root)
@@ -194,7 +202,7 @@ def _is_given_back(run: Run, store: RunStore) -> bool:
 
 
 def _resumed(run: Run, store: RunStore, window: int) -> Session:
-    sha256 = read_json(store.commit(window - 1))["snapshot_sha256"] if window else None
+    sha256 = store.read_commit(window - 1)["snapshot_sha256"] if window else None
     session = Session.open(run)
     session.restore(read_snapshot(store.snapshot(window), sha256))
     return session
@@ -230,7 +238,7 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
         "summary": summary,
     }
     if final:
-        commits = [read_json(store.commit(one)) for one in range(window)]
+        commits = [store.read_commit(one) for one in range(window)]
         committed = [one["parts"][0]["sha256"] for one in (*commits, commit)]
         whole = store.gather(per_window, committed)
         _write_manifest(run, store, [*whole, *parts[1:]])
@@ -314,7 +322,7 @@ def _lease_log(
     store: RunStore, windows: int, left: Mapping[str, list[Any]]
 ) -> Mapping[str, list[Any]]:
     """What windows have committed of leases that ended, and what is left, in order of the hosts."""
-    logs = [*(read_json(store.commit(k))["ended_leases"] for k in range(windows)), left]
+    logs = [*(store.read_commit(k)["ended_leases"] for k in range(windows)), left]
     log = {name: [value for one in logs for value in one[name]] for name in left}
     # A host's number grows with the time of its order: host-2 comes before host-10.
     keys = list(zip(log["ordered_s"], map(len, log["host"]), log["host"], strict=True))

@@ -28,6 +28,7 @@ class Stored(StrEnum):
     BEGUN = "interrupted before, goes on from its last window"
     OTHER_CODE = "measured anew, what was stored is of other code"
     OTHER_INPUTS = "stored with other inputs"
+    DAMAGED = "measured anew, what was stored is damaged"
 
 
 def find_stored(run: Run, store: RunStore) -> Stored:
@@ -39,6 +40,8 @@ def find_stored(run: Run, store: RunStore) -> Stored:
     inputs = store.run_json.read_bytes() if store.run_json.is_file() else None
     if inputs not in (None, run.to_json().encode()):
         return Stored.OTHER_INPUTS
+    if store.damage(run.spec.windows):
+        return Stored.DAMAGED
     return Stored.COMPLETE if inputs and store.manifest.is_file() else Stored.BEGUN
 
 

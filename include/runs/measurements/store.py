@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from include.files.whole import digest, new_file, write_bytes
+from include.files.whole import digest, new_file, read_json, write_bytes
 from include.model.errors import StoreError
 from include.runs.measurements.parquet import rows_in, write_parquet
 from include.runs.measurements.rows import TABLES
@@ -34,6 +34,10 @@ from include.testbeds.columns import Coded
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
+
+
+COMMITTED = {"parts", "ended_leases", "leases", "snapshot_sha256", "summary"}
+"""What every commit has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,44 @@ class RunStore:
     def commit(self, window: int) -> Path:
         """The commit of a window."""
         return self.home / "commits" / f"{window:03d}.json"
+
+    def read_commit(self, window: int) -> dict[str, Any]:
+        """What a window has committed. Raises StoreError when it is missing or damaged."""
+        path = self.commit(window)
+        committed = read_json(path)
+        if not isinstance(committed, dict) or not COMMITTED <= committed.keys():
+            raise StoreError(f"{path} is damaged: it is not what a window commits; {self._again()}")
+        return committed
+
+    def damage(self, windows: int) -> str:
+        """What is not as the run of so many windows has left it, or "".
+
+        Of a run that is complete every file is held against the digest in its manifest, of
+        another its commits are read.
+        """
+        try:
+            if not self.manifest.is_file():
+                reached = [w for w in range(windows) if self.commit(w).is_file()]
+                for window in reached:
+                    self.read_commit(window)
+                return ""
+            manifest = read_json(self.manifest)
+            for window in range(windows):
+                self.read_commit(window)
+            for part in manifest["parts"]:
+                path = self.folder / part["path"]
+                if not path.is_file():
+                    return f"{path.name} of {path.parents[2].name} is missing"
+                if digest(path) != part["sha256"]:
+                    return f"{path.name} of {path.parents[2].name} is not what was measured"
+            arrivals = self.home / "arrivals.csv"
+            if not arrivals.is_file() or digest(arrivals) != manifest["arrivals_sha256"]:
+                return "arrivals.csv is missing or is not what arrived"
+        except StoreError as error:
+            return str(error).partition(";")[0].replace(f"{self.home}/", "")
+        except (KeyError, TypeError, AttributeError, OSError):
+            return "manifest.json is not what was written"
+        return ""
 
     def snapshot(self, window: int) -> Path:
         """The state at the start of a window."""
