@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from include.model.compliance import LEVELS
 from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, SQL_ROOT
 from include.runs.measurements.summaries import BINS_PER_E
+from include.testbeds.flavors import FLAVORS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,7 +41,8 @@ _SHAPE = Environment(
 def query_of(table: str) -> str:
     """The text of one query, with ``:name`` where a value goes."""
     return _SHAPE.get_template(f"tables/{table}/query.sql.j2").render(
-        levels=[level for level, _ in LEVELS]
+        levels=[level for level, _ in LEVELS],
+        usable_mb={name: flavor.capacity.memory_mb for name, flavor in FLAVORS.items()},
     )
 
 
