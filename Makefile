@@ -15,6 +15,7 @@ help:  ## List what can be made
 
 setup:  ## Create .venv with everything pinned (says first what the machine lacks)
 	@bash .ci/setup.sh
+	@$(if $(filter setup,$(MAKECMDGOALS)),echo 'To have tidebench on the path: export PATH="$(CURDIR)/.venv/bin:$$PATH"')
 
 demo: setup  ## Run one experiment through Airflow and print its tables
 	@$(ENV) python .ci/demo.py

@@ -6,7 +6,7 @@ Say which policy would have run a recorded job at the lowest cost while its obje
 - `build_ranking`, `check_ranking`: one Spark application ranks them; a gate checks the ranking
 - `publish_advice`: the page with the answer, what to paste, and the model as an experiment
 
-The same as `python -m include.cli advise`, byte for byte. `docs/advise.md` has what a recording
+The same as `tidebench advise`, byte for byte. `docs/advise.md` has what a recording
 needs and what the answer cannot know. What was read is kept: cleared tasks behind `resolve_advice`
 work on the same recording. A newer DAG run of the same name takes its place.
 """

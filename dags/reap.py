@@ -10,7 +10,7 @@ good, a scheduler that is gone, a machine that lost its power. Its hosts go on c
 
 Runs when it is triggered, and every hour if `TIDEBENCH_SCHEDULES` in the environment of Airflow
 names it. By default it only lists; `TIDEBENCH_REAP=remove` there makes `remove` the default. The
-same as `python -m include.cli reap`.
+same as `tidebench reap`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Remove runs of an experiment for good, and publish the report of those that are 
 - `build_tables`, `check_tables`, `publish_report`: of the runs that are left; skipped without any
 
 The page "Experiments" triggers it for the runs that were chosen there. The same as
-`python -m include.cli remove var/<experiment> <run>...` and a report after it.
+`tidebench remove var/<experiment> <run>...` and a report after it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The command line: `tidebench run SPEC.yaml`, and the same code as the DAGs.
 
-`python -m include.cli` is the same without installing the package.
+`python -m include.cli` is the same where the package is not installed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import typer
 from include.cli import advise as advise_console
 from include.cli.bound import bound
 from include.cli.metrics import metrics
-from include.model.errors import SpecError, TidebenchError
+from include.model.errors import SpecError, TidebenchError, command
 from include.studies import ALIASES, STUDIES
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def run(
     else:
         require_complete(run_batch(points, root, report=progress.finished))
     folder = root / points[0].experiment
-    typer.echo(f"\nMeasurements: {folder}\nTables and page: python -m include.cli report {folder}")
+    typer.echo(f"\nMeasurements: {folder}\nTables and page: {command('report', folder)}")
 
 
 @app.command()
@@ -159,7 +159,7 @@ def remove(
     url = database or f"sqlite:///{folder.parent / 'results.db'}"
     for sentence in remove_runs(folder, runs, url, even_if_taken=even_if_taken):
         typer.echo(sentence)
-    typer.echo(f"Tables and page: python -m include.cli report {folder}")
+    typer.echo(f"Tables and page: {command('report', folder)}")
 
 
 @app.command()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from include.model.errors import SpecError
+from include.model.errors import SpecError, command
 
 if TYPE_CHECKING:
     from include.advise.answer import Answer, PolicyRow
@@ -139,7 +139,7 @@ def advise(  # noqa: PLR0913  options of a command
     published = publish_answer(answer, out)
     typer.echo(advice_table(answer))
     typer.echo(f"\nPage: {published / PAGE}")
-    typer.echo(f"The model as an experiment: python -m include.cli run {published / EXPERIMENT}")
+    typer.echo(f"The model as an experiment: {command('run', published / EXPERIMENT)}")
 
 
 def operators(
@@ -164,7 +164,7 @@ def operators(
     spec = write_graph(graph, out)
     for line in graph_lines(graph):
         typer.echo(line)
-    typer.echo(f"\nThe model as an experiment: python -m include.cli run {spec}")
+    typer.echo(f"\nThe model as an experiment: {command('run', spec)}")
 
 
 def graph_lines(graph: JobGraph) -> list[str]:

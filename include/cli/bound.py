@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from include.model.errors import SpecError
+from include.model.errors import SpecError, command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ def bound(
                 typer.echo(f"no bound of run {run.spec.run_id}: {told}")
         regrets = list(regret_rows(folder, rows))
         write_covers(folder, rows, regrets)
-        typer.echo(f"\nCovers: {of / 'bounds.json'}\nRegret: python -m include.cli report {of}")
+        typer.echo(f"\nCovers: {of / 'bounds.json'}\nRegret: {command('report', of)}")
         if parts:
             _say_parts(regrets)
 

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import NamedTuple
@@ -71,6 +72,11 @@ class PublishError(TidebenchError):
 
 class SetupError(TidebenchError):
     """The machine lacks something that a run needs."""
+
+
+def command(*words: object) -> str:
+    """What to type to call this program with these words, quoted for a shell."""
+    return shlex.join(["tidebench", *map(str, words)])
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:

@@ -29,7 +29,7 @@ MINUTES = 20
 
 
 def cli(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
-    """What `python -m include.cli` prints there; fails with all of it when it fails."""
+    """What `tidebench` prints there; fails with all of it when it fails."""
     return python(folder, "-m", "include.cli", *arguments, variables=variables)
 
 
@@ -118,7 +118,7 @@ def test_the_demo_of_the_command_line(tmp_path: Path) -> None:
     spec = REPOSITORY / "include" / "experiment" / "specs" / "demo.yaml"
     demo = tmp_path / "var" / "demo"
     said = cli(tmp_path, "run", str(spec))
-    assert f"python -m include.cli report {demo}" in said
+    assert f"tidebench report {demo}" in said
     (printed,) = (
         one.text for one in codes() if one.text.startswith("airflow") and "minute" in one.text
     )

@@ -48,6 +48,15 @@ def test_help_names_every_target() -> None:
     assert re.findall(r"^  make ([a-z-]+) +\S", make(), re.MULTILINE) == TARGETS
 
 
+def test_setup_says_how_to_have_the_command_on_the_path_and_no_other_target_does() -> None:
+    (line,) = re.findall(r"echo '.*: (export PATH=.*)'", recipe("setup"))
+    found = subprocess.run(
+        ["bash", "-c", f"{line}; command -v tidebench"], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == str(REPOSITORY / ".venv" / "bin" / "tidebench")
+    assert line not in recipe("check")
+
+
 def test_every_target_that_a_page_names_is_one() -> None:
     inline = [" ".join(code.text.split()) for code in codes() if not code.language]
     named = [one for one in [*commands(), *inline] if re.match(r"(infra\S+ run )?make\b", one)]

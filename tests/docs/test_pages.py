@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -17,6 +19,7 @@ from include.controllers.tide.controller import Tide
 from include.experiment.prices.books import load_book
 from include.experiment.run import resolve
 from include.experiment.spec import load_spec
+from include.model.errors import command
 from include.results.quality.expectations import suite_of
 from include.studies.seen import read_seen
 from include.testbeds import TESTBEDS
@@ -25,14 +28,24 @@ from tests.docs.pages import PAGES, REPOSITORY, Code, blocks, named
 
 
 def test_every_command_line_parses() -> None:
-    lines = named(r"python3? -m include\.cli ")
+    lines = named(r"tidebench \w")
     assert len(lines) > 8
     group = get_command(app)
-    for _, _, _, *arguments in lines:
-        name, *given = arguments
-        command = getattr(group, "commands")[name]  # noqa: B009 (a click group, says typer)
+    for _, name, *given in lines:
+        called = getattr(group, "commands")[name]  # noqa: B009 (a click group, says typer)
         complete = {"calibrate": ["--out", "FILE"], "run": ["SPEC.yaml"], "bound": ["SPEC.yaml"]}
-        command.make_context(name, given or complete.get(name, []))
+        called.make_context(name, given or complete.get(name, []))
+
+
+def test_a_command_that_is_printed_is_the_installed_one_and_can_be_pasted() -> None:
+    assert shlex.split(command("report", Path("my runs"))) == ["tidebench", "report", "my runs"]
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    assert settings["project"]["scripts"]["tidebench"] == "include.cli:main"
+    folders = ("include", "plugins", "dags", "sql")
+    files = (path for name in folders for path in (REPOSITORY / name).rglob("*.*"))
+    texts = {path: path.read_bytes() for path in files if path.suffix != ".pyc"}
+    printed = {path.name for path, text in texts.items() if b"-m include.cli" in text}
+    assert printed == {"cli.py"}, "it says that this is the same"
 
 
 def test_every_module_that_is_named_is_there() -> None:

@@ -69,7 +69,7 @@ def test_only_the_papers_own_case_is_held_against_the_paper(tmp_path: Path) -> N
 def test_regret_is_shown_once_there_is_a_cover_and_until_then_how_to_get_it(
     page: str, tmp_path: Path
 ) -> None:
-    asked = "<code>python -m include.cli bound FOLDER</code>"
+    asked = "<code>tidebench bound FOLDER</code>"
     assert asked in page
     assert ">cover cost</th>" not in page
     folder = let_pass(stage(tmp_path))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from include.files.whole import digest, json_bytes, new_file, read_json, write_bytes
-from include.model.errors import PublishError
+from include.model.errors import PublishError, command
 from include.results.quality.verdict import verdict_path
 from include.results.reports.publication import origins_of
 from include.results.reports.unchanged import changes, published_manifest, require_outside
@@ -111,7 +111,7 @@ def _measured_anew(folder: Path, manifest: Mapping[str, Any]) -> Iterable[str]:
         if not _is_kept(store):
             yield (
                 f"- run {row['run']} was published and is not kept; publish again: "
-                f"python -m include.cli report {folder}"
+                f"{command('report', folder)}"
             )
         elif digest(store.manifest) == manifest["made_of"].get(f"runs/{row['run']}/manifest.json"):
             for part in read_json(store.manifest)["parts"]:

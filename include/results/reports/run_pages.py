@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from include.model.errors import command
 from include.results.reports.documents import shown
 from include.results.reports.figures import advice, compliance, scaling, timeline
 from include.results.tables.catalogue import schema_of
@@ -33,13 +34,15 @@ Figures = Callable[[Row], Mapping[str, Markup]]
 @cache
 def templates() -> Environment:
     """Those of the pages; whatever is put into one is escaped."""
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals.update(command=command)
+    return environment
 
 
 def on_first_page(runs: Sequence[Row]) -> Sequence[Row]:

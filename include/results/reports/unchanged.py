@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from include.files.whole import read_json
-from include.model.errors import PublishError, SpecError, StoreError
+from include.model.errors import PublishError, SpecError, StoreError, command
 from include.runs.measurements.sources import digest_or_absent
 
 EXPECTED = {
@@ -19,7 +19,7 @@ def published_manifest(folder: Path) -> dict[str, Any]:
     """What was published, and of what. Raises PublishError when nothing was, or by an earlier
     version, which did not say of what."""
     path = folder / "published" / "manifest.json"
-    first = f"python -m include.cli report {folder}"
+    first = command("report", folder)
     if not path.is_file():
         raise PublishError(f"{folder} holds nothing that was published; first: {first}")
     try:
@@ -46,7 +46,7 @@ def changes(folder: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
     """What is not as it was published, each with what to do: tables, pages, verdict, and whatever
     the runs were given and what they are known by. Measured rows are not looked at here.
     """
-    again = f"publish again: python -m include.cli report {folder}"
+    again = f"publish again: {command('report', folder)}"
     for name, sha256 in manifest["sha256"].items():
         path = folder / "published" / name
         if digest_or_absent(path) != sha256:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from include.files.whole import read_json
-from include.model.errors import StoreError
+from include.model.errors import StoreError, command
 
 CASE = ("topology", "pattern", "conditions")
 """Columns that tables know a load by; files are named in them without their folders."""
@@ -29,7 +29,7 @@ def require_each_once(folder: Path, runs: Iterable[Mapping[str, Any]]) -> None:
         if known != row["run"]:
             problems.append(f"- {known} and {row['run']} measure the same")
     if problems:
-        how = f"remove one of each: python -m include.cli remove {folder} RUN"
+        how = f"remove one of each: {command('remove', folder, 'RUN')}"
         raise StoreError("\n".join([f"{folder}: seeds would count twice; {how}", *problems]))
 
 
@@ -55,7 +55,7 @@ def require_same_files(folder: Path, runs: Iterable[Mapping[str, Any]]) -> None:
                 told = f"- {first} and {row['run']} have another {name} under the same name"
                 problems[told] = None
     if problems:
-        how = f"remove the runs of one of them: python -m include.cli remove {folder} RUN"
+        how = f"remove the runs of one of them: {command('remove', folder, 'RUN')}"
         told = "runs of other files would be averaged"
         raise StoreError("\n".join([f"{folder}: {told}; {how}", *problems]))
 

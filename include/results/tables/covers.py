@@ -1,6 +1,6 @@
 """The covers of runs and the parts of their costs, kept in ``<experiment>/bounds.json``.
 
-``python -m include.cli bound FOLDER`` writes it and every report reads it; without it nothing is
+``tidebench bound FOLDER`` writes it and every report reads it; without it nothing is
 known of the cover, the regret and the parts. By run it has the hash of the resolved spec and the
 cost of the cover and of the floor by price book, which are of the load alone; and the SHA-256 of
 the run's manifest with the parts by price book, which are of what was measured.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, NonNegativeFloat, TypeAdapter, ValidationError
 
 from include.files.whole import digest, read_json, write_json
-from include.model.errors import StoreError
+from include.model.errors import StoreError, command
 from include.results.tables.measured import arrow_columns, complete_runs
 from include.runs.measurements.rows import COST_PART, COVER, CostPartRow
 
@@ -61,7 +61,7 @@ def _stored_run(store: RunStore) -> Run:
     except (OSError, ValueError) as error:
         raise StoreError(
             f"{store.run_json} cannot be read: it is missing, damaged or of another version. "
-            f"Remove the run (python -m include.cli remove {store.folder} {store.run_id}) "
+            f"Remove the run ({command('remove', store.folder, store.run_id)}) "
             "and measure it again."
         ) from error
 
@@ -122,7 +122,7 @@ def _stored(folder: Path) -> Mapping[str, _OfRun]:
         return _STORED.validate_python(read_json(path))
     except ValidationError as error:
         raise StoreError(
-            f"{path} is damaged; remove it, or write it again: python -m include.cli bound {folder}"
+            f"{path} is damaged; remove it, or write it again: {command('bound', folder)}"
         ) from error
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_type_hints
 
 from include.files.whole import digest, read_json
-from include.model.errors import StoreError, unknown_name
+from include.model.errors import StoreError, command, unknown_name
 from include.runs.measurements.rows import COMPUTED, DURATION_COUNT, DURATION_SUM, TABLES, UNREAD
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ MOST_INTERPRETED_ROWS = 500_000
 MOST_ROWS_READ_HERE = 5_000_000
 """More of them, and executors read the files themselves; Java's second compiler pays for itself."""
 
-_AGAIN = "Remove the run (python -m include.cli remove FOLDER RUN) and measure it again."
+_AGAIN = f"Remove the run ({command('remove', 'FOLDER', 'RUN')}) and measure it again."
 
 _SPARK_TYPE = {
     float: "double",

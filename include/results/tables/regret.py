@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from include.model.errors import StoreError
+from include.model.errors import StoreError, command
 from include.results.bounds.parts import CostParts, HostUse, leased_for, parts_of
 from include.results.tables.staged import read_arrow
 from include.runs.measurements.store import RunStore
@@ -63,8 +63,8 @@ def _rows(store: RunStore, table: str) -> pa.Table:
     found = [read_arrow(path) for path in sorted(where.glob("*.parquet"))]
     if not found:
         raise StoreError(
-            f"{where} has no file, though the run is complete. Remove the run (python -m "
-            f"include.cli remove {store.folder} {store.run_id}) and measure it again."
+            f"{where} has no file, though the run is complete. Remove the run "
+            f"({command('remove', store.folder, store.run_id)}) and measure it again."
         )
     return pa.concat_tables(found)
 

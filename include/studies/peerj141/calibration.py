@@ -206,7 +206,7 @@ def as_yaml(
     changed = changes(values)
     lines = [
         "# The simulator's parameters for the manufacturing topology.",
-        "# Written by `python -m include.cli calibrate`: fitted on stepwise and random walk 1 of",
+        "# Written by `tidebench calibrate`: fitted on stepwise and random walk 1 of",
         f"# PeerJ CS 141 with seeds 1 to {seeds}. Mean absolute errors there:",
         *(f"#   {name}: {found}" for name, found in fitted.items()),
         f"# and with seeds {seeds + 1} to {2 * seeds}, which took no part:",

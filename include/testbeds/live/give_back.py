@@ -9,7 +9,7 @@ from functools import partial
 
 import redis
 
-from include.model.errors import SetupError, TestbedError
+from include.model.errors import SetupError, TestbedError, command
 from include.testbeds.live.broker import Broker
 from include.testbeds.live.files import run_folder
 from include.testbeds.live.hosts.provider import HostProvider
@@ -45,7 +45,7 @@ def give_back(run: str, hosts: HostProvider) -> None:
         listed = "\n".join(f"  - {problem}" for problem in problems)
         raise TestbedError(
             f"of run {run} this is still there; start what is down and release it again, or "
-            f"`python -m include.cli reap --remove` later:\n{listed}"
+            f"`{command('reap', '--remove')}` later:\n{listed}"
         )
     shutil.rmtree(run_folder(run), ignore_errors=True)
 
