@@ -296,7 +296,7 @@ def test_everything_that_is_not_as_published_is_named_at_once(folder: Path, tmp_
 
 
 def test_what_was_not_published_is_no_crate(tmp_path: Path) -> None:
-    with pytest.raises(PublishError, match=r"first: python -m include\.cli report"):
+    with pytest.raises(PublishError, match=r"first: tidebench report"):
         pack_crate(tmp_path, tmp_path / "demo.zip")
 
 

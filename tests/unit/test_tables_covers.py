@@ -156,6 +156,6 @@ def test_a_run_of_another_version_is_named(tmp_path: Path) -> None:
     (stored,) = tmp_path.glob("mine/runs/*/run.json")
     stored.write_text('{"spec": {}}')
     with pytest.raises(
-        StoreError, match=r"run\.json cannot be read.*cli remove .*measure it again"
+        StoreError, match=r"run\.json cannot be read.*tidebench remove .*measure it again"
     ):
         stored_runs(tmp_path / "mine")

@@ -28,6 +28,26 @@ except SetupError as error:
     print(error)
 """
 
+HEARD = """
+import sys
+from include.runs.spark.session import spark_session
+
+for turn in range(2):
+    with spark_session("local[1]") as spark:
+        spark.sparkContext._jvm.java.lang.System.err.println(f"Java, {turn}")
+        sys.stderr.write(f"Python, {turn}\\n")
+        sys.stderr.flush()
+"""
+
+
+def test_of_java_errors_are_heard_and_not_that_a_module_is_in_the_making() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HEARD],
+        cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    lines = [f"{who}, {turn}" for turn in range(2) for who in ("Java", "Python")]
+    assert sorted(done.stderr.splitlines()) == sorted(lines)
+
 
 def test_what_keeps_a_master_from_starting_is_told() -> None:
     """In a process of its own: every other test shares a session that runs already."""

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from include.model.errors import SetupError, SpecError
@@ -24,6 +25,8 @@ _INSTALL = "Install one (Debian: apt-get install openjdk-17-jre-headless) or set
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 _MASTER = re.compile(r"local(\[(\*|\d+)(, *\d+)?\]|-cluster\[.+\])?|(spark|k8s)://.+|yarn")
+_OF_NO_USE = b"WARNING: Using incubator modules:"
+"""Java says so at every start, because Spark asks for its vectors."""
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
@@ -170,7 +173,8 @@ def _started(master: str | None, warehouse: str, many: bool, small: bool) -> Spa
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
-        spark = builder.getOrCreate()
+        with _java_heard():
+            spark = builder.getOrCreate()
     except Exception as error:  # of Java, of Py4J or of Python, by what was wrong
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         told = f"Spark does not start with the master {master or 'that was chosen'!r}"
@@ -178,6 +182,29 @@ def _started(master: str | None, warehouse: str, many: bool, small: bool) -> Spa
         raise SetupError(f"{told} ({reason}); {how}") from error
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+@contextmanager
+def _java_heard() -> Iterator[None]:
+    """Pass on, but for what is of no use, what this process writes to its standard error meanwhile
+    and what those that it starts meanwhile write there as long as they run.
+    """
+    reads, writes = os.pipe()
+    terminal = os.dup(2)
+    Thread(target=_pass_on, args=(reads, terminal), daemon=True).start()
+    os.dup2(writes, 2)
+    os.close(writes)
+    try:
+        yield
+    finally:
+        os.dup2(terminal, 2)
+
+
+def _pass_on(reads: int, terminal: int) -> None:
+    with os.fdopen(reads, "rb") as lines, os.fdopen(terminal, "wb", buffering=0) as passed_on:
+        for line in lines:
+            if not line.startswith(_OF_NO_USE):
+                passed_on.write(line)
 
 
 def _own_views(spark: SparkSession, small: bool) -> SparkSession:
