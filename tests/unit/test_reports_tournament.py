@@ -96,23 +96,55 @@ def test_what_nobody_improves_by_starving_comes_first() -> None:
     assert [one.cells[COMPLIANCE].best for one in match.standings] == [False, True]
 
 
-def test_the_terminal_shows_a_tournament_in_a_hundred_columns(tmp_path: Path) -> None:
-    means = {
-        "strict_near_real_time_compliance_percent": 88.88, COMPLIANCE: 99.99,
-        "age_p95_ms": 1234567.0, "resource_cost": 1234.56, "utility_percent": 77.77,
-    }  # fmt: skip
-    rows = [row("kalman-weierstrass", name, mean) for name, mean in means.items()]
-    folder = stage(tmp_path)
+def terminal(folder: Path, rows: list[dict[str, Any]]) -> list[str]:
+    """What is printed of two runs whose tournament has these rows."""
+    stage(folder)
     restage(folder, "tournament", rows)
     first = read_staged(folder, "runs")[0]
-    restage(folder, "runs", [first, {**first, "run": "second", "topology": "u"}])
+    restage(folder, "runs", [first, {**first, "run": "second", "controller": "other"}])
     (folder / "published").mkdir()
     for table in ("runs", "tournament"):
         source = staged_path(folder, table)
         (folder / "published" / source.name).write_bytes(source.read_bytes())
-    title, headings, line = summary(folder).splitlines()[:3]
+    return summary(folder).splitlines()
+
+
+def test_the_terminal_ranks_the_controllers_of_several_runs(tmp_path: Path) -> None:
+    total, utility = "strict_total_cost", "utility_percent"
+    cheap, dear = row("henge", total, 10.0), row("btu", total, 12.0)
+    alone = {"sigma": None, "runs": 1}
+    lines = terminal(
+        tmp_path,
+        [
+            cheap, dear, row("btu", COMPLIANCE, 99.0), row("henge", COMPLIANCE, 40.0),
+            *({**one, "topology": "u", **alone} for one in (cheap, dear)),
+            row("btu", utility, 70.0, topology="u", **alone),
+            row("henge", utility, 60.0, topology="u", **alone),
+        ],
+    )  # fmt: skip
+    assert [line.split() for line in lines[:9]] == [
+        ["t", "·", "p"],
+        ["by", "strict", "total", "seeds", "strict", "rel.", "%", "strict", "total"],
+        ["1", "henge", "4", "40.0", "±", "1.6", "10.00", "±", "1.59"],
+        ["2", "btu", "4", "99.0", "±", "1.6", "12.00", "±", "1.59"],
+        [],
+        ["u", "·", "p"],
+        ["by", "utility", "%", "seeds", "strict", "total", "utility", "%"],
+        ["1", "btu", "1", "12.00", "-", "70.0", "-"],
+        ["2", "henge", "1", "10.00", "-", "60.0", "-"],
+    ]
+    assert lines[-2].split() == ["Page:", str(tmp_path / "published" / "report.html")]
+
+
+def test_the_terminal_shows_a_ranking_in_a_hundred_columns(tmp_path: Path) -> None:
+    means = {
+        "strict_near_real_time_compliance_percent": 88.88, COMPLIANCE: 99.99,
+        "resource_cost": 1234.56, "strict_total_cost": 12345.67,
+    }  # fmt: skip
+    rows = [row("kalman-weierstrass", name, mean) for name, mean in means.items()]
+    title, headings, line = terminal(tmp_path, rows)[:3]
     assert title == "t · p"
-    assert headings.endswith("  utility %")
+    assert headings.endswith("  strict total")
     assert "strict nrt %" in headings
     assert max(map(len, (title, headings, line))) <= 100
 

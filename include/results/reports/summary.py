@@ -17,20 +17,25 @@ from include.results.reports.comparison import (
     printed_for,
 )
 from include.results.reports.names import named
-from include.results.reports.tournament import Match, is_tournament, matches
+from include.results.reports.tournament import Cell, Match, matches
 from include.results.tables.quarantine import read_quarantine, sentences
 from include.results.tables.staged import Row, read_table
 
 _HEADINGS = ("", "measured", "published", "difference")
-_OF_A_TOURNAMENT = {
+_OF_MANY_RUNS = {
+    "strict_real_time_compliance_percent": "strict rt %",
     "strict_near_real_time_compliance_percent": "strict nrt %",
     "strict_relaxed_compliance_percent": "strict rel. %",
-    "age_p95_ms": "age p95 ms",
     "resource_cost": "cost of hosts",
+    "strict_total_cost": "strict total",
     "regret": "regret",
     "total_regret": "total regret",
     "utility_percent": "utility %",
 }
+_OF_SEEDS = """\
+Means over seeds, the best first, with their 95 % intervals ("-" where there is one seed).
+The page has every run by itself.
+"""
 _STRICT = {
     "strict_near_real_time_compliance_percent": ("Near real-time, percent", 1),
     "strict_relaxed_compliance_percent": ("Relaxed, percent", 1),
@@ -52,8 +57,8 @@ _REGRET = {
 
 
 def summary(folder: Path, reference: Reference = nothing_printed) -> str:
-    """What every run came to when items left undone count, then compliance and cost beside what
-    ``reference`` knows, as plain text; of a tournament the means of every controller.
+    """What a run came to when items left undone count, then compliance and cost beside what
+    ``reference`` knows, as plain text; of several runs the controllers ranked by their means.
 
     Price books that neither the run was controlled with nor the paper used are left to the
     page. Ends with the runs that were left out, and where the page and the Data Docs lie. Raises
@@ -66,36 +71,44 @@ def summary(folder: Path, reference: Reference = nothing_printed) -> str:
         f"Page:      {target / 'report.html'}",
         f"Data Docs: {folder / 'data_docs' / 'index.html'}",
     ]
-    if is_tournament(runs):
-        found = matches(read_table(target / "tournament.parquet"))
-        return "\n".join([*(line for match in found for line in _match(match)), *ends_with])
+    if len(runs) > 1:
+        ranked = map(_ranking, matches(read_table(target / "tournament.parquet")))
+        return "\n".join([*(line for lines in ranked for line in lines), _OF_SEEDS, *ends_with])
     printed = printed_for(runs, reference)
     shares, prices = (read_table(target / f"{name}.parquet") for name in ("compliance", "cost"))
     compliance = list(compare_compliance(shares, printed))
     cost = list(compare_cost(prices, printed))
-    lines: list[str] = []
-    for run in runs:
-        lines += [_title(run), "", *_strict(run, shares, prices), ""]
-        for heading, rows in (
-            ("Compliance, percent of items", compliance),
-            (f"Cost, {cost_unit(prices)}", cost),
-        ):
-            own = [row for row in rows if row.run == run["run"] and (row.own or row.where)]
-            lines += [*_table(heading, own), ""]
+    (run,) = runs
+    lines = [_title(run), "", *_strict(run, shares, prices), ""]
+    for heading, rows in (
+        ("Compliance, percent of items", compliance),
+        (f"Cost, {cost_unit(prices)}", cost),
+    ):
+        lines += [*_table(heading, [row for row in rows if row.own or row.where]), ""]
     where = sorted({row.where for row in (*compliance, *cost) if row.where})
     if where:
         lines += [f"Published: {'; '.join(where)}.", ""]
     return "\n".join([*lines, *ends_with])
 
 
-def _match(match: Match) -> list[str]:
-    """One workload of a tournament: a line per controller, with what the figure shows and more."""
-    metrics = [name for name in _OF_A_TOURNAMENT if name in match.metrics]
-    cells = [("", *(_OF_A_TOURNAMENT[name] for name in metrics))]
-    for one in match.standings:
-        found = (one.cells.get(name) for name in metrics)
-        cells.append((f"  {one.name}", *("-" if cell is None else str(cell) for cell in found)))
+def _ranking(match: Match) -> list[str]:
+    """One workload: a line per controller, the best first."""
+    metrics = [name for name in _OF_MANY_RUNS if name in match.metrics]
+    cells = [
+        (
+            f"   by {_OF_MANY_RUNS[match.ranked_by]}",
+            "seeds",
+            *(_OF_MANY_RUNS[name] for name in metrics),
+        )
+    ]
+    for rank, one in enumerate(match.ranking, start=1):
+        means = (_mean(one.cells.get(name)) for name in metrics)
+        cells.append((f"{rank:>3} {one.name}", str(one.runs), *means))
     return [match.title, *_aligned(cells, least=0), ""]
+
+
+def _mean(cell: Cell | None) -> str:
+    return "-" if cell is None else f"{cell.value} {cell.spread or '-'}"
 
 
 def _strict(run: Row, compliance: Sequence[Row], cost: Sequence[Row]) -> list[str]:

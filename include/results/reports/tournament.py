@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import inf
 
 from include.results.reports.statistics import interval
 from include.results.tables.staged import Row
@@ -109,6 +110,23 @@ class Match:
     def quality(self) -> str:
         """What is held against cost: utility where tenants have intents, else strict compliance."""
         return "utility_percent" if "utility_percent" in self.metrics else _COMPLIANCE
+
+    @property
+    def ranked_by(self) -> str:
+        """What weighs service against cost: utility where tenants have intents, else the strict
+        total cost."""
+        return "utility_percent" if "utility_percent" in self.metrics else "strict_total_cost"
+
+    @property
+    def ranking(self) -> list[Standing]:
+        """The standings by the mean of ``ranked_by``, the best first; who has none comes last."""
+        _, _, more = METRICS[self.ranked_by]
+
+        def behind(one: Standing) -> float:
+            cell = one.cells.get(self.ranked_by)
+            return inf if cell is None else -cell.mean if more else cell.mean
+
+        return sorted(self.standings, key=behind)
 
 
 _COMPLIANCE = "strict_relaxed_compliance_percent"
