@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ import typer
 
 from include.cli import advise as advise_console
 from include.cli.bound import bound
+from include.cli.interrupt import ends_at_once
 from include.cli.metrics import metrics
 from include.model.errors import SpecError, TidebenchError, command
 from include.studies import ALIASES, STUDIES
@@ -81,13 +83,21 @@ def run(
     from include.cli.progress import Progress
     from include.experiment.matrix import runs_in_file
     from include.runs.batch import require_complete, run_batch
-    from include.runs.stages import forget, run_all
+    from include.runs.stages import forget, look, run_all, run_alone, store_of
+    from include.testbeds import TESTBEDS
 
     points = runs_in_file(spec)  # nothing starts before every point is known to be right
+    if not any(TESTBEDS[point.testbed].real_time for point in points):  # those give back first
+        again = command("run", spec, *(() if root == DEFAULT_ROOT else ("--root", root)))
+        ends_at_once(f"Interrupted. What is complete is kept; {again} goes on.")
     for point in points if fresh else ():
-        forget(point, root)
+        with run_alone(point, root):
+            forget(point, root)
     progress = Progress(len(points))
     if len(points) == 1:
+        if (found := look(points[0], root)) is found.DAMAGED:
+            damage = store_of(points[0], root).damage(points[0].windows)
+            typer.echo(f"{points[0].run_id} is {found}: {damage}")
         progress.begin(points[0])
         progress.end(points[0], run_all(points[0], root, progress.window))
     else:
@@ -116,10 +126,16 @@ def report(
     from include.results.tables.build import build_tables
     from include.results.tables.quarantine import require_none_left_out
     from include.runs.measurements.elsewhere import at_hand, is_elsewhere, shown
+    from include.runs.measurements.locks import REPORT, alone, locked
     from include.studies import printed
     from include.studies.publish import publish_experiment
 
-    with at_hand(folder) as here:
+    again = command("report", folder)
+    ends_at_once(f"Interrupted. What was published before stands; {again} begins again.")
+    with at_hand(folder) as here, alone(here, REPORT) if here.is_dir() else nullcontext():
+        if under_way := [name for name in locked(here) if name != REPORT]:
+            names = ", ".join(under_way)
+            typer.echo(f"not in this report, because they are being measured: {names}")
         root = DEFAULT_ROOT if is_elsewhere(folder) else here.parent
         typer.echo("building tables ...")
         build_tables(here, here.name, master=master)

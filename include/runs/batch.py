@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from include.experiment.spec import RunSpec
-from include.files.whole import read_json
 from include.model.errors import TestbedError, TidebenchError
-from include.runs.stages import look, run_all, store_of
+from include.runs.stages import look, run_all, run_alone, store_of
 from include.runs.stored import Stored
 from include.testbeds import TESTBEDS
 
@@ -113,15 +112,20 @@ def measured(spec: RunSpec, root: Path) -> RunResult:
     """Run one spec to its end in this process; whatever goes wrong is in the result."""
     started_s = time.perf_counter()
     try:
-        stored = look(spec, root)
-        summaries = tuple(run_all(spec, root))
+        with run_alone(spec, root):
+            if (reused := _reused(spec, root)) is not None:  # somebody else was at it
+                return reused
+            stored = look(spec, root).value
+            if damage := store_of(spec, root).damage(spec.windows):
+                stored = f"{stored}: {damage}"
+            summaries = tuple(run_all(spec, root))
     except TidebenchError as error:
         return RunResult(spec=spec, outcome="failed", error=str(error))
     except Exception:
         return RunResult(spec=spec, outcome="failed", error=traceback.format_exc())
     took_s = time.perf_counter() - started_s
     return RunResult(
-        spec=spec, outcome="measured", summaries=summaries, took_s=took_s, stored=stored.value
+        spec=spec, outcome="measured", summaries=summaries, took_s=took_s, stored=stored
     )
 
 
@@ -134,10 +138,8 @@ def _reused(spec: RunSpec, root: Path) -> RunResult | None:
         stored = look(spec, root)
         if stored is not Stored.COMPLETE:
             return None
-        summaries = tuple(
-            read_json(store.commit(window))["summary"] for window in range(spec.windows)
-        )
-    except (TidebenchError, KeyError):
+        summaries = tuple(store.read_commit(window)["summary"] for window in range(spec.windows))
+    except TidebenchError:
         return None  # measuring it says what is wrong, or puts it right
     return RunResult(spec=spec, outcome="reused", summaries=summaries, stored=stored.value)
 

@@ -8,7 +8,8 @@ a run lives in ``root/<experiment>``.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
 from include.files.whole import write_bytes, write_json
 from include.model.billing import CloudPriceBook
-from include.model.errors import StoreError
+from include.model.errors import StoreError, command
 from include.model.host import PriceBook
+from include.runs.measurements.locks import alone
 from include.runs.measurements.origin import BY_HAND, DagRun, mark_origin
 from include.runs.measurements.rows import SAMPLES, TABLES, UNREAD, Billing
 from include.runs.measurements.store import RunStore, read_snapshot, write_snapshot
@@ -40,6 +42,11 @@ def store_of(spec: RunSpec, root: Path) -> RunStore:
     return RunStore(root / spec.experiment, spec.experiment, spec.run_id)
 
 
+def run_alone(spec: RunSpec, root: Path) -> AbstractContextManager[None]:
+    """Wait until no other process is at the run, and keep others from it (`locks.alone`)."""
+    return alone(root / spec.experiment, spec.run_id)
+
+
 def provision(spec: RunSpec, root: Path, by: DagRun = BY_HAND) -> Run:
     """Look everything up and store it as run.json; nothing is stored when the spec is wrong.
 
@@ -49,6 +56,11 @@ def provision(spec: RunSpec, root: Path, by: DagRun = BY_HAND) -> Run:
     Raises SpecError with every problem, StoreError when the folder holds another run, or a complete
     one that other code has measured in real time.
     """
+    with run_alone(spec, root):
+        return _provision(spec, root, by)
+
+
+def _provision(spec: RunSpec, root: Path, by: DagRun) -> Run:
     run, store = resolve(spec), store_of(spec, root)
     found = find_stored(run, store)
     if found is Stored.OTHER_INPUTS:
@@ -98,12 +110,13 @@ def deploy(spec: RunSpec, root: Path) -> None:
     What is deployed stays as it is: on real hosts, doing it again would end it.
     """
     run, store = load_run(spec, root), store_of(spec, root)
-    if store.snapshot(0).is_file():
-        return
-    session = Session.open(run)
-    session.deploy()
-    write_snapshot(store.snapshot(0), session.snapshot())
-    session.close()
+    with run_alone(spec, root):
+        if store.snapshot(0).is_file():
+            return
+        session = Session.open(run)
+        session.deploy()
+        write_snapshot(store.snapshot(0), session.snapshot())
+        session.close()
 
 
 def replay_arrivals(spec: RunSpec, root: Path) -> None:
@@ -137,8 +150,14 @@ def control_windows(
     spec: RunSpec, root: Path, first: int, last: int, report: Report = lambda _: None
 ) -> list[dict[str, Any]]:
     """Run windows ``first`` to ``last`` in one process; returns their summaries."""
+    with run_alone(spec, root):
+        return list(_windows(spec, root, first, last, report))
+
+
+def _windows(
+    spec: RunSpec, root: Path, first: int, last: int, report: Report
+) -> Iterator[dict[str, Any]]:
     store, run, session = store_of(spec, root), None, None
-    summaries = []
     for window in range(first, last + 1):
         commit = store.commit(window)
         if commit.is_file():
@@ -148,22 +167,22 @@ def control_windows(
             run = run or _run_of_this_code(spec, root)
             session = session or _resumed(run, store, window)
             summary = _measure(run, store, session, window)
-        summaries.append(summary)
         report(summary)
-    return summaries
+        yield summary
 
 
 def run_all(
     spec: RunSpec, root: Path, report: Report = lambda _: None, by: DagRun = BY_HAND
 ) -> list[dict[str, Any]]:
     """Every stage of a run in one process, with the same bytes as task by task."""
-    provision(spec, root, by)
-    try:
-        deploy(spec, root)
-        replay_arrivals(spec, root)
-        return control_windows(spec, root, 0, spec.windows - 1, report)
-    finally:
-        release(spec, root)
+    with run_alone(spec, root):
+        provision(spec, root, by)
+        try:
+            deploy(spec, root)
+            replay_arrivals(spec, root)
+            return control_windows(spec, root, 0, spec.windows - 1, report)
+        finally:
+            release(spec, root)
 
 
 def release(spec: RunSpec, root: Path) -> None:

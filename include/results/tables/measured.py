@@ -24,7 +24,7 @@ MOST_INTERPRETED_ROWS = 500_000
 MOST_ROWS_READ_HERE = 5_000_000
 """More of them, and executors read the files themselves; Java's second compiler pays for itself."""
 
-_AGAIN = f"Remove the run ({command('remove', 'FOLDER', 'RUN')}) and measure it again."
+_AGAIN = f"{command('run', 'SPEC')} measures it again, where SPEC is the file of the experiment."
 
 _SPARK_TYPE = {
     float: "double",

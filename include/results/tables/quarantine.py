@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from include.files.whole import write_bytes
-from include.model.errors import GateFailed, StoreError
+from include.model.errors import GateFailed, StoreError, command
 
 NAME = "quarantine.json"
 _ROWS_SHOWN = 5
@@ -112,5 +112,6 @@ def require_none_left_out(folder: Path) -> None:
         runs = f"{len(quarantine)} run{'s' if len(quarantine) > 1 else ''}"
         raise GateFailed(
             f"published without {runs} that did not pass: {', '.join(sorted(quarantine))}. "
-            f"{folder / 'staged' / NAME} says why; measure again what should be there"
+            f"{folder / 'staged' / NAME} says why. {command('run', 'SPEC')} measures "
+            "again what is damaged or missing"
         )

@@ -67,13 +67,14 @@ def _taken(path: Path, name: str, end_s: float) -> IO[str]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
+            holder = _holder(file)
+            file.close()
             if not waits:
-                log.warning("%s: %s; waiting until it is through", name, _holder(file))
+                log.warning("%s: %s; waiting until it is through", name, holder)
             if time.monotonic() > end_s:
-                problem = f"{name}: {_holder(file)}, and is not through; end it, or try again later"
+                problem = f"{name}: {holder}, and is not through; end it, or try again later"
                 raise StoreError(problem) from None
             waits = True
-            file.close()
             time.sleep(LOOK_S)
             continue
         if _is_there(path, file):

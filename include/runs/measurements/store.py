@@ -71,7 +71,7 @@ class RunStore:
         """What a window has committed. Raises StoreError when it is missing or damaged."""
         path = self.commit(window)
         committed = read_json(path)
-        if not isinstance(committed, dict) or not COMMITTED <= committed.keys():
+        if not isinstance(committed, dict) or not committed.keys() >= COMMITTED:
             raise StoreError(f"{path} is damaged: it is not what a window commits; {self._again()}")
         return committed
 

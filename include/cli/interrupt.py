@@ -1,0 +1,40 @@
+"""Ctrl-C: an answer within two seconds, whatever this process waits for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from types import FrameType
+
+import psutil
+
+GRACE_S = 1.0
+INTERRUPTED = 130
+
+
+def ends_at_once(sentence: str) -> None:
+    """On the first Ctrl-C say the sentence, end all processes that this one started, and this one.
+
+    Only for work that may be killed anywhere: files are whole or not there, and it goes on.
+    """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        children = psutil.Process().children(recursive=True)
+        for child in children:
+            _send(child, signal.SIGTERM)
+        sys.stdout.flush()
+        sys.stderr.write(f"\n{sentence}\n")
+        sys.stderr.flush()
+        for child in psutil.wait_procs(children, timeout=GRACE_S)[1]:
+            _send(child, signal.SIGKILL)
+        os._exit(INTERRUPTED)
+
+    signal.signal(signal.SIGINT, end)
+
+
+def _send(process: psutil.Process, number: int) -> None:
+    with suppress(psutil.NoSuchProcess):
+        process.send_signal(number)

@@ -1,0 +1,101 @@
+"""Two at once: the second waits and says for whom. A lock of a dead process is none."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from include.model.errors import StoreError
+from include.runs.measurements.locks import alone, lock_of, locked
+
+REPOSITORY = Path(__file__).parents[2]
+HOLDS = """
+import sys, time
+from pathlib import Path
+from include.runs.measurements.locks import alone
+with alone(Path(sys.argv[1]), "run-1"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+SPEC = {"name": "two", "controllers": ["btu", "threshold"], "patterns": "random_walk_1",
+        "btus_min": 10, "seeds": "1-4", "duration_min": 60}  # fmt: skip
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Another process that has the lock of run-1 until it is killed."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS, tmp_path], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_who_comes_second_waits_and_says_for_whom(tmp_path, holder, caplog):
+    assert locked(tmp_path) == ["run-1"]
+    expected = pytest.raises(StoreError, match=f"process {holder.pid} is at it since")
+    with expected, alone(tmp_path, "run-1", wait_s=0.3):
+        pass
+    assert len([one for one in caplog.messages if "waiting until it is through" in one]) == 1
+    with alone(tmp_path, "run-2", wait_s=0.3):
+        assert locked(tmp_path) == ["run-1"], "its own is no other's"
+
+
+def test_a_lock_of_a_dead_process_is_no_lock(tmp_path, holder):
+    holder.kill()
+    holder.wait()
+    assert lock_of(tmp_path, "run-1").is_file()
+    assert locked(tmp_path) == []
+    with alone(tmp_path, "run-1", wait_s=1), alone(tmp_path, "run-1", wait_s=1):
+        pass
+    assert not lock_of(tmp_path, "run-1").exists()
+
+
+def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    (folder / "two.yaml").write_text(json.dumps(SPEC))
+    return subprocess.Popen(
+        [sys.executable, "-m", "include.cli", *arguments], cwd=REPOSITORY, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        env=os.environ | {"TIDEBENCH_DATA_ROOT": str(folder)},
+    )  # fmt: skip
+
+
+@pytest.mark.long
+def test_two_runs_of_one_experiment_measure_everything_once(tmp_path):
+    command = ("run", str(tmp_path / "two.yaml"), "--root", str(tmp_path))
+    both = [started(tmp_path, *command), started(tmp_path, *command)]
+    ends = [(process.communicate(timeout=300), process.returncode) for process in both]
+    assert [code for _, code in ends] == [0, 0], ends
+    said = "".join(out for (out, _), _ in ends)
+    assert "FAILED" not in said
+    assert "interrupted before" not in said
+    assert said.count("reused") == 8
+
+
+@pytest.mark.long
+def test_an_interrupted_run_answers_within_two_seconds_and_goes_on(tmp_path):
+    process = started(tmp_path, "run", str(tmp_path / "two.yaml"), "--root", str(tmp_path))
+    end_s = time.monotonic() + 120
+    while not list(tmp_path.glob("two/runs/*/commits")):
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
+    begin_s = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert time.monotonic() - begin_s < 10, "two seconds, on a machine with nothing else to do"
+    assert process.returncode == 130
+    assert "Interrupted. What is complete is kept; tidebench run " in error
+    while subprocess.run(["pgrep", "-g", str(process.pid)], capture_output=True).stdout:
+        assert time.monotonic() - begin_s < 20, "a process of it is left"
+        time.sleep(0.1)
+    done = started(tmp_path, "run", str(tmp_path / "two.yaml"), "--root", str(tmp_path))
+    out, _ = done.communicate(timeout=300)
+    assert done.returncode == 0, out
