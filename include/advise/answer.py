@@ -9,16 +9,16 @@ from functools import partial
 from itertools import product
 from math import ceil
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from include.advise.bill import HostBound, bound_of
 from include.advise.candidates import CAPPED, Policy, fixed
-from include.advise.case import Case, Question, seeded
+from include.advise.case import Case, Question, load_of, seeded
 from include.advise.job import JobModel
 from include.advise.outcomes import (
-    PolicyOutcome,
     forget_outcomes,
     measure_policy,
     measure_recorded,
@@ -26,7 +26,7 @@ from include.advise.outcomes import (
     replayed,
 )
 from include.advise.ranking import build_ranking, check_ranking
-from include.advise.readings import Readings
+from include.advise.readings import Readings, median_of
 from include.advise.replay import Replayed
 from include.model.billing import CloudPriceBook
 from include.model.host import PriceBook
@@ -61,18 +61,21 @@ class PolicyRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """A policy under changed conditions, and whether the objective still holds."""
+    """A policy under changed conditions: means over the seeds of the ranking, and whether the
+    objective still holds with every seed."""
 
     change: str
     policy: str
-    outcome: PolicyOutcome
+    cost: float
+    within: float
     holds: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """Everything that the page says. ``rows`` are those that hold the objective by cost, then the
-    others by how much they miss; ``recommended`` is the first, or None when none holds.
+    others by how much they miss; ``recommended`` is the first, or None when none holds. ``idle``
+    are left out of ``rows``: they kept the instances they started with throughout.
     """
 
     question: Question
@@ -80,12 +83,44 @@ class Answer:
     read: Readings
     as_run: PolicyRow
     rows: tuple[PolicyRow, ...]
+    idle: tuple[PolicyRow, ...]
     recommended: PolicyRow | None
     bound: HostBound
     shown: Replayed
     what_if: tuple[WhatIf, ...]
     fidelity: tuple[tuple[str, float, float], ...]
-    """Of the model fed with recorded load and instances: name, mean as replayed, as recorded."""
+    """Of the model fed with recorded load and instances: name, mean as replayed, as recorded; and
+    the share within the limit of the recorded policy, where that is known. NaN: not recorded."""
+
+    @property
+    def currency(self) -> str:
+        """In what the book counts."""
+        book = self.question.book
+        return book.currency if isinstance(book, CloudPriceBook) else "cost units"
+
+    @property
+    def seeds_disagree(self) -> str:
+        """What to do when not all seeds agree on the cheapest policy; empty where they do."""
+        best = self.recommended
+        others = [row for row in (*self.rows, *self.idle) if row.cheapest and row is not best]
+        if best is None or not others:
+            return ""
+        rivals = ", ".join(f"{row.name} ({row.cost / best.cost - 1:+.1%})" for row in others)
+        told = "choose by scalings and worst hour, or ask again with more seeds"
+        return f"Seeds disagree, the cheapest is also {rivals}: {told}."
+
+    @property
+    def idle_policies(self) -> str:
+        """Which policies never scaled, and what they come to; empty where every one did."""
+        if not self.idle:
+            return ""
+        first, held = self.idle[0], "holds" if self.idle[0].holds else "does not hold"
+        size = f"{self.question.conditions.instances_at_start} instances from beginning to end"
+        came = f"{held} the objective at {first.cost:,.2f} {self.currency} a month"
+        names = ", ".join(f"{row.name}{'*' * row.guessed}" for row in self.idle)
+        return (
+            f"Never scaled here: {len(self.idle)} policies ({names}). Each kept {size}: it {came}."
+        )
 
     @property
     def best(self) -> PolicyRow:
@@ -117,6 +152,8 @@ def answer_of(case: Case, folder: Path) -> Answer:
     policies = {one.name: one for one in case.policies}
     table = [_row(row, policies) for row in read_staged(folder, ADVICE_RANKING)]
     as_run, *rows = table
+    idle = idle_rows(rows, case.question.conditions.instances_at_start)
+    rows = [row for row in rows if row not in idle]
     best = rows[0]
     assert best.policy is not None
     return Answer(
@@ -125,12 +162,26 @@ def answer_of(case: Case, folder: Path) -> Answer:
         read=case.read,
         as_run=as_run,
         rows=tuple(rows),
+        idle=tuple(idle),
         recommended=best if best.holds and not best.guessed else None,
         bound=bound_of(case, case.read.load_per_s),
         shown=replayed(case.job, case.read.load_per_s, seeded(case.question, 1), best.policy),
-        what_if=_what_if(case, [row.policy for row in rows[:ASKED_WHAT_IF] if row.policy]),
-        fidelity=_fidelity(case.job, case.read),
+        what_if=what_if(case, [row.policy for row in rows[:ASKED_WHAT_IF] if row.policy]),
+        fidelity=(*_fidelity(case.job, case.read), *share_of_recorded(case, as_run)),
     )
+
+
+def idle_rows(rows: Sequence[PolicyRow], at_start: int) -> list[PolicyRow]:
+    """Policies whose replays are those of the fixed size they start from, but not the first row."""
+    idle = [
+        row
+        for row in rows[1:]
+        if row.policy
+        and row.policy.at_start is None
+        and row.scalings_a_day == 0
+        and row.mean_instances == at_start
+    ]
+    return [row for row in idle if row.cost == idle[0].cost]  # hosts may still have been moved
 
 
 def _row(row: Mapping[str, Any], policies: Mapping[str, Policy]) -> PolicyRow:
@@ -152,32 +203,36 @@ def _row(row: Mapping[str, Any], policies: Mapping[str, Policy]) -> PolicyRow:
     )
 
 
-def _what_if(case: Case, policies: Sequence[Policy]) -> tuple[WhatIf, ...]:
-    """The first policies again, one thing changed at a time, with the recorded load of seed 1."""
-    asked = list(product(_changes(case), policies))
-    policies_then = [_with_most(one, case.question, changed) for (_, _, changed), one in asked]
+def what_if(case: Case, policies: Sequence[Policy]) -> tuple[WhatIf, ...]:
+    """The first policies again, one thing changed at a time, with every seed of the ranking."""
+    seeds = range(1, case.question.seeds + 1)
+    trials = [
+        (change, factor, question, _with_most(policy, case.question, question))
+        for (change, factor, question), policy in product(_changes(case.question), policies)
+    ]
+    replays = [
+        (case.job, factor * load_of(case.read, seed), seeded(question, seed), policy)
+        for _, factor, question, policy in trials
+        for seed in seeds
+    ]
     with ProcessPoolExecutor(AT_ONCE) as pool:
-        found = pool.map(
-            outcome,
-            [case.job] * len(asked),
-            [factor * case.read.load_per_s for (_, factor, _), _ in asked],
-            [question for (_, _, question), _ in asked],
-            policies_then,
+        outcomes = list(pool.map(outcome, *zip(*replays, strict=True)))
+    by_trial = [outcomes[at : at + len(seeds)] for at in range(0, len(outcomes), len(seeds))]
+    share = case.question.objective.share
+    return tuple(
+        WhatIf(
+            change=change,
+            policy=policy.name,
+            cost=fmean(one.cost for one in by_seed),
+            within=fmean(one.within for one in by_seed),
+            holds=all(one.within >= share for one in by_seed),
         )
-        return tuple(
-            WhatIf(
-                change=change,
-                policy=tried.name,
-                outcome=one,
-                holds=one.within >= case.question.objective.share,
-            )
-            for ((change, _, _), _), tried, one in zip(asked, policies_then, found, strict=True)
-        )
+        for (change, _, _, policy), by_seed in zip(trials, by_trial, strict=True)
+    )
 
 
-def _changes(case: Case) -> Iterable[tuple[str, float, Question]]:
+def _changes(question: Question) -> Iterable[tuple[str, float, Question]]:
     """What changes, what the load is multiplied by, and what is asked then."""
-    question = seeded(case.question, 1)
     given = question.conditions
     slower = replace(given, takes_s=2 * given.takes_s)
     wider = replace(given, max_instances=2 * given.max_instances)
@@ -228,10 +283,23 @@ def _fidelity(job: JobModel, read: Readings) -> tuple[tuple[str, float, float], 
     quiet = np.full(read.load_per_s.size, job.quiet_latency_s)
     return (
         ("mean CPU", float(cpu[known].mean()), float(read.cpu_share[known].mean())),
-        ("median latency, s", float(np.median(quiet)), float(np.nanmedian(read.latency_s))),
+        ("median latency, s", float(np.median(quiet)), median_of(read.latency_s)),
         (
             "median of the records that wait",
             float(np.median(read.load_per_s * job.quiet_lag_s)),
-            float(np.nanmedian(read.lag_items)),
+            median_of(read.lag_items),
         ),
     )
+
+
+def share_of_recorded(case: Case, as_run: PolicyRow) -> Iterable[tuple[str, float, float]]:
+    """The share within the limit of the policy that the job was recorded under: replayed (the mean
+    over the seeds), and recorded."""
+    policy, question = case.recorded, case.question
+    if policy is not None:
+        replays = (
+            outcome(case.job, load_of(case.read, seed), seeded(question, seed), policy)
+            for seed in range(1, question.seeds + 1)
+        )
+        name = f"share within {question.objective.limit_s:g} s, {policy.name}"
+        yield name, fmean(one.within for one in replays), as_run.within

@@ -14,11 +14,16 @@ from include.advise.case import DAY_S
 from include.advise.job import JobModel, fit
 from include.advise.objective import LatencyObjective
 from include.advise.outcomes import scalings_of
-from include.advise.readings import Readings, readings_of
+from include.advise.readings import Readings, median_of, readings_of
 from include.advise.replay import ReplayConditions, Replayed, replay
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording
 from include.workloads.recordings.recording import FloatArray
+
+LEAST_OVERLAP = 0.6
+MOST_CPU_ERROR = 0.15
+"""Recordings of one job that were at hand have at least 0.94 and at most 0.08 more than the error
+of the fit; those of two jobs 0.47 to 0.51, and 0.29 where the model fits its own recording."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +92,40 @@ def backtest(
         rows=tuple(_compared(runs, read, limits)),
         correlation=tuple(_correlation(run, read) for run in runs),
     )
+
+
+def doubts(job: JobModel, fitted: Recording, seen: Recording) -> list[str]:
+    """What speaks against two recordings being of one job; ``job`` is fitted to the first.
+
+    The loads: how far the ranges from the 5th to the 95th percentile overlap, as a share of what
+    both span. The CPU: how far that of ``seen`` is from the model's at the same load per instance,
+    against how far that of ``fitted`` is.
+    """
+    found = []
+    known, read = readings_of(fitted), readings_of(seen)
+    (low, high), (seen_low, seen_high) = (
+        np.percentile(one.load_per_s, [5, 95]) for one in (known, read)
+    )
+    spanned = max(high, seen_high) - min(low, seen_low)
+    overlap = max(0.0, min(high, seen_high) - max(low, seen_low)) / spanned if spanned else 1.0
+    if overlap < LEAST_OVERLAP:
+        found.append(
+            f"the loads overlap by {overlap:.0%} ({low:,.0f} to {high:,.0f} records/s in "
+            f"{fitted.name}, {seen_low:,.0f} to {seen_high:,.0f} in {seen.name}): is it one job?"
+        )
+    error = _cpu_error(job, read)
+    if error > MOST_CPU_ERROR + _cpu_error(job, known):
+        found.append(
+            f"CPU in {seen.name} is {error:.0%} away from what the model has at the same load per "
+            f"instance (the median reading): does a record take as much work as in {fitted.name}?"
+        )
+    return found
+
+
+def _cpu_error(job: JobModel, read: Readings) -> float:
+    """How far CPU as recorded is from the model's at the median reading, as a share of that."""
+    share = job.cpu_share(read.load_per_s / np.maximum(read.instances, 1.0))
+    return median_of(np.abs(read.cpu_share / np.maximum(share, 1e-9) - 1))
 
 
 def _most(options: Mapping[str, Any], read: Readings) -> int:

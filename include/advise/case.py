@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import ceil
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import yaml
 
-from include.advise.candidates import Policy, chosen_names, tried
+from include.advise.candidates import Policy, chosen_names, fixed, tried
 from include.advise.job import JobModel, fit, with_times
 from include.advise.objective import LatencyObjective, parse_objective
-from include.advise.readings import Readings, readings_of
-from include.advise.replay import ReplayConditions
-from include.advise.request import AdviceRequest
+from include.advise.paste import platforms_of
+from include.advise.readings import Readings, lasting_counts, readings_of
+from include.advise.replay import ReplayConditions, replay
+from include.advise.request import FIXED, PLATFORMS, AdviceRequest
 from include.advise.times import wrong_times
 from include.experiment.prices import is_file, price_book
 from include.experiment.prices.books import load_book
 from include.files.inputs import input_text
 from include.files.whole import read_json, write_bytes, write_json
 from include.model.billing import CloudPriceBook
-from include.model.errors import SpecError, StoreError
+from include.model.errors import SpecError, StoreError, unknown_name
 from include.model.host import PriceBook
 from include.workloads.recordings import Recording, parse_mapping, read_recording
 from include.workloads.recordings.kept import keep_recording, kept_recording
@@ -39,26 +40,31 @@ MOST_INSTANCES = 2000
 MOST_SEEDS = 100
 Read = TypeVar("Read")
 _REQUEST, _RECORDING, _BOOK = "request.json", "recording.parquet", "book.yaml"
+_SIZES = "fixed_sizes.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked: the objective, the price of a host, and what a replay takes for granted."""
+    """What is asked: the objective, the price of a host, what a replay takes for granted, and
+    what the job may run on."""
 
     objective: LatencyObjective
     book: PriceBook
     conditions: ReplayConditions
     seeds: int = 3
+    platforms: tuple[str, ...] = PLATFORMS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A recorded job, what is asked about it, and the policies that are tried in their order."""
+    """A recorded job, what is asked about it, and the policies that are tried in their order;
+    ``recorded`` is the policy that it was recorded under, None where that is not known."""
 
     question: Question
     job: JobModel
     read: Readings
     policies: tuple[Policy, ...]
+    recorded: Policy | None = None
 
 
 def case_of(request: AdviceRequest) -> Case:
@@ -78,6 +84,7 @@ def keep_case(request: AdviceRequest, folder: Path) -> Case:
     keep_recording(recording, inside / _RECORDING)
     if is_file(request.prices):
         write_bytes(inside / _BOOK, input_text(request.prices, "price book").encode())
+    write_json(inside / _SIZES, [one.at_start for one in case.policies if one.at_start])
     write_json(inside / _REQUEST, asdict(request))
     return case
 
@@ -102,7 +109,8 @@ def open_case(folder: Path) -> Case:
         request = AdviceRequest(**{**values, "controllers": tuple(values["controllers"])})
         book = load_book(inside / _BOOK) if is_file(request.prices) else price_book(request.prices)
         recording = kept_recording(inside / _RECORDING)
-        return _case(request, parse_objective(request.objective), book, recording)
+        sizes = read_json(inside / _SIZES)
+        return _case(request, parse_objective(request.objective), book, recording, sizes)
     except (SpecError, TypeError, KeyError, yaml.YAMLError) as error:
         told = f"{inside} cannot be read ({error}); ask for the advice again"
         raise StoreError(told) from error
@@ -124,12 +132,14 @@ def _looked_at(request: AdviceRequest) -> tuple[LatencyObjective, PriceBook, Rec
     mapping = seen(lambda: parse_mapping(columns)) if columns else {}
     recording = None
     if mapping is not None:
-        recording = seen(lambda: read_recording(request.recording, mapping))
+        recording = seen(lambda: read_recording(request.recording, mapping, sort=request.sort))
     if is_file(request.prices):
         book: PriceBook | None = seen(lambda: load_book(request.prices))
     else:
         book = seen(lambda: price_book(request.prices))
     seen(lambda: chosen_names(request.controllers))
+    if request.platform and request.platform not in PLATFORMS:
+        problems.append(unknown_name("platform", request.platform, PLATFORMS))
     if isinstance(book, CloudPriceBook) and book.billed_from != "order":
         problems.append(f"{book.name}: replays bill from the order; write billed_from: order")
     if problems or objective is None or book is None or recording is None:
@@ -150,8 +160,13 @@ def _wrong_numbers(request: AdviceRequest) -> Iterator[tuple[str, str]]:
 
 
 def _case(
-    request: AdviceRequest, objective: LatencyObjective, book: PriceBook, recording: Recording
+    request: AdviceRequest,
+    objective: LatencyObjective,
+    book: PriceBook,
+    recording: Recording,
+    sizes: Sequence[int] | None = None,
 ) -> Case:
+    """``sizes`` are the fixed sizes to try, where they have been looked for before."""
     job = with_times(fit(recording), request.start_up_s, request.restart_s)
     read = readings_of(recording)
     if np.isnan(job.quiet_latency_s):
@@ -172,23 +187,57 @@ def _case(
         latency_limit_s=objective.limit_s,
         takes_s=job.takes_s,
     )
-    question = Question(objective=objective, book=book, conditions=conditions, seeds=request.seeds)
+    provider = book.provider if isinstance(book, CloudPriceBook) else ""
+    question = Question(
+        objective=objective,
+        book=book,
+        conditions=conditions,
+        seeds=request.seeds,
+        platforms=platforms_of(request.platform, recording.columns, provider),
+    )
+    names = chosen_names(request.controllers)
+    if sizes is None:
+        sizes = fixed_sizes(question, job, read) if FIXED in names else ()
     policies = tried(
-        conditions,
-        _sizes(job, read.load_per_s, conditions.max_instances),
-        lag_each_items=job.quiet_lag_s * rate_at_half(job),
-        only=chosen_names(request.controllers),
+        conditions, sizes, lag_each_items=job.quiet_lag_s * rate_at_half(job), only=names
     )
-    return Case(question=question, job=job, read=read, policies=policies)
+    recorded = _recorded(request.recorded, known, policies)
+    return Case(question=question, job=job, read=read, policies=policies, recorded=recorded)
 
 
-def _sizes(job: JobModel, load: FloatArray, most: int) -> Sequence[int]:
-    """Instances that carry the median load and the highest one at half their CPU, and between."""
-    at_half = rate_at_half(job)
-    few, many = (
-        max(1, min(most, ceil(float(value) / at_half))) for value in (np.median(load), load.max())
-    )
-    return sorted({few, (few + many) // 2, many, most})
+def _recorded(name: str, counts: FloatArray, policies: Sequence[Policy]) -> Policy | None:
+    """The policy that the job was recorded under: the one that is named, or where the count never
+    changed, that count. Raises SpecError for a name that is not tried."""
+    if name:
+        by_name = {one.name: one for one in policies}
+        if name not in by_name:
+            raise SpecError("--recorded", [unknown_name("policy", name, by_name)])
+        return by_name[name]
+    lasting = lasting_counts(counts)
+    return None if np.ptp(lasting) else fixed(max(1, int(lasting[0])))
+
+
+def fixed_sizes(question: Question, job: JobModel, read: Readings) -> Sequence[int]:
+    """The fixed sizes to try: the fewest instances that hold the objective with every seed and one
+    less, the instances at the start, and the most.
+
+    The fewest are found by halving: in a replay that never scales more instances are not later.
+    """
+    given = question.conditions
+    loads = [load_of(read, seed) for seed in range(1, question.seeds + 1)]
+    loads = list({id(load): load for load in loads}.values())  # noise of CPU moves no latency
+
+    def holds(count: int) -> bool:
+        conditions, build = replace(given, instances_at_start=count), fixed(count).build()
+        return all(
+            question.objective.within(load, replay(job, load, conditions, build).latency_s)
+            >= question.objective.share
+            for load in loads
+        )
+
+    fewest = 1 + bisect_left(range(1, given.max_instances + 1), True, key=holds)
+    sizes = {fewest - 1, fewest, given.instances_at_start, given.max_instances}
+    return sorted(one for one in sizes if 1 <= one <= given.max_instances)
 
 
 def rate_at_half(job: JobModel) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from include.advise.request import SUITABLE, AdviceRequest
+from include.advise.request import PLATFORMS, SUITABLE, AdviceRequest
 from include.experiment.form import Section, form_of
 from include.experiment.form_lines import entries_of
 from include.experiment.prices import PRICE_BOOKS
@@ -77,6 +77,19 @@ class FineTuning(Section):
     start_up_s: float | None = _seconds("Start of an instance, s", "desired instances")
     restart_s: float | None = _seconds("Restart by a scaling, s", "five scalings and more")
     seeds: int = Field(3, title="Seeds", description="How many replays each policy has.")
+    sort: bool = Field(
+        False, title="Sort rows", description="Sort the recording by time, repeated rows as one."
+    )
+    recorded: str | None = Field(
+        None,
+        title="Recorded under",
+        description="The policy that scaled the job, as the ranking names it: hpa, CPU 35 %.",
+    )
+    platform: str | None = Field(
+        None,
+        title="Platform",
+        description=f"What to paste is for: {', '.join(PLATFORMS)}. None: by recording and prices.",
+    )
 
 
 def advice_params() -> dict[str, dict[str, Any]]:
@@ -90,7 +103,7 @@ def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
     known = advice_params()
     problems = [unknown_name("param", name, known) for name in params if name not in known]
     values = {name: params.get(name, field["default"]) for name, field in known.items()}
-    texts = tuple(WhatIsAsked.model_fields)
+    texts = (*WhatIsAsked.model_fields, "recorded", "platform")
     problems += [
         f"{name} must be text, got {values[name]!r}"
         for name in texts
@@ -99,6 +112,8 @@ def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
     given = entries_of(values["controllers"] or [])
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
         problems.append(f"controllers must be names, got {given!r}")
+    if not isinstance(values["sort"], bool):
+        problems.append(f"sort must be true or false, got {values['sort']!r}")
     if not values["recording"]:
         problems.append("recording: write the path of a recording")
     if isinstance(values["name"], str) and not re.fullmatch(NAMED, values["name"]):
@@ -110,7 +125,7 @@ def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
     }
     numbers = {
         name: values[name]
-        for name in ("max_instances", "per_host", "seeds", "start_up_s", "restart_s")
+        for name in ("max_instances", "per_host", "seeds", "start_up_s", "restart_s", "sort")
     }
     request = AdviceRequest(**asked, **numbers, controllers=tuple(given))
     return FOLDER + values["name"], request

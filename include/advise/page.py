@@ -50,17 +50,12 @@ def page_of(answer: Answer, told: str, pasted: str) -> str:
         shown=answer.best,
         told=told,
         pasted=pasted,
-        currency=currency_of(answer),
+        currency=answer.currency,
         origin=origin_of(answer),
         tradeoff=_tradeoff(answer),
         over_time=_over_time(answer, answer.best.name),
+        figure=lambda value: "not recorded" if np.isnan(value) else f"{value:.4g}",
     )
-
-
-def currency_of(answer: Answer) -> str:
-    """In what the book counts."""
-    book = answer.question.book
-    return book.currency if isinstance(book, CloudPriceBook) else "cost units"
 
 
 def origin_of(answer: Answer) -> str:
@@ -111,7 +106,7 @@ def _tradeoff(answer: Answer) -> str:
     axis.axvline(answer.bound.cost, color=LOAD, linestyle=":", linewidth=1)
     axis.set_xlim(left=0)
     axis.set_ylim(max(0.0, share - SHOWN_BELOW), 100 + SHOWN_BELOW / 20)
-    axis.set_xlabel(f"cost of a month, {currency_of(answer)}")
+    axis.set_xlabel(f"cost of a month, {answer.currency}")
     axis.set_ylabel(f"% within {answer.question.objective.limit_s:g} s")
     told = "Cost against objective; dashed: the objective, dotted: the bound"
     return as_svg(figure, "tradeoff", told)

@@ -3,63 +3,94 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import yaml
 
 from include.advise.candidates import Policy
 from include.advise.replay import ReplayConditions, setting_for
+from include.advise.request import PLATFORMS
 
-TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "JOB"}
+TARGETS = {
+    "kubernetes": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "JOB"},
+    "flink": {"apiVersion": "flink.apache.org/v1beta1", "kind": "FlinkDeployment", "name": "JOB"},
+}
+"""What an autoscaler of Kubernetes scales."""
+REACTIVE = {"spec": {"mode": "standalone", "flinkConfiguration": {"scheduler-mode": "REACTIVE"}}}
+"""What lets others set the task managers of a FlinkDeployment
+(apache/flink-kubernetes-operator, examples/hpa/basic-hpa.yaml)."""
+_COLUMNS = {
+    "flink": re.compile(r"flink|task_?manager|numRecords(In|Out)|busyTime", re.IGNORECASE),
+    "kubernetes": re.compile(r"kube_|replicas|(^|_)pods?(_|$)", re.IGNORECASE),
+}
+"""Columns, metrics and queries of a recording that say what its job runs on."""
 
 
-def configuration(policy: Policy, conditions: ReplayConditions) -> tuple[str, str]:
-    """A sentence on what to do with it, and what to paste; write your own names for JOB."""
-    controller: Any = policy.build()(setting_for(1.0, 15.0, conditions))
-    names = "Write your own names for JOB"
-    if policy.controller == "hpa":
-        return f"Apply it with kubectl. {names}.", _yaml(_hpa(controller))
-    if policy.controller == "keda":
-        told = (
-            f"Apply it with kubectl where KEDA runs. {names} and RABBITMQ, or take another trigger"
-        )
-        return f"{told} that counts waiting records.", _yaml(_keda(controller))
-    if policy.controller == "target-tracking":
-        told = (
-            "For a service of ECS; elsewhere, a policy that tracks mean CPU is the same. Give each"
-        )
-        told = f"{told} document to aws application-autoscaling COMMAND --cli-input-json. {names}"
-        return f"{told} and CLUSTER.", _tracking(controller)
-    if policy.controller == "flink-autoscaler":
-        return "Add it to flinkConfiguration of the FlinkDeployment.", _yaml(_flink(controller))
-    if policy.controller == "fixed":
-        return "Set it and leave the job alone.", _yaml({"spec": {"replicas": policy.at_start}})
-    return (
-        "No autoscaler that ships has this rule: these are the options of the controller.",
-        _yaml({"controller": policy.controller, "controller_options": dict(policy.options)}),
+def platforms_of(asked: str, columns: Sequence[str], provider: str) -> tuple[str, ...]:
+    """What the job may run on: as asked, else by what was recorded, else by whose prices it has."""
+    recorded = (
+        platform
+        for platform, names in _COLUMNS.items()
+        if any(names.search(column) for column in columns)
     )
+    if platform := asked or next(recorded, ""):
+        return (platform,)
+    return ("kubernetes", "ecs") if provider.lower() in ("aws", "amazon") else ("kubernetes",)
 
 
-def _yaml(value: Mapping[str, Any]) -> str:
-    return yaml.safe_dump(dict(value), sort_keys=False)
+def configuration(
+    policy: Policy, conditions: ReplayConditions, platforms: Sequence[str] = PLATFORMS
+) -> tuple[str, str]:
+    """A sentence on what to do with it, and what to paste; write your own names for JOB."""
+    forms = FORMS.get(policy.controller, {})
+    platform = next((one for one in forms if one in platforms), None)
+    if platform is None:
+        told = f"No autoscaler of {' or '.join(platforms)} has this rule: these are the options of"
+        options = {"controller": policy.controller, "controller_options": dict(policy.options)}
+        return f"{told} the controller.", _yaml(options)
+    how, write = forms[platform]
+    return how, write(policy.build()(setting_for(1.0, 15.0, conditions)))
 
 
-def _hpa(controller: Any) -> dict[str, Any]:
-    """autoscaling/v2, with the behaviour that was replayed."""
-    utilisation = {"type": "Utilization", "averageUtilization": round(100 * controller.target_cpu)}
+def _yaml(*documents: Mapping[str, Any]) -> str:
+    return yaml.safe_dump_all([dict(one) for one in documents], sort_keys=False)
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return f"{json.dumps(value, indent=2)}\n"
+
+
+def _hpa(target: str, share: float, most: int, behavior: Mapping[str, Any]) -> dict[str, Any]:
+    """autoscaling/v2, for CPU."""
+    utilisation = {"type": "Utilization", "averageUtilization": round(100 * share)}
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": "JOB"},
         "spec": {
-            "scaleTargetRef": TARGET,
+            "scaleTargetRef": dict(TARGETS[target]),
             "minReplicas": 1,
-            "maxReplicas": controller.max_instances,
+            "maxReplicas": most,
             "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": utilisation}}],
-            "behavior": _behavior(controller),
+            "behavior": behavior,
         },
     }
+
+
+def _as_replayed(target: str, controller: Any) -> dict[str, Any]:
+    return _hpa(target, controller.target_cpu, controller.max_instances, _behavior(controller))
+
+
+def _as_tracked(target: str, controller: Any) -> dict[str, Any]:
+    """An HPA that looks back for as long as the alarms of target tracking do."""
+    looks_back_s = {
+        "scaleUp": controller.out_periods * controller.interval_s,
+        "scaleDown": controller.in_periods * controller.interval_s,
+    }
+    behavior = {way: {"stabilizationWindowSeconds": round(s)} for way, s in looks_back_s.items()}
+    return _hpa(target, controller.target_share, controller.max_instances, behavior)
 
 
 def _behavior(controller: Any) -> dict[str, Any]:
@@ -78,7 +109,7 @@ def _behavior(controller: Any) -> dict[str, Any]:
     }
 
 
-def _keda(controller: Any) -> dict[str, Any]:
+def _keda(target: str, controller: Any) -> dict[str, Any]:
     """keda.sh/v1alpha1 (kedacore/keda, config/crd/bases/keda.sh_scaledobjects.yaml)."""
     metadata = {
         "hostFromEnv": "RABBITMQ",
@@ -91,7 +122,7 @@ def _keda(controller: Any) -> dict[str, Any]:
         "kind": "ScaledObject",
         "metadata": {"name": "JOB"},
         "spec": {
-            "scaleTargetRef": {"name": "JOB"},
+            "scaleTargetRef": dict(TARGETS[target]),
             "minReplicaCount": 1,
             "maxReplicaCount": controller.max_instances,
             "triggers": [{"type": "rabbitmq", "metadata": metadata}],
@@ -100,7 +131,7 @@ def _keda(controller: Any) -> dict[str, Any]:
     }
 
 
-def _tracking(controller: Any) -> str:
+def _tracking(share: float, most: int, cooldowns: Mapping[str, int]) -> str:
     """register-scalable-target and put-scaling-policy of Application Auto Scaling, after a line
     with the name of each."""
     target = {
@@ -108,14 +139,13 @@ def _tracking(controller: Any) -> str:
         "ResourceId": "service/CLUSTER/JOB",
         "ScalableDimension": "ecs:service:DesiredCount",
     }
-    limits = {"MinCapacity": 1, "MaxCapacity": controller.max_instances}
+    limits = {"MinCapacity": 1, "MaxCapacity": most}
     tracking = {
-        "TargetValue": 100 * controller.target_share,
+        "TargetValue": 100 * share,
         "PredefinedMetricSpecification": {
             "PredefinedMetricType": "ECSServiceAverageCPUUtilization"
         },
-        "ScaleOutCooldown": round(controller.out_cooldown_s),
-        "ScaleInCooldown": round(controller.in_cooldown_s),
+        **cooldowns,
         "DisableScaleIn": False,
     }
     policy = {
@@ -125,9 +155,15 @@ def _tracking(controller: Any) -> str:
         "TargetTrackingScalingPolicyConfiguration": tracking,
     }
     documents = {"register-scalable-target": {**target, **limits}, "put-scaling-policy": policy}
-    return "\n".join(
-        f"# {command}\n{json.dumps(content, indent=2)}\n" for command, content in documents.items()
-    )
+    return "\n".join(f"# {command}\n{_json(content)}" for command, content in documents.items())
+
+
+def _tracking_as_replayed(controller: Any) -> str:
+    cooldowns = {
+        "ScaleOutCooldown": round(controller.out_cooldown_s),
+        "ScaleInCooldown": round(controller.in_cooldown_s),
+    }
+    return _tracking(controller.target_share, controller.max_instances, cooldowns)
 
 
 def _flink(controller: Any) -> dict[str, str]:
@@ -148,3 +184,73 @@ def _flink(controller: Any) -> dict[str, str]:
     if controller.key_groups:
         options["pipeline.max-parallelism"] = f"{controller.key_groups}"
     return options
+
+
+_NAMES = "Write your own names for JOB"
+_KUBECTL = f"Apply it with kubectl. {_NAMES}."
+_REACTIVE = (
+    "Add the first document to the FlinkDeployment, so that its task managers may be set from "
+    f"outside, and apply the second with kubectl. {_NAMES}."
+)
+_NEAREST = "It has the same target but waits differently: this rule itself was not replayed."
+_QUEUE = f"Apply it with kubectl where KEDA runs. {_NAMES} and RABBITMQ, or take another trigger"
+_SERVICE = f"Give it to aws ecs update-service --cli-input-json. {_NAMES} and CLUSTER."
+_AWS = "Give each document to aws application-autoscaling COMMAND --cli-input-json."
+FORMS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], str]]]] = {
+    "hpa": {
+        "kubernetes": (_KUBECTL, lambda one: _yaml(_as_replayed("kubernetes", one))),
+        "flink": (_REACTIVE, lambda one: _yaml(REACTIVE, _as_replayed("flink", one))),
+        "ecs": (
+            f"The nearest that ECS has. {_NEAREST} {_AWS} {_NAMES} and CLUSTER.",
+            lambda one: _tracking(one.target_cpu, one.max_instances, {}),
+        ),
+    },
+    "target-tracking": {
+        "ecs": (
+            f"For a service of ECS. {_AWS} {_NAMES} and CLUSTER.",
+            _tracking_as_replayed,
+        ),
+        "kubernetes": (
+            f"The nearest that Kubernetes has, an HPA. {_NEAREST} {_KUBECTL}",
+            lambda one: _yaml(_as_tracked("kubernetes", one)),
+        ),
+        "flink": (
+            f"The nearest that Flink on Kubernetes has, an HPA. {_NEAREST} {_REACTIVE}",
+            lambda one: _yaml(REACTIVE, _as_tracked("flink", one)),
+        ),
+    },
+    "keda": {
+        "kubernetes": (
+            f"{_QUEUE} that counts waiting records.",
+            lambda one: _yaml(_keda("kubernetes", one)),
+        ),
+        "flink": (
+            f"{_REACTIVE} KEDA has to run; take the trigger that counts waiting records.",
+            lambda one: _yaml(REACTIVE, _keda("flink", one)),
+        ),
+    },
+    "flink-autoscaler": {
+        "flink": (
+            "Add it to flinkConfiguration of the FlinkDeployment.",
+            lambda one: _yaml(_flink(one)),
+        ),
+    },
+    "fixed": {
+        "kubernetes": (
+            "Set it and leave the job alone.",
+            lambda one: _yaml({"spec": {"replicas": one.instances_each}}),
+        ),
+        "flink": (
+            "Set it in the FlinkDeployment and leave the job alone.",
+            lambda one: _yaml({"spec": {"taskManager": {"replicas": one.instances_each}}}),
+        ),
+        "ecs": (
+            _SERVICE,
+            lambda one: _json(
+                {"cluster": "CLUSTER", "service": "JOB", "desiredCount": one.instances_each}
+            ),
+        ),
+    },
+}
+"""What to do with it and what to paste, by controller and platform. The first platform of a
+controller is the one whose rule it is."""

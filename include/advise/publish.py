@@ -28,7 +28,7 @@ def publish_answer(answer: Answer, folder: Path) -> Path:
     rows, schema = read_staged(folder, ADVICE_RANKING), schema_of(ADVICE_RANKING)
     policy = answer.best.policy
     assert policy is not None
-    told, pasted = configuration(policy, answer.question.conditions)
+    told, pasted = configuration(policy, answer.question.conditions, answer.question.platforms)
     with new_folder(published) as draft:
         write_bytes(draft / PAGE, page_of(answer, told, pasted).encode())
         write_bytes(draft / CONFIGURATION, pasted.encode())

@@ -14,11 +14,16 @@ SUITABLE: tuple[str, ...] = (
 what needs instances by operator."""
 
 
+PLATFORMS = ("kubernetes", "flink", "ecs")
+"""What a configuration can be written for; ``flink`` is a job of the Flink Kubernetes operator."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceRequest:
     """What a user gives. ``max_instances`` 0 means the most that were recorded;
     ``controllers`` empty means all that are suitable; ``start_up_s`` and ``restart_s`` None what
-    the recording tells."""
+    the recording tells. ``recorded`` names the policy that scaled the job (empty: known only where
+    it never scaled), ``platform`` what the job runs on (empty: by recording and prices)."""
 
     recording: str
     objective: str
@@ -30,3 +35,6 @@ class AdviceRequest:
     controllers: tuple[str, ...] = ()
     start_up_s: float | None = None
     restart_s: float | None = None
+    sort: bool = False
+    recorded: str = ""
+    platform: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import astuple
 from functools import partial
@@ -14,7 +15,7 @@ from include.model.errors import SpecError, command
 
 if TYPE_CHECKING:
     from include.advise.answer import Answer, PolicyRow
-    from include.advise.backtest import Backtest
+    from include.advise.backtest import Backtest, PredictedFigure
     from include.advise.job import JobModel
     from include.advise.operators import JobGraph
     from include.advise.times import ScalingTimes
@@ -31,6 +32,7 @@ RestartTime = Annotated[
     float | None,
     typer.Option("--restart-s", help="Restart by a scaling, s; else as the recording tells."),
 ]
+Sort = Annotated[bool, typer.Option("--sort", help="Sort rows by time; equal ones are made one.")]
 Option = Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE of the controller.")]
 
 
@@ -40,6 +42,7 @@ def backtest(  # noqa: PLR0913  options of a command
     controller: Annotated[str, typer.Option(help="What scaled the job there.")] = "hpa",
     options: Option = None,
     columns: Map = "",
+    sort: Sort = False,
     lag_above: Annotated[float, typer.Option(min=0, help="Records that count as behind.")] = 1e4,
     objective: Annotated[
         str, typer.Option(help="Whose limit the share within it is counted for.")
@@ -49,7 +52,7 @@ def backtest(  # noqa: PLR0913  options of a command
     restart_s: RestartTime = None,
 ) -> None:
     """Fit a model to one recording; predict another of the same job, and compare."""
-    from include.advise.backtest import Limits
+    from include.advise.backtest import Limits, doubts
     from include.advise.backtest import backtest as held_against
     from include.advise.candidates import policy
     from include.advise.job import fit, with_times
@@ -79,7 +82,9 @@ def backtest(  # noqa: PLR0913  options of a command
             )
         )
     mapping = told(lambda: parse_mapping(columns)) if columns else {}
-    read = [told(partial(read_recording, one, mapping or {})) for one in (fitted, against)]
+    read = [
+        told(partial(read_recording, one, mapping or {}, sort=sort)) for one in (fitted, against)
+    ]
     if problems or asked is None or given is None or read[0] is None or read[1] is None:
         raise SpecError("backtest", list(dict.fromkeys(problems)))
     result = held_against(
@@ -90,6 +95,8 @@ def backtest(  # noqa: PLR0913  options of a command
         seeds=range(1, seeds + 1),
         limits=Limits(lag_items=lag_above, latency=asked),
     )
+    for doubt in doubts(result.job, read[0], read[1]):
+        typer.echo(f"warning: {doubt}", err=True)
     typer.echo(backtest_table(result))
 
 
@@ -98,6 +105,7 @@ def advise(  # noqa: PLR0913  options of a command
     objective: Annotated[str, typer.Option(help="Such as 'latency p95 < 2 s'.")],
     prices: Annotated[str, typer.Option(help="A price book, by name or file.")] = "per_second",
     columns: Map = "",
+    sort: Sort = False,
     max_instances: Annotated[int, typer.Option(help="0: the most recorded.")] = 0,
     per_host: Annotated[int, typer.Option(help="Instances on a host.")] = 1,
     seeds: Annotated[int, typer.Option(help="How many replays.")] = 3,
@@ -105,6 +113,12 @@ def advise(  # noqa: PLR0913  options of a command
     restart_s: RestartTime = None,
     controllers: Annotated[
         str, typer.Option(help="Those to try, with commas; all that are suitable by default.")
+    ] = "",
+    recorded: Annotated[
+        str, typer.Option(help="The policy that scaled the job, as the table names it.")
+    ] = "",
+    platform: Annotated[
+        str, typer.Option(help="What to paste is for: kubernetes, flink or ecs.")
     ] = "",
     out: Annotated[Path, typer.Option(help="The folder for what comes of it.")] = Path(
         "var/advice"
@@ -131,6 +145,9 @@ def advise(  # noqa: PLR0913  options of a command
         seeds=seeds,
         start_up_s=start_up_s,
         restart_s=restart_s,
+        sort=sort,
+        recorded=recorded,
+        platform=platform,
         controllers=tuple(one.strip() for one in controllers.split(",") if one.strip()),
     )
     case = keep_case(request, out)
@@ -148,6 +165,7 @@ def operators(
         str, typer.Option(help="How records flow: 'SOURCE>MAP>SINK,MAP>OTHER', or a YAML file.")
     ] = "",
     columns: Map = "",
+    sort: Sort = False,
     out: Annotated[Path, typer.Option(help="The folder for the experiment.")] = Path(
         "var/operators"
     ),
@@ -159,7 +177,7 @@ def operators(
     from include.workloads.recordings.operators import read_operators
 
     pairs = edges_of(edges) if edges else ()
-    read = read_operators(recording, parse_mapping(columns) if columns else {})
+    read = read_operators(recording, parse_mapping(columns) if columns else {}, sort=sort)
     graph = fit_operators(read, pairs)
     spec = write_graph(graph, out)
     for line in graph_lines(graph):
@@ -202,14 +220,21 @@ def advice_table(answer: Answer) -> str:
     if answer.most_needed > most:
         needed = f"the load needs {answer.most_needed} instances at its highest"
         lines.append(f"Mind that {needed}, and there may be {most}; raise --max-instances.")
-    titles = ("policy", "holds", "a month", "/ bound", "within", "worst hour", "scalings/day")
-    lines += ["", "{:<24} {:>6} {:>12} {:>8} {:>8} {:>11} {:>13}".format(*titles)]
+    if answer.seeds_disagree:
+        lines.append(answer.seeds_disagree)
+    cost = f"{answer.currency}/month"
+    wide = max(12, len(cost))
+    titles = ("/ bound", "within", "worst hour", "scalings/day")
+    head = f"{'policy':<24} {'holds':>6} {cost:>{wide}}"
+    lines += ["", head + " {:>8} {:>8} {:>11} {:>13}".format(*titles)]
     lines += [
-        f"{row.name:<24} {held(row):>6} {row.cost:>12,.2f} {row.regret:>8.2f} "
+        f"{row.name:<24} {held(row):>6} {row.cost:>{wide},.2f} {row.regret:>8.2f} "
         f"{row.within:>8.2%} {row.worst_hour:>11.2%} {row.scalings_a_day:>13.0f}"
         for row in (answer.as_run, *answer.rows)
     ]
-    if any(row.guessed for row in answer.rows):
+    if answer.idle_policies:
+        lines.append(answer.idle_policies)
+    if any(row.guessed for row in (*answer.rows, *answer.idle)):
         told = (
             "decides by busy time, which no recording has; CPU stands in, so it is not recommended"
         )
@@ -272,12 +297,21 @@ def backtest_table(result: Backtest) -> str:
     lines = [*model_lines(result.job), ""]
     lines.append(f"{'':<32} {'predicted':>10} {'(seeds)':>18} {'recorded':>10} {'error':>8}")
     for row in result.rows:
-        spread = f"{row.low:.4g} to {row.high:.4g}"
         name = f"{row.name}, {row.unit}" if row.unit not in ("", "share") else row.name
-        figures = f"{row.predicted:>10.4g} {spread:>18} {row.recorded:>10.4g} {row.error:>+8.1%}"
-        lines.append(f"{name:<32} {figures}")
+        lines.append(f"{name:<32} {_figures(row)}")
     values = result.correlation
-    mean = sum(values) / len(values)
-    spread = f"{min(values):.3f} to {max(values):.3f}"
-    lines.append(f"{'correlation of the instances':<32} {mean:>10.3f} {spread:>18}")
-    return "\n".join(lines)
+    if any(math.isnan(one) for one in values):
+        figures = "none: one of the two never changed"
+    else:
+        spread = f"{min(values):.3f} to {max(values):.3f}"
+        figures = f"{sum(values) / len(values):>10.3f} {spread:>18}"
+    return "\n".join([*lines, f"{'correlation of the instances':<32} {figures}"])
+
+
+def _figures(row: PredictedFigure) -> str:
+    """Predicted and recorded, and the error: a share, or where 0 was recorded the difference."""
+    if math.isnan(row.recorded):
+        return f"{'not recorded':>40}"
+    spread = f"{row.low:.4g} to {row.high:.4g}"
+    error = f"{row.error:+.1%}" if row.recorded else f"{row.predicted:+.3g}"
+    return f"{row.predicted:>10.4g} {spread:>18} {row.recorded:>10.4g} {error:>8}"

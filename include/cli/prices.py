@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from include.experiment.prices.books import PENALTY_PER_ITEM
@@ -27,11 +27,35 @@ def shown(
     found = listed(provider, region, size)
     offers = [found.named(instance_type)] if instance_type else found.at_least(*size)
     yield from _lines(found, offers)
-    if out and not offers:
-        raise SpecError("--out", ["there is no type to write a price book of"])
     if out:
+        _require_sized(found, offers, size, named=bool(instance_type))
         write_bytes(out, _as_yaml(found, offers[0]).encode())
-        yield f"Price book: {out} ({offers[0].instance_type}); name it in price_books of a spec"
+        first = offers[0]
+        told = f"{first.instance_type}, {_plain(first.vcpus)} vCPU and {_plain(first.memory_gb)} GB"
+        yield f"Price book: {out} ({told}); name it in price_books of a spec"
+
+
+def _require_sized(
+    found: Listed, offers: Sequence[Offer], size: tuple[float, float], *, named: bool
+) -> None:
+    """Raise SpecError unless a price book of the first offer is one of a host of that size.
+
+    Types of unknown size may be closer to it and cheaper, so one that is larger in both CPUs and
+    memory does not stand in for them; one that was named does, if its own size is known.
+    """
+    asked = f"{_plain(size[0])} vCPU and {_plain(size[1])} GB"
+    left_out = f"{_some(found.unsized)} have no known size and were left out"
+    if not offers:
+        raise SpecError("--out", [f"no type of {asked} or more is known; {left_out}"])
+    first = offers[0]
+    if first.vcpus is None:
+        told = f"the size of {first.instance_type} is not known, so a book of it compares with none"
+        raise SpecError("--out", [f"{told}; write it yourself (docs/prices.md)"])
+    fits = any(one.vcpus == size[0] or one.memory_gb == size[1] for one in offers)
+    if found.unsized and not fits and not named:
+        larger = f"{_plain(first.vcpus)} vCPU and {_plain(first.memory_gb)} GB"
+        told = f"no type of {asked} is known; {left_out}. The cheapest that is known has {larger}"
+        raise SpecError("--out", [f"{told}: take it with --type {first.instance_type}"])
 
 
 def _lines(found: Listed, offers: list[Offer]) -> Iterator[str]:
@@ -52,7 +76,7 @@ def _lines(found: Listed, offers: list[Offer]) -> Iterator[str]:
     yield f"Billed:     {rule.says}{doubt}"
     yield f"As of:      {found.as_of}, on demand; {found.source}"
     if found.unsized:
-        yield f"No size:    {_some(found.unsized)}; take one with --type"
+        yield f"No size:    {_some(found.unsized)} were left out; --type shows one"
     if found.unpriced:
         yield f"No price:   {_some(found.unpriced)}"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from include.model.errors import SpecError
-from include.workloads.recordings.assemble import Sheet, assemble
+from include.workloads.recordings.assemble import Sheet, assemble, sorted_by_time
 from include.workloads.recordings.cells import shortened
 from include.workloads.recordings.files import file_content, is_parquet, text_of
 from include.workloads.recordings.mapping import Reads, choose, parse_mapping
@@ -23,12 +23,15 @@ __all__ = [
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-def read_recording(source: str, mapping: Mapping[str, str] = _NOTHING) -> Recording:
+def read_recording(
+    source: str, mapping: Mapping[str, str] = _NOTHING, *, sort: bool = False
+) -> Recording:
     """The recording in a file, or of a server of Prometheus (``prometheus+http://...``).
 
     ``mapping`` says which column, series or query a signal is read from, and in which unit:
     ``{"time": "timestamp", "rate": "requests@per_min"}``. Columns whose names say what they are
-    need none. Raises SpecError with all problems at once, each with where it is.
+    need none. ``sort`` puts rows in the order of time, and those of one time that say the same
+    into one. Raises SpecError with all problems at once, each with where it is.
     """
     if is_server(source):
         name, found = read_server(source, mapping)
@@ -36,20 +39,22 @@ def read_recording(source: str, mapping: Mapping[str, str] = _NOTHING) -> Record
     path, content = file_content(source)
     name = path.name
     if is_parquet(path, content):
-        return _of_columns(name, read_parquet(name, content), mapping)
+        return _of_columns(name, read_parquet(name, content), mapping, sort)
     text = text_of(name, content)
     if not text.strip("\ufeff \t\r\n"):
         raise SpecError(name, ["the file is empty; write a line of column names, then readings"])
     series = series_in(path, text)
     if series is not None:
         return assemble(name, *sheet_of(name, series, mapping))
-    return _of_columns(name, read_csv(name, text), mapping)
+    return _of_columns(name, read_csv(name, text), mapping, sort)
 
 
-def _of_columns(name: str, sheet: Sheet, mapping: Mapping[str, str]) -> Recording:
+def _of_columns(name: str, sheet: Sheet, mapping: Mapping[str, str], sort: bool) -> Recording:
     reads, problems = choose(list(sheet.columns), mapping)
     if problems:
         raise SpecError(name, shortened(problems))
+    if sort:
+        sheet = sorted_by_time(sheet, reads)
     return assemble(name, _with_note(sheet, reads), reads)
 
 

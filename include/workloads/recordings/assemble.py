@@ -17,6 +17,7 @@ from include.workloads.recordings.units import TOTAL, UNITS
 MOST_VALUE = 1e12
 
 LEAST_ROWS = 2
+SORTED_BY = "advise, backtest or operators do it (--sort)"
 ROUNDED_UP = 1.01
 """A share up to here is rounding of the recorder; above, it is another unit."""
 
@@ -74,14 +75,39 @@ def _order(column: str, seconds: FloatArray, place: Place) -> list[str]:
     problems = []
     if backwards:
         problems.append(
-            f"{places(backwards, place)}: {column} goes backwards; sort the rows by time"
+            f"{places(backwards, place)}: {column} goes backwards; sort the rows by time, or have "
+            f"{SORTED_BY}"
         )
     if repeated:
         problems.append(
             f"{places(repeated, place)}: {column} is that of the row before; keep one row of each "
-            "time, or one job per file"
+            f"time, or one job per file; equal rows are made one if you have {SORTED_BY}"
         )
     return problems
+
+
+def sorted_by_time(sheet: Sheet, reads: Sequence[Reads]) -> Sheet:
+    """The rows in the order of time, those that are equal in all that is read made one.
+
+    As it is where its times cannot be read: `assemble` says why.
+    """
+    time = next(one for one in reads if one.signal == TIME)
+    times, _ = read_times(time, sheet.columns[time.column], sheet.place)
+    if times is None:
+        return sheet
+    seconds = times.seconds.tolist()
+    cells = [sheet.columns[one.column] for one in reads if one is not time]
+    first: dict[tuple[object, ...], int] = {}
+    for row in np.argsort(times.seconds, kind="stable").tolist():
+        first.setdefault((seconds[row], *(repr(column[row]) for column in cells)), row)
+    rows = list(first.values())
+    note = f"rows were sorted by time; {len(seconds) - len(rows)} equal ones were left out"
+    return Sheet(
+        {name: [column[row] for row in rows] for name, column in sheet.columns.items()},
+        [sheet.lines[row] for row in rows],
+        sheet.word,
+        (*sheet.notes, note),
+    )
 
 
 def _values(read: Reads, values: FloatArray, place: Place) -> list[str]:
@@ -146,6 +172,7 @@ def _recording(
         readings=readings,
         began_at=began_s if times.absolute else None,
         notes=(*notes, *told),
+        columns=tuple(read.column for read in reads),
     )
 
 

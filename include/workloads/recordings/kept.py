@@ -20,7 +20,12 @@ _ABOUT = b"tidebench"
 
 def keep_recording(recording: Recording, path: Path) -> None:
     """Write it whole: a column of times in seconds and one per signal, NaN as it is."""
-    about = {"name": recording.name, "began_at": recording.began_at, "notes": recording.notes}
+    about = {
+        "name": recording.name,
+        "began_at": recording.began_at,
+        "notes": recording.notes,
+        "columns": recording.columns,
+    }
     columns = {_TIME: recording.times_s, **recording.readings}
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
     sink = io.BytesIO()
@@ -40,6 +45,7 @@ def kept_recording(path: Path) -> Recording:
             readings=columns,
             began_at=about["began_at"],
             notes=tuple(about["notes"]),
+            columns=tuple(about["columns"]),
         )
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} cannot be read ({error}); ask for the advice again") from error

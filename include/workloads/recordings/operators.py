@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from include.model.errors import SpecError, unknown_name
-from include.workloads.recordings.assemble import LEAST_ROWS, Sheet
+from include.workloads.recordings.assemble import LEAST_ROWS, Sheet, sorted_by_time
 from include.workloads.recordings.cells import Cell, Place, numbers, places, shortened
 from include.workloads.recordings.files import file_content, is_parquet, text_of
 from include.workloads.recordings.labelled import operator_sheet
@@ -43,22 +43,24 @@ class OperatorRecording:
     readings: Mapping[str, Mapping[str, FloatArray]]
 
 
-def read_operators(source: str, mapping: Mapping[str, str]) -> OperatorRecording:
+def read_operators(
+    source: str, mapping: Mapping[str, str], *, sort: bool = False
+) -> OperatorRecording:
     """The operators in a file: CSV, Parquet, OpenMetrics, or the JSON of a range query.
 
     ``mapping`` says which columns are the time, the operator and each kind, with a unit:
     ``{"busy": "busyTime@ms_per_s"}``; a wide column is named without its operator. Of series of
-    Prometheus it names metrics, and the label that is the operator. Raises SpecError with all
-    problems at once.
+    Prometheus it names metrics, and the label that is the operator. ``sort`` puts rows in the
+    order of time, equal ones into one. Raises SpecError with all problems at once.
     """
     path, content = file_content(source)
     name = path.name
     if is_parquet(path, content):
-        return _of_columns(name, read_parquet(name, content), mapping)
+        return _of_columns(name, read_parquet(name, content), mapping, sort)
     text = text_of(name, content)
     series = series_in(path, text)
     if series is None:
-        return _of_columns(name, read_csv(name, text), mapping)
+        return _of_columns(name, read_csv(name, text), mapping, sort)
     sheet = operator_sheet(name, series, mapping)
     _require_rows(name, sheet)
     return _recording(name, _Wide(sheet), CLOCK, {})
@@ -70,7 +72,9 @@ def _require_rows(name: str, sheet: Sheet) -> None:
         raise SpecError(name, [f"has {rows} rows of readings; record at least {LEAST_ROWS}"])
 
 
-def _of_columns(name: str, sheet: Sheet, mapping: Mapping[str, str]) -> OperatorRecording:
+def _of_columns(
+    name: str, sheet: Sheet, mapping: Mapping[str, str], sort: bool
+) -> OperatorRecording:
     known = (TIME, OPERATOR, *_KINDS)
     problems = [unknown_name("signal", one, known) for one in mapping if one not in known]
     time, by = mapping.get(TIME, "time_s"), mapping.get(OPERATOR, OPERATOR)
@@ -79,6 +83,9 @@ def _of_columns(name: str, sheet: Sheet, mapping: Mapping[str, str]) -> Operator
     if problems:
         raise SpecError(name, shortened(problems))
     _require_rows(name, sheet)
+    if sort:
+        others = [Reads(OPERATOR, one, "", asked=True) for one in sheet.columns if one != time]
+        sheet = sorted_by_time(sheet, [Reads(TIME, time, "", asked=True), *others])
     if by in sheet.columns:
         return _recording(name, _wide(name, sheet, time, by), time, mapping)
     if OPERATOR in mapping:
@@ -147,7 +154,7 @@ def _recording(name: str, wide: _Wide, time: str, mapping: Mapping[str, str]) ->
     if times is not None:
         late = (np.flatnonzero(np.diff(times.seconds) <= 0) + 1).tolist()
         if late:
-            told = f"{time} is not above that of the row before; sort the rows by time"
+            told = f"{time} is not above that of the row before; sort the rows by time (--sort)"
             problems.append(f"{places(late, sheet.place)}: {told}")
     readings: dict[str, dict[str, FloatArray]] = {}
     read_from: dict[tuple[str, str], str] = {}

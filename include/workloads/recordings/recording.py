@@ -47,6 +47,7 @@ class Recording:
     ``times_s`` ascend from 0; ``readings`` have an array of the same length by signal, NaN where
     nothing was read. ``began_at`` is the first time in epoch seconds, where times were absolute.
     ``notes`` are sentences: what was mapped and converted, how many values are absent.
+    ``columns`` are the columns, series or queries that the readings were read from.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Recording:
     readings: Mapping[str, FloatArray]
     began_at: float | None
     notes: tuple[str, ...]
+    columns: tuple[str, ...] = ()
 
 
 def evenly(recording: Recording, step_s: float) -> Recording:
