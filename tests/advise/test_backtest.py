@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from include.advise.backtest import Backtest, Limits, PredictedFigure, backtest
+from include.advise.backtest import Backtest, Limits, PredictedFigure, backtest, doubts
 from include.advise.candidates import policy, tried
 from include.advise.job import fit
 from include.advise.replay import ReplayConditions, replay
 from include.cli import app
-from include.cli.advise import parsed_options
+from include.cli.advise import backtest_table, parsed_options
 from include.controllers import CONTROLLERS
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording, read_recording
@@ -88,6 +88,35 @@ def test_errors_are_of_what_was_recorded_and_nan_where_nothing_was(
     assert rows(result)["mean instances"].error == pytest.approx(0, abs=1e-12)
     one = PredictedFigure(name="a", unit="", predicted=3, low=3, high=3, recorded=2)
     assert one.error == 0.5
+
+
+def test_nothing_is_printed_as_nan(fitted: Recording, seen: Recording) -> None:
+    silent = without(seen, "latency_s")
+    never = of_readings(dict(silent.readings) | {"instances": np.full(seen.times_s.size, 12.0)})
+    table = backtest_table(backtest(fitted, never, "hpa", HPA, limits=Limits(lag_items=1e9)))
+    lines = {line[:32].strip(): line[32:].split() for line in table.splitlines()}
+    assert "nan" not in table.lower()
+    predicted, *_, recorded, error = lines["scalings a day"]
+    assert float(predicted) > 0
+    assert (recorded, float(error)) == ("0", pytest.approx(float(predicted), rel=0.01))
+    assert "+" in error
+    assert lines["time with lag above 1e+09"][-2:] == ["0", "+0"]
+    assert lines["median latency, s"] == ["not", "recorded"]
+    assert lines["correlation of the instances"][0] == "none:"
+
+
+def test_a_recording_of_another_job_is_doubted_by_its_load_and_its_cpu(
+    fitted: Recording, seen: Recording
+) -> None:
+    job = fit(fitted)
+    assert doubts(job, fitted, seen) == []
+    heavier = recording(Truth(demand_ms=0.15), daily(), name="heavier.csv")
+    (told,) = doubts(job, fitted, heavier)
+    assert "CPU in heavier.csv is" in told
+    busier = recording(Truth(), daily(mean=200_000), 80.0, name="busier.csv")
+    (told,) = doubts(job, fitted, busier)
+    assert "the loads overlap by 0%" in told
+    assert "busier.csv" in told
 
 
 def test_the_start_and_the_most_are_those_that_were_recorded(fitted: Recording) -> None:
@@ -182,6 +211,29 @@ def test_the_command_shows_the_model_and_the_comparison(
     assert "median latency, s" in lines
     assert "time with lag above 10000" in lines
     assert float(lines["correlation of the instances"][0]) > 0.97
+
+
+def test_the_command_warns_of_another_job_and_goes_on(tmp_path: Path, fitted: Recording) -> None:
+    heavier = recording(Truth(demand_ms=0.15), daily(), name="heavier.csv")
+    done = CliRunner().invoke(app, [*files(tmp_path, fitted, heavier), "--seeds=1"])
+    assert done.exit_code == 0, done.exception
+    assert "warning: CPU in heavier.csv is" in done.stderr
+    assert "mean instances" in done.stdout
+
+
+def test_the_command_sorts_rows_where_it_is_asked_to(
+    tmp_path: Path, fitted: Recording, seen: Recording
+) -> None:
+    asked = [*files(tmp_path, fitted, seen), "--seeds=1"]
+    sorted_ = CliRunner().invoke(app, asked)
+    head, *rows = (tmp_path / seen.name).read_text().splitlines()
+    (tmp_path / seen.name).write_text("\n".join([head, *rows[900:], *rows[:905], ""]))
+    assert isinstance(CliRunner().invoke(app, asked).exception, SpecError)
+    done = CliRunner().invoke(app, [*asked, "--sort"])
+    assert done.exit_code == 0, done.exception
+    figures = sorted_.output.partition("predicted")[2]
+    assert figures
+    assert figures == done.output.partition("predicted")[2]
 
 
 @pytest.mark.parametrize(

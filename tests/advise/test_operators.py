@@ -220,6 +220,24 @@ def test_a_load_that_was_not_read_is_bridged_and_counted_never_zero(tmp_path: Pa
     assert not whole.notes
 
 
+def test_rows_of_operators_are_sorted_on_request(tmp_path: Path) -> None:
+    head, *rows = operator_rows()
+    whole, shuffled = str(tmp_path / "whole.csv"), str(tmp_path / "shuffled.csv")
+    Path(whole).write_text("\n".join([head, *rows]))
+    for again in (0, 1):
+        Path(shuffled).write_text("\n".join([head, *rows[300:], *rows[: 300 + again]]))
+        with pytest.raises(SpecError, match="--sort"):
+            read_operators(shuffled, {})
+        found = read_operators(shuffled, {}, sort=True)
+        assert found.times_s.tolist() == read_operators(whole, {}).times_s.tolist()
+        for operator, readings in read_operators(whole, {}).readings.items():
+            for kind, values in readings.items():
+                np.testing.assert_array_equal(found.readings[operator][kind], values)
+    asked = ["operators", shuffled, "--edges", "a>sink,b>sink", "--out", str(tmp_path / "out")]
+    ran = CliRunner().invoke(app, [*asked, "--sort"])
+    assert ran.exit_code == 0, ran.exception
+
+
 def test_what_was_not_recorded_is_said_to_be_so(tmp_path: Path) -> None:
     graph = fitted(tmp_path / "a.csv", operator_rows())
     assert "  out per record in    not recorded" in graph_lines(graph)

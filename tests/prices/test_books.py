@@ -113,6 +113,9 @@ def test_list_prices_are_shown_and_written(
     one = ("aws", "--region", "us-east-1", "--type", "m5.large", "--out", str(out))
     assert prices(*one, monkeypatch=monkeypatch) == 0
     assert load_book(out).bill(3600) == pytest.approx(0.096)
+    larger = ("azure", "--region", "westeurope", "--type", "standardd2", "--out", str(out))
+    assert prices(*larger, monkeypatch=monkeypatch) == 0
+    assert f"{out} (standardd2, 2 vCPU and 7 GB)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -123,17 +126,30 @@ def test_list_prices_are_shown_and_written(
         (("aws", "--region", "us-east-1", "--like", "big"), "such as 4cpu-16gb, got 'big'"),
         (("aws", "--region", "us-east-1", "--type", "m5.larg"), "Did you mean 'm5.large'?"),
         (("aws", "--region", "ap-south-1", "--type", "m5.large"), "has no price in ap-south-1"),
-        (("aws", "--region", "us-east-1", "--like", "9999cpu-1gb", "--out", "x"), "no type to"),
+        (("aws", "--region", "us-east-1", "--like", "9999cpu-1gb", "--out", "x"), "no type of"),
+        (
+            ("azure", "--region", "westeurope", "--like", "1cpu-4gb", "--out", "x"),
+            "no type of 1 vCPU and 4 GB is known; 292 types (basica0, basica1, basica2, basica3, "
+            "...) have no known size and were left out. The cheapest that is known has 2 vCPU and "
+            "7 GB: take it with --type standardd2",
+        ),
+        (
+            ("azure", "--region", "westeurope", "--type", "standardd2sv3", "--out", "x"),
+            "the size of standardd2sv3 is not known",
+        ),
     ],
 )
 def test_what_is_not_listed_is_said(
     arguments: tuple[str, ...],
     says: str,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     assert prices(*arguments, monkeypatch=monkeypatch) == 1
     assert says in capsys.readouterr().err
+    assert not Path("x").exists()
 
 
 @pytest.mark.parametrize(

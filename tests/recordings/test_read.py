@@ -49,6 +49,29 @@ def test_every_signal_is_recognised_by_its_name(tmp_path: Path) -> None:
     assert found.began_at is None
 
 
+SHUFFLED = "time_s,rate_per_s,cpu_share,host\n30,3,,a\n0,1,0.5,a\n15,2,0.5,a\n15,2,0.5,b\n"
+
+
+def test_rows_are_sorted_on_request_and_equal_ones_made_one(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="goes backwards; sort .*--sort"):
+        read(tmp_path, SHUFFLED)
+    found = read_recording(str(tmp_path / "a.csv"), sort=True)
+    assert found.times_s.tolist() == [0, 15, 30]
+    assert values(found) == {"rate_per_s": [1, 2, 3], "cpu_share": [0.5, 0.5, None]}
+    assert "rows were sorted by time; 1 equal ones were left out" in found.notes
+
+
+def test_rows_of_one_time_that_contradict_each_other_are_refused_with_their_lines(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.csv").write_text(SHUFFLED + "15,7,0.5,c\n")
+    with pytest.raises(SpecError, match="line 6: time_s is that of the row before; keep one row"):
+        read_recording(str(tmp_path / "a.csv"), sort=True)
+    (tmp_path / "a.csv").write_text(SHUFFLED + "soon,7,0.5,c\n")
+    with pytest.raises(SpecError, match="line 6: time_s is no number"):
+        read_recording(str(tmp_path / "a.csv"), sort=True)
+
+
 def test_units_are_those_of_the_mapping_or_of_names(tmp_path: Path) -> None:
     found = read(
         tmp_path,

@@ -137,8 +137,8 @@ def _wide(name: str, sheet: Sheet, time: str, by: str) -> _Wide:
         told = f"{by} is empty; write whose row it is, or leave the row out"
         problems.append(f"{places(nameless, sheet.place)}: {told}")
     if twice:
-        told = "an operator has two rows of one time; add up or average its subtasks"
-        problems.append(f"{places(twice, sheet.place)}: {told}")
+        told = "an operator has two rows of one time; add up or average its subtasks, or have equal"
+        problems.append(f"{places(twice, sheet.place)}: {told} rows made one (--sort)")
     if problems:
         raise SpecError(name, problems)
     lines = [sheet.lines[row] for row in rows_of[time]]
