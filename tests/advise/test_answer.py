@@ -14,14 +14,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from include.advise.bill import cost_of, whole_hosts
-from include.advise.candidates import policy, tried
+from include.advise.answer import (
+    Answer,
+    PolicyRow,
+    idle_rows,
+    share_of_recorded,
+    what_if,
+)
+from include.advise.bill import bound_of, cost_of, whole_hosts
+from include.advise.candidates import fixed, policy, tried
+from include.advise.case import Case, case_of, load_of, seeded
 from include.advise.cluster import ReplayLease
-from include.advise.outcomes import leases_of
-from include.advise.paste import configuration
+from include.advise.outcomes import leases_of, outcome, recorded_outcome, replayed
+from include.advise.page import page_of
+from include.advise.paste import configuration, platforms_of
 from include.advise.replay import ReplayConditions
-from include.advise.request import SUITABLE
+from include.advise.request import PLATFORMS, SUITABLE, AdviceRequest
 from include.cli import app
+from include.cli.advise import advice_table
 from include.experiment.prices import price_book
 from include.experiment.prices.books import book_of
 from include.model.billing import MONTH_S
@@ -188,6 +198,178 @@ def test_the_band_of_flink_is_pasted_as_its_ends() -> None:
     assert options["job.autoscaler.vertex.max-parallelism"] == "8"
 
 
+@pytest.mark.parametrize(
+    ("asked", "columns", "provider", "platforms"),
+    [
+        ("ecs", ["task_managers"], "gce", ("ecs",)),
+        ("", ["throughput_per_s", "task_managers"], "aws", ("flink",)),
+        ("", ["flink_taskmanager_job_task_numRecordsIn"], "gce", ("flink",)),
+        ("", ["sum(kube_deployment_status_replicas)"], "AWS", ("kubernetes",)),
+        ("", ["rate", "running_pods"], "aws", ("kubernetes",)),
+        ("", ["rate", "instances"], "aws", ("kubernetes", "ecs")),
+        ("", ["rate", "instances"], "gce", ("kubernetes",)),
+        ("", ["tripods"], "", ("kubernetes",)),
+    ],
+)
+def test_the_platform_is_as_asked_or_recorded_or_that_of_the_prices(
+    asked: str, columns: list[str], provider: str, platforms: tuple[str, ...]
+) -> None:
+    assert platforms_of(asked, columns, provider) == platforms
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("name", ["hpa", "target-tracking", "keda", "flink-autoscaler", "fixed"])
+def test_what_is_pasted_fits_where_the_job_runs(name: str, platform: str) -> None:
+    asked = fixed(4) if name == "fixed" else policy(name, {}, CONDITIONS)
+
+    told, text = configuration(asked, CONDITIONS, (platform,))
+
+    for word, only in (("ecs", "ecs"), ("ECS", "ecs"), ("FlinkDeployment", "flink")):
+        assert platform == only or word not in told + text
+    if "No autoscaler" in told:
+        assert (name, platform) in {
+            ("keda", "ecs"), ("flink-autoscaler", "ecs"), ("flink-autoscaler", "kubernetes"),
+        }  # fmt: skip
+        assert yaml.safe_load(text)["controller"] == name
+
+
+def test_kubernetes_would_take_what_is_nearest_to_target_tracking() -> None:
+    tracking = policy("target-tracking", {"target_share": 0.6}, CONDITIONS)
+
+    told, text = configuration(tracking, CONDITIONS, ("kubernetes",))
+    _, flink = configuration(tracking, CONDITIONS, ("flink",))
+
+    written = yaml.safe_load(text)
+    kubernetes_validate.validate(written, "1.29", strict=True)
+    assert "was not replayed" in told
+    spec = written["spec"]
+    assert spec["metrics"][0]["resource"]["target"]["averageUtilization"] == 60
+    looks_back_s = {way: one["stabilizationWindowSeconds"] for way, one in spec["behavior"].items()}
+    assert looks_back_s == {"scaleUp": 180, "scaleDown": 900}
+    reactive, scaler = yaml.safe_load_all(flink)
+    assert reactive["spec"]["flinkConfiguration"] == {"scheduler-mode": "REACTIVE"}
+    assert scaler["spec"].pop("scaleTargetRef") == {
+        "apiVersion": "flink.apache.org/v1beta1", "kind": "FlinkDeployment", "name": "JOB",
+    }  # fmt: skip
+    spec.pop("scaleTargetRef")
+    assert scaler == written
+
+
+def test_a_service_of_ecs_is_given_the_nearest_to_an_hpa() -> None:
+    hpa = policy("hpa", {"target_cpu": 0.35}, CONDITIONS)
+
+    told, text = configuration(hpa, CONDITIONS, ("ecs",))
+
+    assert "was not replayed" in told
+    tracking = json.loads(text.partition("# put-scaling-policy\n")[2])
+    assert tracking["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 35.0
+    service = json.loads(configuration(fixed(4), CONDITIONS, ("ecs",))[1])
+    assert service == {"cluster": "CLUSTER", "service": "JOB", "desiredCount": 4}
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Case:
+    write_small_recording(tmp_path / "job.csv")
+    asked = AdviceRequest(
+        recording=str(tmp_path / "job.csv"),
+        objective="90 % within 1 s",
+        max_instances=8,
+        seeds=2,
+        controllers=("hpa", "tide", "fixed"),
+    )
+    return case_of(asked)
+
+
+def row(case: Case, name: str, cost: float, *, scalings: float = 0, won: float = 0) -> PolicyRow:
+    known = {one.name: one for one in case.policies}
+    return PolicyRow(
+        policy=known.get(name), name=name, holds=True, guessed=False, cost=cost, lowest_cost=cost,
+        highest_cost=cost, regret=2.0, within=0.95, worst_hour=0.9, scalings_a_day=scalings,
+        mean_instances=4.0, seeds=2, cheapest=won,
+    )  # fmt: skip
+
+
+def answered(case: Case, *rows: PolicyRow) -> Answer:
+    best, idle = rows[0], idle_rows(rows, 4)
+    assert best.policy
+    load = load_of(case.read, 1)
+    return Answer(
+        question=case.question,
+        job=case.job,
+        read=case.read,
+        as_run=row(case, "as it was run", recorded_outcome(case.read, case.question).cost),
+        rows=tuple(one for one in rows if one not in idle),
+        idle=tuple(idle),
+        recommended=best,
+        bound=bound_of(case, load),
+        shown=replayed(case.job, load, seeded(case.question, 1), best.policy),
+        what_if=(),
+        fidelity=(("median latency, s", 1.0, math.nan),),
+    )
+
+
+def test_policies_that_never_scaled_are_one_line_with_the_reason(case: Case) -> None:
+    lasting = row(case, "fixed, 4", 400.0)
+    idle = row(case, "hpa, CPU 70 %", 400.0)
+    moved = row(case, "tide", 399.0)
+    answer = answered(
+        case, row(case, "hpa, CPU 50 %", 100.0, scalings=9, won=1.0), lasting, idle, moved
+    )
+
+    assert [one.name for one in answer.idle] == ["hpa, CPU 70 %"]
+    for text in (advice_table(answer), page_of(answer, "told", "pasted")):
+        assert "Never scaled here: 1 policies (hpa, CPU 70 %). Each kept 4 instances" in text
+        assert "holds the objective at 400.00 cost units a month" in text
+    assert sum("hpa, CPU 70 %" in line for line in advice_table(answer).splitlines()) == 1
+    assert idle_rows([idle, lasting], 4) == []  # the first row is always shown
+    assert idle_rows([lasting, idle], 5) == []
+
+
+def test_the_table_names_the_currency_and_a_page_has_no_nan(case: Case, tmp_path: Path) -> None:
+    answer = answered(case, row(case, "hpa, CPU 50 %", 100.0, won=1.0))
+    head = advice_table(answer).splitlines()[2].split()
+
+    assert head[:4] == ["policy", "holds", "cost", "units/month"]
+    assert "Seeds disagree" not in advice_table(answer)
+    page = page_of(answer, "told", "pasted")
+    assert "not recorded" in page
+    assert ">nan<" not in page
+
+
+def test_where_seeds_disagree_the_others_are_named_with_what_they_cost(case: Case) -> None:
+    answer = answered(
+        case, row(case, "hpa, CPU 50 %", 100.0, won=0.5), row(case, "tide", 102.0, won=0.5)
+    )
+
+    for text in (advice_table(answer), page_of(answer, "told", "pasted").replace("&#43;", "+")):
+        assert "Seeds disagree, the cheapest is also tide (+2.0%): choose by scalings" in text
+
+
+def test_what_if_has_the_means_over_the_seeds_of_the_ranking(case: Case) -> None:
+    hpa = next(one for one in case.policies if one.name == "hpa, CPU 35 %")
+    by_seed = [
+        outcome(case.job, load_of(case.read, seed), seeded(case.question, seed), hpa)
+        for seed in (1, 2)
+    ]
+    assert by_seed[0].cost != by_seed[1].cost
+
+    (dearer,) = (one for one in what_if(case, [hpa]) if one.change == "prices rise by half")
+
+    assert dearer.cost == pytest.approx(1.5 * (by_seed[0].cost + by_seed[1].cost) / 2)
+    assert dearer.within == pytest.approx((by_seed[0].within + by_seed[1].within) / 2)
+
+
+def test_the_share_of_the_recorded_policy_stands_beside_that_of_its_replay(case: Case) -> None:
+    as_run = row(case, "as it was run", 1.0)
+
+    ((name, replay, recorded),) = share_of_recorded(case, as_run)
+
+    assert name == "share within 1 s, fixed, 4"
+    again = outcome(case.job, case.read.load_per_s, seeded(case.question, 1), fixed(4))
+    assert replay == pytest.approx(again.within)
+    assert recorded == as_run.within
+
+
 def test_a_fixed_size_is_pasted_as_replicas() -> None:
     fixed = next(
         one for one in tried(CONDITIONS, [6, 3], lag_each_items=9.0) if one.name == "fixed, 6"
@@ -211,6 +393,9 @@ def test_advise_writes_the_answer_the_table_and_what_to_paste(tmp_path: Path) ->
     published = tmp_path / "out" / "published"
     page = (published / "advice.html").read_text()
     assert "holds 90 % within 1 s at the lowest cost" in first
+    assert "cost units/month" in result.output
+    assert "share within 1 s, fixed, 4" in page
+    assert "Means over the 2 seeds of the ranking" in page
     assert first.split(" holds ")[0] in page
     rows = list(csv.DictReader((published / "advice_ranking.csv").read_text().splitlines()))
     assert [row["rank"] for row in rows] == [str(n) for n in range(len(rows))]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from include.advise.bill import bound_of
-from include.advise.case import case_of, keep_case, open_case
+from include.advise.candidates import fixed
+from include.advise.case import case_of, keep_case, open_case, seeded
 from include.advise.form import request_from_params
-from include.advise.outcomes import forget_outcomes, measure_recorded, recorded_outcome
+from include.advise.outcomes import forget_outcomes, measure_recorded, outcome, recorded_outcome
 from include.advise.request import AdviceRequest
 from include.cli import app
 from include.experiment.spec import require_name
@@ -140,15 +141,89 @@ def test_a_case_that_is_damaged_is_said(tmp_path: Path, request_: AdviceRequest)
         open_case(tmp_path / "out")
 
 
-def test_sizes_carry_the_median_and_the_highest_load_at_half_the_cpu(
+def test_fixed_is_tried_at_the_fewest_instances_that_hold_the_objective_and_one_less(
     request_: AdviceRequest,
 ) -> None:
-    case = case_of(replace(request_, max_instances=9, controllers=("fixed",)))
+    case = case_of(replace(request_, max_instances=40, controllers=("fixed",)))
 
-    # An instance is at half its CPU with 400 records/s, the load is 480 to 1,600 records/s.
     sizes = [one.at_start for one in case.policies]
-    assert sizes[-2:] == [4, 9]
-    assert sizes[0] in (3, 4)
+    held = {
+        count: all(
+            outcome(
+                case.job, case.read.load_per_s, seeded(case.question, seed), fixed(count)
+            ).within
+            >= 0.9
+            for seed in (1, 2, 3)
+        )
+        for count in range(1, 41)
+    }
+    fewest = min(count for count, holds in held.items() if holds)
+    assert 2 < fewest < 40
+    assert sizes == sorted({fewest - 1, fewest, 4, 40})
+
+
+def test_an_objective_that_no_size_holds_leaves_the_start_and_the_most(
+    request_: AdviceRequest,
+) -> None:
+    impossible = replace(request_, objective="99 % within 1 ms", max_instances=9)
+    case = case_of(replace(impossible, controllers=("fixed",)))
+
+    assert [one.at_start for one in case.policies] == [4, 9]
+
+
+def test_sizes_that_were_looked_for_once_are_kept(
+    tmp_path: Path, request_: AdviceRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = keep_case(request_, tmp_path / "out")
+    monkeypatch.setattr("include.advise.case.fixed_sizes", None)  # whoever calls it fails
+
+    assert open_case(tmp_path / "out").policies == kept.policies
+
+
+def test_the_recorded_policy_is_the_count_that_never_changed_or_what_is_named(
+    tmp_path: Path, request_: AdviceRequest
+) -> None:
+    asked = replace(request_, controllers=("hpa",))
+    assert case_of(asked).recorded == fixed(4)
+    named = case_of(replace(asked, recorded="hpa, CPU 35 %")).recorded
+    assert named
+    assert named.options["target_cpu"] == 0.35
+    with pytest.raises(SpecError, match=r"--recorded.*\n.*Did you mean 'hpa, CPU 35 %'"):
+        case_of(replace(asked, recorded="hpa, CPU 3 %"))
+    head, *rows = (tmp_path / "job.csv").read_text().splitlines()
+    fewer = [line.removesuffix(",4") + ",3" for line in rows[-60:]]
+    (tmp_path / "job.csv").write_text("\n".join([head, *rows[:-60], *fewer]))
+    assert case_of(asked).recorded is None
+
+
+def test_rows_are_sorted_where_that_is_asked_for_and_kept_so(
+    tmp_path: Path, request_: AdviceRequest
+) -> None:
+    whole = case_of(request_)
+    head, *rows = (tmp_path / "job.csv").read_text().splitlines()
+    (tmp_path / "job.csv").write_text("\n".join([head, *rows[90:], *rows[:100]]))
+    with pytest.raises(SpecError, match="--sort"):
+        case_of(request_)
+
+    asked = ["advise", request_.recording, "--objective", "soon", "--sort"]
+    ran = CliRunner().invoke(app, asked)
+    assert "goes backwards" not in str(ran.exception)
+    kept = keep_case(replace(request_, sort=True), tmp_path / "out")
+    for case in (kept, open_case(tmp_path / "out")):
+        np.testing.assert_array_equal(case.read.load_per_s, whole.read.load_per_s)
+
+
+def test_what_to_paste_is_for_the_platform_that_is_asked_for_or_recorded(
+    tmp_path: Path, request_: AdviceRequest
+) -> None:
+    assert case_of(request_).question.platforms == ("kubernetes",)
+    assert case_of(replace(request_, platform="ecs")).question.platforms == ("ecs",)
+    with pytest.raises(SpecError, match=r"unknown platform 'esc'\. Did you mean 'ecs'"):
+        case_of(replace(request_, platform="esc"))
+    path = tmp_path / "job.csv"
+    path.write_text(path.read_text().replace("instances", "task_managers", 1))
+    keep_case(request_, tmp_path / "out")
+    assert open_case(tmp_path / "out").question.platforms == ("flink",)
 
 
 def test_only_the_controllers_that_were_asked_for_are_tried(request_: AdviceRequest) -> None:
@@ -202,6 +277,16 @@ def test_no_experiment_takes_the_folder_of_an_advice() -> None:
     name, _ = request_from_params({"name": "mine", "recording": "job.csv"})
     with pytest.raises(SpecError, match="no advice- in front"):
         require_name(name)
+
+
+def test_the_form_has_what_the_command_has() -> None:
+    filled = {"recording": "job.csv", "sort": True, "recorded": "hpa", "platform": "flink"}
+    _, asked = request_from_params(filled)
+    assert filled.items() <= asdict(asked).items()
+    _, plain = request_from_params({"recording": "job.csv"})
+    assert (plain.sort, plain.recorded, plain.platform) == (False, "", "")
+    with pytest.raises(SpecError, match="sort must be true or false, got 'yes'"):
+        request_from_params({"recording": "job.csv", "sort": "yes"})
 
 
 def test_a_new_request_forgets_rows_and_leaves_the_page_until_its_own_is_ready(

@@ -53,7 +53,7 @@ SHUFFLED = "time_s,rate_per_s,cpu_share,host\n30,3,,a\n0,1,0.5,a\n15,2,0.5,a\n15
 
 
 def test_rows_are_sorted_on_request_and_equal_ones_made_one(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="goes backwards; sort .*--sort"):
+    with pytest.raises(SpecError, match=r"goes backwards; sort .*--sort"):
         read(tmp_path, SHUFFLED)
     found = read_recording(str(tmp_path / "a.csv"), sort=True)
     assert found.times_s.tolist() == [0, 15, 30]
