@@ -105,7 +105,7 @@ class Answer:
         others = [row for row in (*self.rows, *self.idle) if row.cheapest and row is not best]
         if best is None or not others:
             return ""
-        rivals = ", ".join(f"{row.name} ({row.cost / best.cost - 1:+.1%})" for row in others)
+        rivals = "; ".join(f"{row.name} ({row.cost / best.cost - 1:+.1%})" for row in others)
         told = "choose by scalings and worst hour, or ask again with more seeds"
         return f"Seeds disagree, the cheapest is also {rivals}: {told}."
 
@@ -114,12 +114,13 @@ class Answer:
         """Which policies never scaled, and what they come to; empty where every one did."""
         if not self.idle:
             return ""
-        first, held = self.idle[0], "holds" if self.idle[0].holds else "does not hold"
+        first, count = self.idle[0], len(self.idle)
+        names = "; ".join(f"{row.name}{'*' * row.guessed}" for row in self.idle)
         size = f"{self.question.conditions.instances_at_start} instances from beginning to end"
-        came = f"{held} the objective at {first.cost:,.2f} {self.currency} a month"
-        names = ", ".join(f"{row.name}{'*' * row.guessed}" for row in self.idle)
+        held = f"{'holds' if first.holds else 'misses'} the objective at {first.cost:,.2f}"
         return (
-            f"Never scaled here: {len(self.idle)} policies ({names}). Each kept {size}: it {came}."
+            f"{count} {'policy' if count == 1 else 'policies'} never scaled ({names}), but kept "
+            f"{size}, which {held} {self.currency} a month."
         )
 
     @property

@@ -154,7 +154,10 @@ def _tracking(share: float, most: int, cooldowns: Mapping[str, int]) -> str:
         "PolicyType": "TargetTrackingScaling",
         "TargetTrackingScalingPolicyConfiguration": tracking,
     }
-    documents = {"register-scalable-target": {**target, **limits}, "put-scaling-policy": policy}
+    documents: dict[str, Mapping[str, Any]] = {
+        "register-scalable-target": {**target, **limits},
+        "put-scaling-policy": policy,
+    }
     return "\n".join(f"# {command}\n{_json(content)}" for command, content in documents.items())
 
 

@@ -318,8 +318,8 @@ def test_policies_that_never_scaled_are_one_line_with_the_reason(case: Case) -> 
 
     assert [one.name for one in answer.idle] == ["hpa, CPU 70 %"]
     for text in (advice_table(answer), page_of(answer, "told", "pasted")):
-        assert "Never scaled here: 1 policies (hpa, CPU 70 %). Each kept 4 instances" in text
-        assert "holds the objective at 400.00 cost units a month" in text
+        assert "1 policy never scaled (hpa, CPU 70 %), but kept 4 instances" in text
+        assert "which holds the objective at 400.00 cost units a month" in text
     assert sum("hpa, CPU 70 %" in line for line in advice_table(answer).splitlines()) == 1
     assert idle_rows([idle, lasting], 4) == []  # the first row is always shown
     assert idle_rows([lasting, idle], 5) == []
