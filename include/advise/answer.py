@@ -107,7 +107,7 @@ class Answer:
             return ""
         rivals = "; ".join(f"{row.name} ({row.cost / best.cost - 1:+.1%})" for row in others)
         told = "choose by scalings and worst hour, or ask again with more seeds"
-        return f"Seeds disagree, the cheapest is also {rivals}: {told}."
+        return f"With other seeds the cheapest is {rivals}: {told}."
 
     @property
     def idle_policies(self) -> str:

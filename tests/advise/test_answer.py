@@ -330,7 +330,7 @@ def test_the_table_names_the_currency_and_a_page_has_no_nan(case: Case, tmp_path
     head = advice_table(answer).splitlines()[2].split()
 
     assert head[:4] == ["policy", "holds", "cost", "units/month"]
-    assert "Seeds disagree" not in advice_table(answer)
+    assert "other seeds" not in advice_table(answer)
     page = page_of(answer, "told", "pasted")
     assert "not recorded" in page
     assert ">nan<" not in page
@@ -342,7 +342,7 @@ def test_where_seeds_disagree_the_others_are_named_with_what_they_cost(case: Cas
     )
 
     for text in (advice_table(answer), page_of(answer, "told", "pasted").replace("&#43;", "+")):
-        assert "Seeds disagree, the cheapest is also tide (+2.0%): choose by scalings" in text
+        assert "With other seeds the cheapest is tide (+2.0%): choose by scalings" in text
 
 
 def test_what_if_has_the_means_over_the_seeds_of_the_ranking(case: Case) -> None:
