@@ -17,7 +17,7 @@ from include.advise.candidates import Policy, under
 from include.advise.case import DAY_S, Case, Question, load_of, seeded
 from include.advise.cluster import ReplayLease
 from include.advise.job import JobModel
-from include.advise.readings import Readings, lasting_changes, lasting_counts
+from include.advise.readings import Readings, held_counts, lasting_changes, lasting_counts
 from include.advise.replay import Replayed, replay
 from include.files.whole import write_bytes
 from include.model.errors import StoreError
@@ -151,7 +151,7 @@ def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
 
     Instances that are away for a moment have kept their hosts: no cloud bills them as new leases.
     """
-    counts = _known(read.instances)
+    counts = held_counts(read.instances)
     kept = np.fmax(counts, lasting_counts(counts))
     leases = leases_of(np.ceil(kept / question.conditions.instances_per_host), read.step_s)
     run = Replayed(
@@ -166,17 +166,8 @@ def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
 
 def scalings_of(instances: FloatArray, step_s: float) -> int:
     """Changes of the count that last; those within a minute of each other are one."""
-    known = instances if not np.isnan(instances).any() else _known(instances)
-    changes = np.flatnonzero(lasting_changes(known))
+    changes = np.flatnonzero(lasting_changes(held_counts(instances)))
     return int(changes.size and 1 + (np.diff(changes) * step_s >= QUIET_S).sum())
-
-
-def _known(values: FloatArray) -> FloatArray:
-    """Absent readings as the last one before them, or the first one after."""
-    known = np.flatnonzero(~np.isnan(values))
-    before = np.searchsorted(known, np.arange(values.size), side="right") - 1
-    result: FloatArray = np.round(values[known[np.maximum(0, before)]])
-    return result
 
 
 def leases_of(hosts: FloatArray, step_s: float) -> list[ReplayLease]:

@@ -87,15 +87,33 @@ def median_of(values: FloatArray) -> float:
 
 
 def lasting_counts(instances: FloatArray) -> FloatArray:
-    """The number of instances by step without what is no longer than a dip."""
-    padded = np.pad(np.nan_to_num(instances), DIP_STEPS, mode="edge")
+    """The number of instances by step without what is no longer than a dip.
+
+    Where nothing was read the last count holds, before the first reading that one.
+    """
+    padded = np.pad(held_counts(instances), DIP_STEPS, mode="edge")
     around = np.lib.stride_tricks.sliding_window_view(padded, 2 * DIP_STEPS + 1)
     lasting: FloatArray = np.round(np.median(around, axis=1))
     return lasting
 
 
 def lasting_changes(instances: FloatArray) -> Flags:
-    """Steps at which the number of instances becomes another one for longer than a dip."""
+    """Steps at which the number of instances becomes another one for longer than a dip.
+
+    One of which nobody knows when it was, because nothing was read shortly before, is left out.
+    """
     lasting = lasting_counts(instances)
-    changes: Flags = np.diff(lasting, prepend=lasting[0]) != 0
+    absent = np.concatenate([np.zeros(DIP_STEPS, dtype=bool), np.isnan(instances)])
+    unknown = np.lib.stride_tricks.sliding_window_view(absent, DIP_STEPS + 1).any(axis=1)
+    changes: Flags = (np.diff(lasting, prepend=lasting[0]) != 0) & ~unknown
     return changes
+
+
+def held_counts(values: FloatArray) -> FloatArray:
+    """Absent readings as the last one before them, or the first one after, rounded; 0 of none."""
+    known = np.flatnonzero(~np.isnan(values))
+    if known.size == 0:
+        return np.zeros(values.size)
+    before = np.searchsorted(known, np.arange(values.size), side="right") - 1
+    counts: FloatArray = np.round(values[known[np.maximum(0, before)]])
+    return counts

@@ -77,7 +77,8 @@ def imported(path: str) -> Registration:
         raise SpecError("controller", [f"{path} is no dataclass; docs/adding.md has a whole one"])
     if missing := [name for name in _METHODS if not hasattr(value, name)]:
         raise SpecError("controller", [f"{path} lacks {', '.join(missing)}; write them"])
-    return Registration(value)
+    build: Any = value
+    return Registration(build)
 
 
 _METHODS = ("problems", "initial_instances", "initial_memory", "decide")

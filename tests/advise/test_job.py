@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from include.advise.job import JobModel, fit
-from include.advise.readings import Readings, readings_of
+from include.advise.outcomes import scalings_of
+from include.advise.readings import Readings, lasting_changes, readings_of
 from include.advise.restarts import PLANNED_SHARE
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording
@@ -291,3 +293,39 @@ def test_where_only_scalings_restart_the_job_they_are_what_a_restart_is() -> Non
     assert model.planned_share == 1.0
     assert max(model.restart.latency_excess_s) == pytest.approx(max(LATENCY_EXCESS_S), rel=0.05)
     assert model.incidents_s == ()
+
+
+def with_gaps(recorded: Recording, gaps: tuple[int, ...], steps: int = 60) -> Recording:
+    """The recording with so many steps cut out at each of these, as a recorder leaves it."""
+    gone = np.zeros(recorded.times_s.size, dtype=bool)
+    for start in gaps:
+        gone[start : start + steps] = True
+    readings = {name: values[~gone] for name, values in recorded.readings.items()}
+    return replace(recorded, times_s=recorded.times_s[~gone], readings=readings)
+
+
+GAPS = (300, 700, 1100, 1500, 1900)
+
+
+def test_gaps_of_a_recorder_are_no_scalings() -> None:
+    recorded = recording(Truth(restarts=RESTARTS), daily())
+    whole, cut = fit(recorded), fit(with_gaps(recorded, GAPS))
+
+    assert scalings_of(readings_of(with_gaps(recorded, GAPS)).instances, STEP_S) == 0
+    assert cut.times.by_scaling.value is whole.times.by_scaling.value is None
+    assert "0 scalings" in cut.times.by_scaling.said
+    assert cut.planned_share == whole.planned_share
+
+
+def test_a_change_across_a_gap_is_of_unknown_time_and_fits_nothing() -> None:
+    counts = np.array([24.0] * 40 + [np.nan] * 60 + [20.0] * 40)
+
+    assert not lasting_changes(counts).any()
+    assert scalings_of(counts, STEP_S) == 1, "that there was one is known"
+    counts[40:100] = 24.0
+    assert np.flatnonzero(lasting_changes(counts)).tolist() == [100]
+
+
+def test_nothing_read_at_the_beginning_is_no_change() -> None:
+    assert not lasting_changes(np.array([np.nan] * 30 + [24.0] * 40)).any()
+    assert not lasting_changes(np.full(30, np.nan)).any()

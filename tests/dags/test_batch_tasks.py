@@ -101,7 +101,7 @@ def test_a_run_that_fails_leaves_the_others_of_its_cell_alone(
     from airflow.sdk.exceptions import AirflowFailException
 
     broken = store_of(runs[1], data_root).run_json
-    mark_code(store_of(runs[1], data_root))
+    mark_code(store_of(runs[1], data_root), runs[1])
     broken.write_text("{}")
 
     with pytest.raises(AirflowFailException, match="holds a run of the same spec"):

@@ -95,7 +95,7 @@ def test_a_set_up_that_fails_says_why_and_not_what_its_clean_up_met(
 
     monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
     run = run_from_params({"experiment": "damaged"})
-    mark_code(store_of(run, data_root))
+    mark_code(store_of(run, data_root), run)
     store_of(run, data_root).run_json.write_text("{}")
     task = ProvisionTestbed(task_id="provision_testbed", run=run.to_json())
     context: Any = {"dag_run": SimpleNamespace(dag_id="experiment", run_id="one")}

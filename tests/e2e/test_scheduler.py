@@ -53,7 +53,7 @@ def test_a_cell_whose_dag_run_fails_is_reported_and_measured_alone_once_cleared(
 ) -> None:
     cells = matrix_from_params(MATRIX, most_cells=4)
     broken = cells[2]
-    mark_code(store_of(broken, root))
+    mark_code(store_of(broken, root), broken)
     store_of(broken, root).run_json.write_text("{}")
 
     batch = airflow.trigger("experiment_batch", MATRIX | {"each_cell": "dag_run"})
