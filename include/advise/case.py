@@ -15,7 +15,7 @@ from include.advise.candidates import Policy, chosen_names, fixed, tried
 from include.advise.job import JobModel, fit, with_times
 from include.advise.objective import LatencyObjective, parse_objective
 from include.advise.paste import platforms_of
-from include.advise.readings import Readings, lasting_counts, readings_of
+from include.advise.readings import Readings, lasting_counts, readings_of, require_signals
 from include.advise.replay import ReplayConditions, replay
 from include.advise.request import FIXED, PLATFORMS, AdviceRequest
 from include.advise.times import wrong_times
@@ -167,6 +167,7 @@ def _case(
     sizes: Sequence[int] | None = None,
 ) -> Case:
     """``sizes`` are the fixed sizes to try, where they have been looked for before."""
+    require_signals(recording, "latency_s")
     job = with_times(fit(recording), request.start_up_s, request.restart_s)
     read = readings_of(recording)
     if np.isnan(job.quiet_latency_s):

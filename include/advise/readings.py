@@ -33,10 +33,10 @@ class Readings:
     notes: tuple[str, ...]
 
 
-def readings_of(recording: Recording, step_s: float = STEP_S) -> Readings:
-    """The recording in equal steps. Raises SpecError naming every signal that is missing."""
+def require_signals(recording: Recording, *more: str) -> None:
+    """Raise SpecError naming every signal that a model of a job needs, or ``more``, and lacks."""
     has = recording.readings
-    missing = [name for name in ("instances", "cpu_share") if name not in has]
+    missing = [name for name in ("instances", "cpu_share", *more) if name not in has]
     problems = [
         f"has no {name}; map it (--map {name.split('_')[0]}=COLUMN), or record it"
         for name in missing
@@ -45,6 +45,11 @@ def readings_of(recording: Recording, step_s: float = STEP_S) -> Readings:
         problems.append("has neither arrivals nor rate; map one (--map rate=COLUMN)")
     if problems:
         raise SpecError(recording.name, problems)
+
+
+def readings_of(recording: Recording, step_s: float = STEP_S) -> Readings:
+    """The recording in equal steps. Raises SpecError naming every signal that is missing."""
+    require_signals(recording)
     even = filled(evenly(recording, step_s), LOAD_WINDOW_S)
     absent = np.full(len(even.times_s), np.nan)
     load, note = _load(even, step_s)

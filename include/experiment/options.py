@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Collection, Mapping
 from functools import cache, partial
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -49,6 +49,9 @@ def checked_options(
             problems.append(f"{where}: {known}")
             continue
         try:
+            if isinstance(given, bool) and bool not in (types[name], *get_args(types[name])):
+                problems.append(f"{where}.{name}: write a number or a text, got {given!r}")
+                continue
             values[name] = TypeAdapter(types[name]).validate_python(given)
         except ValidationError as error:
             message = error.errors(include_url=False)[0]["msg"]

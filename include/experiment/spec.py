@@ -21,7 +21,6 @@ import yaml
 from pydantic import (
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     TypeAdapter,
     ValidationError,
@@ -29,11 +28,11 @@ from pydantic import (
 
 from include.experiment.axes import as_list, none_swept, unfolded
 from include.experiment.form_lines import numbers_of, seeds_of
-from include.files.inputs import input_text
+from include.files.inputs import beside, input_text
 from include.files.plain_yaml import read_yaml
 from include.model.errors import Problem, SpecError, unknown_name
 from include.workloads.topologies import run_defaults, validation_problems
-from include.workloads.topology_file import spelled
+from include.workloads.topology_file import Strict, spelled
 
 NAMED = "(?!advice-)[a-z0-9][a-z0-9_-]{0,63}"
 """Folders of `advise` lie beside those of experiments and begin with advice-."""
@@ -88,10 +87,8 @@ Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Seeds = Annotated[list[Seed], BeforeValidator(seeds_of), Field(min_length=1)]
 
 
-class Conditions(BaseModel):
+class Conditions(Strict, BaseModel):
     """What a run takes from its spec, else from its topology's file, else from here."""
-
-    model_config = ConfigDict(extra="forbid")
 
     patterns: Choices
     btus_min: Annotated[list[Finite], BeforeValidator(numbers_of), Field(min_length=1)] = [10]
@@ -347,7 +344,7 @@ def located(spec: ExperimentSpec, path: Path) -> ExperimentSpec:
     """The spec of a file: what it names relatively starts where the file is."""
     for pattern in spec.patterns or []:
         if "path" in pattern.options:
-            pattern.options["path"] = str((path.parent / str(pattern.options["path"])).resolve())
+            pattern.options["path"] = beside(path, str(pattern.options["path"]))
     spec.topology = [_beside(path, one) for one in spec.topology]
     if "price_books" in spec.model_fields_set:  # else those of the topology's file
         spec.price_books = [_beside(path, one) for one in spec.price_books]
@@ -359,4 +356,4 @@ def located(spec: ExperimentSpec, path: Path) -> ExperimentSpec:
 
 def _beside(path: Path, name: str) -> str:
     """A name stays a name; a file is looked for beside the spec."""
-    return str((path.parent / name).resolve()) if name.endswith((".yaml", ".yml")) else name
+    return beside(path, name) if name.endswith((".yaml", ".yml")) else name

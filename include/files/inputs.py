@@ -37,9 +37,23 @@ def input_file(name: str | Path, kind: str) -> Path:
     if folders and not any(real.is_relative_to(one) for one in (*folders, OURS)):
         where = " or ".join(str(one) for one in folders)
         raise SpecError(kind, [f"{path} is not below {where}; files of your own must be there"])
+    if real.is_dir():
+        raise SpecError(kind, [f"{path} is a folder; name a file in it"])
     if not is_there:
-        raise SpecError(kind, [f"there is no file {path}; check the path"])
+        problem = f"there is no file {path}; check the path"
+        if real.exists():
+            problem = f"{path} is no ordinary file, but a device or a pipe; copy it into one"
+        raise SpecError(kind, [problem])
     return path
+
+
+def beside(file: Path, name: str) -> str:
+    """A path that ``file`` names: relative ones start where it is. Whether it is there is asked
+    when it is read, and so is whether it can be a path at all."""
+    try:
+        return str((file.parent / name).resolve())
+    except (OSError, ValueError, RuntimeError):  # too long, a NUL in it, links in a circle
+        return str(file.parent / name)
 
 
 def input_text(name: str | Path, kind: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -130,6 +131,9 @@ def _generated(name: str) -> Topology:
 
 
 def _parsed(raw: Any, source: str, folder: Path) -> Topology:
+    if raw is None:
+        raise SpecError(source, ["is empty; write a topology (docs/adding.md has one)"])
+    problems: list[str] = []
     try:
         raw = _based_on(raw)
         if isinstance(raw, dict) and "tenants" in raw:
@@ -137,10 +141,60 @@ def _parsed(raw: Any, source: str, folder: Path) -> Topology:
         else:
             topology = _single(TopologyFile.model_validate(raw))
     except ValidationError as error:
-        raise SpecError(source, list(validation_problems(error))) from error
-    if problems := list(topology.problems()):
+        problems = validation_problems(error)
+        if not isinstance(raw, dict) or "tenants" in raw:
+            raise SpecError(source, problems) from error
+        problems += _problems_of_the_rest(raw, error)
+    else:
+        problems = list(topology.problems())
+    if problems:
         raise SpecError(source, problems)
     return topology
+
+
+def _problems_of_the_rest(raw: dict[str, Any], error: ValidationError) -> list[str]:
+    """What is wrong with the graph, but for what has fields that could not be read."""
+    whole: dict[str, Any] = {**_STAND_IN, **raw}
+    broken: set[str] = set()
+    gone: set[int] = set()
+    for field, *inside in (one["loc"] for one in error.errors(include_url=False)):
+        if field in ("sources", "operators") and inside and isinstance(whole[field], dict):
+            broken.add(str(inside[0]))
+            stand_in = _STAND_INS[str(field)]
+            whole[str(field)] = {**whole[str(field)], inside[0]: stand_in}
+        elif field == "edges" and inside:
+            gone.add(int(inside[0]))
+        elif field in _STAND_IN:
+            whole[str(field)] = _STAND_IN[str(field)]
+        else:
+            whole.pop(str(field), None)
+    if gone:
+        whole["edges"] = [one for i, one in enumerate(whole["edges"]) if i not in gone]
+    try:
+        topology = _single(TopologyFile.model_validate(whole))
+    except ValidationError:
+        return []
+    loose = ("receives nothing", "feeds nothing") if gone else ()
+    return [
+        problem
+        for problem in topology.problems()
+        if not any(re.search(rf"\b{re.escape(name)}\b", problem) for name in broken)
+        and not any(words in problem for words in loose)
+    ]
+
+
+_STAND_IN: Mapping[str, Any] = {
+    "name": "topology",
+    "emission_period_s": 1.0,
+    "sources": {},
+    "operators": {},
+    "edges": [],
+}
+_STAND_INS: Mapping[str, Any] = {
+    "sources": {"label": "", "items_per_level": 1},
+    "operators": {"label": "", "slo_ms": 1, "cpu_shares": 1, "memory_mb": 1},
+}
+"""What is looked at in place of what could not be read."""
 
 
 def _of_one_tenant(folder: Path, one: TenantFile) -> Topology:
@@ -196,6 +250,8 @@ def complaint(item: Mapping[str, Any], where: str) -> str:
         return f"{where}: unknown field; remove it or correct its spelling"
     if item["type"] == "missing":
         return f"{where}: missing; add it"
+    if item["type"] == "too_short":
+        return f"{where}: is empty; give at least one value"
     if item["type"] == "value_error":
         return f"{where}: {_short(str(item['ctx']['error']))}"
     given = item.get("input")

@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
 
 from include.model.topology import Edge
 
@@ -25,9 +32,18 @@ Name = Annotated[str, spelled("[a-z0-9_]+", "use small letters, digits and _")]
 
 
 class Strict(BaseModel):
-    """A field that nobody knows is a mistake of the file."""
+    """A field that nobody knows is a mistake of the file, and so is ``yes`` for a number."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_yes_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        wanted = cls.model_fields[info.field_name or ""].annotation
+        values = value if isinstance(value, list) else [value]
+        if wanted is not bool and any(isinstance(one, bool) for one in values):
+            raise ValueError(f"write a number or a text, got {value!r}")
+        return value
 
 
 class SourceFile(Strict):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from include.model.errors import SpecError
 
 if TYPE_CHECKING:
     from include.workloads.recordings import Recording
+    from include.workloads.recordings.assemble import Sheet
 
 LOADS = ("arrivals_per_s", "rate_per_s")
 """The readings that can be replayed; what was offered comes first."""
@@ -32,27 +32,10 @@ class TraceLoad:
     notes: tuple[str, ...] = ()
 
     def problems(self) -> Iterator[str]:
-        """What is wrong with the rows."""
+        """What is wrong with the load as a whole; cells are looked at when they are read."""
         if not self.times_s:
             yield f"{self.path} has no rows; give at least one"
-            return
-        if any(value is None or value != value for value in (*self.times_s, *self.values)):
-            yield f"{self.path} has empty cells; every row needs a time and a {self.name}"
-            return
-        if self.times_s[0] != 0:
-            yield f"{self.path} starts at {self.times_s[0]:g} s; the first row must be at time_s 0"
-        for i, (before_s, after_s) in enumerate(pairwise(self.times_s), start=2):
-            if after_s <= before_s:
-                yield (
-                    f"{self.path} row {i}: time_s {after_s:g} does not come after {before_s:g}; "
-                    "sort the rows and drop repeated times"
-                )
-                break
-        low = min(self.values)
-        if low < 0:
-            row = self.values.index(low) + 1
-            yield f"{self.path} row {row}: {self.name} is negative ({low:g})"
-        if max(self.values) <= 0:
+        elif max(self.values) <= 0:
             yield f"{self.path}: no {self.name} is above 0, so nothing would ever arrive"
 
     def of_day(self, day: int, day_s: float) -> TraceLoad:
@@ -80,44 +63,70 @@ def _read_load(path: str, given: Given, step_s: float | None, gaps: str, _: Any)
     file = Path(path)
     problem = ""
     if not given:
-        table = _read_table(file)
-        names = set(table.column_names)
-        if "time_s" in names and names & {"level", "rate_items_per_s"}:
-            name = "level" if "level" in names else "rate_items_per_s"
+        sheet = _read_sheet(file)
+        if "time_s" in sheet.columns and sheet.columns.keys() & {"level", "rate_items_per_s"}:
+            name = "level" if "level" in sheet.columns else "rate_items_per_s"
             if step_s is None and gaps == "refuse":
-                return _plain_load(file, table, name)
+                return _plain_load(file, sheet, name)
             given = f"time=time_s,rate={name}@per_s"
             return _recorded(file, given, step_s, gaps, is_rate=name != "level")
-        has = ", ".join(table.column_names) or "none"
+        has = ", ".join(sheet.columns) or "none"
         problem = f"{file} needs the columns time_s and level (or rate_items_per_s), has {has}"
     try:
         return _recorded(file, given, step_s, gaps, is_rate=True)
     except SpecError as error:
-        more = [one if str(file) in one else f"{file}: {one}" for one in error.problems]
+        more = _of_file(file, error)
         raise SpecError("trace", [problem, *more] if problem else more) from None
 
 
-def _read_table(path: Path) -> Any:
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
+def _read_sheet(path: Path) -> Sheet:
+    """The cells of a CSV or Parquet file. Raises SpecError with all problems of its shape."""
+    from include.workloads.recordings.files import file_content, is_parquet, text_of
+    from include.workloads.recordings.tables import read_csv, read_parquet
 
     try:
-        if path.suffix == ".parquet":
-            return pa.parquet.read_table(path)
-        return pa.csv.read_csv(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise SpecError("trace", [f"{path} cannot be read as CSV or Parquet: {error}"]) from error
+        _, content = file_content(str(path), "trace")
+        if is_parquet(path, content):
+            return read_parquet(str(path), content)
+        return read_csv(str(path), text_of(str(path), content))
+    except SpecError as error:
+        raise SpecError("trace", _of_file(path, error)) from None
 
 
-def _plain_load(path: Path, table: Any, name: str) -> TraceLoad:
-    import pyarrow as pa
+def _of_file(path: Path, error: SpecError) -> list[str]:
+    return [one if str(path) in one else f"{path}: {one}" for one in error.problems]
 
-    try:
-        times_s, values = (table[one].cast(pa.float64()).to_pylist() for one in ("time_s", name))
-    except pa.ArrowInvalid as error:
-        raise SpecError("trace", [f"{path}: {error}; every value must be a number"]) from error
-    return TraceLoad(str(path), name, times_s, values, is_rate=name != "level")
+
+def _plain_load(path: Path, sheet: Sheet, name: str) -> TraceLoad:
+    """Times and levels as they stand there. Raises SpecError with every wrong cell."""
+    import numpy as np
+
+    from include.workloads.recordings.cells import numbers, places, shortened
+
+    problems, columns = list[str](), []
+    for column in ("time_s", name):
+        values, wrong = numbers(column, sheet.columns[column], sheet.place)
+        problems += wrong
+        if not wrong and (absent := np.flatnonzero(np.isnan(values)).tolist()):
+            problems.append(
+                f"{places(absent, sheet.place)}: {column} is empty; fill it in, or write "
+                "gaps: hold or gaps: zero"
+            )
+        columns.append(values)
+    times_s, values = columns
+    if times_s.size and times_s[0] > 0:
+        problems.append(f"starts at {times_s[0]:g} s; the first row must be at time_s 0")
+    if back := (np.flatnonzero(np.diff(times_s) <= 0) + 1).tolist():
+        problems.append(
+            f"{places(back, sheet.place)}: time_s does not come after that of the row "
+            "before; sort the rows by time"
+        )
+    for column, of in (("time_s", times_s), (name, values)):
+        if negative := np.flatnonzero(of < 0).tolist():
+            problems.append(f"{places(negative, sheet.place)}: {column} is negative")
+    if problems:
+        raise SpecError("trace", [f"{path}: {one}" for one in shortened(problems)])
+    return TraceLoad(str(path), name, times_s.tolist(), values.tolist(), is_rate=name != "level")
 
 
 def _recorded(

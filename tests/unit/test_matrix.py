@@ -156,7 +156,7 @@ def test_what_is_no_range_is_refused_in_words(seeds: str, said: str) -> None:
         ("-5", "seeds: input should be greater than or equal to 0, got '-5'"),
         ("9223372036854775808", "seeds: input should be less than or equal to"),
         ("1,x", "seeds: input should be a valid integer"),
-        (" ", "seeds: value should have at least 1 item"),
+        (" ", "seeds: is empty; give at least one value"),
     ],
 )
 @pytest.mark.parametrize("command", [["reproduce"], ["paper", "henge"]])

@@ -57,3 +57,39 @@ def test_files_that_are_no_text_or_no_yaml_are_named(tmp_path: Path, content: by
         TESTBEDS["simulated"].parameters().load_calibration(str(file))
     with pytest.raises(SpecError, match=r"mine\.yaml"):
         runs_in_file(file)
+
+
+def test_a_key_that_stands_twice_is_an_error_wherever_it_stands(tmp_path):
+    """YAML would take the last one without a word."""
+    spec = tmp_path / "mine.yaml"
+    spec.write_text(
+        "name: mine\ncontrollers: [threshold]\npatterns: constant\n"
+        "controllers: [btu]\nfaults: {a: 1, a: 2}\n"
+    )
+    with pytest.raises(SpecError) as raised:
+        runs_in_file(spec)
+    said = str(raised.value)
+    assert "controllers stands twice (lines 2 and 4); keep one of them" in said
+    assert "a stands twice (lines 5 and 5)" in said
+    assert read_yaml("{a: {b: 1}, c: {b: 2}}") == {"a": {"b": 1}, "c": {"b": 2}}
+    assert read_yaml("a: &x {b: 1}\nc: {<<: *x, b: 2}") == {"a": {"b": 1}, "c": {"b": 2}}
+
+
+@pytest.mark.parametrize(
+    "field", ["btus_min: [true]", "duration_min: yes", "hosts: true", "seeds: [1, true]"]
+)
+def test_yes_is_no_number(field, tmp_path):
+    spec = tmp_path / "mine.yaml"
+    spec.write_text(f"{{name: mine, controllers: btu, patterns: constant, {field}}}")
+    with pytest.raises(SpecError, match="write a number or a text, got"):
+        runs_in_file(spec)
+
+
+def test_yes_is_no_number_among_options_either(tmp_path):
+    spec = tmp_path / "mine.yaml"
+    spec.write_text(
+        "{name: mine, controllers: {name: threshold, scale_up_above_items: true}, "
+        "patterns: constant}"
+    )
+    with pytest.raises(SpecError, match="scale_up_above_items: write a number or a text"):
+        runs_in_file(spec)

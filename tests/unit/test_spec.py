@@ -155,15 +155,16 @@ def test_a_topology_of_ones_own_runs(tmp_path):
     ("rows", "message"),
     [
         ("time_s,level\n", "has no rows"),
-        ("time_s,level\n0,1\n20,2\n10,3\n", "does not come after 20"),
-        ("time_s,level\n0,1\n10,2\n10,3\n", "does not come after 10"),
+        ("time_s,level\n0,1\n20,2\n10,3\n", "line 4: time_s does not come after"),
+        ("time_s,level\n0,1\n10,2\n10,3\n", "line 4: time_s does not come after"),
         ("time_s,level\n5,1\n", "the first row must be at time_s 0"),
         ("time_s,level\n0,-1\n", "level is negative"),
         ("time_s,level\n0,0\n", "nothing would ever arrive"),
-        ("time_s,level\n0,\n", "empty cells"),
-        ("time_s,level\n0,many\n", "must be a number"),
+        ("time_s,level\n0,\n", "line 2: level is empty"),
+        ("time_s,level\n0,many\n", "line 2: level is no number ('many')"),
         ("when,what\n0,1\n", "needs the columns time_s and level"),
-        ("", "cannot be read"),
+        ("", "the file is empty"),
+        ("time_s,level\n0,1\n60,1,2\n", "line 3: 3 cells, but 2 columns"),
     ],
 )
 def test_a_wrong_trace_says_where_and_what(tmp_path, rows, message):
@@ -284,3 +285,41 @@ def test_a_file_left_out_is_the_file_beside_the_spec(tmp_path):
     )
     points = load_spec(tmp_path / "spec.yaml").points()
     assert [one.controller for one in points] == ["btu", "btu", "fixed"]
+
+
+def test_an_empty_topology_says_so(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("")
+    assert list(problems(topology=str(path))) == ["is empty; write a topology (docs/adding.md has one)"]
+
+
+def test_fields_and_graph_of_a_topology_are_told_at_once(tmp_path):
+    """What has a field that cannot be read is left out of what is said of the graph."""
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        """
+name: Mine
+emission_period_s: -1
+sources:
+  S: {label: s, items_per_level: 0}
+  T: {label: t, items_per_level: null}
+operators:
+  A: {label: a, slo_ms: 10, cpu_shares: 100}
+  B: {label: b, slo_ms: -1, cpu_shares: 100, memory_mb: 100}
+  C: {label: c, slo_ms: 10, cpu_shares: 100, memory_mb: 100, colour: red}
+edges:
+  - {from: S, to: A}
+  - {from: A, to: B}
+  - {from: B, to: nowhere}
+"""
+    )
+    assert list(problems(topology=str(path))) == [
+        "name: use small letters, digits and _, got 'Mine'",
+        "sources.T.items_per_level: input should be a valid number, got None",
+        "operators.A.memory_mb: missing; add it",
+        "operators.C.colour: unknown field; remove it or correct its spelling",
+        "edge B -> nowhere: nowhere is not an operator",
+        "operator B: slo_ms must be above 0, got -1.0",
+        "source S: items_per_level must be above 0, got 0.0",
+        "emission_period_s must be above 0, got -1.0",
+    ]

@@ -10,9 +10,9 @@ from include.model.errors import SpecError
 MOST_BYTES = 100_000_000
 
 
-def file_content(source: str) -> tuple[Path, bytes]:
+def file_content(source: str, kind: str = "recording") -> tuple[Path, bytes]:
     """Path and content. Raises SpecError when it is not there, too long or cannot be read."""
-    path = input_file(source, "recording")
+    path = input_file(source, kind)
     if (size := path.stat().st_size) > MOST_BYTES:
         problem = f"has {size / 1e6:.0f} MB, more than {MOST_BYTES // 1_000_000}; take longer steps"
         raise SpecError(path.name, [problem])

@@ -155,6 +155,12 @@ def _recording(name: str, wide: _Wide, time: str, mapping: Mapping[str, str]) ->
         late = (np.flatnonzero(np.diff(times.seconds) <= 0) + 1).tolist()
         if late:
             told = f"{time} is not above that of the row before; sort the rows by time (--sort)"
+            if OPERATOR not in mapping and len(set(times.seconds.tolist())) < times.seconds.size:
+                columns = ", ".join(name for name in sheet.columns if name != time)
+                told += (
+                    ", or, where rows are of several operators, say which column names them: "
+                    f"--map {OPERATOR}=COLUMN ({columns})"
+                )
             problems.append(f"{places(late, sheet.place)}: {told}")
     readings: dict[str, dict[str, FloatArray]] = {}
     read_from: dict[tuple[str, str], str] = {}
