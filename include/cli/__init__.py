@@ -82,11 +82,14 @@ def run(
     """Measure every run of an experiment on its testbed. Complete runs are reused."""
     from include.cli.progress import Progress
     from include.experiment.matrix import runs_in_file
+    from include.experiment.size import size_of
     from include.runs.batch import require_complete, run_batch
     from include.runs.stages import forget, look, run_all, run_alone, store_of
     from include.testbeds import TESTBEDS
 
     points = runs_in_file(spec)  # nothing starts before every point is known to be right
+    if (size := size_of(points)).is_large:
+        typer.echo(size)
     if not any(TESTBEDS[point.testbed].real_time for point in points):  # those give back first
         again = command("run", spec, *(() if root == DEFAULT_ROOT else ("--root", root)))
         ends_at_once(f"Interrupted. What is complete is kept; {again} goes on.")
@@ -238,10 +241,12 @@ def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file
     """Say everything that is wrong with an experiment, or what it would run."""
     from include.experiment.levels import trace_notes
     from include.experiment.matrix import runs_in_file
+    from include.experiment.size import size_of
 
     points = runs_in_file(spec)
     for point in points:
         typer.echo(f"{point.run_id}  {point.duration_min:g} min, {point.windows} windows")
+    typer.echo(size_of(points))
     for note in dict.fromkeys(note for point in points for note in trace_notes(point)):
         typer.echo(f"trace: {note}")
 

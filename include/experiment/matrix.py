@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from include.experiment.form_lines import MOST_RUNS
 from include.experiment.problems import problems_by_field
+from include.experiment.size import size_problems
 from include.experiment.spec import AXES, ExperimentSpec, RunSpec, located, read_spec
 from include.model.errors import Problem, SpecError
 from include.workloads.topologies import complaint
@@ -69,7 +70,10 @@ def matrix_of(
         return Matrix([], problems)
     spec = spec if path is None else located(spec, path)
     kinds, problems = _looked_up(spec)
-    return Matrix(kinds, problems) if problems else Matrix(list(spec.points()), [])
+    if problems:
+        return Matrix(kinds, problems)
+    points = list(spec.points())
+    return Matrix(points, [Problem("", text) for text in size_problems(points)])
 
 
 def _shape_problems(error: ValidationError, called: Mapping[str, str]) -> Iterator[Problem]:

@@ -290,7 +290,9 @@ def test_a_file_left_out_is_the_file_beside_the_spec(tmp_path):
 def test_an_empty_topology_says_so(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text("")
-    assert list(problems(topology=str(path))) == ["is empty; write a topology (docs/adding.md has one)"]
+    assert list(problems(topology=str(path))) == [
+        "is empty; write a topology (docs/adding.md has one)"
+    ]
 
 
 def test_fields_and_graph_of_a_topology_are_told_at_once(tmp_path):

@@ -1,0 +1,143 @@
+"""How large an experiment is, estimated before anything starts: executions, time, memory, files.
+
+Measured with manufacturing at constant levels of 6 to 600 under ``fixed`` and ``btu``, on one core
+of a machine with two: 2.8 to 5.4 million executions a second on ``simulated`` and 5 to 11 on
+``flow``, 30 to 190 bytes of memory per execution of a window (many where items wait), 1.6 to 26
+bytes of files. The low end of the speeds is taken and what is usual of the others, so it is right to
+a factor of some three, which is enough to tell an hour from a month.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from include.experiment.levels import levels_of_sources
+from include.experiment.spec import RunSpec
+from include.testbeds import TESTBEDS
+from include.workloads.topologies import load_topology
+
+EXECUTIONS_PER_S: Mapping[str, float] = {"simulated": 3e6, "flow": 5e6}
+LEAST_PER_S = 3e6
+"""Of a testbed in virtual time that nobody has measured."""
+RUN_S_PER_HOUR = 0.2
+"""Seconds that an hour of a run takes however little arrives."""
+MEMORY_BYTES = 100.0
+IDLE_BYTES = 300e6
+FILE_BYTES = 3.0
+MOST_S = 24 * 3600.0
+MOST_FILE_BYTES = 100e9
+TELL_S, TELL_FILE_BYTES = 600.0, 5e9
+"""What takes longer or has more is said before it begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentSize:
+    """Executions of all runs, seconds on all cores, bytes of files, and of memory at once."""
+
+    runs: int
+    executions: float
+    time_s: float
+    file_bytes: float
+    memory_bytes: float
+
+    def __str__(self) -> str:
+        """For a line."""
+        return (
+            f"about {_amount(self.executions)} executions in {self.runs} runs: "
+            f"{_time(self.time_s)} on this machine, {_bytes(self.file_bytes)} of files and up to "
+            f"{_bytes(self.memory_bytes)} of memory"
+        )
+
+    @property
+    def is_large(self) -> bool:
+        """Whether to say so before it begins."""
+        return self.time_s > TELL_S or self.file_bytes > TELL_FILE_BYTES
+
+    def problems(self, memory_bytes: float) -> Iterator[str]:
+        """Why it cannot run on a machine with so much memory."""
+        less = "lower the level, shorten the runs, or take values out"
+        if self.time_s > MOST_S:
+            yield f"this takes more than a day ({self}); {less}"
+        elif self.memory_bytes > memory_bytes:
+            yield (
+                f"this needs more memory than the {_bytes(memory_bytes)} that there are ({self}); "
+                "lower the level or take shorter BTUs"
+            )
+        elif self.file_bytes > MOST_FILE_BYTES:
+            yield f"this writes more than {_bytes(MOST_FILE_BYTES)} ({self}); {less}"
+
+
+def size_of(points: Sequence[RunSpec], cores: int | None = None) -> ExperimentSize:
+    """The size of the runs that are measured in virtual time; the others take as long as they say.
+
+    Runs that differ in their seed only count alike. The points can run: nothing is wrong with them.
+    """
+    cores = min(len(points), cores or os.cpu_count() or 1)
+    alike = Counter(
+        replace(point, seed=points[0].seed).to_json()
+        for point in points
+        if not TESTBEDS[point.testbed].real_time
+    )
+    runs = 0
+    executions = time_s = largest_s = memory_bytes = 0.0
+    for text, count in alike.items():
+        spec = RunSpec.from_json(text)
+        total, busiest = executions_of(spec)
+        per_s = EXECUTIONS_PER_S.get(spec.testbed, LEAST_PER_S)
+        run_s = total / per_s + spec.duration_s / 3600 * RUN_S_PER_HOUR
+        runs, executions = runs + count, executions + count * total
+        time_s, largest_s = time_s + count * run_s, max(largest_s, run_s)
+        memory_bytes = max(memory_bytes, IDLE_BYTES + busiest * MEMORY_BYTES)
+    return ExperimentSize(
+        runs=runs,
+        executions=executions,
+        time_s=max(largest_s, time_s / cores),
+        file_bytes=executions * FILE_BYTES,
+        memory_bytes=memory_bytes * cores,
+    )
+
+
+def executions_of(spec: RunSpec) -> tuple[float, float]:
+    """Executions of all operators in a run, and at most in one of its windows."""
+    topology = load_topology(spec.topology)
+    levels_of = levels_of_sources(spec, topology)
+    mean, peak = {}, {}
+    for source, levels in levels_of.items():
+        pieces = list(levels.pieces(spec.duration_s))
+        lasting = sum(level * (end_s - start_s) for start_s, end_s, level in pieces)
+        mean[source] = lasting / spec.duration_s
+        peak[source] = max(level for *_, level in pieces)
+    window_s = min(spec.window_s, spec.duration_s)
+    total = sum(topology.items_per_period(mean).values()) * spec.duration_s
+    busiest = sum(topology.items_per_period(peak).values()) * window_s
+    return total / topology.emission_period_s, busiest / topology.emission_period_s
+
+
+def size_problems(points: Sequence[RunSpec]) -> list[str]:
+    """Why the experiment is too large for this machine; empty when it is not."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return list(size_of(points).problems(memory)) if points else []
+
+
+def _amount(count: float) -> str:
+    for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if count >= size:
+            return f"{count / size:.3g} {word}"
+    return f"{count:,.0f}"
+
+
+def _time(seconds: float) -> str:
+    for size, word in ((86_400 * 365, "years"), (86_400, "days"), (3600, "hours"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {word}"
+    return f"{seconds:.0f} s"
+
+
+def _bytes(count: float) -> str:
+    for size, word in ((1e12, "TB"), (1e9, "GB")):
+        if count >= size:
+            return f"{count / size:,.3g} {word}"
+    return f"{count / 1e6:,.0f} MB"

@@ -1,0 +1,61 @@
+"""How large an experiment is, before anything starts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from include.experiment.matrix import runs_in_file
+from include.experiment.size import executions_of, size_of
+from include.experiment.spec import RunSpec
+from include.model.errors import SpecError
+from include.testbeds.simulated.testbed import SimulatedTestbed
+
+SPEC = RunSpec(
+    experiment="size", controller="fixed", pattern="constant", pattern_options={"level": 6},
+    btu_min=10, seed=1, duration_min=120,
+)  # fmt: skip
+
+
+def test_executions_are_those_of_the_demo_within_a_percent():
+    """2,520,124 were counted in a run of two hours at level 6."""
+    total, busiest = executions_of(SPEC)
+    assert total == pytest.approx(2_520_124, rel=0.01)
+    assert busiest == pytest.approx(total / 12)
+
+
+def test_seeds_multiply_and_real_time_counts_nothing():
+    one = size_of([SPEC])
+    three = size_of([replace(SPEC, seed=seed) for seed in (1, 2, 3)])
+    assert three.executions == 3 * one.executions
+    assert three.runs == 3
+    assert size_of([replace(SPEC, testbed="docker")]).executions == 0
+
+
+@pytest.mark.parametrize(
+    ("levels", "what"),
+    [
+        ({"pattern": {"name": "constant", "level": 1e9}}, "this takes more than a day"),
+        ({"rows": "0,1000000000\n60,1000000000"}, "this takes more than a day"),
+        ({"rows": "0,1\n60,2", "highest_level": 1e9}, "this takes more than a day"),
+        ({"pattern": {"name": "constant", "level": 5e4}, "btu": 120}, "more memory than the"),
+    ],
+)
+def test_what_is_too_large_is_refused_in_words_before_anything_starts(
+    levels, what, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(SimulatedTestbed, "__init__", None)
+    pattern = levels.get("pattern") or {"name": "trace", "path": "load.csv"}
+    if "rows" in levels:
+        (tmp_path / "load.csv").write_text(f"time_s,level\n{levels['rows']}\n")
+    if "highest_level" in levels:
+        pattern["highest_level"] = levels["highest_level"]
+    spec = tmp_path / "mine.yaml"
+    btu = levels.get("btu", 10)
+    raw = {"name": "mine", "controllers": "btu", "patterns": pattern, "btus_min": btu}
+    spec.write_text(json.dumps(raw))
+    with pytest.raises(SpecError, match=what) as raised:
+        runs_in_file(spec)
+    assert "lower the level" in str(raised.value)
