@@ -188,11 +188,12 @@ def crate(
     license_: Annotated[
         str, typer.Option("--license", help="URL of the licence of these results.")
     ] = "",
+    overwrite: Annotated[bool, typer.Option(help="Replace the file where there is one.")] = False,
 ) -> None:
     """Pack a published experiment as a Workflow Run RO-Crate, for an archive that keeps it."""
     from include.results.reports.crate import pack_crate
 
-    files = pack_crate(folder.resolve(), out, license_)
+    files = pack_crate(folder.resolve(), out, license_, overwrite=overwrite)
     typer.echo(f"Crate: {out}, {files} files")
 
 

@@ -19,7 +19,9 @@ from typing import Any
 
 import pytest
 from rocrate.rocrate import ROCrate
+from typer.testing import CliRunner
 
+from include.cli import app
 from include.experiment.spec import RunSpec
 from include.model.errors import PublishError, SpecError
 from include.results.reports.crate import METADATA, pack_crate, write_crate
@@ -282,6 +284,18 @@ def test_nothing_is_written_among_the_files_that_are_packed(folder: Path, name: 
     assert before == (
         sorted(folder.rglob("*")), (folder / "published" / "report.html").read_bytes()
     )  # fmt: skip
+
+
+def test_a_file_that_is_there_is_replaced_only_when_asked_to(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "demo.zip"
+    out.write_text("other")
+    asked = ["crate", str(folder), "--out", str(out)]
+    refused = CliRunner().invoke(app, asked)
+    assert isinstance(refused.exception, SpecError)
+    assert f"{out} is there already; --overwrite replaces it" in str(refused.exception)
+    assert out.read_text() == "other"
+    assert CliRunner().invoke(app, [*asked, "--overwrite"]).exit_code == 0
+    assert zipfile.is_zipfile(out)
 
 
 def test_everything_that_is_not_as_published_is_named_at_once(folder: Path, tmp_path: Path) -> None:

@@ -67,6 +67,18 @@ def test_bound_of_a_folder_stores_what_the_tables_read(tmp_path: Path) -> None:
     ]
 
 
+def test_a_topology_of_ones_own_is_named_and_not_where_it_lies(tmp_path: Path) -> None:
+    (tmp_path / "sensors.yaml").write_text("{name: sensors, based_on: manufacturing}")
+    spec = tmp_path / "mine.yaml"
+    spec.write_text(
+        "{name: mine, topology: sensors.yaml, controllers: btu, patterns: stepwise, btus_min: 10, "
+        "duration_min: 10, price_books: btu10, calibration: manufacturing}"
+    )
+    heading, line = bound(str(spec), "--no-floor").splitlines()
+    assert line.startswith("sensors stepwise seed 1, 10 min ")
+    assert line.index("btu10") == heading.index("price book")
+
+
 def test_bound_of_a_folder_says_which_runs_it_has_no_bound_of(
     tmp_path: Path, capped: RunSpec
 ) -> None:

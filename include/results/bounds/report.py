@@ -23,8 +23,8 @@ class SharedLoad:
 
     def __str__(self) -> str:
         """What arrives, in words."""
-        spec = self.runs[0].spec
-        return f"{spec.topology} {spec.pattern} seed {spec.seed}, {spec.duration_min:g} min"
+        spec, topology = self.runs[0].spec, self.runs[0].topology
+        return f"{topology.name} {spec.pattern} seed {spec.seed}, {spec.duration_min:g} min"
 
 
 @dataclass(frozen=True, slots=True)

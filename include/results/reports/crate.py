@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from include.files.whole import digest, json_bytes, new_file, read_json, write_bytes
-from include.model.errors import PublishError, command
+from include.model.errors import PublishError, SpecError, command
 from include.results.quality.verdict import verdict_path
 from include.results.reports.publication import origins_of
 from include.results.reports.unchanged import changes, published_manifest, require_outside
@@ -68,16 +68,18 @@ def write_crate(folder: Path) -> Path | None:
     return folder / METADATA
 
 
-def pack_crate(folder: Path, out: Path, licence: str = "") -> int:
+def pack_crate(folder: Path, out: Path, licence: str = "", *, overwrite: bool = False) -> int:
     """Write the crate of a published experiment as one ZIP file; returns how many files it has.
 
     ``licence`` is a URL or a sentence about the results; the folder stays as it is. The same
-    published experiment gives the same bytes. Raises SpecError when ``out`` lies in the folder,
-    PublishError when it was not published, when nothing is kept of its runs, or when what is there
-    is not what was published; every such file is named.
+    published experiment gives the same bytes. Raises SpecError when ``out`` lies in the folder or,
+    without ``overwrite``, is there already, PublishError when it was not published, when nothing is
+    kept of its runs, or when what is there is not what was published; every such file is named.
     """
     manifest = published_manifest(folder)
     require_outside(out, folder)
+    if out.exists() and not overwrite:
+        raise SpecError("--out", [f"{out} is there already; --overwrite replaces it"])
     if problems := [*changes(folder, manifest), *_measured_anew(folder, manifest)]:
         raise PublishError("\n".join([f"{folder} cannot be packed:", *problems]))
     described = _Description(folder, manifest, licence).to_json()
