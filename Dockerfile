@@ -34,7 +34,10 @@ COPY --chown=0:0 plugins plugins
 COPY --chown=0:0 dags dags
 COPY --chown=0:0 sql sql
 COPY --chown=0:0 infra/compose/health.py infra/compose/health.py
-RUN python3 -m compileall -q -j 0 include plugins infra
+# The command that messages name; what it calls is on PYTHONPATH.
+RUN printf '#!/bin/sh\nexec python3 -m include.cli "$@"\n' >/usr/local/bin/tidebench && \
+    chmod 755 /usr/local/bin/tidebench && \
+    python3 -m compileall -q -j 0 include plugins infra
 
 ENV AIRFLOW_HOME=/opt/airflow \
     AIRFLOW__CORE__DAGS_FOLDER=/opt/tidebench/dags \
