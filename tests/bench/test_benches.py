@@ -82,11 +82,20 @@ def test_growth() -> None:
 
 
 def test_growth_that_is_too_fast_is_named() -> None:
-    assert list(growth.problems(4.1, 1.2)) == []
-    assert [text.split(",")[-1] for text in growth.problems(4.2, 1.3)] == [
-        " above 4.1",
-        " above 1.2",
+    assert list(growth.problems(4.4, 2.1)) == []
+    assert [text.split(",")[-1] for text in growth.problems(4.5, 2.2)] == [
+        " above 4.4",
+        " above 2.1",
     ]
+
+
+def test_other_work_beside_one_turn_or_from_one_turn_on_is_no_growth() -> None:
+    paces = (1.0, 1.0, 1.7, 1.7, 1.7)
+    turns = [
+        (growth.Cost(5 * pace, 430, (0, 0)), growth.Cost(20 * pace, 860, (0, 0))) for pace in paces
+    ]
+    disturbed = (turns[0][0], growth.Cost(34, 860, (0, 0)))
+    assert growth.ratios([*turns, disturbed]) == (4, 2)
 
 
 def test_width() -> None:
