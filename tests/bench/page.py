@@ -44,7 +44,6 @@ def addresses(runs: int) -> Mapping[str, str]:
         "their curves": f"/tidebench/curves?{twenty}",
         "filtered by cost, date and tag": "/tidebench/?cost_from=1&date_from=2020-01-01&tag=some",
         "what is under way": "/tidebench/under-way",
-        "the form of a run": "/tidebench/again",
     }
 
 

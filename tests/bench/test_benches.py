@@ -153,5 +153,4 @@ def test_the_page() -> None:
         "their curves",
         "filtered by cost, date and tag",
         "what is under way",
-        "the form of a run",
     ]

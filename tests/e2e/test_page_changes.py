@@ -7,16 +7,13 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
-from html import unescape
 from pathlib import Path
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import pytest
 
-from include.experiment.params import run_from_params
-from include.experiment.run import resolve
+from include.experiment.params import params_from_run, run_from_params
 from include.results.reports.publish import publish
-from include.runs.measurements.store import RunStore
 from tests.builders_staged import RUN, change, let_pass, stage
 from tests.e2e.airflow_services import VIEWER, Airflow, airflow_services
 from tests.e2e.test_page import EVIL, get, seen
@@ -33,16 +30,13 @@ LEFT = {"sec-fetch-site": "same-origin"}
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A published run of which is stored what it was asked for, and one of which nothing is."""
+    """Two published experiments of one run each."""
     root = tmp_path_factory.mktemp("data")
     url = f"sqlite:///{root / 'results.db'}"
     given = stage(root / "given", SPEC.run_id, controller="threshold", pattern="stepwise")
     change(given, "runs", seed=7, btu_min=20.0, testbed="docker")
     change(given, "outcomes", strict_total_cost=77.0)
     publish(let_pass(given), "given", url)
-    stored = RunStore(given, "given", SPEC.run_id).run_json
-    stored.parent.mkdir(parents=True)
-    stored.write_text(resolve(SPEC).to_json())
     publish(let_pass(stage(root / "other")), "other", url)
     (root / "given" / "published" / "leak.html").symlink_to("/etc/hostname")
     (root / "given" / "published" / "notes.py").write_text("secret")
@@ -75,29 +69,9 @@ def send(
     return answer.status, answer.headers.get("location", ""), content
 
 
-def filled_in(page: str) -> dict[str, str]:
-    """What a browser would send of the form, untouched."""
-    fields = {}
-    for tag in re.findall(r"<input type=\"text\"[^>]*>", page):
-        fields[_of(tag, "name")] = unescape(_of(tag, "value"))
-    for name, text in re.findall(r'<textarea name="(\w+)"[^>]*>(.*?)</textarea>', page, re.DOTALL):
-        fields[name] = unescape(text)
-    for name, options in re.findall(r'<select name="(\w+)">(.*?)</select>', page, re.DOTALL):
-        (fields[name],) = re.findall(r"<option selected>([^<]*)", options)
-    for name in re.findall(r'<input type="checkbox" name="(\w+)" value="yes" checked', page):
-        fields[name] = "yes"
-    return fields
-
-
-def _of(tag: str, attribute: str) -> str:
-    (value,) = re.findall(rf'{attribute}="([^"]*)"', tag)
-    return value
-
-
-@pytest.mark.parametrize("path", ["/tidebench/label", "/tidebench/again"])
-def test_nothing_is_changed_by_others_or_from_other_sites(airflow: Airflow, path: str) -> None:
-    before = airflow.runs("experiment")  # other tests of this process have run some
-    fields = {"run": KEY, "archived": "yes", "experiment": "stolen"}
+def test_nothing_is_changed_by_others_or_from_other_sites(airflow: Airflow) -> None:
+    path = "/tidebench/label"
+    fields = {"run": KEY, "archived": "yes"}
     assert send(airflow, path, fields, None)[0] == 401
     assert send(airflow, path, fields, airflow.log_in(VIEWER), **LEFT)[0] == 403
     for foreign in (
@@ -106,7 +80,6 @@ def test_nothing_is_changed_by_others_or_from_other_sites(airflow: Airflow, path
     ):  # fmt: skip
         assert send(airflow, path, fields, airflow.token, **foreign)[0] == 403, foreign
     assert get(airflow, "/tidebench/label", airflow.token)[0] == 405, "only by POST"
-    assert airflow.runs("experiment") == before
     assert "2 runs" in seen(airflow, "/tidebench/")
 
 
@@ -214,40 +187,13 @@ def test_a_report_leads_back(airflow: Airflow) -> None:
     assert "<script" not in page
 
 
-def test_a_run_is_run_again_with_changes(airflow: Airflow) -> None:
-    before = airflow.runs("experiment")
-    listed = seen(airflow, "/tidebench/")
-    assert f"/tidebench/again?run={KEY}" in listed
-    assert f"/tidebench/again?run=other/{RUN}" not in listed, "nobody knows what it was asked for"
-    page = seen(airflow, f"/tidebench/again?run={quote(KEY)}")
-    fields = filled_in(page)
-    assert fields["controller"] == "threshold"
-    assert fields["controller_options"] == "scale_up_above_items = 70"
-    wrong = fields | {"seed": "many", "btu_min": "0", "controller_options": "nope = 1"}
-    status, _, answer = send(airflow, "/tidebench/again", wrong, airflow.token, **LEFT)
-    assert status == 422
-    assert "Nothing was triggered" in answer
-    for part in ("seed", "btu_min", "nope"):
-        assert part in answer[answer.index("Nothing was triggered") :][:2000]
-    assert filled_in(answer)["seed"] == "many"
-    assert airflow.runs("experiment") == before
-
-    status, address, _ = send(airflow, "/tidebench/again", fields, airflow.token, **LEFT)
-    assert (status, urlsplit(address).path) == (303, "/tidebench/")
-    ((run_id, began),) = airflow.runs("experiment").items() - before.items()
-    assert run_id.startswith(f"given.{SPEC.run_id}.")
-    assert began is None, "no scheduler is here"
-    conf = airflow.ask("GET", f"/api/v2/dags/experiment/dagRuns/{run_id}")["conf"]
-    assert run_from_params(conf) == SPEC, "unchanged it is the run that there was"
-
+def test_what_is_queued_is_listed_under_its_experiment(airflow: Airflow) -> None:
+    airflow.trigger("experiment", params_from_run(SPEC))
     page = seen(airflow, "/tidebench/")
     assert "given · threshold · stepwise · seed 7" in page
     assert 'class="queued"' in page
     assert "given · threshold" in seen(airflow, "/tidebench/under-way?experiment=given")
     assert "given · threshold" not in seen(airflow, "/tidebench/under-way?experiment=other")
-    from_dag_run = filled_in(seen(airflow, f"/tidebench/again?dag_run={quote(run_id)}"))
-    assert run_from_params(conf) == SPEC
-    assert from_dag_run["controller_options"].replace(" ", "") == "scale_up_above_items=70"
 
 
 def test_a_failed_matrix_is_listed_with_its_reason_to_who_may_read_it(airflow: Airflow) -> None:
@@ -261,12 +207,3 @@ def test_a_failed_matrix_is_listed_with_its_reason_to_who_may_read_it(airflow: A
     assert "It was marked failed by hand" in page
     assert "many · btu" in get(airflow, "/tidebench/under-way", airflow.log_in(VIEWER))[2]
     assert get(airflow, "/tidebench/under-way")[0] == 401
-
-
-def test_what_is_not_stored_cannot_be_filled_in(airflow: Airflow) -> None:
-    for asked in (f"run=other/{RUN}", "run=given/..%2f..%2fx", "run=given", "dag_run=none"):
-        status, _, page = get(airflow, f"/tidebench/again?{asked}", airflow.token)
-        assert status == 404, asked
-        assert "All experiments" in page
-    assert get(airflow, "/tidebench/again", airflow.log_in(VIEWER))[0] == 403
-    assert filled_in(seen(airflow, "/tidebench/again"))["experiment"] == "experiment"

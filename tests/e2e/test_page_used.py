@@ -1,32 +1,24 @@
-"""The list as somebody uses it: it refreshes, takes tags by Enter, and runs matrices again."""
+"""The list as somebody uses it: it refreshes, and takes tags by Enter."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
-import yaml
 
-from include.experiment.params import matrix_from_params
 from include.results.reports.publish import publish
 from tests.builders_staged import RUN, let_pass, stage
-from tests.e2e.airflow_services import VIEWER, Airflow, airflow_services
+from tests.e2e.airflow_services import Airflow, airflow_services
 from tests.e2e.browser import NEEDS_CHROMIUM, new_page
-from tests.e2e.test_page import get, seen
-from tests.e2e.test_page_changes import LEFT, filled_in, send
+from tests.e2e.test_page import seen
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 pytestmark = pytest.mark.airflow
-
-MATRIX = {
-    "experiment": "many", "controllers": ["btu", "threshold"], "patterns": ["stepwise"],
-    "btus_min": ["10, 30"], "seeds": ["1-3"], "advisors": ["{name: tide, care: 2}"],
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -44,71 +36,9 @@ def airflow(
 ) -> Iterator[Airflow]:
     environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)}
     logs = tmp_path_factory.mktemp("services")
-    dags = ["experiment", "experiment_batch", "sweep"]
+    dags = ["experiment_batch"]
     with airflow_services(environment, logs, dags, ["api-server", "dag-processor"]) as services:
         yield services
-
-
-def test_a_matrix_is_run_again_with_changes(airflow: Airflow) -> None:
-    first = airflow.trigger("experiment_batch", MATRIX)
-    form = f"/tidebench/again/experiment_batch?dag_run={quote(first)}"
-    assert form in seen(airflow, "/tidebench/")
-    fields = filled_in(seen(airflow, form))
-    assert fields["controllers"] == "btu\nthreshold"
-    assert fields["seeds"] == "1-3"
-    before = airflow.runs("experiment_batch")
-    address = "/tidebench/again/experiment_batch"
-    wrong = fields | {"controllers": "btu\nthreshhold", "seeds": "3-1"}
-    status, _, answer = send(airflow, address, wrong, airflow.token, **LEFT)
-    assert status == 422
-    for part in ("Did you mean", "threshold", "3-1 goes down"):
-        assert part in answer[answer.index("Nothing was triggered") :][:2000]
-    assert airflow.runs("experiment_batch") == before
-
-    changed = fields | {"seeds": "1-2"}
-    assert send(airflow, address, changed, airflow.token, **LEFT)[0] == 303
-    ((run_id, _),) = airflow.runs("experiment_batch").items() - before.items()
-    assert run_id.startswith("many.matrix.")
-    conf = airflow.ask("GET", f"/api/v2/dags/experiment_batch/dagRuns/{run_id}")["conf"]
-    expected = matrix_from_params(MATRIX | {"seeds": [1, 2]}, 100)
-    assert matrix_from_params(conf, 100) == expected
-    assert len(expected) == 8
-
-
-def test_a_sweep_is_run_again_from_another_file(airflow: Airflow, tmp_path: Path) -> None:
-    first = airflow.trigger("sweep", {"spec": "include/experiment/specs/demo.yaml"})
-    form = f"/tidebench/again/sweep?dag_run={quote(first)}"
-    assert form in seen(airflow, "/tidebench/")
-    assert filled_in(seen(airflow, form)) == {"spec": "include/experiment/specs/demo.yaml"}
-    before = airflow.runs("sweep")
-    mine = tmp_path / "mine.yaml"
-    raw = {"name": "mine", "controllers": "bttu", "patterns": "constant"}
-    mine.write_text(yaml.safe_dump(raw))
-    sent = ("/tidebench/again/sweep", {"spec": str(mine)}, airflow.token)
-    status, _, answer = send(airflow, *sent, **LEFT)
-    assert status == 422
-    assert "Did you mean &#39;btu&#39;?" in answer
-    mine.write_text(yaml.safe_dump(raw | {"controllers": "btu"}))
-    assert send(airflow, *sent, **LEFT)[0] == 303
-    ((run_id, _),) = airflow.runs("sweep").items() - before.items()
-    assert run_id.startswith("mine.sweep.")
-    conf = airflow.ask("GET", f"/api/v2/dags/sweep/dagRuns/{run_id}")["conf"]
-    assert conf == {"spec": str(mine)}
-
-
-def test_forms_are_for_who_may_and_of_what_there_is(airflow: Airflow) -> None:
-    viewer = airflow.log_in(VIEWER)
-    for dag_id in ("experiment", "experiment_batch", "sweep"):
-        path = f"/tidebench/again/{dag_id}"
-        assert get(airflow, path, airflow.token)[0] == 200
-        assert get(airflow, path)[0] == 401
-        assert get(airflow, path, viewer)[0] == 403
-        assert send(airflow, path, {}, viewer, **LEFT)[0] == 403
-        foreign = {"sec-fetch-site": "cross-site"}
-        assert send(airflow, path, {}, airflow.token, **foreign)[0] == 403
-        assert get(airflow, f"{path}?dag_run=none", airflow.token)[0] == 404
-    for unknown in ("reap", "none"):
-        assert get(airflow, f"/tidebench/again/{unknown}", airflow.token)[0] == 404
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +11,6 @@ from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessE
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
 from fastapi import Depends, FastAPI, HTTPException, Query, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import (
     FileResponse,
@@ -22,19 +21,8 @@ from fastapi.responses import (
     StreamingResponse,
 )
 
-from include.model.errors import PublishError, SpecError
+from include.model.errors import PublishError
 from tidebench.connections import RESULTS, results_database_url
-from tidebench.page.again import (
-    DAG_ID,
-    MAY_RUN,
-    MAY_RUN_IT,
-    Form,
-    form_of_dag,
-    params_of,
-    sections_of,
-    triggered_again,
-    typed,
-)
 from tidebench.page.cases import cases_of, way_of
 from tidebench.page.checks import checks_of
 from tidebench.page.compare import MOST_RUNS, compared, found_runs
@@ -71,6 +59,8 @@ ASSETS = {
 """Files of the page itself, and the library that draws its curves."""
 MAY_READ = requires_access_dag("GET", DagAccessEntity.RUN, param_dag_id="experiment")
 """Who may see the runs of the DAG `experiment` may see what came of them. Airflow's own check."""
+MAY_RUN = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id="experiment")
+"""Who may trigger the DAG `experiment` may label what came of it. Airflow's own check."""
 
 
 def create_app() -> FastAPI:
@@ -93,13 +83,6 @@ def create_app() -> FastAPI:
     app.get("/curves")(show_curves)
     app.get("/remove", response_class=HTMLResponse, dependencies=[may_remove])(ask_removal)
     app.post("/remove", response_class=HTMLResponse, dependencies=[may_remove, from_here])(remove)
-    app.get("/again", response_class=HTMLResponse, dependencies=[may_run])(ask_again)
-    app.post("/again", response_class=HTMLResponse, dependencies=[may_run, from_here])(run_again)
-    it = Depends(MAY_RUN_IT)
-    app.get("/again/{dag_id}", response_class=HTMLResponse, dependencies=[it])(ask_again)
-    app.post("/again/{dag_id}", response_class=HTMLResponse, dependencies=[it, from_here])(
-        run_again
-    )
     app.post("/label", dependencies=[may_run, from_here])(label)
     app.get("/tables/{experiment}", response_class=HTMLResponse)(show_tables)
     app.get("/bundle/{experiment}.zip")(show_bundle)
@@ -188,39 +171,6 @@ def show_bundle(experiment: str) -> StreamingResponse:
     )
 
 
-def ask_again(
-    session: SessionDep, dag_id: str = DAG_ID, run: str = "", dag_run: str = ""
-) -> HTMLResponse:
-    """The form of a DAG, filled in from a run that there was."""
-    form = form_of_dag(dag_id)
-    params = params_of(data_root(), session, form, run, dag_run)
-    return _form_page(form, params, of=run or dag_run)
-
-
-async def run_again(request: Request, user: GetUserDep, dag_id: str = DAG_ID) -> Response:
-    """Trigger what a filled-in form asks for; with problems the form comes back."""
-    form = form_of_dag(dag_id)
-    params = typed(form, await request.body())
-    try:
-        await run_in_threadpool(triggered_again, form, params, user.get_name())
-    except SpecError as error:
-        return _form_page(form, params, problems=error.problems, status=422)
-    return RedirectResponse(f"{home()}/", 303)
-
-
-def _form_page(
-    form: Form,
-    params: Mapping[str, object],
-    *,
-    of: str = "",
-    problems: Sequence[str] = (),
-    status: int = 200,
-) -> HTMLResponse:
-    sections = sections_of(form, params)
-    content = {"sections": sections, "problems": problems, "of": of, "dag_id": form.dag_id}
-    return _page("again", content, status)
-
-
 def show_file(experiment: str, path: str) -> Response:
     """A published file, or one of the Data Docs; our page of checks in place of their index."""
     root = data_root()
@@ -248,8 +198,8 @@ def _database(root: Path) -> str:
     return results_database_url(RESULTS, root)
 
 
-def _page(name: str, content: Mapping[str, object], status: int = 200) -> HTMLResponse:
-    return HTMLResponse(render(name, content), status_code=status, headers=dict(PAGE_HEADERS))
+def _page(name: str, content: Mapping[str, object]) -> HTMLResponse:
+    return HTMLResponse(render(name, content), headers=dict(PAGE_HEADERS))
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -15,7 +15,7 @@ from include.results.tables.catalogue import Column, schema_of
 from tidebench.page.better import Mean, direction_of, mean_of, verdict_of
 from tidebench.page.cases import BY_CASE, BY_RUN, SeedCase, cases_of, way_of
 from tidebench.page.figures import FIGURES
-from tidebench.page.files import files_of, is_stored
+from tidebench.page.files import files_of
 
 MOST_RUNS = 20
 TABLES = ("outcomes", "cost", "compliance", "scaling_total", "utilisation")
@@ -112,7 +112,6 @@ def compared(database_url: str, root: Path, asked: Sequence[str], by: str) -> Ma
         },
         "figures": FIGURES,
         "beside": f"?{urlencode({'beside': asked}, doseq=True)}" if len(asked) > 1 else "",
-        "can_run_again": lambda run: is_stored(root, run["experiment"], run["run"]),
         "files_at": {run["experiment"]: files_of(root, run["experiment"]) for run in runs},
     }
 

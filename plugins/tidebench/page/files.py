@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
-from include.runs.measurements.store import RunStore
-
 HERE = Path(__file__).parent
 FOLDERS = ("published", "data_docs")
 KINDS: Mapping[str, str] = {
@@ -76,12 +74,6 @@ def files_of(root: Path, experiment: str) -> Mapping[str, bool]:
         "checks": find_file(root, experiment, "data_docs/verdict.json") is not None,
         "tables": find_file(root, experiment, "published/manifest.json") is not None,
     }
-
-
-def is_stored(root: Path, experiment: str, run: str) -> bool:
-    """Whether it is stored what a run was asked for, so that it can be run again."""
-    known = is_experiment(experiment) and Path(run).name == run and "\0" not in run
-    return known and RunStore(root / experiment, experiment, run).run_json.is_file()
 
 
 def with_way_back(page: str, address: str, experiment: str, there: Mapping[str, bool]) -> str:

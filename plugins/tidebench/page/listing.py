@@ -11,7 +11,7 @@ from typing import Any
 
 from include.results.quality.verdict import verdict_path
 from include.results.reports.results import CHOICES, SHOWN, Query, find_runs
-from tidebench.page.files import files_of, is_stored
+from tidebench.page.files import files_of
 from tidebench.page.query import address_of, sorted_by
 
 HEADINGS: tuple[tuple[str, str, str], ...] = (
@@ -51,7 +51,6 @@ def listed(database_url: str, root: Path, query: Query) -> Mapping[str, object]:
         "narrowed_more": bool(query.ranges or query.tag or query.shown != SHOWN[0])
         or not query.equal.keys() <= set(CHOICES[:4]),
         "files_at": {name: files_of(root, name) for name in experiments},
-        "can_run_again": lambda run: is_stored(root, run["experiment"], run["run"]),
         "refused": list(refused(root)),
         "left_out": list(left_out(root)),
         "sorted_by": partial(sorted_by, query),
