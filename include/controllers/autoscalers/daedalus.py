@@ -15,8 +15,18 @@ from include.model.observation import Observation
 
 KEPT = 120
 """Looks whose arrivals are remembered."""
+HORIZON_S = 900.0
+"""How far the forecast reaches (forecasting.py)."""
+BAD_ERROR = 0.25
+"""A forecast that was wrong by so large a part of the load gives way to a line (forecasting.py),"""
 LINE_OVER = 5
-"""Looks that the line goes through when the forecast was bad."""
+"""which goes through so many looks,"""
+LINE_S = 600.0
+"""and so far."""
+RECOVER_S = 600.0
+"""A scale-out shall have caught up after so long (recovery_time.py, execution_manager.py)."""
+WARM_UP_S = 120.0
+"""Nothing is learned for so long after a change (capacity.py)."""
 CHECKPOINT_S = 10
 """``PredictRecoveryTime``: messages since the last checkpoint are processed again."""
 NEVER_S = 3600
@@ -144,25 +154,20 @@ class Daedalus(Autoscaler):
     """The fewest instances whose capacity exceeds the load now, and that of the forecast.
 
     Every operator is a job of its own. Nothing changes for ``wait_s`` after a change, and until
-    ``settle_s`` only what must. The forecast is for ``horizon_s``; one that was wrong by
-    ``bad_error`` or more is replaced by a line over ``line_s``. A scale-out shall recover within
-    ``recover_s`` from a downtime of ``up_s`` or ``down_s``. Nothing is learned for ``warm_up_s``.
+    ``settle_s`` only what must. The forecast is for HORIZON_S; one that was wrong by
+    BAD_ERROR or more is replaced by a line over LINE_S. A scale-out shall recover within
+    RECOVER_S from a downtime of ``up_s`` or ``down_s``. Nothing is learned for WARM_UP_S.
     """
 
     interval_s: float = 60.0
     wait_s: float = 180.0
     settle_s: float = 600.0
-    recover_s: float = 600.0
-    horizon_s: float = 900.0
-    line_s: float = 600.0
-    bad_error: float = 0.25
     up_s: int = 30
     down_s: int = 15
-    warm_up_s: float = 120.0
     max_instances: int = 18
 
     watches = "load, items/s"
-    may_be_zero = frozenset({"wait_s", "settle_s", "up_s", "down_s", "warm_up_s"})
+    may_be_zero = frozenset({"wait_s", "settle_s", "up_s", "down_s"})
 
     def initial_memory(self) -> DaedalusMemory:
         """Nothing was measured."""
@@ -185,9 +190,9 @@ class Daedalus(Autoscaler):
             since_s = seen.now_s - now.rescaled_s
             if since_s >= self.wait_s and now.capacity_per_s(current) > 0:
                 lag = seen.operators[name].waiting_items
-                outlook = self._outlook(now, current, rate, lag, good=error < self.bad_error)
+                outlook = self._outlook(now, current, rate, lag, good=error < BAD_ERROR)
                 most = max(current, self.max_instances)
-                wanted = scale_out(outlook, since_s, most, self.settle_s, self.recover_s)
+                wanted = scale_out(outlook, since_s, most, self.settle_s, RECOVER_S)
                 if wanted != current:
                     now = replace(now, rescaled_s=seen.now_s)
                     told = (
@@ -211,10 +216,10 @@ class Daedalus(Autoscaler):
     ) -> OperatorHistory:
         """The line, capacities and a forecast after one more look."""
         workload = (*known.workload, rate.arrived_per_s)[-KEPT:]
-        steps = int(self.horizon_s / self.interval_s) + 1
+        steps = int(HORIZON_S / self.interval_s) + 1
         ahead = tuple(forecast.autoregressive(workload, steps))
         known = replace(known, workload=workload, forecast=ahead)
-        warm = now_s - known.rescaled_s >= self.warm_up_s
+        warm = now_s - known.rescaled_s >= WARM_UP_S
         if not warm or rate.busy_share is None or rate.busiest_share is None or not rate.ready:
             return known
         each = rate.completed_per_s / rate.ready
@@ -227,9 +232,9 @@ class Daedalus(Autoscaler):
     def _outlook(
         self, known: OperatorHistory, current: int, rate: Rate, lag: int, *, good: bool
     ) -> ScaleOutForecast:
-        steps = int(self.line_s / self.interval_s) + 1
+        steps = int(LINE_S / self.interval_s) + 1
         ahead = known.forecast if good else forecast.line(known.workload[-LINE_OVER:], steps)
-        horizon_s = int(self.horizon_s if good else self.line_s)
+        horizon_s = int(HORIZON_S if good else LINE_S)
         seconds = np.repeat(np.array(ahead), max(1, round(self.interval_s)))[:horizon_s]
         return ScaleOutForecast(
             known=known,

@@ -14,6 +14,9 @@ from include.controllers.base import Gauge
 from include.model.decision import Reason
 from include.model.observation import Observation
 
+MAX_IN_ALL = 1000
+"""Instances of all operators; ours, so that the allocation ends (AUTO-MAX)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Station:
@@ -153,12 +156,11 @@ class Drs(Autoscaler):
     """The fewest instances with which an item of the sources takes ``qos_ms`` on average.
 
     With ``qos_ms`` 0 that is what o_slo allows it at every operator that it visits. There are
-    never more than ``max_in_all`` instances.
+    never more than MAX_IN_ALL instances.
     """
 
     interval_s: float = 30.0
     qos_ms: float = 0.0
-    max_in_all: int = 1000
 
     watches = "mean time of an item in the network, ms"
     may_be_zero = frozenset({"qos_ms"})
@@ -183,7 +185,7 @@ class Drs(Autoscaler):
             return memory, {}
         qos_s = self._qos_s(stations)
         correction = self._correction(stations, current, seen)
-        wanted = fewest(stations, qos_s, correction, self.max_in_all)
+        wanted = fewest(stations, qos_s, correction, MAX_IN_ALL)
         if wanted is None:
             wanted = best_of(stations, sum(current.values())) or current
         told = f"an item of the sources shall take {qos_s * 1000:.0f} ms"

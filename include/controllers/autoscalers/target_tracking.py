@@ -12,6 +12,9 @@ from include.model.observation import Observation
 
 LONG_AGO_S = -1e9
 
+IN_BELOW = 0.9
+"""Part of the target below which the alarm for a scale-in counts (AUTO-TRACKING)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Alarms:
@@ -37,7 +40,7 @@ class TargetTracking(Autoscaler):
     """Holds the share of time that instances work at ``target_share``.
 
     It scales out after ``out_periods`` looks in a row above the target, in after ``in_periods``
-    below ``in_below`` of it. ``out_cooldown_s`` after a scale-out, what that has added counts as
+    below IN_BELOW of it. ``out_cooldown_s`` after a scale-out, what that has added counts as
     part of the next one; nothing is taken away ``in_cooldown_s`` after any change. How AWS computes
     the new capacity is not published: docs/autoscalers.md says what is assumed.
     """
@@ -46,7 +49,6 @@ class TargetTracking(Autoscaler):
     target_share: float = 0.5
     out_periods: int = 3
     in_periods: int = 15
-    in_below: float = 0.9
     out_cooldown_s: float = 300.0
     in_cooldown_s: float = 300.0
     max_instances: int = 100
@@ -57,9 +59,8 @@ class TargetTracking(Autoscaler):
     def problems(self) -> Iterator[str]:
         """Options that make no sense, each with what to do."""
         yield from super().problems()
-        for name in ("target_share", "in_below"):
-            if getattr(self, name) > 1:
-                yield f"{name} must be a share of at most 1, got {getattr(self, name)}"
+        if self.target_share > 1:
+            yield f"target_share must be a share of at most 1, got {self.target_share}"
 
     def initial_memory(self) -> TrackingMemory:
         """No alarm has rung."""
@@ -93,12 +94,12 @@ class TargetTracking(Autoscaler):
         if sample is None or sample.busy_share is None:
             return None
         high = 100 * self.target_share
-        return Gauge(100 * sample.busy_share, high * self.in_below, high)
+        return Gauge(100 * sample.busy_share, high * IN_BELOW, high)
 
     def rung(self, alarms: Alarms, share: float) -> Alarms:
         """The alarms after one more period."""
         above = alarms.above + 1 if share > self.target_share else 0
-        below = alarms.below + 1 if share < self.target_share * self.in_below else 0
+        below = alarms.below + 1 if share < self.target_share * IN_BELOW else 0
         return replace(alarms, above=above, below=below)
 
     def wanted(self, alarms: Alarms, share: float, current: int, now_s: float) -> int:

@@ -26,6 +26,28 @@ from include.controllers.plan import Plan
 from include.model.decision import Decision, Reason, Why
 from include.model.observation import Observation
 
+QUIESCE_S = 60.0
+"""How long utilities take to settle after an action, from when its instances are ready
+(HENGE-WINDOW)."""
+START_LIMIT_S = 300.0
+"""An instance that takes longer to start is not waited for."""
+CONGESTION_THRESHOLD = 0.3
+"""An operator with more capacity used is congested (eq. 3)."""
+INSTANCES_PER_UNIT = 10.0
+"""The factor of eq. 4."""
+LEAST_GAIN = 0.05
+"""A reconfiguration that raises its job's utility by less puts it on the black list."""
+SKIP_S = 3600.0
+"""How long a job stays on it."""
+LARGE_DROP = 0.05
+"""A drop of more ends the Converged state, or condemns a reconfiguration (HENGE-DROP)."""
+SATISFIED_WITHIN = 0.005
+"""A job this close to its maximal utility meets its SLO (HENGE-SATISFIED)."""
+ROUNDS_TO_CONVERGE = 4
+"""Rounds with every SLO met after which the cluster is Converged."""
+OUTAGE_S = 60.0
+"""A gap in the statistics that is longer is an outage (Fig. 21, HENGE-SILENT)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Henge:
@@ -38,49 +60,28 @@ class Henge:
     interval_s: float = 10.0
     start_s: float = 900.0
     """"Initially allow topologies to run for 900 s without interference"."""
-    quiesce_s: float = 60.0
-    """How long utilities take to settle after an action, from when its instances are ready."""
-    start_limit_s: float = 300.0
-    """An instance that takes longer to start is not waited for."""
-    congestion_threshold: float = 0.3
-    instances_per_unit: float = 10.0
-    """The factor of eq. 4."""
-    least_gain: float = 0.05
-    """A reconfiguration that raises its job's utility by less puts it on the black list."""
-    skip_s: float = 3600.0
     reduction: float = 0.8
-    large_drop: float = 0.05
-    """A drop of more ends the Converged state, or condemns a reconfiguration."""
     noise: float = 0.01
     """Configurations whose utilities differ by less are worth the same."""
-    satisfied_within: float = 0.005
-    """A job this close to its maximal utility meets its SLO."""
-    rounds_to_converge: int = 4
     window_s: float = 30.0
     """Utilities are means over so much time: the second half of the wait after an action, whose
     first half still holds the pause it caused."""
-    outage_s: float = 60.0
-    """A gap in the statistics that is longer is an outage,"""
     fresh_data_s: float = 300.0
-    """and after one nothing is done for so long (Fig. 21)."""
+    """After an outage nothing is done for so long (Fig. 21)."""
     lease_hosts: bool = False
     instances: str = TOPOLOGY
     """At the start, as the owners of the jobs submitted them; or by hand, "parse=4 store=2"."""
 
     def problems(self) -> Iterator[str]:
         """Options that make no sense, each with what to do."""
-        for name in ("interval_s", "instances_per_unit", "window_s"):
+        for name in ("interval_s", "window_s"):
             if getattr(self, name) <= 0:
                 yield f"{name} must be above 0, got {getattr(self, name)}"
-        for name in ("congestion_threshold", "reduction"):
-            if not 0 < getattr(self, name) < 1:
-                yield f"{name} must be between 0 and 1, got {getattr(self, name)}"
-        names = ("start_s", "quiesce_s", "start_limit_s", "least_gain", "skip_s", "large_drop")
-        for name in (*names, "noise", "satisfied_within", "outage_s", "fresh_data_s"):
+        if not 0 < self.reduction < 1:
+            yield f"reduction must be between 0 and 1, got {self.reduction}"
+        for name in ("start_s", "noise", "fresh_data_s"):
             if getattr(self, name) < 0:
                 yield f"{name} must not be negative, got {getattr(self, name)}"
-        if self.rounds_to_converge < 1:
-            yield f"rounds_to_converge must be at least 1, got {self.rounds_to_converge}"
         yield from manual_problems(self.instances, self.setting.topology)
 
     def initial_instances(self) -> Mapping[str, int]:
@@ -144,12 +145,12 @@ class _Turn:
 
     def run(self, memory: HengeMemory) -> tuple[HengeMemory, Why]:
         """Listen, wait while things settle, then let the state machine move."""
-        henge, now_s = self.henge, self.seen.now_s
+        now_s = self.seen.now_s
         memory, silence = self._listened(memory)
         if silence:
             return memory, Why(Reason.NO_MEASUREMENT, silence)
         if self._starting():
-            memory = memory.waiting(now_s + henge.quiesce_s)
+            memory = memory.waiting(now_s + QUIESCE_S)
         known = [job for job in self.jobs if job.name in memory.recent]
         self.max_utility = sum(job.max_utility for job in known)
         total = sum(memory.utilities.values())
@@ -171,7 +172,7 @@ class _Turn:
         that meets its SLO no more is reason to go on from there.
         """
         expected = max(memory.expected_share, share)
-        if share < expected * (1 - self.henge.large_drop):
+        if share < expected * (1 - LARGE_DROP):
             return memory.reset()
         missing = tuple(job.name for job in self._missing(memory))
         tolerated = missing if memory.tolerated is None else memory.tolerated
@@ -179,7 +180,7 @@ class _Turn:
         return replace(memory, expected_share=expected, tolerated=tolerated, converged=lasts)
 
     def _missing(self, memory: HengeMemory) -> list[Job]:
-        return worst_first(self.jobs, memory.utilities, 1 - self.henge.satisfied_within)
+        return worst_first(self.jobs, memory.utilities, 1 - SATISFIED_WITHIN)
 
     def _listened(self, memory: HengeMemory) -> tuple[HengeMemory, str]:
         """The memory with what was measured now, or why there is nothing to act on."""
@@ -198,17 +199,17 @@ class _Turn:
         }
         if not measured and not memory.recent:
             return memory, "no statistics of any job"
-        if memory.heard_s is not None and now_s - memory.heard_s > henge.outage_s:
+        if memory.heard_s is not None and now_s - memory.heard_s > OUTAGE_S:
             memory = memory.waiting(now_s + henge.fresh_data_s)
         if memory.recent and not measured.keys() <= memory.recent.keys():
             # "Reset if external factors change (input rate, set of jobs, etc.)"
-            memory = memory.reset().waiting(now_s + henge.quiesce_s)
+            memory = memory.reset().waiting(now_s + QUIESCE_S)
         samples = max(1, round(henge.window_s / henge.interval_s))
         return replace(memory.with_utilities(measured, samples), heard_s=now_s), ""
 
     def _starting(self) -> bool:
         """Whether an instance that started not long ago does not work yet."""
-        since_s = self.seen.now_s - self.henge.start_limit_s
+        since_s = self.seen.now_s - START_LIMIT_S
         return any(
             not (one.ready or one.stopping) and one.started_s >= since_s
             for one in self.seen.instances.values()
@@ -232,7 +233,7 @@ class _Turn:
                 fell=fell,
                 at_max=not missing,
                 stable_rounds=memory.stable_rounds,
-                rounds_to_converge=henge.rounds_to_converge,
+                rounds_to_converge=ROUNDS_TO_CONVERGE,
                 congested=loaded * 2 > hosts,
                 reducible=bool(reducible),
                 just_reduced=memory.just_reduced,
@@ -255,18 +256,18 @@ class _Turn:
 
     def _judged(self, memory: HengeMemory, share: float) -> tuple[HengeMemory, bool, str]:
         """What the last reconfiguration brought: the history, the black list, and a drop."""
-        henge, trial = self.henge, memory.trial
+        trial = memory.trial
         if trial is None:
             return self._remembered(memory), False, ""
         after = memory.utilities[trial.job]
-        fell = share < trial.share * (1 - henge.large_drop)
+        fell = share < trial.share * (1 - LARGE_DROP)
         memory = replace(self._remembered(memory), trial=None)
         if not fell:
             memory = replace(memory, just_reduced=False)
         note = f"; {trial.job} went from {trial.utility:.2f} to {after:.2f}"
-        if after < trial.utility * (1 + henge.least_gain):
-            memory = memory.skipping(trial.job, self.seen.now_s + henge.skip_s)
-            note += f", skipped until {self.seen.now_s + henge.skip_s:.0f} s"
+        if after < trial.utility * (1 + LEAST_GAIN):
+            memory = memory.skipping(trial.job, self.seen.now_s + SKIP_S)
+            note += f", skipped until {self.seen.now_s + SKIP_S:.0f} s"
         return memory, fell, note
 
     def _remembered(self, memory: HengeMemory) -> HengeMemory:
@@ -279,23 +280,21 @@ class _Turn:
 
     def _congested(self, job: Job) -> dict[str, float]:
         """Operators with a capacity above the threshold (section 4.2)."""
-        limit = self.henge.congestion_threshold
+        limit = CONGESTION_THRESHOLD
         return {name: c for name, c in capacities(job, self.seen) if c > limit}
 
     def _reconfigure(
         self, memory: HengeMemory, candidates: list[tuple[Job, dict[str, float]]]
     ) -> tuple[HengeMemory, Why] | None:
         """Section 4.3.1: instances for the first job that there is room for."""
-        henge, now_s = self.henge, self.seen.now_s
+        now_s = self.seen.now_s
         for job, congested in candidates:
             utility = memory.utilities[job.name]
             told = f"{job.name} misses its SLO: utility {utility:.2f} of {job.max_utility:g}"
             needs = Why(Reason.SLO_VIOLATED, told)
             started: dict[str, int] = {}
             for name, capacity in congested.items():
-                extra = extra_instances(
-                    capacity, henge.congestion_threshold, henge.instances_per_unit
-                )
+                extra = extra_instances(capacity, CONGESTION_THRESHOLD, INSTANCES_PER_UNIT)
                 why = needs + f"; capacity {capacity:.2f} of {name} asks for {extra} more"
                 started[name] = self.spread.start(name, extra, why)
             if any(started.values()):
@@ -303,13 +302,13 @@ class _Turn:
                 share = sum(before.values()) / self.max_utility
                 trial = Trial(job.name, before[job.name], share)
                 memory = replace(self._wanting(memory, started), trial=trial, stable_rounds=0)
-                return memory.waiting(now_s + henge.quiesce_s), needs
+                return memory.waiting(now_s + QUIESCE_S), needs
         return None
 
     def _reducible(self, memory: HengeMemory, missing: list[Job]) -> dict[str, dict[str, float]]:
         """Satisfied jobs that were not reduced before, and their operators with some to spare."""
         short = {job.name for job in missing}
-        limit = self.henge.congestion_threshold
+        limit = CONGESTION_THRESHOLD
         found = {}
         for job in self.jobs:
             if job.name in memory.recent and job.name not in {*short, *memory.reduced}:
@@ -334,7 +333,7 @@ class _Turn:
                 spare = f"{told}: {job} meets its SLO, capacity of {name} is {capacity:.2f}"
                 touched[name] = -self.spread.stop(name, keep, Why(Reason.SLO_MET, spare))
         memory = self._wanting(memory, touched).after_reduction(reducible)
-        return memory.waiting(self.seen.now_s + self.henge.quiesce_s), Why(
+        return memory.waiting(self.seen.now_s + QUIESCE_S), Why(
             Reason.SLO_MET, f"{told}: reduction"
         )
 
@@ -355,7 +354,7 @@ class _Turn:
                 short = count - self.plan.count(name)
                 touched[name] = self.spread.start(name, short, why)
         memory = self._wanting(memory, touched).settled(best.share)
-        return memory.waiting(self.seen.now_s + self.henge.quiesce_s), why
+        return memory.waiting(self.seen.now_s + QUIESCE_S), why
 
     def _wanting(self, memory: HengeMemory, changed: Mapping[str, int]) -> HengeMemory:
         """What Henge wants from now on is what the plan leaves."""

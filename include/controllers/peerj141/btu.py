@@ -38,6 +38,13 @@ from include.model.errors import unknown_name
 from include.model.observation import HostSample, Observation, OperatorSample
 from include.model.topology import Operator
 
+TWICE_ABOVE_ITEMS = 250
+"""Items that wait when a late operator gets two instances at once (BTU-TWICE)."""
+RELEASE_WINDOW_SHARE = 0.05
+"""Part of the BTU, at its end, in which a host may be given back (Fig. 5) ..."""
+RELEASE_WINDOW_LEAST_S = 60.0
+"""... and the least that this is."""
+
 
 @dataclass(frozen=True, slots=True)
 class BtuMemory:
@@ -84,18 +91,10 @@ class Btu:
     setting: Setting
     interval_s: float = 60.0
     scaling_threshold_items: int = SCALING_THRESHOLD_ITEMS
-    twice_above_items: int = 250
     observations: int = OBSERVATIONS
     cache_factor: float = CACHE_FACTOR
     formula: str = "final"
-    weight_instances: float = 1.0
-    weight_queue_load: float = 1.0
-    weight_delay: float = 1.0
-    weight_scalings: float = 1.0
-    empty_queue_bonus: float = 100.0
     penalty_per_item: float = 0.0001
-    release_window_share: float = 0.05
-    release_window_min_s: float = 60.0
     release_limit_share: float = 0.2
     reclaim_for_migrations: bool = False
     scale_down_guard_s: float = 180.0
@@ -153,7 +152,7 @@ class Btu:
                 continue
             trigger = self.trigger(sample, op)
             if trigger.upscaling:
-                twice = sample.waiting_items > self.twice_above_items
+                twice = sample.waiting_items > TWICE_ABOVE_ITEMS
                 needs[name] = Need(2 if twice else 1, trigger.why)
         return needs
 
@@ -206,7 +205,7 @@ class Btu:
                 scalings=scalings[standings.places],
             ),
             among,
-            self._weights(),
+            Weights(penalty_per_item=self.penalty_per_item),
         )
         return Positive(standings.names, values)
 
@@ -260,17 +259,7 @@ class Btu:
 
     @property
     def _release_window_s(self) -> float:
-        return max(self.release_window_share * self.setting.btu_s, self.release_window_min_s)
-
-    def _weights(self) -> Weights:
-        return Weights(
-            instances=self.weight_instances,
-            queue_load=self.weight_queue_load,
-            delay=self.weight_delay,
-            scalings=self.weight_scalings,
-            empty_queue_bonus=self.empty_queue_bonus,
-            penalty_per_item=self.penalty_per_item,
-        )
+        return max(RELEASE_WINDOW_SHARE * self.setting.btu_s, RELEASE_WINDOW_LEAST_S)
 
     def _why_wait(self, seen: Observation) -> Why:
         told = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from include.controllers.peerj141.btu import Btu, BtuMemory
+from include.controllers.peerj141.btu import TWICE_ABOVE_ITEMS, Btu, BtuMemory
 from include.controllers.peerj141.procedures import Spare, btu_ends, most_suitable
 from include.controllers.peerj141.reclaim import AllOperators, record_highs
 from include.controllers.peerj141.upscaling import UpTrigger
@@ -47,10 +47,10 @@ class BtuRuntime(Btu):
         return super().decide(memory, replace(seen, operators=operators))
 
     def trigger(self, sample: OperatorSample, op: Operator) -> UpTrigger:
-        """A queue above ``twice_above_items`` suffices, late or not."""
+        """A queue above TWICE_ABOVE_ITEMS suffices, late or not."""
         trigger = super().trigger(sample, op)
-        if not trigger.upscaling and sample.waiting_items > self.twice_above_items:
-            told = f"{op.name} has {sample.waiting_items} > {self.twice_above_items} items waiting"
+        if not trigger.upscaling and sample.waiting_items > TWICE_ABOVE_ITEMS:
+            told = f"{op.name} has {sample.waiting_items} > {TWICE_ABOVE_ITEMS} items waiting"
             return UpTrigger(True, Why(Reason.QUEUE_LONG, told))
         return trigger
 

@@ -25,6 +25,8 @@ from include.model.observation import InstanceSample, Observation
 
 FEWEST_TO_FIT = 20
 """Readings in the dead time that a and b are fitted to: what the paper has at 2 Hz in 10 s."""
+MEMORY_NOISE = 0.01
+"""Standard deviation of the measurement noise of the memory: a square root of R."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,8 @@ class Filtered:
     variance_s2: float = 9.0
     window_s: float = 60.0
     dead_time_s: float = 10.0
-    ease_in_s: float = 10.0
     cpu_noise: float = 0.1
-    memory_noise: float = 0.01
-    """Standard deviations of the measurement noise: the square roots of R."""
+    """Standard deviation of the measurement noise: a square root of R."""
     q_floor: float = 0.001
     keeps_total: bool = False
     """Whether an estimate of ekf stays when an instance leaves: the others have its work to do."""
@@ -76,9 +76,8 @@ class Filtered:
     """Whether an instance of ekf takes in its part of the operator's rate, and of its change."""
     cpu_per_rate: float = 0.0
     cpu_per_rate_change: float = 0.0
-    memory_per_rate: float = 0.0
-    memory_per_rate_change: float = 0.0
-    """a and b, per item and second that arrive for the operator; all 0: fitted in the dead time."""
+    """a and b of the CPU, per item and second that arrive for the operator (those of the memory
+    are 0); both 0: all are fitted in the dead time."""
 
     def __post_init__(self) -> None:
         """The paper measures and decides at the same 2 Hz."""
@@ -90,11 +89,11 @@ class Filtered:
         for name, known in (("filter", FILTERS), ("rule", RULES)):
             if getattr(self, name) not in known:
                 yield f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}"
-        above_0 = ("interval_s", "variance_s2", "window_s", "cpu_noise", "memory_noise", "q_floor")
+        above_0 = ("interval_s", "variance_s2", "window_s", "cpu_noise", "q_floor")
         for name in above_0:
             if getattr(self, name) <= 0:
                 yield f"{name} must be above 0, got {getattr(self, name):g}"
-        for name in ("dead_time_s", "ease_in_s", "warm_instances"):
+        for name in ("dead_time_s", "warm_instances"):
             if getattr(self, name) < 0:
                 yield f"{name} must not be negative, got {getattr(self, name):g}"
         if self.rule in RULES:
@@ -212,17 +211,16 @@ def _weierstrass(options: Filtered) -> Any:
 def _ekf(options: Filtered) -> Any:
     from include.controllers.pvldb127.filters.ekf import Ekf
 
-    a = (options.cpu_per_rate, options.memory_per_rate)
-    b = (options.cpu_per_rate_change, options.memory_per_rate_change)
+    a = (options.cpu_per_rate, 0.0)
+    b = (options.cpu_per_rate_change, 0.0)
     # A slow monitor leaves a and b at 0: a line through one or two readings is no model.
     fewest_s = FEWEST_TO_FIT * options.setting.monitor_every_s
     given = any((*a, *b)) or options.dead_time_s < fewest_s
     return Ekf(
-        r=(options.cpu_noise**2, options.memory_noise**2),
+        r=(options.cpu_noise**2, MEMORY_NOISE**2),
         a=a if given else (),
         b=b if given else (),
         dead_time_s=options.dead_time_s,
-        ease_in_s=options.ease_in_s,
         q_floor=options.q_floor,
         keeps_total=options.keeps_total,
         input_per_instance=options.input_per_instance,
