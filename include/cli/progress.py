@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from include.experiment.spec import RunSpec
+from include.model.compliance import LEVEL_NAMES
 from include.runs.batch import RunResult
 from include.runs.session import failed_advisors
 
@@ -23,13 +24,11 @@ class Progress:
     started_s: float = field(default_factory=time.perf_counter)
 
     def begin(self, spec: RunSpec) -> None:
-        """A run starts."""
         self.begun += 1
         self.spec = spec
         self.started_s = time.perf_counter()
 
     def window(self, summary: Mapping[str, Any]) -> None:
-        """A window is committed."""
         if sys.stdout.isatty() and self.spec is not None:
             done = summary["window"] + 1
             print(
@@ -41,14 +40,13 @@ class Progress:
             )
 
     def end(self, spec: RunSpec, summaries: Sequence[Mapping[str, Any]]) -> None:
-        """A run is complete."""
         self._line(spec, summaries, f"{time.perf_counter() - self.started_s:.2f} s")
 
     def _line(self, spec: RunSpec, summaries: Sequence[Mapping[str, Any]], took: str) -> None:
         samples = max(1, sum(one["samples"] for one in summaries))
         shares = [
             100 * sum(one["samples_within"][level] for one in summaries) / samples
-            for level in ("real_time", "near_real_time", "relaxed")
+            for level in LEVEL_NAMES
         ]
         compliance = " / ".join(f"{share:.1f}" for share in shares)
         start = "\r" if sys.stdout.isatty() else ""

@@ -47,7 +47,6 @@ class Fixed:
         }
 
     def initial_memory(self) -> NoMemory:
-        """It remembers nothing."""
         return NoMemory()
 
     def decide(self, memory: NoMemory, seen: Observation) -> tuple[NoMemory, Decision]:

@@ -8,3 +8,10 @@ LEVELS: tuple[tuple[str, float], ...] = (
     ("relaxed", 5.0),
 )
 """An item meets a level when its duration is at most this multiple of o_slo; strictest first."""
+LEVEL_NAMES = tuple(name for name, _ in LEVELS)
+
+
+def in_words(column: str) -> str:
+    """The name of a column as a reader has it: near_real_time_cost as near real-time cost."""
+    words = column.replace("near_real_time", "near real-time").replace("real_time", "real-time")
+    return words.replace("_", " ")

@@ -76,12 +76,10 @@ class Topology:
 
     @cached_property
     def operator(self) -> Mapping[str, Operator]:
-        """Operators by name."""
         return {op.name: op for op in self.operators}
 
     @cached_property
     def source(self) -> Mapping[str, Source]:
-        """Sources by name."""
         return {source.name: source for source in self.sources}
 
     @cached_property

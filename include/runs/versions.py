@@ -109,7 +109,7 @@ def versions() -> dict[str, str]:
     """Python, the packages that measurements rest on, and the git commit ("" when unknown)."""
     return {
         "python": platform.python_version(),
-        "git_commit": _git_commit(),
+        "git_commit": git_commit(),
         **dict(zip(PACKAGES, _package_versions(), strict=True)),
     }
 
@@ -124,17 +124,17 @@ def _package_versions() -> list[str]:
     return found
 
 
-def _git_commit() -> str:
-    here = Path(__file__).resolve().parent
+def git_commit() -> str:
+    """The commit of this code, ``-dirty`` added when files differ; "" where nobody knows."""
     if COMMIT.is_file():
         return COMMIT.read_text(encoding="ascii").strip()
     try:
         done = subprocess.run(
-            ["git", "rev-parse", "HEAD"],
-            cwd=here,
+            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+            cwd=INCLUDE,
             capture_output=True,
             text=True,
-            timeout=10,
+            timeout=20,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):

@@ -19,5 +19,4 @@ class Constant:
         yield from level_problems((self.level,), 1.0)
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """One piece."""
         return Levels((0.0,), (float(self.level),))

@@ -21,7 +21,6 @@ class Levels:
         return self.levels[i] if i >= 0 else 0.0
 
     def peak(self) -> float:
-        """The highest level."""
         return max(self.levels)
 
     def pieces(self, end_s: float) -> Iterator[tuple[float, float, float]]:

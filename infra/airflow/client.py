@@ -53,7 +53,6 @@ class Client:
         return [name for name in COMPONENTS if health[name]["status"] != "healthy"]
 
     def unpause(self, dag_id: str) -> None:
-        """Let DAG runs begin."""
         self.ask("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": False})
 
     def trigger(self, dag_id: str, conf: Mapping[str, Any]) -> str:

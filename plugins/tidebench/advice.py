@@ -151,7 +151,6 @@ class BuildRanking(SparkSubmitOperator, Traced):
         return [file_of(data_root() / self.experiment / "measurements")]
 
     def writes(self) -> Iterable[Dataset]:
-        """The ranking."""
         return staged(data_root() / self.experiment)
 
 
@@ -166,7 +165,6 @@ class CheckRanking(Review):
         self.say("the ranking passed its checks")
 
     def writes(self) -> Iterable[Dataset]:
-        """The verdict."""
         return [file_of(data_root() / self.experiment / "data_docs" / "verdict.json")]
 
 

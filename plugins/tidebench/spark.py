@@ -85,7 +85,6 @@ class BuildTables(SparkSubmitOperator, Traced):
         return measured(data_root() / self.experiment)
 
     def writes(self) -> Iterable[Dataset]:
-        """The staged tables."""
         return staged(data_root() / self.experiment)
 
 

@@ -181,7 +181,6 @@ class Review(TidebenchOperator):
             return self.work(self.experiment, data_root())
 
     def reads(self) -> Iterable[Dataset]:
-        """The staged tables."""
         return staged(data_root() / self.experiment)
 
     @abstractmethod

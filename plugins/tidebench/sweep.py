@@ -40,7 +40,6 @@ class ResolvePoints(TidebenchOperator):
         self.spec = spec
 
     def execute(self, context: Context) -> str:
-        """Check and count."""
         from include.experiment.matrix import runs_in_file
 
         with without_vain_retries():
@@ -88,7 +87,6 @@ class MeasurePoints(SparkSubmitOperator, Traced):
         self.log.info("tidebench: every point is measured")
 
     def reads(self) -> Iterable[Dataset]:
-        """The spec file."""
         return [file_of(spec_file(self.spec))]
 
     def writes(self) -> Iterable[Dataset]:

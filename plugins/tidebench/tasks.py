@@ -80,7 +80,6 @@ class ProvisionTestbed(Stage):
         return ()
 
     def writes(self) -> Iterable[Dataset]:
-        """The run, looked up."""
         return [file_of(self.home / "run.json")]
 
     def _release(self, run: RunSpec, root: Path) -> None:

@@ -19,6 +19,7 @@ from include.files.whole import read_json
 from include.model.decision import Reason
 from include.model.errors import SetupError, StoreError
 from include.runs import stages
+from include.runs import versions as code_versions
 from include.runs.measurements.rows import UNREAD
 
 REPOSITORY = Path(__file__).parents[2]
@@ -106,6 +107,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from include.runs import stages
+from include.runs import versions as code_versions
 from include.controllers import CONTROLLERS
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
@@ -282,3 +284,15 @@ def test_summaries_only_stores_the_same_but_for_what_no_table_is_made_of(whole, 
     assert left_out == set(UNREAD)
     # The table `run` has the hash of the spec.
     assert {path.split("/")[2] for path in own if own[path] != measured[path]} == {"run"}
+
+
+def test_the_commit_of_a_run_says_when_files_differ(tmp_path, monkeypatch):
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "first", "--allow-empty"]):
+        (tmp_path / "file").write_text("as committed")
+        subprocess.run([*git, *words], check=True)
+    monkeypatch.setattr(code_versions, "INCLUDE", tmp_path)
+    commit = code_versions.git_commit()
+    assert len(commit) == 40
+    (tmp_path / "file").write_text("changed")
+    assert code_versions.git_commit() == f"{commit}-dirty"

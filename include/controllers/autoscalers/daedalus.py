@@ -170,7 +170,6 @@ class Daedalus(Autoscaler):
     may_be_zero = frozenset({"wait_s", "settle_s", "up_s", "down_s"})
 
     def initial_memory(self) -> DaedalusMemory:
-        """Nothing was measured."""
         return DaedalusMemory()
 
     def targets(

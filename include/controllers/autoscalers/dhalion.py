@@ -42,7 +42,6 @@ class Dhalion(Autoscaler):
     may_be_zero = frozenset({"noise_ms", "wait_s"})
 
     def initial_memory(self) -> DhalionMemory:
-        """Nothing was measured."""
         return DhalionMemory()
 
     def targets(

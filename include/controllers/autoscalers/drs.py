@@ -68,7 +68,6 @@ class Growing:
         self._look_ahead(station.sojourn_when(self.servers, blocked), blocked)
 
     def add(self) -> None:
-        """One server more."""
         self.servers += 1
         self._look_ahead(self._after_s, self._blocked_after)
 
@@ -97,7 +96,6 @@ class Greedy:
 
     @property
     def servers(self) -> dict[str, int]:
-        """Of every station."""
         return {name: one.servers for name, one in zip(self._names, self._growing, strict=True)}
 
     @property
@@ -106,7 +104,6 @@ class Greedy:
         return sum(self._times_s)
 
     def give_one(self) -> None:
-        """The next server."""
         place = self._best[0][1]
         one = self._growing[place]
         one.add()
@@ -166,7 +163,6 @@ class Drs(Autoscaler):
     may_be_zero = frozenset({"qos_ms"})
 
     def initial_memory(self) -> DrsMemory:
-        """Nothing was measured."""
         return DrsMemory()
 
     def targets(

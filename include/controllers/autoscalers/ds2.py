@@ -42,7 +42,6 @@ class Ds2(Autoscaler):
     may_be_zero = frozenset({"warm_up", "factor"})
 
     def initial_memory(self) -> Ds2Memory:
-        """Nothing was measured."""
         return Ds2Memory()
 
     def targets(

@@ -45,7 +45,6 @@ class Replicas(Autoscaler):
     reasons = (Reason.UTILISATION_HIGH, Reason.UTILISATION_LOW)
 
     def initial_memory(self) -> HpaMemory:
-        """Nothing was recommended."""
         return HpaMemory()
 
     @abstractmethod

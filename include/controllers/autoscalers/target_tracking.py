@@ -63,7 +63,6 @@ class TargetTracking(Autoscaler):
             yield f"target_share must be a share of at most 1, got {self.target_share}"
 
     def initial_memory(self) -> TrackingMemory:
-        """No alarm has rung."""
         return TrackingMemory()
 
     def targets(

@@ -30,7 +30,6 @@ class FuguGlobal(Fugu):
     """All hosts at once: the average load decides, after ``successive`` measurements in a row."""
 
     def initial_memory(self) -> GlobalMemory:
-        """Nothing measured."""
         return GlobalMemory()
 
     def judge(self, memory: GlobalMemory, seen: Observation, plan: Plan) -> tuple[Any, Why]:

@@ -34,7 +34,6 @@ class FuguLocal(Fugu):
     """
 
     def initial_memory(self) -> LocalMemory:
-        """Nothing measured."""
         return LocalMemory()
 
     def judge(self, memory: LocalMemory, seen: Observation, plan: Plan) -> tuple[Any, Why]:

@@ -86,7 +86,6 @@ class FuguSarsa(Fugu):
         )
 
     def initial_memory(self) -> SarsaMemory:
-        """No host, no table."""
         return SarsaMemory()
 
     def judge(self, memory: SarsaMemory, seen: Observation, plan: Plan) -> tuple[Any, Why]:

@@ -93,7 +93,6 @@ class Henge:
         return HengeMemory(act_from_s=self.start_s)
 
     def decide(self, memory: HengeMemory, seen: Observation) -> tuple[HengeMemory, Decision]:
-        """One round."""
         plan = Plan(self.setting, seen)
         if self.leases:
             release_empty_hosts(plan)
@@ -110,7 +109,6 @@ class Henge:
 
     @cached_property
     def jobs(self) -> tuple[Job, ...]:
-        """The tenants of the cluster."""
         return jobs_of(self.setting.topology)
 
 

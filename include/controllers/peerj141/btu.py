@@ -120,7 +120,6 @@ class Btu:
         return dict.fromkeys(self.setting.topology.operator_names, 1)
 
     def initial_memory(self) -> BtuMemory:
-        """Nothing was scaled yet."""
         return BtuMemory()
 
     def decide(self, memory: BtuMemory, seen: Observation) -> tuple[BtuMemory, Decision]:

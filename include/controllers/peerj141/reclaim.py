@@ -116,7 +116,6 @@ class Positive(Mapping[str, float]):
         return (name for name, place in self._names.items() if positive[place])
 
     def __len__(self) -> int:
-        """How many are positive."""
         return int((self._values > 0).sum())
 
     def items(self) -> ItemsView[str, float]:

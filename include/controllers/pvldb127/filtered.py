@@ -108,7 +108,6 @@ class Filtered:
         }
 
     def initial_memory(self) -> FilteredMemory:
-        """Nothing seen."""
         return FilteredMemory(-self.interval_s, FILTERS[self.filter][0]())
 
     def decide(self, memory: FilteredMemory, seen: Observation) -> tuple[FilteredMemory, Decision]:

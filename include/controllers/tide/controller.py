@@ -93,7 +93,6 @@ class Tide:
         return dict.fromkeys(self.setting.topology.operator_names, 1)
 
     def initial_memory(self) -> TideMemory:
-        """Nothing is known."""
         return TideMemory()
 
     def decide(self, memory: TideMemory, seen: Observation) -> tuple[TideMemory, Decision]:

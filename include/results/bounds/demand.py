@@ -41,7 +41,6 @@ class Demand:
 
     @property
     def steps(self) -> int:
-        """How many there are."""
         return int(self.outside.shape[1])
 
     @cached_property

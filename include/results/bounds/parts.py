@@ -49,7 +49,6 @@ class CostParts:
 
     @property
     def total(self) -> float:
-        """What was billed."""
         return float(sum(astuple(self)))
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from include.model.compliance import in_words
+
 _COMPLIANCE = ("real_time_compliance", "near_real_time_compliance", "relaxed_compliance")
 _COST = (
     "resource_cost",
@@ -81,7 +83,7 @@ def compare_compliance(
             continue
         for metric in _COMPLIANCE:
             found = printed(row["run"], metric, row["btu_min"])
-            label = _label(metric.removesuffix("_compliance"))
+            label = in_words(metric.removesuffix("_compliance")).capitalize()
             yield _compared(row["run"], label, "percent", row[f"{metric}_percent"], found)
 
 
@@ -112,7 +114,9 @@ def compare_cost(cost: Sequence[dict[str, Any]], printed: Printed) -> Iterator[C
         book_min = row["price_book_btu_min"]
         for metric in _COST:
             found = None if row.get("price_source") else printed(row["run"], metric, book_min)
-            label = f"{_label(metric.removesuffix('_cost'))}, {books[row['price_book']]}"
+            label = (
+                f"{in_words(metric.removesuffix('_cost')).capitalize()}, {books[row['price_book']]}"
+            )
             compared = _compared(row["run"], label, "cost", row[metric], found)
             yield replace(compared, own=book_min == row["btu_min"])
 
@@ -122,8 +126,3 @@ def _compared(
 ) -> Comparison:
     published = found.mean if found else None
     return Comparison(run, label, unit, measured, published, found.where if found else "")
-
-
-def _label(metric: str) -> str:
-    words = metric.replace("near_real_time", "near real-time").replace("real_time", "real-time")
-    return words.replace("_", " ").capitalize()

@@ -16,13 +16,14 @@ from include.results.reports.crate import write_crate
 from include.results.reports.database import sent_rows
 from include.results.reports.documents import WRITERS, suffixes
 from include.results.reports.page import pages
-from include.results.reports.provenance import git_commit, tool_versions
+from include.results.reports.provenance import tool_versions
 from include.results.reports.publication import Publication, origins_of
 from include.results.reports.quarantine import quarantine_csv
 from include.results.tables.catalogue import PUBLISHED, schema_of
 from include.results.tables.staged import Row, read_staged, staged_path
 from include.runs.measurements.origin import BY_HAND, DagRun
 from include.runs.measurements.sources import SOURCES
+from include.runs.versions import git_commit
 
 Tables = dict[str, list[Row]]
 Files = Callable[[Tables, Mapping[str, Any], Mapping[str, Any]], Iterable[tuple[str, str]]]
@@ -118,7 +119,7 @@ def _write_files(
     origin = {
         "experiment": experiment,
         "edition": edition,
-        "git_commit": git_commit(),
+        "git_commit": git_commit() or None,
         "versions": tool_versions(),
     }
     for table in tables:

@@ -69,7 +69,6 @@ class Cell:
         return "" if self.half is None else f"± {self.half:,.{self.decimals}f}"
 
     def __str__(self) -> str:
-        """Both."""
         return f"{self.value} {self.spread}".rstrip()
 
 

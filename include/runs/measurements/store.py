@@ -55,7 +55,6 @@ class RunStore:
 
     @property
     def run_json(self) -> Path:
-        """The resolved run."""
         return self.home / "run.json"
 
     @property

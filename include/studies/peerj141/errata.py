@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations, pairwise
 
+from include.model.compliance import LEVEL_NAMES
 from include.results.reports.comparison import PublishedFigure
 from include.studies.peerj141.published import CellKey
 
-LEVELS = ("real_time", "near_real_time", "relaxed")
 PENALTY_PER_ITEM = 0.0001
 RUNS = 3
 HALF_POINT = 0.5
@@ -46,7 +46,7 @@ def implied_items(cells: Cells, column: Column) -> dict[str, tuple[float, float]
     pattern, approach, _ = column
     resource = cells.get((*column, "resource_cost"))
     ranges = {}
-    for level in LEVELS:
+    for level in LEVEL_NAMES:
         total = cells.get((*column, f"{level}_total_cost"))
         share = cells.get((*column, f"{level}_compliance")) or cells.get(
             (pattern, approach, None, f"{level}_compliance")
@@ -70,8 +70,8 @@ def _levels_in_order(cells: Cells) -> Iterator[tuple[CellKey, str]]:
     """A wider limit never lowers compliance and never raises the total; hosts are never free."""
     for pattern, approach, btu_min in dict.fromkeys(key[:3] for key in cells):
         column = (pattern, approach, btu_min)
-        rising = [(*column, f"{level}_compliance") for level in LEVELS]
-        falling = [(*column, f"{level}_total_cost") for level in LEVELS]
+        rising = [(*column, f"{level}_compliance") for level in LEVEL_NAMES]
+        falling = [(*column, f"{level}_total_cost") for level in LEVEL_NAMES]
         for low, high in [
             *pairwise(rising),
             *pairwise([*falling, (*column, "resource_cost")][::-1]),
@@ -94,7 +94,9 @@ def _same_items_at_every_level(cells: Cells) -> Iterator[tuple[CellKey, str]]:
             if _are_apart(items[one], items[other])
         }
         odd = [level for level in items if sum(level in pair for pair in apart) == 2]
-        for level, other in sorted(apart, key=lambda pair: [LEVELS.index(one) for one in pair]):
+        for level, other in sorted(
+            apart, key=lambda pair: [LEVEL_NAMES.index(one) for one in pair]
+        ):
             wrong, right = (level, other) if odd == [level] else (other, level)
             sentence = (
                 f"Penalty and compliance speak of {_million(items[right])} million items at "
@@ -109,7 +111,7 @@ def _are_apart(one: tuple[float, float], two: tuple[float, float]) -> bool:
 
 def _same_penalty_at_every_btu(cells: Cells) -> Iterator[tuple[CellKey, str]]:
     """The threshold runs were priced three times: their penalty has no BTU."""
-    for level in LEVELS:
+    for level in LEVEL_NAMES:
         penalties: dict[tuple[str, str], tuple[float, float]] = {}
         for pattern, approach, btu_min in columns(cells):
             if approach != "threshold" or btu_min is None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from include.model.compliance import LEVEL_NAMES
 from include.studies.base import Answer, Predicate
 from include.studies.peerj141.metrics import PeerjMetrics, as_printed
 
 BTUS = (10.0, 30.0, 60.0)
-LEVELS = ("real_time", "near_real_time", "relaxed")
 AROUND_POINTS = 2.5
 """How far "around 40 %" reaches, and "around 50-55 %"."""
 
@@ -25,7 +25,7 @@ def _gains(metrics: PeerjMetrics, pattern: str) -> dict[tuple[str, float], float
     return {
         (level, btu): as_printed(metric, metrics.cell(pattern, "btu", btu, metric))
         - as_printed(metric, metrics.cell(pattern, "threshold", btu, metric))
-        for level in LEVELS
+        for level in LEVEL_NAMES
         for btu in BTUS
         for metric in [f"{level}_compliance"]
     }
@@ -58,7 +58,7 @@ def _over_90(metrics: PeerjMetrics, pattern: str) -> Answer:
         (level, btu): as_printed(
             "_compliance", metrics.cell(pattern, "btu", btu, f"{level}_compliance")
         )
-        for level in LEVELS[1:]
+        for level in LEVEL_NAMES[1:]
         for btu in BTUS[1:]
     }
     return min(shares.values()) >= 90, _levels(shares, "{:g}") + " %"
@@ -67,10 +67,10 @@ def _over_90(metrics: PeerjMetrics, pattern: str) -> Answer:
 def _rises_with_btu(metrics: PeerjMetrics, pattern: str) -> Answer:
     shares = {
         (level, btu): metrics.cell(pattern, "btu", btu, f"{level}_compliance")
-        for level in LEVELS
+        for level in LEVEL_NAMES
         for btu in BTUS
     }
-    holds = all(shares[lv, a] <= shares[lv, b] for lv in LEVELS for a, b in pairwise(BTUS))
+    holds = all(shares[lv, a] <= shares[lv, b] for lv in LEVEL_NAMES for a, b in pairwise(BTUS))
     return holds, _levels(shares, "{:.1f}") + " %"
 
 
@@ -113,7 +113,7 @@ def _btu10_real_time_costs_more(metrics: PeerjMetrics, pattern: str) -> Answer:
 def _others_cost_less(metrics: PeerjMetrics, pattern: str) -> Answer:
     extra = {
         (level, btu): _extra_percent(metrics, pattern, f"{level}_total_cost", btu)
-        for level in LEVELS
+        for level in LEVEL_NAMES
         for btu in BTUS
     }
     del extra["real_time", 10.0]
@@ -123,7 +123,7 @@ def _others_cost_less(metrics: PeerjMetrics, pattern: str) -> Answer:
 def _largest_saving(metrics: PeerjMetrics, pattern: str) -> Answer:
     saving = {
         (level, btu): -_extra_percent(metrics, pattern, f"{level}_total_cost", btu)
-        for level in LEVELS
+        for level in LEVEL_NAMES
         for btu in BTUS
     }
     most = max(saving, key=lambda key: saving[key])
@@ -170,7 +170,7 @@ def _like_stepwise(metrics: PeerjMetrics, pattern: str) -> Answer:
             - as_printed(metric, metrics.cell("stepwise", policy, btu, metric))
         )
         for policy in ("btu", "threshold")
-        for level in LEVELS
+        for level in LEVEL_NAMES
         for btu in BTUS
         for metric in [f"{level}_compliance"]
     }
@@ -208,7 +208,7 @@ def _meets_requirements(metrics: PeerjMetrics, pattern: str) -> Answer:
         (level, btu): as_printed(
             "_compliance", metrics.cell(pattern, "btu", btu, f"{level}_compliance")
         )
-        for level in LEVELS[1:]
+        for level in LEVEL_NAMES[1:]
         for btu in BTUS
     }
     holds = min(shares.values()) >= 84 and max(shares.values()) <= 95

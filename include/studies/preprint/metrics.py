@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from include.model.compliance import LEVELS
+
 BTU_S = 600.0
 RUN_BTUS = 12
 """BTUs of 600 s in 120 minutes."""
-LEVELS = (("real_time", 1), ("near_real_time", 2), ("relaxed", 5))
 HIGH_VOLUME = ("O2", "O6")
 
 Columns = Mapping[str, Any]

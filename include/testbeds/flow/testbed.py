@@ -103,7 +103,6 @@ class FlowTestbed(VirtualTestbed):
         return VirtualTestbed.apply(self, decision)
 
     def start(self, operator: str, host: VirtualHost) -> VirtualInstance:
-        """Start an instance."""
         return self.cloud.start(operator, host, self.now_us)
 
     def stop(self, one: VirtualInstance, serves_s: float) -> None:

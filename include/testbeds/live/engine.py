@@ -69,7 +69,6 @@ class Engine:
         return {one.instance: one for one in found}
 
     def answers(self) -> bool:
-        """Whether it is up."""
         try:
             with self._client(PING_S) as client:
                 return bool(client.ping())

@@ -28,7 +28,6 @@ class LiveHost(FleetHost):
 
     @property
     def up(self) -> bool:
-        """Whether it answers."""
         return bool(self.endpoint) and self.silent_since_s is None
 
 

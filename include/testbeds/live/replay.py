@@ -91,12 +91,10 @@ class ReplayProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
         process = self.process
         return process is not None and process.alive
 
     def end(self) -> None:
-        """Stop it for good."""
         self._plan.unlink(missing_ok=True)
         if process := self.process:
             process.end()

@@ -36,7 +36,6 @@ class RunState:
     reading: LiveReading = field(default_factory=LiveReading)
 
     def __post_init__(self) -> None:
-        """Before its start."""
         self.clock = Clock(scale=self.calibration.time_scale)
 
     @property
@@ -46,12 +45,10 @@ class RunState:
 
     @property
     def folder(self) -> Path:
-        """Where its files are."""
         return run_folder(self.run)
 
     @cached_property
     def services(self) -> Services:
-        """Broker and Redis."""
         return Services.find()
 
     @cached_property
@@ -66,12 +63,10 @@ class RunState:
 
     @cached_property
     def images(self) -> dict[str, Any]:
-        """Images by operator."""
         return images()
 
     @cached_property
     def journal(self) -> Journal:
-        """The measured rows."""
         return Journal(self.folder / "journal.jsonl")
 
     def now_s(self) -> float:
@@ -107,7 +102,6 @@ class RunState:
             one.started_s = one.ready_s = 0.0
 
     def to_plain(self) -> dict[str, Any]:
-        """Plain values."""
         return {
             "started_us": self.clock.started_us,
             "fleet": self.fleet.to_plain(),
@@ -115,7 +109,6 @@ class RunState:
         }
 
     def save(self) -> None:
-        """Write the file."""
         write_json(self._file, self.to_plain())
 
     def load(self) -> bool:

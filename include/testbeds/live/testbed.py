@@ -162,7 +162,6 @@ class LiveTestbed:
 
     @property
     def fleet(self) -> LiveFleet:
-        """Hosts and instances."""
         return self._state.fleet
 
     @property
@@ -188,7 +187,6 @@ class LiveTestbed:
         return host
 
     def start(self, operator: str, host: LiveHost) -> LiveInstance:
-        """Order an instance."""
         return self._start(operator, host, "upscaling")
 
     def stop(self, one: LiveInstance, serves_s: float) -> None:

@@ -41,7 +41,6 @@ class QueueingNetwork:
     """Of the items: those that edges have, or had."""
 
     def __post_init__(self) -> None:
-        """No stall has begun."""
         self._rows_taken = len(self.state.items)
         self._skip_stalls(0)
 

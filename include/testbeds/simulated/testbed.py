@@ -130,7 +130,6 @@ class SimulatedTestbed(VirtualTestbed):
         return outcomes
 
     def start(self, operator: str, host: VirtualHost) -> VirtualInstance:
-        """Start an instance."""
         return self._start(operator, host, "upscaling")
 
     def stop(self, one: VirtualInstance, serves_s: float) -> None:

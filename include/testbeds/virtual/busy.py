@@ -26,7 +26,6 @@ class BusyMeter:
     _unread: list[tuple[I64, I64, F64, F64]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Nothing is known."""
         self.shares = [None] * self.operators
 
     def read(self, operator: I64, instance: I64, busy_s: F64, there_s: F64) -> None:
@@ -88,7 +87,6 @@ class Watch:
 
     @classmethod
     def begun(cls, operators: int) -> Watch:
-        """Nothing was seen."""
         nothing = np.zeros((2, operators), dtype=np.int64)
         return cls(nothing, nothing.copy(), BusyMeter(operators))
 

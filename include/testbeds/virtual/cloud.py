@@ -37,7 +37,6 @@ class VirtualCloud:
     events: list[tuple[float, str, str, str]] = field(default_factory=list)
 
     def lease(self, action: LeaseHost, now_us: int) -> VirtualHost:
-        """Order a host."""
         draws = self.draws
         self.fleet.hosts_leased += 1
         number = self.fleet.hosts_leased
@@ -133,7 +132,6 @@ class VirtualCloud:
     def log(
         self, now_us: int, activity: str, operator: str = "", instance: str = "", host: str = ""
     ) -> None:
-        """Note a scaling activity."""
         self.activities.append((now_us / 1e6, activity, operator, instance, host))
 
     def to_plain(self) -> dict[str, Any]:

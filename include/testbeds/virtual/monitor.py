@@ -102,7 +102,6 @@ class VirtualMonitor:
     _rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Start with nothing read."""
         size = len(self.names)
         self.reading = VirtualReading([0] * size, capacity=[None] * size)
         self.counted = np.zeros((2, size), dtype=np.int64)

@@ -54,7 +54,6 @@ class VirtualTestbed(ABC):
 
     @property
     def fleet(self) -> VirtualFleet:
-        """Hosts and instances."""
         return self.cloud.fleet
 
     @property
@@ -171,7 +170,6 @@ class VirtualTestbed(ABC):
         return carry_out(decision, self)
 
     def lease(self, action: LeaseHost) -> VirtualHost:
-        """Order a host."""
         return self.cloud.lease(action, self.now_us)
 
     @abstractmethod

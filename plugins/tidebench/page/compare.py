@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from fastapi import HTTPException
 
+from include.model.compliance import in_words
 from include.results.reports.results import Row, read_runs
 from include.results.tables.catalogue import Column, schema_of
 from tidebench.page.better import Mean, direction_of, mean_of, verdict_of
@@ -187,8 +188,7 @@ def _given(name: str, runs: Sequence[Row]) -> Line:
 
 
 def _line_of(name: str, rows: Sequence[Row], column: Column | None, prefix: str = "") -> Line:
-    label = name.replace("near_real_time", "near real-time").replace("real_time", "real-time")
-    label = label.removesuffix("_percent").replace("_", " ").replace("btu ", "BTU ")
+    label = in_words(name.removesuffix("_percent")).replace("btu ", "BTU ")
     unit = (
         "" if column is None or column.unit in ("name", "text", "number", "count") else column.unit
     )

@@ -53,7 +53,6 @@ class Ekf:
     counts: bool = True
 
     def initial(self) -> EkfMemory:
-        """No operator known."""
         return EkfMemory()
 
     def step(self, memory: EkfMemory, measured: Measured) -> tuple[EkfMemory, Estimate]:

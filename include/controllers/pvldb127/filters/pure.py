@@ -17,10 +17,8 @@ class Pure:
     counts: bool = False
 
     def initial(self) -> NothingKept:
-        """Nothing."""
         return NothingKept()
 
     def step(self, memory: NothingKept, measured: Measured) -> tuple[NothingKept, Estimate]:
-        """What was measured."""
         usable = np.ones(len(measured.operators), dtype=bool)
         return memory, Estimate(measured.total(measured.z), usable)

@@ -25,7 +25,6 @@ class Weierstrass:
     counts: bool = False
 
     def initial(self) -> History:
-        """No past."""
         return History()
 
     def step(self, memory: History, measured: Measured) -> tuple[History, Estimate]:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from include.model.compliance import LEVEL_NAMES
 from include.results.reports.figures import style
 from include.results.reports.figures.frame import Frame, Panel, framed
 
@@ -92,10 +93,7 @@ def _rank(scope: str) -> int:
 
 def _shares(rows: Sequence[Mapping[str, Any]]) -> list[list[float]]:
     """Items per level without those of the stricter level; the rest is later."""
-    limits = [
-        [row[f"{level}_compliance_percent"] or 0.0 for row in rows]
-        for level in ("real_time", "near_real_time", "relaxed")
-    ]
+    limits = [[row[f"{level}_compliance_percent"] or 0.0 for row in rows] for level in LEVEL_NAMES]
     whole = [100.0 if row["sampled_items"] else 0.0 for row in rows]
     steps = [[0.0] * len(rows), *limits, whole]
     return [

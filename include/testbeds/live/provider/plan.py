@@ -29,7 +29,6 @@ class Stream:
 
     @cached_property
     def schedule(self) -> Schedule:
-        """When it emits."""
         return Schedule(self.levels, self.per_level_s, self.duration_s)
 
 
@@ -43,7 +42,6 @@ class ProviderPlan:
     streams: tuple[Stream, ...]
 
     def to_json(self) -> str:
-        """Plain text."""
         return json.dumps(asdict(self))
 
     @classmethod

@@ -39,7 +39,6 @@ class LocalHosts:
         return leases.boot_failed(int(host))
 
     def usage(self, host: str, container: str = "") -> Usage | None:
-        """From the kernel."""
         cpu_s = cgroups.cpu_s(int(host), container)
         memory_mb = cgroups.memory_mb(int(host), container)
         return None if cpu_s is None or memory_mb is None else Usage(cpu_s, memory_mb)

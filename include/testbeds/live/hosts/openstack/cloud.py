@@ -62,7 +62,6 @@ class CloudClient:
 
     @property
     def label(self) -> str:
-        """For people."""
         return f"cloud {self.name}" if self.name else "the cloud that the environment names"
 
     def with_retries(self, work: Callable[[Connection], T], what: str, within_s: float) -> T:

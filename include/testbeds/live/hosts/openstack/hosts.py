@@ -119,7 +119,6 @@ class OpenStackHosts:
         servers.delete(self._cloud, host, self._settings.gone_within_s)
 
     def close(self) -> None:
-        """Close all connections."""
         self._poller.close()
         self._pool.shutdown()
         self._cloud.close()

@@ -28,7 +28,6 @@ class TaggedResource:
 
     @property
     def label(self) -> str:
-        """For a person."""
         return f"{self.kind} {self.id}"
 
     @property
