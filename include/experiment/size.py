@@ -3,7 +3,7 @@
 Measured with manufacturing at constant levels of 6 to 600 under ``fixed`` and ``btu``, on one core
 of a machine with two: 2.8 to 5.4 million executions a second on ``simulated`` and 5 to 11 on
 ``flow``, 30 to 190 bytes of memory per execution of a window (many where items wait), 1.6 to 26
-bytes of files. The low end of the speeds is taken and what is usual of the others, so it is right to
+bytes of files. The low end of the speeds is taken and what is usual of the others: right to
 a factor of some three, which is enough to tell an hour from a month.
 """
 

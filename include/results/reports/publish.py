@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import platform
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from include.files.whole import digest, new_folder, read_json, swap_in
+from include.files.whole import csv_text, digest, new_folder, read_json, swap_in
 from include.model.errors import PublishError
 from include.results.quality.verdict import passed_verdict, verdict_path
 from include.results.reports.comparison import Reference, nothing_printed
@@ -16,9 +18,7 @@ from include.results.reports.crate import write_crate
 from include.results.reports.database import sent_rows
 from include.results.reports.documents import WRITERS, suffixes
 from include.results.reports.page import pages
-from include.results.reports.provenance import tool_versions
 from include.results.reports.publication import Publication, origins_of
-from include.results.reports.quarantine import quarantine_csv
 from include.results.tables.catalogue import PUBLISHED, schema_of
 from include.results.tables.staged import Row, read_staged, staged_path
 from include.runs.measurements.origin import BY_HAND, DagRun
@@ -30,6 +30,16 @@ Files = Callable[[Tables, Mapping[str, Any], Mapping[str, Any]], Iterable[tuple[
 """Names and texts of files, from tables, their verdict and their origin."""
 ALWAYS = ("quarantine.csv", "manifest.json")
 """Files beside every page and its tables."""
+PACKAGES = (
+    "apache-airflow",
+    "great-expectations",
+    "numba",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "pyspark",
+)
+QUARANTINE_COLUMNS = ("run", "table", "columns", "expectation", "sentence", "rows")
 
 
 def publish(
@@ -157,3 +167,28 @@ def _made_of(folder: Path, runs: Iterable[str]) -> dict[str, str]:
         if path.startswith(f"runs/{run}/")
     }
     return {**of_runs, str(verdict.relative_to(folder)): digest(verdict)}
+
+
+def tool_versions() -> dict[str, str]:
+    """Versions of Python and of the packages that decide about the numbers."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def quarantine_csv(quarantined: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """One line per run and check that it failed; the offending rows as JSON.
+
+    ``quarantined`` is that of verdict.json. Nothing but a header when every run is published.
+    """
+    lines = (
+        (run, check["table"], "/".join(check["columns"]), check["expectation"], check["sentence"],
+         json.dumps(check["rows"], default=str))
+        for run, checks in quarantined.items()
+        for check in checks
+    )  # fmt: skip
+    return csv_text(QUARANTINE_COLUMNS, lines)

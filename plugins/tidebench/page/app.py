@@ -24,6 +24,7 @@ from fastapi.responses import (
 from include.model.errors import PublishError
 from tidebench.connections import RESULTS, results_database_url
 from tidebench.page.cases import cases_of, way_of
+from tidebench.page.changes import MAY_REMOVE, asked, label, require_same_site, triggered
 from tidebench.page.checks import checks_of
 from tidebench.page.compare import MOST_RUNS, compared, found_runs
 from tidebench.page.curves import TABLE, curves_of
@@ -37,12 +38,9 @@ from tidebench.page.files import (
     styled,
     with_way_back,
 )
-from tidebench.page.labelling import label
 from tidebench.page.listing import listed
 from tidebench.page.query import query_of
-from tidebench.page.removal import MAY_REMOVE, asked, triggered
 from tidebench.page.render import PAGE_HEADERS, home, render
-from tidebench.page.same_site import require_same_site
 from tidebench.page.tables import bundle, tables_of
 from tidebench.page.under_way import under_way
 from tidebench.stage import data_root

@@ -1,0 +1,115 @@
+"""What the page changes: labels itself, and removing runs by the DAG `remove_runs`.
+
+Nothing of what was measured is changed here, and nothing by a page of another site.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from airflow.api.common.trigger_dag import trigger_dag
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
+from airflow.exceptions import DagNotFound
+from airflow.utils.types import DagRunTriggeredByType
+from fastapi import Form, HTTPException, Request
+from fastapi.responses import RedirectResponse
+from pydantic import BaseModel
+
+from include.model.errors import SpecError
+from include.results.reports.labels import Change, change_labels, tags_in
+from tidebench.connections import RESULTS, results_database_url
+from tidebench.page.files import is_experiment
+from tidebench.page.query import address_of, query_of
+from tidebench.page.render import home
+from tidebench.stage import data_root
+
+DAG_ID = "remove_runs"
+MAY_REMOVE = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id=DAG_ID)
+"""Who may trigger the DAG `remove_runs` may remove runs. Airflow's own check."""
+
+
+def require_same_site(request: Request) -> None:
+    """Raise HTTPException 403 where the browser says otherwise; programs say nothing.
+
+    A browser sends the cookie of the log-in along whoever asks, so it alone is no consent.
+    """
+    if site := request.headers.get("sec-fetch-site"):
+        from_here = site == "same-origin"
+    else:
+        origin = request.headers.get("origin")
+        from_here = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    if not from_here:
+        raise HTTPException(403, "This is changed from the page Experiments only.")
+
+
+def asked(chosen: Sequence[str]) -> Mapping[str, list[str]]:
+    """The chosen runs by experiment, each given as `experiment/run`. HTTPException 404 for none."""
+    runs: dict[str, list[str]] = {}
+    for one in dict.fromkeys(chosen):
+        experiment, _, run = one.partition("/")
+        if not (is_experiment(experiment) and run):
+            raise HTTPException(404, f"{one} is not a run; choose in the list.")
+        runs.setdefault(experiment, []).append(run)
+    if not runs:
+        raise HTTPException(404, "Choose at least one run in the list, then remove again.")
+    return runs
+
+
+def triggered(runs: Mapping[str, Sequence[str]], user: str) -> Mapping[str, str]:
+    """Trigger a DAG run per experiment; returns their ids."""
+    ids = {}
+    for experiment, own in runs.items():
+        try:
+            dag_run = trigger_dag(
+                DAG_ID,
+                triggered_by=DagRunTriggeredByType.UI,
+                triggering_user_name=user,
+                conf={"experiment": experiment, "runs": list(own)},
+            )
+        except DagNotFound as error:
+            raise HTTPException(
+                503, f"The DAG {DAG_ID} is not there (yet): it is in dags/ of Tidebench."
+            ) from error
+        if dag_run is not None:
+            ids[experiment] = dag_run.run_id
+    return ids
+
+
+class LabelForm(BaseModel):
+    """What is sent: the chosen runs, each as `experiment/run`, and what changes of them."""
+
+    run: list[str] = []
+    tags: str | None = None
+    add_tags: str = ""
+    note: str | None = None
+    archived: str | None = None
+
+
+def label(
+    request: Request, user: GetUserDep, form: Annotated[LabelForm, Form()]
+) -> RedirectResponse:
+    """Change the labels of the chosen runs, and go back to where that was asked for.
+
+    From the list that is the list; from the page of one run, which gives ``note``, that page.
+    """
+    runs = [(experiment, one) for experiment, own in asked(form.run).items() for one in own]
+    try:
+        change = Change(
+            tags=None if form.tags is None else tags_in(form.tags),
+            add_tags=tags_in(form.add_tags),
+            note=None if form.note is None else form.note.replace("\r\n", "\n"),
+            archived=None if form.archived is None else form.archived == "yes",
+        )
+        known = change_labels(
+            results_database_url(RESULTS, data_root()), runs, change, user.get_name()
+        )
+    except SpecError as error:
+        raise HTTPException(422, str(error)) from error
+    if not known:
+        raise HTTPException(404, "There is no such published run; choose one in the list.")
+    if form.note is not None and request.query_params.get("run"):
+        return RedirectResponse(f"{home()}/compare?{request.query_params}", 303)
+    return RedirectResponse(f"{home()}/?{address_of(query_of(request.query_params))}", 303)
