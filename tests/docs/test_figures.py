@@ -1,0 +1,132 @@
+"""Every result that README.md and ARTIFACT.md state, recomputed from docs/results/*.csv.
+
+What the demo prints is held against a run in test_commands.py; what only a machine can say, such as
+seconds, is in docs/performance.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+import pandas as pd
+import pytest
+
+from include.experiment.spec import load_spec
+from include.studies.base import SPECS
+from include.studies.peerj141.specs import runs
+from tests.docs.pages import REPOSITORY
+
+RIVALS = ["btu", "btu-runtime", "threshold"]
+COMPLIANCE = ["real_time_compliance", "near_real_time_compliance", "relaxed_compliance"]
+TOTAL = "near_real_time_total_cost"
+
+
+@cache
+def table(name: str) -> pd.DataFrame:
+    return pd.read_csv(REPOSITORY / "docs" / "results" / f"{name}.csv")
+
+
+@cache
+def page(name: str) -> str:
+    return " ".join((REPOSITORY / name).read_text().replace("*", "").split())
+
+
+def stated(pattern: str, name: str = "README.md") -> list[int]:
+    """The whole numbers in a sentence of a page; of README.md unless another is named."""
+    found = re.search(pattern, page(name))
+    assert found, f"{name} no longer says {pattern}"
+    return [int(one) for one in found.groups()]
+
+
+def beside(
+    rows: pd.DataFrame, place: Sequence[str]
+) -> Iterator[tuple[pd.Series[float], pd.DataFrame]]:
+    """The row of tide and those of its rivals, place by place."""
+    for _, own in rows.groupby(list(place)):
+        by = own.set_index("controller")
+        yield by.loc["tide"], by.loc[RIVALS]
+
+
+def as_good(tide: pd.Series[float], rivals: pd.DataFrame, cost: str, levels: list[str]) -> bool:
+    """Whether cost and compliance at every level are at least as good as the best of each."""
+    return bool(
+        tide[cost] <= rivals[cost].min() and all(tide[one] >= rivals[one].max() for one in levels)
+    )
+
+
+def counted(name: str, place: Sequence[str], cost: str = "resource_cost") -> int:
+    return sum(as_good(*pair, cost, COMPLIANCE) for pair in beside(table(name), place))
+
+
+CELL = ("pattern", "btu_min")
+WALK = ("seed", "btu_min")
+
+
+def test_cells_of_the_btu_based_evaluation() -> None:
+    good, cells = stated(r"than the best of `btu`, `btu-runtime` and `threshold` in (\d+) of (\d+)")
+    assert len(table("tide_cells").groupby(list(CELL))) == cells
+    assert counted("tide_cells", CELL) == good
+    strictly = [
+        tide["resource_cost"] < rivals["resource_cost"].min()
+        for tide, rivals in beside(table("tide_cells"), CELL)
+    ]
+    assert sum(strictly) == cells, "cheaper, not only as cheap"
+    by = table("tide_cells").pivot_table(index=list(CELL), columns="controller", values=TOTAL)
+    assert (by["tide"] < by["fixed"]).all()
+
+
+def test_walks_that_nobody_had_looked_at() -> None:
+    lower, walks, good = stated(r"(\d+) of (\d+), and it is at least as good in all in (\d+)\.")
+    rows = table("tide_walks")
+    assert len(rows.groupby(list(WALK))) == walks
+    totals = [tide[TOTAL] < rivals[TOTAL].min() for tide, rivals in beside(rows, WALK)]
+    assert sum(totals) == lower
+    assert counted("tide_walks", WALK) == good
+
+
+def test_billed_for_what_had_begun() -> None:
+    cells, of, walks = stated(r"that is (\d+) of (\d+) and (\d+)\.")
+    assert counted("tide_cells", CELL, "begun_cost") == cells
+    assert len(table("tide_cells").groupby(list(CELL))) == of
+    assert counted("tide_walks", WALK, "begun_cost") == walks
+
+
+def test_recorded_days() -> None:
+    good, of = stated(r"it is better in all on (\d+) of (\d+)")
+    levels = [f"{one}_percent" for one in COMPLIANCE]
+    pairs = list(beside(table("tide_days"), ("trace", "day", "btu_min")))
+    assert len(pairs) == of
+    assert all(tide[TOTAL] < rivals[TOTAL].min() for tide, rivals in pairs)
+    assert sum(as_good(*pair, "resource_cost", levels) for pair in pairs) == good
+
+
+def test_runs_behind_the_figures() -> None:
+    care = table("tide_care").query("controller == 'tide'")
+    assert set(care["runs"]) == {4, 5}
+    fewer = care.query("runs == 4")
+    assert set(fewer["variant"]) == {"care=0.2", "care=0.4"}
+    assert "intervals of five runs of two hours (four at the two lowest above)" in page("README.md")
+    assert set(table("tournament")["runs"]) == {5}
+    assert "means and 95 % confidence intervals of five seeds" in page("README.md")
+
+
+@pytest.mark.parametrize("name", ["README.md", "ARTIFACT.md"])
+def test_how_many_runs_an_evaluation_has(name: str) -> None:
+    (many,) = stated(r"four patterns, three BTUs, twelve seeds, (\d+) runs", name)
+    assert len(runs(None)) == many
+
+
+@pytest.mark.parametrize(
+    ("spec", "pattern"),
+    [
+        ("tide", r"\| tide-cells \|.*?; (\d+) runs \|"),
+        ("tide_walks", r"\| tide-walks \|.*?; (\d+) runs \|"),
+        ("tide_care", r"\| tide-care \|.*?; (\d+) runs \|"),
+        ("tournament", r"\| tournament \|.*?; (\d+) runs \|"),
+    ],
+)
+def test_how_many_runs_a_claim_takes(spec: str, pattern: str) -> None:
+    (many,) = stated(pattern, "ARTIFACT.md")
+    assert len(list(load_spec(SPECS / f"{spec}.yaml").points())) == many
