@@ -5,20 +5,17 @@ from __future__ import annotations
 import errno
 import socket
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from include.cli.options import DEFAULT_ROOT, Root
+
 PATH = "/metrics"
-DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "var"
 
 
 def metrics(
-    root: Annotated[
-        Path,
-        typer.Option(envvar="TIDEBENCH_DATA_ROOT", help="Where measurements and results are kept."),
-    ] = DEFAULT_ROOT,
+    root: Root = DEFAULT_ROOT,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 9464,
     host: Annotated[
         str, typer.Option(help="The address to listen on; nobody is asked for a password.")

@@ -1,9 +1,12 @@
-"""List prices as a terminal shows them, and as a price book that one can name in a spec."""
+"""What hosts cost: list prices for a terminal, and as a price book that a spec can name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from include.experiment.prices.books import PENALTY_PER_ITEM
 from include.experiment.prices.listed import CURRENCY, Listed, Offer, listed, size_of
@@ -14,6 +17,18 @@ from include.model.errors import SpecError
 MOST_SHOWN = 15
 _MOST_NAMED = 4
 _MONTH_H = 730
+
+
+def prices(
+    provider: Annotated[str, typer.Argument(help="aws, azure or gce.")],
+    region: Annotated[str, typer.Option(help="As the provider calls it, such as eu-central-1.")],
+    like: Annotated[str, typer.Option(help="Types with at least so much.")] = "4cpu-16gb",
+    type_: Annotated[str, typer.Option("--type", help="This type, whatever its size.")] = "",
+    out: Annotated[Path | None, typer.Option(help="Write a price book of the first one.")] = None,
+) -> None:
+    """List what hosts cost on demand, the cheapest first, from the data of apache-libcloud."""
+    for line in shown(provider, region, like, type_, out):
+        typer.echo(line)
 
 
 def shown(

@@ -12,8 +12,6 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from include.controllers import CONTROLLERS
-
 PACKAGES = ("numpy", "numba", "pyarrow", "pydantic")
 COMPUTES = ("experiment", "files", "model", "runs", "testbeds", "workloads")
 """Folders of include/ that decide what is measured in every run; of controllers/ only what the
@@ -50,6 +48,8 @@ def trunk_digest() -> str:
 @cache
 def _controller_digest(name: str) -> str:
     """Of what is registered under a name and of all code behind it, wherever that lies."""
+    from include.controllers import CONTROLLERS  # with numpy, which a page does without
+
     registered = CONTROLLERS[name]
     build = registered.build
     options = build.keywords if isinstance(build, partial) else {}

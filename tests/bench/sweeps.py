@@ -56,10 +56,10 @@ def sweep_and_kill(cluster: Cluster, runs: int, minutes: float, root: Path) -> S
     spec = cluster.folder / f"{NAME}.yaml"
     spec.write_text(json.dumps(a_spec(runs, minutes)), encoding="utf-8")
     log, begun_s = cluster.folder / "driver.log", time.monotonic()
-    call = ["-m", "include.cli", "sweep", str(spec), "--root", str(root)]
+    call = ["-m", "include.cli", "run", str(spec), "--root", str(root)]
     with log.open("wb") as sink:
         driver = subprocess.Popen(
-            [sys.executable, *call, "--master", cluster.master],
+            [sys.executable, *call, "--on", cluster.master],
             cwd=REPOSITORY,
             stdout=sink,
             stderr=subprocess.STDOUT,

@@ -83,7 +83,7 @@ def test_a_matrix_that_airflow_cannot_map_is_refused() -> None:
     [
         ({"spec": "dem"}, "Did you mean 'demo'?"),
         ({"spec": "nowhere.yaml"}, "there is no file nowhere.yaml"),
-        ({"controllers": []}, "at least 1 item"),
+        ({"controllers": []}, "controllers: is empty"),
         ({"seeds": [-1]}, "seeds.0"),
         ({"faults": "{"}, "faults is not JSON"),
     ],

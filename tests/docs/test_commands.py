@@ -75,7 +75,7 @@ def test_run_report_and_figure_of_an_experiment_of_ones_own(mine: Path) -> None:
 
 @pytest.mark.spark
 def test_sweep(mine: Path) -> None:
-    assert "2" in cli(mine, "sweep", "mine.yaml")
+    assert "2" in cli(mine, "run", "mine.yaml", "--on", "local[2]")
     assert (mine / "var" / "mine" / "sweep_status.csv").read_text().count("measured") == 2
 
 

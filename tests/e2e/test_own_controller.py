@@ -86,7 +86,7 @@ def test_by_a_dag_run(
 def test_on_a_worker_of_a_cluster(folder: Path, tmp_path: Path) -> None:
     root = tmp_path / "data"
     with a_cluster(tmp_path / "cluster", workers=1) as cluster:
-        tidebench(folder, "sweep", "mine.yaml", "--root", str(root), "--master", cluster.master)
+        tidebench(folder, "run", "mine.yaml", "--root", str(root), "--on", cluster.master)
         unpacked = "app-*/*/tidebench/my_package/module.py"
         assert list(cluster.work_of(0).glob(unpacked))
     for point in runs_in_file(folder / "mine.yaml"):

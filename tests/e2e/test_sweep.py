@@ -89,8 +89,8 @@ def test_a_driver_that_is_killed_leaves_nothing_behind_but_what_is_complete(tmp_
 
     with log.open("w") as sink:
         driver = subprocess.Popen(
-            [sys.executable, "-m", "include.cli", "sweep", spec, "--root", root,
-             "--master=local[2]"],
+            [sys.executable, "-m", "include.cli", "run", spec, "--root", root,
+             "--on=local[2]"],
             cwd=REPOSITORY, stdout=sink, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
     try:
@@ -129,7 +129,7 @@ def test_one_point_fails_one_kills_its_worker_and_a_repetition_completes_them(tm
     (tmp_path / "killer" / "sitecustomize.py").write_text(KILLER, encoding="utf-8")
 
     done = subprocess.run(
-        [sys.executable, "-m", "include.cli", "sweep", spec, "--root", root, "--master=local[2]"],
+        [sys.executable, "-m", "include.cli", "run", spec, "--root", root, "--on=local[2]"],
         cwd=REPOSITORY,
         env=os.environ | {"PYTHONPATH": f"{tmp_path / 'killer'}{os.pathsep}{REPOSITORY}"},
         capture_output=True,

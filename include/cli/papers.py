@@ -1,0 +1,129 @@
+"""Repeat the evaluation of a paper, and fit the simulator to one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from include.cli.options import DEFAULT_ROOT, Database, Root
+from include.model.errors import SpecError
+from include.studies import ALIASES, STUDIES
+
+if TYPE_CHECKING:
+    from include.studies.base import Study
+    from include.studies.results import StudyResults
+
+
+def reproduce(
+    root: Root = DEFAULT_ROOT,
+    processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
+    seeds: Annotated[str, typer.Option(help="Separated by commas; else those of its specs.")] = "",
+    set_baseline: Annotated[
+        bool, typer.Option(help="Hold the next reproductions against this one.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option(help="Fail when an error is above its limit, or runs were left out.")
+    ] = False,
+    database: Database = "",
+) -> None:
+    """Repeat the evaluation of PeerJ CS 141 and hold it against the published figures."""
+    from include.results.tables.quarantine import require_none_left_out
+    from include.studies import study_named
+    from include.studies.nights import keep_as_baseline
+
+    study, chosen = study_named("peerj141"), _numbers(seeds) if seeds else None
+    results = _conduct(study, root, processes, chosen, database)
+    if set_baseline:
+        folder = root.resolve() / study.experiment
+        typer.echo(f"Baseline: {keep_as_baseline(results, study.runs(chosen), folder)}")
+    if strict:
+        study.require_reproduced(results)
+        require_none_left_out(root.resolve() / study.experiment)
+
+
+def paper(
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join((*STUDIES, *ALIASES))}.")],
+    root: Root = DEFAULT_ROOT,
+    processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
+    seeds: Annotated[str, typer.Option(help="Separated by commas; else those of its specs.")] = "",
+    database: Database = "",
+) -> None:
+    """Repeat the evaluation of a paper and hold its claims against what is measured.
+
+    Ends with exit code 1, after publishing the others, when runs were left out.
+    """
+    from include.results.tables.quarantine import require_none_left_out
+    from include.studies import study_named
+
+    study = study_named(name)
+    _conduct(study, root, processes, _numbers(seeds) if seeds else None, database)
+    require_none_left_out(root.resolve() / study.experiment)
+
+
+def _conduct(
+    study: Study, root: Path, processes: int, seeds: list[int] | None, database: str
+) -> StudyResults:
+    """Take a study to its page, and say what came out."""
+    from include.cli.progress import Progress
+    from include.results.tables.quarantine import read_quarantine, sentences
+    from include.studies.conduct import conclude, measure
+
+    root = root.resolve()
+    progress = Progress(len(study.runs(seeds)))
+    runs = measure(study, root, seeds=seeds, processes=processes or None, report=progress.finished)
+    results = conclude(study, root, runs, database, typer.echo)
+    typer.echo(f"{study.title}\n{study.summary(results)}")
+    for sentence in sentences(read_quarantine(root / study.experiment)):
+        typer.echo(sentence)
+    typer.echo(f"Page: {root / study.experiment / 'published' / 'report.html'}")
+    return results
+
+
+def _numbers(text: str) -> list[int]:
+    from pydantic import TypeAdapter, ValidationError
+
+    from include.experiment.spec import Seeds
+    from include.workloads.topologies import complaint
+
+    try:
+        return list(dict.fromkeys(TypeAdapter(Seeds).validate_python(text)))
+    except ValidationError as error:
+        problems = [complaint(one, "seeds") for one in error.errors(include_url=False)]
+        raise SpecError("--seeds", problems) from None
+
+
+def calibrate(
+    out: Annotated[Path, typer.Option(help="The calibration file to write.")],
+    evaluations: Annotated[int, typer.Option(min=42, help="Parameter sets to try.")] = 96,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds to take part.")] = 12,
+    processes: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 2,
+) -> None:
+    """Fit the simulator to stepwise and random walk 1, and report on the held-out patterns."""
+    from concurrent.futures import ProcessPoolExecutor
+
+    from include.files.whole import write_bytes
+    from include.studies.peerj141 import calibration
+    from include.studies.peerj141.search import search
+
+    with ProcessPoolExecutor(processes) as pool:
+        best = search(evaluations=evaluations, seeds=seeds, pool=pool, report=_calibration_line)
+        typer.echo("\nbest: " + ", ".join(f"{name} {value:g}" for name, value in best.items()))
+        for patterns in (calibration.FITTED, calibration.HELD_OUT):
+            own, others = (
+                calibration.evaluate(
+                    best, calibration.specs(patterns, calibration.LIMITS, of), pool
+                )
+                for of in (range(1, seeds + 1), range(seeds + 1, 2 * seeds + 1))
+            )
+            if patterns is calibration.FITTED:
+                write_bytes(out, calibration.as_yaml(best, own, others, seeds).encode())
+            typer.echo(f"\non {' and '.join(patterns)}, seeds that took part and others:")
+            for name, errors in (*own.items(), *others.items()):
+                typer.echo(f"  {name:<12} {errors}" if errors.cells else f"  {name:<12} no figures")
+    typer.echo(f"\nwritten to {out}; name it in a spec (calibration: {out})")
+
+
+def _calibration_line(turn: int, values: Any) -> None:
+    typer.echo(f"{turn:>3}  " + ", ".join(f"{name} {value:.3f}" for name, value in values.items()))

@@ -1,0 +1,119 @@
+"""What becomes of measurements: tables, pages, figures, crates; and their removal."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from include.cli.interrupt import ends_at_once
+from include.cli.options import DEFAULT_ROOT, Database
+from include.model.errors import command
+
+
+def report(
+    folder: Annotated[
+        str, typer.Argument(help="The folder of an experiment, or a URI such as s3://bucket/mine.")
+    ],
+    database: Database = "",
+    master: Annotated[
+        str, typer.Option(envvar="TIDEBENCH_SPARK_MASTER", help="Spark master.")
+    ] = "local[*]",
+) -> None:
+    """Build the tables of an experiment with Spark, validate and publish them.
+
+    Ends with exit code 1, after publishing the others, when runs were left out. What lies elsewhere
+    is fetched, and what was made of it is sent back.
+    """
+    from include.results.quality.gates import check_tables
+    from include.results.reports.summary import summary
+    from include.results.tables.build import build_tables
+    from include.results.tables.quarantine import require_none_left_out
+    from include.runs.measurements.elsewhere import at_hand, is_elsewhere, shown
+    from include.runs.measurements.locks import REPORT, alone, locked
+    from include.studies import printed
+    from include.studies.publish import publish_experiment
+
+    again = command("report", folder)
+    ends_at_once(f"Interrupted. What was published before stands; {again} begins again.")
+    with at_hand(folder) as here, alone(here, REPORT) if here.is_dir() else nullcontext():
+        if under_way := [name for name in locked(here) if name != REPORT]:
+            names = ", ".join(under_way)
+            typer.echo(f"not in this report, because they are being measured: {names}")
+        root = DEFAULT_ROOT if is_elsewhere(folder) else here.parent
+        typer.echo("building tables ...")
+        build_tables(here, here.name, master=master)
+        typer.echo("validating ...")
+        check_tables(here, here.name)
+        typer.echo("publishing ...")
+        publish_experiment(here, database or f"sqlite:///{root / 'results.db'}")
+        told = summary(here, printed)
+        typer.echo(told.replace(str(here), shown(folder)) if is_elsewhere(folder) else told)
+        require_none_left_out(here)
+
+
+def copy(
+    folder: Annotated[Path, typer.Argument(help="The folder of an experiment.")],
+    to: Annotated[str, typer.Argument(help="Where to, a URI such as s3://bucket/mine.")],
+) -> None:
+    """Copy an experiment to wherever pyarrow reaches: S3, Google Cloud Storage, Azure, HDFS."""
+    from include.runs.measurements.elsewhere import copy, shown
+
+    typer.echo(f"{copy(folder.resolve(), to)} files: {shown(to)}")
+
+
+def remove(
+    folder: Annotated[Path, typer.Argument(help="The folder of an experiment.")],
+    runs: Annotated[list[str], typer.Argument(help="Runs of it.")],
+    database: Database = "",
+    even_if_taken: Annotated[
+        bool, typer.Option(help="Also interrupted runs that a DAG run has begun and left.")
+    ] = False,
+) -> None:
+    """Remove runs for good: what was measured of them and their rows in the results database."""
+    from include.results.reports.removal import remove_runs
+
+    folder = folder.resolve()
+    url = database or f"sqlite:///{folder.parent / 'results.db'}"
+    for sentence in remove_runs(folder, runs, url, even_if_taken=even_if_taken):
+        typer.echo(sentence)
+    typer.echo(f"Tables and page: {command('report', folder)}")
+
+
+def crate(
+    folder: Annotated[Path, typer.Argument(help="The folder of an experiment, with its report.")],
+    out: Annotated[Path, typer.Option(help="The ZIP file to write.")],
+    license_: Annotated[
+        str, typer.Option("--license", help="URL of the licence of these results.")
+    ] = "",
+    overwrite: Annotated[bool, typer.Option(help="Replace the file where there is one.")] = False,
+) -> None:
+    """Pack a published experiment as a Workflow Run RO-Crate, for an archive that keeps it."""
+    from include.results.reports.crate import pack_crate
+
+    files = pack_crate(folder.resolve(), out, license_, overwrite=overwrite)
+    typer.echo(f"Crate: {out}, {files} files")
+
+
+def figure(
+    folder: Annotated[Path, typer.Argument(help="The folder of an experiment, with its report.")],
+    out: Annotated[Path, typer.Option(help="The SVG file to write.")],
+    front: Annotated[
+        bool, typer.Option(help="One point per controller, its variants joined by a line.")
+    ] = False,
+    fitted: Annotated[
+        str, typer.Option(help="Patterns that options were chosen on, separated by commas.")
+    ] = "",
+) -> None:
+    """Draw cost against compliance or utility of every controller on every workload."""
+    from include.results.reports.image import write_front, write_image
+
+    if front:
+        write_front(
+            folder.resolve(), out, [one.strip() for one in fitted.split(",") if one.strip()]
+        )
+    else:
+        write_image(folder.resolve(), out)
+    typer.echo(f"Figure: {out}")

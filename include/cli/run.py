@@ -1,0 +1,76 @@
+"""Look an experiment through, and measure it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from include.cli.interrupt import ends_at_once
+from include.cli.options import DEFAULT_ROOT, Root
+from include.model.errors import command
+
+
+def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file.")]) -> None:
+    """Say everything that is wrong with an experiment, or what it would run."""
+    from include.experiment.levels import trace_notes
+    from include.experiment.matrix import runs_in_file
+    from include.experiment.size import size_of
+
+    points = runs_in_file(spec)
+    for point in points:
+        typer.echo(f"{point.run_id}  {point.duration_min:g} min, {point.windows} windows")
+    typer.echo(size_of(points))
+    for note in dict.fromkeys(note for point in points for note in trace_notes(point)):
+        typer.echo(f"trace: {note}")
+
+
+def run(
+    spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file.")],
+    root: Root = DEFAULT_ROOT,
+    fresh: Annotated[bool, typer.Option(help="Measure again what is stored already.")] = False,
+    on: Annotated[
+        str,
+        typer.Option(help="A Spark master that shares the runs out, such as spark://HOST:7077."),
+    ] = "",
+) -> None:
+    """Measure every run of an experiment on its testbed. Complete runs are reused.
+
+    With --on each run is a task of Spark, and <experiment>/sweep_status.csv says how each went.
+    """
+    from include.cli.progress import Progress
+    from include.experiment.matrix import runs_in_file
+    from include.experiment.size import size_of
+    from include.runs.batch import require_complete, run_batch
+    from include.runs.stages import forget, look, run_all, run_alone, store_of
+    from include.testbeds import TESTBEDS
+
+    points = runs_in_file(spec)  # nothing starts before every point is known to be right
+    if (size := size_of(points)).is_large:
+        typer.echo(size)
+    if not any(TESTBEDS[point.testbed].real_time for point in points):  # those give back first
+        again = command("run", spec, *(() if root == DEFAULT_ROOT else ("--root", root)))
+        ends_at_once(f"Interrupted. What is complete is kept; {again} goes on.")
+    for point in points if fresh else ():
+        with run_alone(point, root):
+            forget(point, root)
+    folder = root / points[0].experiment
+    if on:
+        from include.runs.spark.sweep import sweep
+
+        statuses = sweep(points, root, master=on, say=typer.echo)
+        if any(one.outcome == "failed" for one in statuses):
+            raise typer.Exit(1)
+        typer.echo(f"Tables and page: {command('report', folder)}")
+        return
+    progress = Progress(len(points))
+    if len(points) == 1:
+        if (found := look(points[0], root)) is found.DAMAGED:
+            damage = store_of(points[0], root).damage(points[0].windows)
+            typer.echo(f"{points[0].run_id} is {found}: {damage}")
+        progress.begin(points[0])
+        progress.end(points[0], run_all(points[0], root, progress.window))
+    else:
+        require_complete(run_batch(points, root, report=progress.finished))
+    typer.echo(f"\nMeasurements: {folder}\nTables and page: {command('report', folder)}")
