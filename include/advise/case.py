@@ -27,7 +27,7 @@ from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError, StoreError, unknown_name
 from include.model.host import PriceBook
 from include.workloads.recordings import Recording, parse_mapping, read_recording
-from include.workloads.recordings.kept import keep_recording, kept_recording
+from include.workloads.recordings.cache import keep_recording, kept_recording
 from include.workloads.recordings.recording import FloatArray
 
 DAY_S = 86_400.0

@@ -31,7 +31,7 @@ def reproduce(
     """Repeat the evaluation of PeerJ CS 141 and hold it against the published figures."""
     from include.results.tables.quarantine import require_none_left_out
     from include.studies import study_named
-    from include.studies.nights import keep_as_baseline
+    from include.studies.nightly import keep_as_baseline
 
     study, chosen = study_named("peerj141"), _numbers(seeds) if seeds else None
     results = _conduct(study, root, processes, chosen, database)

@@ -31,8 +31,8 @@ def report(
     from include.results.reports.summary import summary
     from include.results.tables.build import build_tables
     from include.results.tables.quarantine import require_none_left_out
-    from include.runs.measurements.elsewhere import at_hand, is_elsewhere, shown
     from include.runs.measurements.locks import REPORT, alone, locked
+    from include.runs.measurements.remote_store import at_hand, is_elsewhere, shown
     from include.studies import printed
     from include.studies.publish import publish_experiment
 
@@ -59,7 +59,7 @@ def copy(
     to: Annotated[str, typer.Argument(help="Where to, a URI such as s3://bucket/mine.")],
 ) -> None:
     """Copy an experiment to wherever pyarrow reaches: S3, Google Cloud Storage, Azure, HDFS."""
-    from include.runs.measurements.elsewhere import copy, shown
+    from include.runs.measurements.remote_store import copy, shown
 
     typer.echo(f"{copy(folder.resolve(), to)} files: {shown(to)}")
 

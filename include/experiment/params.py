@@ -138,8 +138,9 @@ def _spec_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     may_be_empty = ("calibration", *UNDER_TOPOLOGY)
     return {
         name: values[name]
-        for name in ExperimentSpec.model_fields
-        if name in values and not (name in may_be_empty and values[name] in (None, ""))
+        for name in values
+        if name in ExperimentSpec.model_fields
+        and not (name in may_be_empty and values[name] in (None, ""))
     }
 
 

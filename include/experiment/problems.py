@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from include.controllers import CONTROLLERS
 from include.controllers.registry import ENTRY_POINTS, imported
+from include.experiment.controller_setting import setting_of
 from include.experiment.levels import pattern_problems, seed_problems, source_problems
 from include.experiment.options import checked_options, option_types
 from include.experiment.prices import price_book
-from include.experiment.setting import setting_of
 from include.experiment.spec import RunSpec
 from include.model.errors import Problem, SpecError, unknown_name
 from include.model.topology import Topology

@@ -13,11 +13,11 @@ from pydantic import TypeAdapter
 
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
+from include.experiment.controller_setting import setting_of
 from include.experiment.levels import levels_of_sources
 from include.experiment.options import checked_options, option_types
 from include.experiment.prices import price_book
 from include.experiment.problems import problems_of
-from include.experiment.setting import setting_of
 from include.experiment.spec import Choice, RunSpec, without_empty
 from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError

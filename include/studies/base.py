@@ -22,10 +22,10 @@ from include.results.reports.comparison import Reference, nothing_printed
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.staged import Row, read_staged
 from include.runs.measurements.store import RunStore
+from include.studies.claim_counts import APART
 from include.studies.page import render_page
 from include.studies.page import summary as claims_summary
 from include.studies.results import Rows, StudyResults
-from include.studies.tally import APART
 
 if TYPE_CHECKING:
     import pyarrow as pa

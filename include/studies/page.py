@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from include.studies.tally import in_words, tally
+from include.studies.claim_counts import in_words, tally
 
 if TYPE_CHECKING:
     from include.studies.results import StudyResults

@@ -11,15 +11,15 @@ from typing import Any
 from include.results.reports.publish import ALWAYS, Tables, publish, report_files
 from include.results.tables.staged import read_staged
 from include.runs.measurements.origin import BY_HAND, DagRun
-from include.studies import STUDIES, printed, strict, study_of
+from include.studies import STUDIES, printed, strict_outcomes, study_of
 from include.studies.base import Study, StudyData, as_csv
+from include.studies.provenance import seen_rows
 from include.studies.results import StudyResults
-from include.studies.seen import seen_rows
 
 
 def evaluate(study: Study, folder: Path) -> StudyResults:
     """What the staged runs in the folder of an experiment say about a study."""
-    return strict.evaluate(study, measured_in(study, folder))
+    return strict_outcomes.evaluate(study, measured_in(study, folder))
 
 
 def measured_in(study: Study, folder: Path) -> StudyData:
@@ -57,7 +57,7 @@ def publish_study(
     Raises GateFailed, StoreError and PublishError as ``publish`` does.
     """
     measured = measured_in(study, folder)
-    results = strict.evaluate(study, measured)
+    results = strict_outcomes.evaluate(study, measured)
     seeds = ", ".join(str(seed) for seed in sorted({run.seed for run in measured.runs}))
 
     def files(

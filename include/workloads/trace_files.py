@@ -101,7 +101,7 @@ def _plain_load(path: Path, sheet: Sheet, name: str) -> TraceLoad:
     """Times and levels as they stand there. Raises SpecError with every wrong cell."""
     import numpy as np
 
-    from include.workloads.recordings.cells import numbers, places, shortened
+    from include.workloads.recordings.csv_cells import numbers, places, shortened
 
     problems, columns = list[str](), []
     for column in ("time_s", name):

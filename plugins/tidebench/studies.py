@@ -76,7 +76,7 @@ class ResolveStudies(BaseOperator):
 
     def execute(self, context: Context) -> list[Cell]:
         """Return the cells, in the order of the studies and of their tables."""
-        from include.studies.nights import begin_night, runs_of_night
+        from include.studies.nightly import begin_night, runs_of_night
 
         cells: dict[str, list[str]] = {}
         for experiment in self.experiments:
@@ -104,7 +104,7 @@ class CheckVerdict(Review):
     def work(self, experiment: str, root: Path) -> list[str]:
         """Keep tonight, say what it came to, and return why it fails."""
         from include.model.errors import GateFailed
-        from include.studies.nights import drift_sentences, keep_night, require_no_drift
+        from include.studies.nightly import drift_sentences, keep_night, require_no_drift
         from include.studies.publish import evaluate
 
         study, folder = study_named(experiment.removeprefix(NIGHT)), root / experiment

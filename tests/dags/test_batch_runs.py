@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from include.experiment import params, problems
+from include.experiment import params, problems, size
 from include.experiment.form import BY_TESTBED, SPECS
 from include.experiment.params import (
     matrix_from_params,
@@ -48,6 +48,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> RunSpec:
     slow = {"slow": TestbedRegistration(build=build, real_time=True)}
     monkeypatch.setattr(params, "TESTBEDS", {**TESTBEDS, **slow})
     monkeypatch.setattr(problems, "TESTBEDS", params.TESTBEDS)
+    monkeypatch.setattr(size, "TESTBEDS", params.TESTBEDS)
     return replace(RUN, testbed="slow")
 
 

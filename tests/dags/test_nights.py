@@ -16,7 +16,7 @@ from include.runs.stages import store_of
 from include.studies import study_named
 from include.studies.base import Study
 from include.studies.drift import CELL_COLUMNS, baselines, drift
-from include.studies.nights import (
+from include.studies.nightly import (
     begin_night,
     drift_sentences,
     keep_night,

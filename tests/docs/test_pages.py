@@ -21,7 +21,7 @@ from include.experiment.run import resolve
 from include.experiment.spec import load_spec
 from include.model.errors import command
 from include.results.quality.expectations import suite_of
-from include.studies.seen import read_seen
+from include.studies.provenance import read_seen
 from include.testbeds import TESTBEDS
 from include.workloads.topologies import load_topology
 from tests.docs.pages import PAGES, REPOSITORY, Code, blocks, named

@@ -8,7 +8,7 @@ import pytest
 
 from include.model.errors import SpecError
 from include.studies import STUDIES, study_named
-from include.studies.seen import FOLDER, read_seen, seen_rows
+from include.studies.provenance import FOLDER, read_seen, seen_rows
 
 ROOT = FOLDER.parents[1]
 ENTRY = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from include.studies.tally import CONTRADICTED, FITTED, Tally, in_words, tally
+from include.studies.claim_counts import CONTRADICTED, FITTED, Tally, in_words, tally
 
 
 def row(holds, apart=""):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from include.model.errors import SpecError, StoreError
-from include.runs.measurements.elsewhere import at_hand, copy, shown
+from include.runs.measurements.remote_store import at_hand, copy, shown
 
 
 def an_experiment(root: Path) -> Path:

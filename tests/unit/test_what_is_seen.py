@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from include.controllers.base import Delays
+from include.experiment.controller_setting import delays_of
 from include.experiment.run import resolve
-from include.experiment.setting import delays_of
 from include.experiment.spec import RunSpec
 from include.model.decision import LeaseHost, StartInstance
 from include.testbeds import TESTBEDS

@@ -20,8 +20,8 @@ from include.results.quality.expectations import CHECKED, SEVERITIES, suite_of
 from include.results.quality.verdict import Verdict, staged_digests, verdict_path, write_verdict
 from include.results.tables.catalogue import schema_of
 from include.results.tables.quarantine import Check, read_quarantine, sentences
+from include.results.tables.remove_runs import leave_out
 from include.results.tables.staged import read_staged, staged_path
-from include.results.tables.without import leave_out
 
 if TYPE_CHECKING:
     from great_expectations.data_context.data_context.abstract_data_context import (

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from include.model.errors import SpecError
 from include.workloads.recordings.assemble import Sheet, assemble, sorted_by_time
-from include.workloads.recordings.cells import shortened
+from include.workloads.recordings.csv_cells import shortened
 from include.workloads.recordings.files import file_content, is_parquet, text_of
 from include.workloads.recordings.mapping import Reads, choose, parse_mapping
 from include.workloads.recordings.prometheus import series_in

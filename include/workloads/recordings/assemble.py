@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.model.errors import SpecError
-from include.workloads.recordings.cells import Cell, Place, numbers, places, shortened
+from include.workloads.recordings.csv_cells import Cell, Place, numbers, places, shortened
 from include.workloads.recordings.mapping import TIME, Reads, said
 from include.workloads.recordings.recording import FloatArray, Recording
 from include.workloads.recordings.times import RowTimes, read_times

@@ -10,9 +10,9 @@ import numpy as np
 
 from include.model.errors import SpecError, unknown_name
 from include.workloads.recordings.assemble import LEAST_ROWS, Sheet, sorted_by_time
-from include.workloads.recordings.cells import Cell, Place, numbers, places, shortened
+from include.workloads.recordings.csv_cells import Cell, Place, numbers, places, shortened
 from include.workloads.recordings.files import file_content, is_parquet, text_of
-from include.workloads.recordings.labelled import operator_sheet
+from include.workloads.recordings.labelled_series import operator_sheet
 from include.workloads.recordings.mapping import TIME, Reads
 from include.workloads.recordings.prometheus import series_in
 from include.workloads.recordings.recording import FloatArray

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from include.model.errors import SpecError
 from include.workloads.recordings.assemble import Sheet
-from include.workloads.recordings.cells import Cell, shortened
+from include.workloads.recordings.csv_cells import Cell, shortened
 from include.workloads.recordings.mapping import TIME, Reads, asked_reads, choose
 from include.workloads.recordings.units import NEEDS_UNIT, TOTAL, UNITS, known_units, stem_and_unit
 

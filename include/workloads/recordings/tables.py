@@ -10,7 +10,7 @@ from typing import Any
 
 from include.model.errors import SpecError
 from include.workloads.recordings.assemble import Sheet
-from include.workloads.recordings.cells import Cell, places, shortened
+from include.workloads.recordings.csv_cells import Cell, places, shortened
 
 _MARK = "﻿"
 MOST_ROWS = 5_000_000

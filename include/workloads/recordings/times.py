@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from include.workloads.recordings.cells import Cell, Place, numbers, places
+from include.workloads.recordings.csv_cells import Cell, Place, numbers, places
 from include.workloads.recordings.mapping import Reads
 from include.workloads.recordings.recording import FloatArray
 from include.workloads.recordings.units import UNITS

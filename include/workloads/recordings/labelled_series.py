@@ -10,7 +10,7 @@ from statistics import fmean
 
 from include.model.errors import SpecError, unknown_name
 from include.workloads.recordings.assemble import Sheet
-from include.workloads.recordings.cells import Cell, shortened
+from include.workloads.recordings.csv_cells import Cell, shortened
 from include.workloads.recordings.series import CLOCK, Samples
 from include.workloads.recordings.units import UNITS
 
