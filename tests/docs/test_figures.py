@@ -103,11 +103,8 @@ def test_recorded_days() -> None:
 
 
 def test_runs_behind_the_figures() -> None:
-    care = table("tide_care").query("controller == 'tide'")
-    assert set(care["runs"]) == {4, 5}
-    fewer = care.query("runs == 4")
-    assert set(fewer["variant"]) == {"care=0.2", "care=0.4"}
-    assert "intervals of five runs of two hours (four at the two lowest above)" in page("README.md")
+    assert set(table("tide_care")["runs"]) == {5}
+    assert "intervals of five runs of two hours" in page("README.md")
     assert set(table("tournament")["runs"]) == {5}
     assert "means and 95 % confidence intervals of five seeds" in page("README.md")
 
