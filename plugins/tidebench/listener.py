@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 OURS = ("experiment", "experiment_batch", "sweep", "remove_runs")
 REASON = "reason"
 """The XCom that says why a task failed. Airflow deletes it when the task is tried again."""
+MARKED_FAILED = (
+    "The DAG run was marked failed. Clear it to go on: windows that are committed are kept where "
+    "the testbed is not in real time."
+)
 MOST_LETTERS = 2000
 
 
@@ -31,6 +35,29 @@ def on_dag_run_running(dag_run: AirflowRun, msg: str) -> None:
     note = dag_run.note or ""
     if name and not note.startswith(name):
         dag_run.note = f"{name}\n\n{note}".strip()[:1000]
+
+
+@hookimpl
+def on_dag_run_failed(dag_run: AirflowRun, msg: str) -> None:
+    """Fail the last tasks of a DAG run that is marked failed while its teardown is due.
+
+    Airflow then keeps the DAG run going for its teardown, skips the other tasks, and decides by
+    the last ones: without one that failed the DAG run ends as a success.
+    """
+    if dag_run.dag_id not in OURS or dag_run.dag is None or dag_run.state == "failed":
+        return
+    from airflow.models.xcom import XComModel
+    from sqlalchemy.orm import object_session
+
+    session = object_session(dag_run)
+    assert session is not None, "whoever marks a DAG run has it in a session"
+    for task in dag_run.dag.tasks:
+        if task.is_teardown or task.downstream_task_ids:
+            continue
+        of = {"dag_id": dag_run.dag_id, "run_id": dag_run.run_id, "task_id": task.task_id}
+        if last := dag_run.get_task_instance(task.task_id, session=session):
+            last.set_state("failed", session=session)
+            XComModel.set(key=REASON, value=MARKED_FAILED, **of, session=session)
 
 
 @hookimpl

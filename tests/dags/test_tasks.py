@@ -34,6 +34,7 @@ from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.quarantine import Check, write_quarantine
 from include.runs.stages import deploy, provision, replay_arrivals, store_of
 from include.runs.stored import mark_code
+from include.testbeds import TESTBEDS
 from tests.builders_staged import let_pass, stage
 
 if TYPE_CHECKING:
@@ -182,36 +183,37 @@ def test_a_task_stops_although_c_code_dropped_the_first_attempt(deployed: RunSpe
 
 
 @pytest.mark.parametrize(
-    ("control", "report", "by_hand"),
+    ("real_time", "control", "releases"),
     [
-        (["success", "success"], "success", False),
-        (["success", "success"], "skipped", False),  # without report
-        (["success", "failed"], "upstream_failed", False),
-        (["failed", "upstream_failed"], "upstream_failed", False),
-        (["failed", "failed"], "skipped", True),
-        (["success", "skipped"], "skipped", True),
-        ([None, None], "skipped", True),
+        (True, ["success", "success"], 1),
+        (True, ["success", "failed"], 2),
+        (True, ["skipped", None], 2),
+        (False, ["failed", "failed"], 1),
     ],
 )
-def test_a_teardown_tells_a_run_that_was_ended_by_hand_from_others(
-    control: list[str | None], report: str, by_hand: bool, deployed: RunSpec
+def test_a_run_in_real_time_that_was_cut_short_is_released_once_more(
+    real_time: bool,
+    control: list[str | None],
+    releases: int,
+    deployed: RunSpec,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
+    """A window that was under way notices late, and leases until then."""
+    from tidebench import tasks
 
-    from tidebench.tasks import ReleaseTestbed
-
+    released: list[str] = []
+    testbed = SimpleNamespace(real_time=real_time, in_cloud=False)
+    monkeypatch.setitem(TESTBEDS, deployed.testbed, testbed)
+    monkeypatch.setattr(tasks, "STOPPING_S", 0.0)
+    release = tasks.ReleaseTestbed(task_id="release_testbed", run=deployed.to_json())
+    monkeypatch.setattr(release, "work", lambda run, root: released.append(run.run_id))
     states = {f"control_window_{index}": state for index, state in enumerate(control)}
-    states |= {"build_tables": report, "release_testbed": "running"}
     ti = SimpleNamespace(
         dag_id="experiment", run_id="r", get_task_states=lambda dag_id, run_ids: {"r": states}
     )
     context: Any = {"ti": ti}
-    task = ReleaseTestbed(task_id="release_testbed", run=deployed.to_json())
-    if by_hand:
-        with pytest.raises(AirflowFailException, match="ended by hand"):
-            task.execute(context)
-    else:
-        task.execute(context)
+    release.execute(context)
+    assert released == [deployed.run_id] * releases
 
 
 def named_as(given: str, run: RunSpec) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def test_a_run_that_is_ended_by_hand_gives_its_servers_back(cloud, airflow):
     assert held["machines"]
     airflow.end_by_hand("experiment", dag_run)
     assert airflow.finish("experiment", dag_run, DEADLINE_S * crowding()) == "failed"
-    assert "the testbed is released" in airflow.log_of("experiment", dag_run, "release_testbed")
+    assert "testbed is released" in airflow.log_of("experiment", dag_run, "release_testbed")
     cloud.assert_nothing_left()
 
 
