@@ -53,7 +53,7 @@ def experiment_batch() -> None:
     publish = tasks.PublishReport(task_id="publish_report", cells=cells, **OF)
     last = ["measure_cell", "cell_run.wait_for_run"]
     confirm = batch.CheckCells(task_id="check_cells", cells=cells, measure=last, **batch.COMPLETE)
-    turn >> choose >> [measure, triggered] >> confirm
+    resolve >> turn >> choose >> [measure, triggered] >> confirm
     [measure, triggered] >> build >> check >> publish
 
 

@@ -6,6 +6,7 @@ Runs as a process of its own, because Airflow reads its configuration when it is
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from typing import Any
@@ -68,6 +69,7 @@ def task_facts(task: Any) -> dict[str, Any]:
         "measured": [
             name for name in ("runs", "run_ids", "cells") if getattr(task, name, ()) != ()
         ],
+        "pulls": sorted(pulled_tasks(task)),
         "outlets": [[one.name, one.uri] for one in task.outlets],
         "places": getattr(task, "places", None),
         "at_once": keywords.get("max_active_tis_per_dagrun"),
@@ -78,6 +80,14 @@ def task_facts(task: Any) -> dict[str, Any]:
         if getattr(task, "_is_sensor", False)
         else None,
     }
+
+
+def pulled_tasks(task: Any) -> set[str]:
+    """The tasks whose XComs the templates of a task read."""
+    texts = [getattr(task, name, None) for name in task.template_fields]
+    if task.is_mapped:
+        texts += [*task.partial_kwargs.values(), *task._get_specified_expand_input().value.values()]
+    return set(re.findall(r"xcom_pull\(task_ids=['\"]([^'\"]+)", repr(texts)))
 
 
 if __name__ == "__main__":

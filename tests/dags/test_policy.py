@@ -150,6 +150,15 @@ def test_who_changes_an_experiment_has_its_turn_first(dags: dict[str, Any]) -> N
     assert [name for name, upstream in changes.items() if "wait_for_turn" not in upstream] == []
 
 
+def test_a_task_follows_those_whose_xcoms_its_templates_read(tasks: dict[str, Any]) -> None:
+    """Airflow draws no edge for a text with a template in it; too early it reads None."""
+    pulls = {name: task["pulls"] for name, task in tasks.items() if task["pulls"]}
+    assert pulls["experiment_batch.wait_for_turn"] == ["resolve_matrix"]
+    assert pulls["advise.replay_policy"] == ["resolve_advice"]
+    early = {name: set(read) - {*tasks[name]["upstream"]} for name, read in pulls.items()}
+    assert {name: missing for name, missing in early.items() if missing} == {}
+
+
 def test_more_may_wait_than_measure(dags: dict[str, Any]) -> None:
     """Else those that wait for a matrix keep its own DAG runs queued."""
     wait = dags["experiment"]["tasks"]["wait_for_turn"]
