@@ -20,6 +20,7 @@ from datetime import timedelta
 
 from airflow.sdk import Param, dag
 
+from include.experiment.form import WITHIN_64_BITS
 from tidebench import reap as tasks
 from tidebench.stage import DEFAULTS, schedule_of
 
@@ -35,6 +36,7 @@ PARAMS = {
         type="number",
         title="Dead after [min]",
         description="A run that nobody has looked after for so long is dead; at least 1.",
+        allOf=[WITHIN_64_BITS],
     ),
 }
 

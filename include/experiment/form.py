@@ -32,15 +32,21 @@ WAYS = (BY_TESTBED, "task", "dag_run")
 """How a cell of a matrix can be measured: whole in one task, or by a run of its own DAG."""
 WITHOUT_FILES = [name for name in PATTERNS if name != "trace"]
 """A pattern that reads a file needs an option, so in a matrix it needs a spec file."""
+ANYTHING = {"$ref": "#/definitions/anything"}
+WITHIN_64_BITS = {"minimum": -(2**63), "maximum": 2**63 - 1}
+"""Of every number: Airflow cannot hand a larger one to a task, which would fail without a log."""
 CHECKED_BY_US = {
     "$schema": "http://json-schema.org/draft-07/schema#",
-    "$ref": "#/definitions/anything",
-    "definitions": {"anything": {}},
+    **ANYTHING,
+    "definitions": {
+        "anything": {**WITHIN_64_BITS, "items": ANYTHING, "additionalProperties": ANYTHING}
+    },
 }
 """Makes the rest of a schema say how Airflow draws a field, and nothing else: in this draft
 whatever stands beside a reference is not validated. Airflow would refuse one field at a time, in
 the words of JSON Schema; `params` tells everything at once. For the same reason no field has a
-minimum or maximum: the form of Airflow changes what is outside to them without a word."""
+minimum or maximum of its own: the form of Airflow changes what is outside to them without a word;
+it does not look into definitions."""
 
 
 class Section(BaseModel):

@@ -13,6 +13,8 @@ from typing import Any
 
 HEAVY = ("great_expectations", "matplotlib", "numba", "openstack", "pandas", "pyspark", "scipy")
 
+TOO_LARGE = 10**30
+
 
 def main(folder: str) -> None:
     """Print imports, errors and DAGs of ``folder``."""
@@ -41,8 +43,26 @@ def dag_facts(dag: Any) -> dict[str, Any]:
         "catchup": dag.catchup,
         "max_active_runs": dag.max_active_runs,
         "params": {name: dag.params.get_param(name).dump() for name in dag.params},
+        "takes_too_large": sorted(params_that_take_too_large(dag)),
         "tasks": {task.task_id: task_facts(task) for task in dag.tasks},
     }
+
+
+def params_that_take_too_large(dag: Any) -> set[str]:
+    """Params with which Airflow accepts a trigger although their number fits into no message."""
+    from airflow.serialization.serialized_objects import DagSerialization
+    from jsonschema import ValidationError
+
+    params = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag)).params
+    taken = set()
+    for name in params:
+        for value in (TOO_LARGE, -TOO_LARGE, [TOO_LARGE], [{"seeds": [TOO_LARGE]}]):
+            try:
+                params.deep_merge({name: value}).get_param(name).resolve(raises=True)
+            except ValidationError:
+                continue
+            taken.add(name)
+    return taken
 
 
 def task_facts(task: Any) -> dict[str, Any]:

@@ -116,6 +116,14 @@ def test_the_form_neither_clamps_nor_answers_with_a_regular_expression(
     assert {where: by for where, by in limited.items() if by} == {}
 
 
+def test_a_number_that_no_task_can_be_handed_is_refused_at_the_trigger(
+    dags: dict[str, Any],
+) -> None:
+    assert sum(len(dag["params"]) for dag in dags.values()) > 50
+    taken = {dag_id: dag["takes_too_large"] for dag_id, dag in dags.items()}
+    assert {dag_id: names for dag_id, names in taken.items() if names} == {}
+
+
 def test_task_names_begin_with_a_verb(tasks: dict[str, Any]) -> None:
     firsts = {task_id: task_id.split(".")[-1].split("_")[0] for task_id in tasks}
     assert {task_id for task_id, first in firsts.items() if first not in VERBS} == set()
