@@ -24,7 +24,7 @@ class ExperimentsPage(AirflowPlugin):
             "href": f"{PREFIX.removeprefix('/')}/",
             "destination": "nav",
             "url_route": "experiments",
-            "icon": f"{PREFIX}/assets/icon.svg",
+            "icon": f"{PREFIX.removeprefix('/')}/assets/icon.svg",
         }
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from airflow.sdk import BaseOperatorLink
 from airflow.sdk.configuration import conf
@@ -17,8 +17,13 @@ PREFIX = "/tidebench"
 
 
 def airflow_url(path: str) -> str:
-    """An address of this Airflow, as absolute as its configuration says."""
-    return f"{conf.get('api', 'base_url', fallback='/').rstrip('/')}{path}"
+    """An address of this Airflow on whatever host the browser has asked.
+
+    Only the path of its configured address counts: the prefix behind a reverse proxy. The host is
+    localhost here, the end of a tunnel there, and what the browser has another name for is another
+    site to it.
+    """
+    return f"{urlsplit(conf.get('api', 'base_url', fallback='')).path.rstrip('/')}{path}"
 
 
 class ReportLink(BaseOperatorLink):

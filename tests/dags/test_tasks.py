@@ -273,9 +273,9 @@ def test_links_lead_to_the_page_as_its_experiment_is_called(
         key: Any = None
         links |= {link.name: link.get_link(task, ti_key=key) for link in task.operator_extra_links}
     assert links == {
-        "Checks": "https://lab.example/air/tidebench/checks/mine",
-        "Report": "https://lab.example/air/tidebench/files/mine/published/report.html",
-        "Runs": "https://lab.example/air/tidebench/?experiment=mine",
+        "Checks": "/air/tidebench/checks/mine",
+        "Report": "/air/tidebench/files/mine/published/report.html",
+        "Runs": "/air/tidebench/?experiment=mine",
     }
 
 

@@ -213,9 +213,14 @@ def airflow_services(
     dag_ids: Sequence[str],
     services: Sequence[str] = tuple(SERVICES),
     settings: Mapping[str, str] | None = None,
+    prefix: str = "",
 ) -> Iterator[Airflow]:
-    """Start the services and wait until the DAGs are there; stop all of them at the end."""
+    """Start the services and wait until the DAGs are there; stop all of them at the end.
+
+    ``prefix`` is the path below which they are, as behind a reverse proxy.
+    """
     ours = _settings(_free_port(), logs) | dict(settings or {})
+    ours["AIRFLOW__API__BASE_URL"] += prefix
     airflow = Airflow(dict(environment) | ours, logs)
     try:
         for service in services:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -22,6 +24,11 @@ pytestmark = pytest.mark.airflow
 
 FIRST = f"/tidebench/compare?run=first/{RUN}"
 EVIL = "<script>alert(1)</script>"
+FEW_CONNECTIONS = {
+    "AIRFLOW__DATABASE__SQL_ALCHEMY_POOL_SIZE": "4",
+    "AIRFLOW__DATABASE__SQL_ALCHEMY_MAX_OVERFLOW": "0",
+}
+"""Fewer than readers, as Airflow's fifteen are with sixty."""
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +67,7 @@ def airflow(
     environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)}
     logs = tmp_path_factory.mktemp("services")
     parts = ["api-server", "dag-processor"]
-    with airflow_services(environment, logs, ["remove_runs"], parts) as services:
+    with airflow_services(environment, logs, ["remove_runs"], parts, FEW_CONNECTIONS) as services:
         yield services
 
 
@@ -104,7 +111,7 @@ def test_who_is_not_logged_in_sees_nothing(airflow: Airflow, path: str) -> None:
     assert get(airflow, path, Cookie="_token=no.such.token")[0] in (401, 403)
     status, headers, _ = get(airflow, path, Accept="text/html")
     assert status == 302
-    assert headers["location"].endswith("/auth/login?next=" + quote(airflow.url + path, safe=""))
+    assert headers["location"].endswith("/auth/login?next=" + quote(path, safe=""))
     assert get(airflow, path, airflow.log_in(VIEWER))[0] == 200
     assert get(airflow, path, Cookie=f"_token={airflow.token}")[0] == 200
 
@@ -135,6 +142,15 @@ def test_the_list_is_filtered_and_sorted(airflow: Airflow) -> None:
     assert down.index('value="first/') > down.index('value="other/')
     for odd in ("page=0", "page=-1", "page=x", "page=9999999", "sort=run;--", "order=%00"):
         seen(airflow, f"/tidebench/?{odd}")
+
+
+def test_sixty_readers_at_once_are_answered_without_a_stall(airflow: Airflow) -> None:
+    with ThreadPoolExecutor(60) as readers:
+        answers = readers.map(lambda _: get(airflow, "/tidebench/", airflow.token)[0], range(60))
+        health = airflow.ask("GET", "/api/v2/monitor/health")
+    assert Counter(answers) == {200: 60}
+    assert health["metadatabase"]["status"] == "healthy"
+    assert "QueuePool" not in (airflow.logs / "api-server.log").read_text()
 
 
 def test_what_others_wrote_is_text(airflow: Airflow) -> None:

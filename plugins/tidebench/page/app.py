@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
+from airflow.utils.session import create_session
 from fastapi import Depends, FastAPI, HTTPException, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import (
@@ -27,6 +28,7 @@ from tidebench.page.cases import cases_of, way_of
 from tidebench.page.changes import MAY_REMOVE, asked, label, require_same_site, triggered
 from tidebench.page.checks import checks_of
 from tidebench.page.compare import MOST_RUNS, compared, found_runs
+from tidebench.page.concurrency import ConcurrencyLimit
 from tidebench.page.curves import TABLE, curves_of
 from tidebench.page.figures import FIGURES, figure_of
 from tidebench.page.files import (
@@ -42,8 +44,11 @@ from tidebench.page.listing import listed
 from tidebench.page.query import query_of
 from tidebench.page.render import PAGE_HEADERS, home, render
 from tidebench.page.tables import bundle, tables_of
-from tidebench.page.under_way import under_way
+from tidebench.page.under_way import UnderWay, under_way
 from tidebench.stage import data_root
+
+if TYPE_CHECKING:
+    from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 
 HERE = Path(__file__).parent
 ASSETS = {
@@ -73,6 +78,8 @@ def create_app() -> FastAPI:
             RequestValidationError: _misunderstood,
         },
     )
+    busy = _said("Many pages are asked for at once. Load this one again in a moment.", 503)
+    app.add_middleware(ConcurrencyLimit, busy=busy)
     app.get("/", response_class=HTMLResponse)(show_list)
     app.get("/under-way", response_class=HTMLResponse)(show_under_way)
     app.get("/compare", response_class=HTMLResponse)(show_runs)
@@ -91,17 +98,27 @@ def create_app() -> FastAPI:
     return app
 
 
-def show_list(request: Request, user: GetUserDep, session: SessionDep) -> HTMLResponse:
+def show_list(request: Request, user: GetUserDep) -> HTMLResponse:
     """Runs that match the address, sorted, page by page; above them those that are under way."""
     root = data_root()
     query = query_of(request.query_params)
-    going = under_way(session, user, str(query.equal.get("experiment", "")))
+    going = _under_way(user, str(query.equal.get("experiment", "")))
     return _page("list", {**listed(_database(root), root, query), "under_way": going})
 
 
-def show_under_way(user: GetUserDep, session: SessionDep, experiment: str = "") -> HTMLResponse:
+def show_under_way(user: GetUserDep, experiment: str = "") -> HTMLResponse:
     """The part of the list that changes by itself, for its script."""
-    return _page("under_way", {"under_way": under_way(session, user, experiment)})
+    return _page("under_way", {"under_way": _under_way(user, experiment)})
+
+
+def _under_way(user: BaseUser, experiment: str) -> list[UnderWay]:
+    """With a connection of its own, given back in this thread.
+
+    One of the request would be given back by the event loop, which may just be waiting for one: it
+    looks up there whether a log-in was revoked.
+    """
+    with create_session(scoped=False) as session:
+        return under_way(session, user, experiment)
 
 
 def show_runs(run: Annotated[list[str] | None, Query()] = None, by: str = "") -> HTMLResponse:
@@ -205,7 +222,8 @@ async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     reader = "text/html" in request.headers.get("accept", "")
     if error.status_code == 401 and reader:
-        return RedirectResponse(get_auth_manager().get_url_login(next_url=str(request.url)), 302)
+        here = str(request.url.replace(scheme="", netloc=""))
+        return RedirectResponse(get_auth_manager().get_url_login(next_url=here), 302)
     return _said(str(error.detail), error.status_code)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from tidebench.links import PREFIX
+from tidebench.links import PREFIX, airflow_url
 from tidebench.page.better import Mean
 
 PAGE_HEADERS: Mapping[str, str] = {
@@ -23,16 +23,9 @@ PAGE_HEADERS: Mapping[str, str] = {
 }
 
 
-def airflow() -> str:
-    """The address of this Airflow, as absolute as its configuration says."""
-    from airflow.configuration import conf
-
-    return str(conf.get("api", "base_url", fallback="")).rstrip("/")
-
-
 def home() -> str:
     """The address of this page."""
-    return f"{airflow()}{PREFIX}"
+    return airflow_url(PREFIX)
 
 
 def render(name: str, content: Mapping[str, object]) -> str:
@@ -51,7 +44,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(airflow=airflow(), home=home(), named=named)
+    environment.globals.update(airflow=airflow_url(""), home=home(), named=named)
     environment.filters.update(
         number=number, shown=shown, difference=difference, when=when, moment=moment
     )
