@@ -29,7 +29,7 @@ OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_advice', key='experiment'
     schedule=None,
     is_paused_upon_creation=False,
     max_active_runs=1,
-    max_active_tasks=4,  # a replay keeps one core busy
+    max_active_tasks=2,  # a replay keeps one core busy; a slot of three stays for other DAGs
     dagrun_timeout=timedelta(days=1),
     default_args=DEFAULTS,
     params={name: Param(**keywords) for name, keywords in advice_params().items()},

@@ -26,6 +26,8 @@ STUDIES = (
 )
 NIGHT = "nightly_"
 """What the experiment of a study's night begins with; the name of the study follows."""
+PART = "_part"
+"""What it ends with when a night measures some seeds or patterns only."""
 ALIASES: Mapping[str, str] = {"kalman": "pvldb127"}
 """What a study is called on the command line, too."""
 
@@ -47,7 +49,7 @@ def study_of(experiment: str) -> Study | None:
         (
             study
             for study in map(study_named, STUDIES)
-            if experiment in (study.experiment, f"{NIGHT}{study.name}")
+            if experiment.removesuffix(PART) in (study.experiment, f"{NIGHT}{study.name}")
         ),
         None,
     )

@@ -18,8 +18,8 @@ from typing import Any
 
 from include.experiment.spec import RunSpec
 from include.files.whole import read_json, write_json
-from include.model.errors import GateFailed, StoreError
-from include.studies import NIGHT
+from include.model.errors import GateFailed, SpecError, StoreError, unknown_name
+from include.studies import NIGHT, PART
 from include.studies.base import Study
 from include.studies.drift import (
     Baseline,
@@ -36,9 +36,23 @@ CELLS_NAMED = 20
 """How many cells that moved the reason of a failure names; drift.csv has all of them."""
 
 
-def runs_of_night(study: Study) -> list[RunSpec]:
-    """The runs of a study, as an experiment of their own: another one may run beside."""
-    return [replace(run, experiment=f"{NIGHT}{study.name}") for run in study.runs(None)]
+def runs_of_night(
+    study: Study, seeds: Sequence[int] = (), patterns: Sequence[str] = ()
+) -> list[RunSpec]:
+    """The runs of a study, as an experiment of their own: another one may run beside.
+
+    With ``seeds`` or ``patterns`` those alone, as another one. Raises SpecError when none is left.
+    """
+    part = PART if seeds or patterns else ""
+    runs = study.runs(list(seeds) or None)
+    if unknown := sorted(set(patterns) - {run.pattern for run in runs}):
+        known = {run.pattern for run in runs}
+        raise SpecError(study.name, [unknown_name("pattern", one, known) for one in unknown])
+    return [
+        replace(run, experiment=f"{NIGHT}{study.name}{part}")
+        for run in runs
+        if not patterns or run.pattern in patterns
+    ]
 
 
 def begin_night(folder: Path, night: str) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
-from include.studies import NIGHT, STUDIES, study_named
+from include.model.errors import SpecError
+from include.studies import NIGHT, PART, STUDIES, study_named
 from tidebench.lineage import file_of
 from tidebench.stage import Review, data_root, without_vain_retries
 
@@ -32,6 +33,20 @@ PARAMS = {
         "examples": list(STUDIES),
         "title": "Studies",
         "description": "Which evaluations are measured anew and judged.",
+        "minItems": 1,
+    },
+    "seeds": {
+        "default": "",
+        "type": "string",
+        "title": "Seeds",
+        "description": "Such as 1-3 or 25, 26: these alone. A part is published, but not judged.",
+    },
+    "patterns": {
+        "default": [],
+        "type": "array",
+        "items": {"type": "string"},
+        "title": "Patterns",
+        "description": "Such as stepwise: these alone.",
     },
     "strict": {
         "default": True,
@@ -56,9 +71,26 @@ class ChooseStudies(BaseOperator):
         """Return one experiment per study, each once. Fails for good when there is none."""
         with without_vain_retries():
             chosen = [study_named(name).name for name in context["params"]["studies"]]
+            seeds_in(context)
         if not chosen:
             raise AirflowFailException(f"no study is chosen; there are {', '.join(STUDIES)}")
-        return [f"{NIGHT}{name}" for name in dict.fromkeys(chosen)]
+        part = PART if context["params"].get("seeds") or context["params"].get("patterns") else ""
+        return [f"{NIGHT}{name}{part}" for name in dict.fromkeys(chosen)]
+
+
+def seeds_in(context: Context) -> list[int]:
+    """The seeds that a night is asked for; none for those of its studies. Raises SpecError."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from include.experiment.spec import Seeds
+    from include.workloads.topologies import complaint
+
+    text = str(context["params"].get("seeds", ""))
+    try:
+        return TypeAdapter(Seeds).validate_python(text) if text.strip() else []
+    except ValidationError as error:
+        problems = [complaint(one, "seeds") for one in error.errors(include_url=False)]
+        raise SpecError("the params", problems) from None
 
 
 class ResolveStudies(BaseOperator):
@@ -80,9 +112,12 @@ class ResolveStudies(BaseOperator):
 
         cells: dict[str, list[str]] = {}
         for experiment in self.experiments:
-            study = experiment.removeprefix(NIGHT)
+            study = experiment.removeprefix(NIGHT).removesuffix(PART)
+            with without_vain_retries():
+                patterns = context["params"].get("patterns", ())
+                runs = runs_of_night(study_named(study), seeds_in(context), patterns)
             begin_night(data_root() / experiment, context["run_id"])
-            for run in runs_of_night(study_named(study)):
+            for run in runs:
                 name = f"{study}: {run.topology}, {run.pattern}, "
                 cells.setdefault(name + run.controller, []).append(run.to_json())
         return [{"name": name, "runs": runs_of_cell} for name, runs_of_cell in cells.items()]
@@ -107,6 +142,9 @@ class CheckVerdict(Review):
         from include.studies.nightly import drift_sentences, keep_night, require_no_drift
         from include.studies.publish import evaluate
 
+        if experiment.endswith(PART):
+            self.say("a part of the study: it is published, and nothing is judged by it")
+            return []
         study, folder = study_named(experiment.removeprefix(NIGHT)), root / experiment
         results = evaluate(study, folder)
         keep_night(study, results, folder, self.night)

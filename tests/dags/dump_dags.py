@@ -42,6 +42,7 @@ def dag_facts(dag: Any) -> dict[str, Any]:
         "paused": dag.is_paused_upon_creation,
         "catchup": dag.catchup,
         "max_active_runs": dag.max_active_runs,
+        "max_active_tasks": dag.max_active_tasks,
         "params": {name: dag.params.get_param(name).dump() for name in dag.params},
         "takes_too_large": sorted(params_that_take_too_large(dag)),
         "tasks": {task.task_id: task_facts(task) for task in dag.tasks},

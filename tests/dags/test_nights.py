@@ -13,7 +13,7 @@ from include.experiment.spec import RunSpec
 from include.files.whole import write_json
 from include.model.errors import GateFailed
 from include.runs.stages import store_of
-from include.studies import study_named
+from include.studies import study_named, study_of
 from include.studies.base import Study
 from include.studies.drift import CELL_COLUMNS, baselines, drift
 from include.studies.nightly import (
@@ -79,11 +79,11 @@ def spend(
     return judge(study, folder, cells or [CELL], night)
 
 
-def resolve(*chosen: str) -> tuple[list[str], list[dict[str, Any]]]:
+def resolve(*chosen: str, **more: Any) -> tuple[list[str], list[dict[str, Any]]]:
     """Experiments and cells of a night with these studies."""
     from tidebench.studies import ChooseStudies, ResolveStudies
 
-    context: Any = {"run_id": "tonight", "params": {"studies": list(chosen)}}
+    context: Any = {"run_id": "tonight", "params": {"studies": list(chosen), **more}}
     experiments = ChooseStudies(task_id="choose_studies").execute(context)
     task = ResolveStudies(task_id="resolve_matrix", experiments=experiments)
     return experiments, task.execute(context)
@@ -111,6 +111,29 @@ def test_a_night_may_have_several_studies(data_root: Path, monkeypatch: pytest.M
     runs = [RunSpec.from_json(text) for cell in cells for text in cell["runs"]]
     assert {run.experiment for run in runs} == set(experiments)
     assert len({cell["name"] for cell in cells}) == len(cells)
+
+
+def test_a_night_may_be_a_part_of_a_study_apart_from_the_whole(
+    data_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
+    experiments, cells = resolve("peerj141", seeds="25-26", patterns=["stepwise"])
+    runs = [RunSpec.from_json(text) for cell in cells for text in cell["runs"]]
+    assert experiments == ["nightly_peerj141_part"]
+    assert {run.experiment for run in runs} == set(experiments)
+    assert {(run.pattern, run.seed) for run in runs} == {("stepwise", 25), ("stepwise", 26)}
+    assert study_of("nightly_peerj141_part") is study_named("peerj141")
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [({"seeds": "3-1"}, "3-1 goes down"), ({"patterns": ["stepwse"]}, "Did you mean 'stepwise'")],
+)
+def test_a_part_that_cannot_be_is_told_at_once(params: dict[str, Any], told: str) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match=told):
+        resolve("peerj141", **params)
 
 
 def test_a_night_without_a_study_or_with_an_unknown_one_fails_for_good() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from include.results.tables.catalogue import PUBLISHED
 from infra.airflow import local
+from infra.airflow.settings import service_settings
 
 pytestmark = [
     pytest.mark.airflow,
@@ -302,3 +303,9 @@ def test_the_nightly_run_says_what_to_do_about_each_failure(dags: dict[str, Any]
     assert {name for name in nightly["params"] if f"`{name}`" in nightly["doc"]} == set(
         nightly["params"]
     )
+
+
+def test_advice_leaves_a_slot_to_the_parameters_of_others(dags: dict[str, Any]) -> None:
+    slots = int(service_settings(8080)["AIRFLOW__CORE__PARALLELISM"])
+    advise = dags["advise"]
+    assert advise["max_active_runs"] * advise["max_active_tasks"] < slots

@@ -164,3 +164,12 @@ def test_a_night_is_judged_and_held_against_the_night_before(airflow: Airflow, r
     files = {path.name for path in (folder / "published").iterdir()}
     assert files >= {"cells.csv", "verdict.csv", "claims.csv", "drift.csv", "report.html"}
     assert not (root / "reproduction").exists()
+
+
+def test_a_small_night_is_published_apart_and_judges_nothing(airflow: Airflow, root: Path) -> None:
+    dag = "nightly_reproducibility"
+    night = airflow.trigger(dag, {"seeds": "25", "patterns": ["stepwise"]})
+    assert airflow.finish(dag, night, NIGHT_S) == "success", airflow.tail()
+    published = root / "nightly_peerj141_part" / "published"
+    assert (published / "report.html").is_file()
+    assert "nothing is judged by it" in airflow.log_of(dag, night, "check_verdict", 0)
