@@ -1,14 +1,14 @@
 """
 The evaluations of published systems, measured anew, and whether they still come out: when it is
-triggered, and every night if `TIDEBENCH_SCHEDULES` in the environment of Airflow names this DAG.
-`studies` says which; the page of each is in `nightly_<study>/published/`. A failure means:
+triggered, and every night if `TIDEBENCH_SCHEDULES` in Airflow's environment names this DAG.
+`studies` says which; their pages are in `nightly_<study>/published/`. `seeds` or `patterns` make
+parts of them, in `nightly_<study>_part`, that nothing judges. A failure means:
 
 - `check_cells`: runs broke. The log of their `measure_cell` says why; clear it with what follows.
 - `check_tables`: the tables contradict themselves, nothing was published. See `data_docs/`.
-- `publish_report`: runs did not pass their checks, the others are published. Its log names them.
-- `check_verdict`, **drift**: the measurements are not bit for bit those of last night (that is
-  the `stored` baseline), or a cell is not that of the `committed` one: code, calibration or a
-  library has changed. `drift.csv` says what moved. With `accept_drift` this fails nothing.
+- `publish_report`: runs did not pass their checks; its log names them. Others are published.
+- `check_verdict`, **drift**: not bit for bit last night (the `stored` baseline), or a cell is not
+  that of the `committed` one. `drift.csv` says what moved. `accept_drift` lets it pass.
 - `check_verdict`, **the paper is not reproduced**: the mean error of a controller is above its
   limit. `verdict.csv` has every cell and names the errata. Without `strict` this fails nothing.
 """

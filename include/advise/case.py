@@ -77,8 +77,7 @@ def keep_case(request: AdviceRequest, folder: Path) -> Case:
 
     Raises SpecError before it writes, also where the folder has something that no advice has left.
     """
-    require_ours(folder)
-    objective, book, recording = _looked_at(request)
+    objective, book, recording = _looked_at(request, folder)
     case = _case(request, objective, book, recording)
     inside = folder / "case"
     keep_recording(recording, inside / _RECORDING)
@@ -116,7 +115,9 @@ def open_case(folder: Path) -> Case:
         raise StoreError(told) from error
 
 
-def _looked_at(request: AdviceRequest) -> tuple[LatencyObjective, PriceBook, Recording]:
+def _looked_at(
+    request: AdviceRequest, folder: Path | None = None
+) -> tuple[LatencyObjective, PriceBook, Recording]:
     """Objective, book and recording; one cannot hide what is wrong with another."""
     problems = [f"{name}: {one}" for name, one in _wrong_numbers(request)]
 
@@ -127,6 +128,8 @@ def _looked_at(request: AdviceRequest) -> tuple[LatencyObjective, PriceBook, Rec
             problems.extend(f"{error.source}: {one}" for one in error.problems)
             return None
 
+    if folder is not None:
+        seen(lambda: require_ours(folder))
     columns = request.columns
     objective = seen(lambda: parse_objective(request.objective))
     mapping = seen(lambda: parse_mapping(columns)) if columns else {}

@@ -46,7 +46,7 @@ class ExperimentSize:
     def __str__(self) -> str:
         """For a line."""
         return (
-            f"about {_amount(self.executions)} executions in {self.runs} runs: "
+            f"{self.runs} run{'s' * (self.runs != 1)}, about {_amount(self.executions)} executions: "
             f"{_time(self.time_s)} on this machine, {_bytes(self.file_bytes)} of files and up to "
             f"{_bytes(self.memory_bytes)} of memory"
         )
@@ -139,5 +139,9 @@ def _time(seconds: float) -> str:
 def _bytes(count: float) -> str:
     for size, word in ((1e12, "TB"), (1e9, "GB")):
         if count >= size:
-            return f"{count / size:,.3g} {word}"
+            return (
+                f"{count / size:,.1f} {word}"
+                if count < 100 * size
+                else f"{count / size:,.0f} {word}"
+            )
     return f"{count / 1e6:,.0f} MB"

@@ -132,7 +132,9 @@ def _generated(name: str) -> Topology:
 
 def _parsed(raw: Any, source: str, folder: Path) -> Topology:
     if raw is None:
-        raise SpecError(source, ["is empty; write a topology (docs/adding.md has one)"])
+        raise SpecError(source, [f"{source} is empty; write a topology (docs/adding.md has one)"])
+    if not isinstance(raw, dict):
+        raise SpecError(source, [f"{source} has no fields; write name: mine, and what follows it"])
     problems: list[str] = []
     try:
         raw = _based_on(raw)
@@ -142,7 +144,7 @@ def _parsed(raw: Any, source: str, folder: Path) -> Topology:
             topology = _single(TopologyFile.model_validate(raw))
     except ValidationError as error:
         problems = validation_problems(error)
-        if not isinstance(raw, dict) or "tenants" in raw:
+        if "tenants" in raw:
             raise SpecError(source, problems) from error
         problems += _problems_of_the_rest(raw, error)
     else:

@@ -54,10 +54,16 @@ def on_dag_run_failed(dag_run: AirflowRun, msg: str) -> None:
     for task in dag_run.dag.tasks:
         if task.is_teardown or task.downstream_task_ids:
             continue
-        of = {"dag_id": dag_run.dag_id, "run_id": dag_run.run_id, "task_id": task.task_id}
         if last := dag_run.get_task_instance(task.task_id, session=session):
             last.set_state("failed", session=session)
-            XComModel.set(key=REASON, value=MARKED_FAILED, **of, session=session)
+            XComModel.set(
+                key=REASON,
+                value=MARKED_FAILED,
+                dag_id=dag_run.dag_id,
+                run_id=dag_run.run_id,
+                task_id=task.task_id,
+                session=session,
+            )
 
 
 @hookimpl

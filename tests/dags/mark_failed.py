@@ -34,10 +34,8 @@ def main(folder: str) -> None:
 
 def end_of(dag: Any, run_id: str, states: dict[str, str | None], session: Any) -> dict[str, Any]:
     """State of the DAG run and of its tasks once its teardown, if it was due, has succeeded."""
-    from airflow.api_fastapi.core_api.services.public.dag_run import (
-        DagRunMutableStates,
-        patch_dag_run_state,
-    )
+    from airflow.api_fastapi.core_api.datamodels.dag_run import DagRunMutableStates
+    from airflow.api_fastapi.core_api.services.public.dag_run import patch_dag_run_state
     from airflow.models.xcom import XComModel
     from airflow.utils.state import DagRunState
     from airflow.utils.types import DagRunTriggeredByType, DagRunType

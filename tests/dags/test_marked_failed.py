@@ -16,7 +16,7 @@ pytestmark = [
 
 HERE = Path(__file__).parent
 TO_COME = {"check_tables": None, "publish_report": None}
-RELEASING = {"release_testbed": "running"}
+RELEASING: dict[str, str | None] = {"release_testbed": "running"}
 MOMENTS: dict[str, dict[str, str | None]] = {
     "in a window": {"control_window": "running", "build_tables": None, **TO_COME}
     | {"release_testbed": None},

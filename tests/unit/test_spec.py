@@ -291,7 +291,7 @@ def test_an_empty_topology_says_so(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text("")
     assert list(problems(topology=str(path))) == [
-        "is empty; write a topology (docs/adding.md has one)"
+        "mine.yaml is empty; write a topology (docs/adding.md has one)"
     ]
 
 
