@@ -45,10 +45,10 @@ class ExperimentSize:
 
     def __str__(self) -> str:
         """For a line."""
+        runs = f"{self.runs} run{'s' * (self.runs != 1)}, {_amount(self.executions)} executions"
         return (
-            f"{self.runs} run{'s' * (self.runs != 1)}, about {_amount(self.executions)} executions: "
-            f"{_time(self.time_s)} on this machine, {_bytes(self.file_bytes)} of files and up to "
-            f"{_bytes(self.memory_bytes)} of memory"
+            f"{runs}: about {_time(self.time_s)} on this machine, {_bytes(self.file_bytes)} of "
+            f"files and up to {_bytes(self.memory_bytes)} of memory"
         )
 
     @property
