@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from contextlib import suppress
 from types import FrameType
 
@@ -20,16 +19,16 @@ def ends_at_once(sentence: str) -> None:
     Only for work that may be killed anywhere: files are whole or not there, and it goes on.
     """
 
+    terminal = os.dup(2)  # while Spark starts, standard error is a pipe
+
     def end(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         children = psutil.Process().children(recursive=True)
         for child in children:
             _send(child, signal.SIGTERM)
-        sys.stdout.flush()
-        sys.stderr.write(f"\n{sentence}\n")
-        sys.stderr.flush()
         for child in psutil.wait_procs(children, timeout=GRACE_S)[1]:
             _send(child, signal.SIGKILL)
+        os.write(terminal, f"\n{sentence}\n".encode())
         os._exit(INTERRUPTED)
 
     signal.signal(signal.SIGINT, end)

@@ -1,8 +1,8 @@
-"""The DAG `experiment` for real, by `make demo`: undisturbed, and damaged for good."""
+"""The DAG `experiment` for real, by `make demo`: undisturbed, and with a controller that fails."""
 
 from __future__ import annotations
 
-import shutil
+import os
 import sqlite3
 import subprocess
 import sys
@@ -20,6 +20,18 @@ pytestmark = pytest.mark.airflow
 
 PARAMS = {"experiment": "short", "duration_min": 40, "btu_min": 10, "seed": 3}
 DEMO = Path(__file__).parents[2] / ".ci" / "demo.py"
+BREAKS = """
+from include.controllers.fixed import Fixed
+
+
+class Breaks(Fixed):
+    \"\"\"Decides for 20 minutes.\"\"\"
+
+    def decide(self, memory, seen):
+        if seen.now_s >= 1200:
+            raise ArithmeticError("nothing can be decided after 20 minutes")
+        return super().decide(memory, seen)
+"""
 PUBLISHED = {"compliance.csv", "cost.csv", "scaling.csv", "report.html", "manifest.json"}
 
 
@@ -41,10 +53,13 @@ def undisturbed(run: RunSpec, tmp_path_factory: pytest.TempPathFactory) -> dict[
     return hashes
 
 
-def make_demo(environment: dict[str, str], root: Path, **variables: str) -> tuple[int, str, str]:
+def make_demo(
+    environment: dict[str, str], root: Path, controller: str = "btu", **variables: str
+) -> tuple[int, str, str]:
     """Its exit code, what it prints, and Airflow's log."""
+    params = PARAMS | {"controller": controller}
     ended = subprocess.run(
-        [sys.executable, DEMO, *(f"{name}={value}" for name, value in PARAMS.items())],
+        [sys.executable, DEMO, *(f"{name}={value}" for name, value in params.items())],
         env=environment | {"TIDEBENCH_DATA_ROOT": str(root)} | variables,
         capture_output=True, text=True, timeout=DEADLINE_S, check=False,
     )  # fmt: skip
@@ -78,18 +93,29 @@ def test_make_demo_measures_in_order_publishes_releases_and_says_where(
 
 
 def test_a_task_that_fails_for_good_releases_the_testbed_and_make_demo_says_why(
-    airflow_environment: dict[str, str], run: RunSpec, data_root: Path
+    airflow_environment: dict[str, str], data_root: Path, tmp_path: Path
 ) -> None:
-    run_all(run, data_root)
-    home = data_root / run.experiment / "runs" / run.run_id
-    (home / "commits" / "002.json").unlink()
-    snapshot = home / "snapshots" / "002.npz"
-    snapshot.write_bytes(snapshot.read_bytes()[:100])
-
-    code, said, log = make_demo(airflow_environment, data_root)
+    announce(tmp_path, "breaks", BREAKS)
+    path = os.pathsep.join([airflow_environment["PYTHONPATH"], str(tmp_path)])
+    code, said, log = make_demo(
+        airflow_environment, data_root, controller="breaks", PYTHONPATH=path
+    )
     assert code == 1, said
-    assert "002.npz" in said.split("The run failed:")[1].split("Everything that Airflow said")[0]
+    reason = said.split("The run failed:")[1].split("Everything that Airflow said")[0]
+    assert "nothing can be decided after 20 minutes" in reason
+    commits = (data_root / PARAMS["experiment"]).glob("runs/*/commits/*.json")
+    assert sorted(one.stem for one in commits) == ["000", "001"]
     assert done("release_testbed", log) == [-1]
     assert done("build_tables", log) == []
-    assert not (data_root / run.experiment / "published").exists()
-    shutil.rmtree(home)
+    assert not (data_root / PARAMS["experiment"] / "published").exists()
+
+
+def announce(folder: Path, name: str, module: str) -> None:
+    """Put an installed package there, of one module with one controller of its name."""
+    (folder / f"{name}.py").write_text(module)
+    metadata = folder / f"{name}-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text(
+        f"[tidebench.controllers]\n{name} = {name}:{name.title()}\n"
+    )

@@ -122,10 +122,11 @@ def test_curves_are_for_who_may_read_and_carry_no_markup(airflow: Airflow) -> No
 def test_the_library_is_served_from_here_and_only_what_is_listed(airflow: Airflow) -> None:
     page = seen(airflow, address("compare", *KEYS[:2]))
     scripts = [part.partition('"')[0] for part in page.split('<script src="')[1:]]
-    assert all(one.startswith(airflow.url + "/tidebench/assets/") for one in scripts)
+    assert scripts
+    assert all(one.startswith("/tidebench/assets/") for one in scripts)
     for one in scripts:
-        assert get(airflow, one.removeprefix(airflow.url), airflow.token)[0] == 200
-        assert get(airflow, one.removeprefix(airflow.url))[0] == 401
+        assert get(airflow, one, airflow.token)[0] == 200
+        assert get(airflow, one)[0] == 401
     for wrong in ("vendor/README.md", "vendor/uplot/LICENSE", "../app.py", "..%2fapp.py"):
         assert get(airflow, f"/tidebench/assets/{wrong}", airflow.token)[0] == 404, wrong
 

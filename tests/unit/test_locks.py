@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from include.model.errors import StoreError
@@ -99,3 +100,26 @@ def test_an_interrupted_run_answers_within_two_seconds_and_goes_on(tmp_path):
     done = started(tmp_path, "run", str(tmp_path / "two.yaml"), "--root", str(tmp_path))
     out, _ = done.communicate(timeout=300)
     assert done.returncode == 0, out
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_an_interrupted_report_answers_though_spark_has_a_handler_of_its_own(tmp_path):
+    first = {**SPEC, "controllers": ["btu"], "seeds": [1], "duration_min": 10}
+    (tmp_path / "one.yaml").write_text(json.dumps(first))
+    run = ("run", str(tmp_path / "one.yaml"), "--root", str(tmp_path))
+    done = started(tmp_path, *run)
+    out, _ = done.communicate(timeout=300)
+    assert done.returncode == 0, out
+    process = started(tmp_path, "report", str(tmp_path / "two"))
+    end_s = time.monotonic() + 120
+    while not any(one.name() == "java" for one in psutil.Process(process.pid).children(True)):
+        assert time.monotonic() < end_s
+        assert process.poll() is None
+        time.sleep(0.02)
+    time.sleep(2)  # for the session of Spark to be there, on most machines
+    os.killpg(process.pid, signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Interrupted. What was published before stands; tidebench report " in error
+    assert not (tmp_path / "two" / "published").exists()

@@ -120,7 +120,7 @@ def test_a_reader_is_told_on_the_page_in_a_file_and_on_the_terminal(ten: Path) -
 def test_who_was_left_out_is_said_before_what_passed(
     ten: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(render, "airflow", str)
+    monkeypatch.setattr(render, "airflow_url", str)
     monkeypatch.setattr(render, "_environment", render._environment.__wrapped__)
     shown_by_airflow = render.render("checks", checks_of(ten.parent, "ten") or {})
     for page in ((ten / "published" / "report.html").read_text(), shown_by_airflow):

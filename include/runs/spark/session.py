@@ -6,13 +6,14 @@ import logging
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING
 
 from include.model.errors import SetupError, SpecError
@@ -173,7 +174,7 @@ def _started(master: str | None, warehouse: str, many: bool, small: bool) -> Spa
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
-        with _java_heard():
+        with _java_heard(), _own_interrupt():
             spark = builder.getOrCreate()
     except Exception as error:  # of Java, of Py4J or of Python, by what was wrong
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
@@ -198,6 +199,18 @@ def _java_heard() -> Iterator[None]:
         yield
     finally:
         os.dup2(terminal, 2)
+
+
+@contextmanager
+def _own_interrupt() -> Iterator[None]:
+    """Keep what this process does on Ctrl-C, where it has chosen that: Spark puts its own there."""
+    chosen = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        ours = chosen not in (None, signal.SIG_DFL, signal.default_int_handler)
+        if ours and current_thread() is main_thread():
+            signal.signal(signal.SIGINT, chosen)
 
 
 def _pass_on(reads: int, terminal: int) -> None:
