@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from typer.testing import CliRunner
 
 from include.cli import app
 from include.model.errors import SpecError
-from include.runs.spark.session import require_master
+from include.runs.spark.session import _own_interrupt, require_master
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.spark
@@ -47,6 +49,20 @@ def test_of_java_errors_are_heard_and_not_that_a_module_is_in_the_making() -> No
     )  # fmt: skip
     lines = [f"{who}, {turn}" for turn in range(2) for who in ("Java", "Python")]
     assert sorted(done.stderr.splitlines()) == sorted(lines)
+
+
+def test_ctrl_c_while_the_handler_of_spark_is_in_place_reaches_the_chosen_one() -> None:
+    answered: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: answered.append(number))
+    try:
+        with suppress(KeyboardInterrupt), _own_interrupt():
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # raises, as Spark's does
+            signal.raise_signal(signal.SIGINT)
+        assert answered == [signal.SIGINT]
+        signal.raise_signal(signal.SIGINT)
+        assert answered == [signal.SIGINT] * 2
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_what_keeps_a_master_from_starting_is_told() -> None:

@@ -205,12 +205,16 @@ def _java_heard() -> Iterator[None]:
 def _own_interrupt() -> Iterator[None]:
     """Keep what this process does on Ctrl-C, where it has chosen that: Spark puts its own there."""
     chosen = signal.getsignal(signal.SIGINT)
+    handler = chosen if callable(chosen) and chosen is not signal.default_int_handler else None
     try:
         yield
+    except KeyboardInterrupt:  # Ctrl-C came while Spark's was in place
+        if handler:
+            handler(signal.SIGINT, None)
+        raise
     finally:
-        ours = chosen not in (None, signal.SIG_DFL, signal.default_int_handler)
-        if ours and current_thread() is main_thread():
-            signal.signal(signal.SIGINT, chosen)
+        if handler and current_thread() is main_thread():
+            signal.signal(signal.SIGINT, handler)
 
 
 def _pass_on(reads: int, terminal: int) -> None:
