@@ -3,7 +3,7 @@ Say which policy would have run a recorded job at the lowest cost while its obje
 
 - `resolve_advice`: reads the recording and the prices, and tells every problem at once
 - `replay_policy`: one task per policy replays it over the recorded load with every seed
-- `build_ranking`, `check_ranking`: one Spark application ranks them; a gate checks the ranking
+- `build_ranking`: ranks them, and a gate checks the ranking
 - `publish_advice`: the page with the answer, what to paste, and the model as an experiment
 
 The same as `tidebench advise`, byte for byte. `docs/advise.md` has what a recording
@@ -42,10 +42,9 @@ def advise() -> None:
         policy=resolve.output
     )
     build = advice.BuildRanking(task_id="build_ranking", **OF)
-    check = advice.CheckRanking(task_id="check_ranking", **OF)
     publish = advice.PublishAdvice(task_id="publish_advice", **OF)
 
-    replay >> build >> check >> publish
+    replay >> build >> publish
 
 
 advise()

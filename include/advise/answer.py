@@ -134,7 +134,7 @@ class Answer:
         return int(np.ceil(float(self.read.load_per_s.max()) / self.job.most_per_s))
 
 
-def advise(case: Case, folder: Path, *, master: str | None = "local[*]") -> Answer:
+def advise(case: Case, folder: Path) -> Answer:
     """Replay every policy, rank and check them below ``folder``, and say what follows.
 
     Raises GateFailed when the ranking is not sound.
@@ -143,7 +143,7 @@ def advise(case: Case, folder: Path, *, master: str | None = "local[*]") -> Answ
     with ProcessPoolExecutor(AT_ONCE) as pool:
         measure_recorded(case, folder)
         list(pool.map(partial(measure_policy, case, folder=folder), range(len(case.policies))))
-    build_ranking(folder, master=master)
+    build_ranking(folder)
     check_ranking(folder)
     return answer_of(case, folder)
 

@@ -1,16 +1,13 @@
-"""What a policy does over a recorded load: one row per replay, as the table job reads it."""
+"""What a policy does over a recorded load: one row per replay, as the ranking reads it."""
 
 from __future__ import annotations
 
-import io
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from include.advise.bill import bound_of, cost_of
 from include.advise.candidates import Policy, under
@@ -19,10 +16,8 @@ from include.advise.cluster import ReplayLease
 from include.advise.job import JobModel
 from include.advise.readings import Readings, held_counts, lasting_changes, lasting_counts
 from include.advise.replay import Replayed, replay
-from include.files.whole import write_bytes
+from include.files.whole import read_json, write_json
 from include.model.errors import StoreError
-from include.results.tables.measured import arrow_columns
-from include.runs.measurements.rows import ADVICE_OUTCOME, AdviceOutcomeRow
 from include.workloads.recordings.recording import FloatArray
 
 AS_RUN = "as it was run"
@@ -39,6 +34,30 @@ class PolicyOutcome:
     worst_hour: float
     scalings_a_day: float
     mean_instances: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayOutcome:
+    """One replay of a policy over a recorded load, or what was recorded (``as_run``).
+
+    ``guessed`` says that the policy decides by something that was not recorded.
+    ``position`` says how early the policy was tried. Costs are of a month, ``bound_cost`` is that
+    of the bound over the same recording, and ``asked_share`` the share of the objective.
+    """
+
+    position: int
+    policy: str
+    controller: str
+    as_run: bool
+    guessed: bool
+    seed: int
+    cost_per_month: float
+    share_within: float
+    worst_hour_share: float
+    scalings_per_day: float
+    mean_instances: float
+    asked_share: float
+    bound_cost: float
 
 
 def measure_policy(case: Case, position: int, folder: Path) -> Path:
@@ -67,24 +86,22 @@ def forget_outcomes(folder: Path) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
 
 
-def read_outcomes(folder: Path) -> pa.Table:
-    """The rows of every policy. Raises StoreError, naming it, when a file is missing or torn."""
-    paths = sorted((folder / "measurements").glob("*.parquet"))
+def read_outcomes(folder: Path) -> list[ReplayOutcome]:
+    """The replays of every policy. Raises StoreError, naming it, when a file is missing or torn."""
+    paths = sorted((folder / "measurements").glob("*.json"))
     if not paths:
         raise StoreError(f"{folder} has no replays; ask for the advice again")
-    tables = []
-    for path in paths:
-        try:
-            tables.append(pq.ParquetFile(path).read())
-        except (OSError, pa.ArrowException) as error:
-            raise StoreError(f"{path} cannot be read ({error}); measure it again") from error
-    return pa.concat_tables(tables).combine_chunks()
+    try:
+        return [ReplayOutcome(**row) for path in paths for row in read_json(path)]
+    except TypeError as error:
+        told = f"{folder}/measurements is of another version ({error}); ask for the advice again"
+        raise StoreError(told) from error
 
 
 def _row(
     case: Case, position: int, policy: Policy, seed: int, found: PolicyOutcome
-) -> AdviceOutcomeRow:
-    return AdviceOutcomeRow(
+) -> ReplayOutcome:
+    return ReplayOutcome(
         position=position,
         policy=policy.name,
         controller=policy.controller,
@@ -101,13 +118,9 @@ def _row(
     )
 
 
-def _write(folder: Path, position: int, rows: Sequence[AdviceOutcomeRow]) -> Path:
-    whole = [{**asdict(row), "experiment": folder.name, "run": ""} for row in rows]
-    table = pa.Table.from_pylist(whole, pa.schema(arrow_columns(ADVICE_OUTCOME)))
-    sink = io.BytesIO()
-    pq.write_table(table, sink)
-    path = folder / "measurements" / f"{position:03d}.parquet"
-    write_bytes(path, sink.getvalue())
+def _write(folder: Path, position: int, rows: Sequence[ReplayOutcome]) -> Path:
+    path = folder / "measurements" / f"{position:03d}.json"
+    write_json(path, [asdict(row) for row in rows])
     return path
 
 

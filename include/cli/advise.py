@@ -123,18 +123,13 @@ def advise(  # noqa: PLR0913  options of a command
     out: Annotated[Path, typer.Option(help="The folder for what comes of it.")] = Path(
         "var/advice"
     ),
-    master: Annotated[
-        str, typer.Option(envvar="TIDEBENCH_SPARK_MASTER", help="Spark master.")
-    ] = "local[*]",
 ) -> None:
     """Say which policy would have run a recorded job at the lowest cost; write a page about it."""
     from include.advise.answer import advise as answer_to
     from include.advise.case import keep_case
     from include.advise.publish import EXPERIMENT, PAGE, publish_answer
     from include.advise.request import AdviceRequest
-    from include.runs.spark.session import require_master
 
-    require_master(master)
     request = AdviceRequest(
         recording=recording,
         objective=objective,
@@ -152,7 +147,7 @@ def advise(  # noqa: PLR0913  options of a command
     )
     case = keep_case(request, out)
     typer.echo(f"replaying {len(case.policies)} policies with {seeds} seeds each ...")
-    answer = answer_to(case, out, master=master)
+    answer = answer_to(case, out)
     published = publish_answer(answer, out)
     typer.echo(advice_table(answer))
     typer.echo(f"\nPage: {published / PAGE}")

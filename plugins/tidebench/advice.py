@@ -6,17 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseOperator
 
 from include.model.errors import StoreError
 from tidebench.assets import ADVICE, announce
-from tidebench.connections import spark_runs_here
 from tidebench.lineage import Traced, file_of, published, staged
 from tidebench.links import AdviceLink
-from tidebench.spark import let_spark_find_this_python
 from tidebench.stage import (
-    REPOSITORY,
     Review,
     TidebenchOperator,
     data_root,
@@ -114,58 +110,24 @@ def require_same(policies: Sequence[Policy], asked: Mapping[str, Any]) -> None:
         )
 
 
-class BuildRanking(SparkSubmitOperator, Traced):
-    """Rank the policies, in one Spark application.
+class BuildRanking(Review):
+    """Rank the policies; a gate: nothing is published unless Great Expectations accepts that."""
 
-    The connection ``spark_default`` chooses the Spark master; undefined means all cores of this
-    machine.
-    """
+    def work(self, experiment: str, root: Path) -> None:
+        """Rank and check; the evidence is in ``data_docs/`` either way."""
+        from include.advise.ranking import build_ranking, check_ranking
 
-    template_fields: Sequence[str] = ("experiment",)
-
-    def __init__(self, *, experiment: str, conn_id: str = "spark_default", **kwargs: Any) -> None:
-        super().__init__(
-            application=str(REPOSITORY / "include" / "advise" / "ranking.py"),
-            conn_id=conn_id,
-            name="tidebench advice",
-            **kwargs,
-        )
-        self.experiment = experiment
-        self.conn_id = conn_id
-
-    def execute(self, context: Context) -> None:
-        """Submit and wait. A machine without Java fails before Spark starts."""
-        from include.runs.spark.session import local_driver, require_java
-
-        with without_vain_retries():
-            require_java()
-        self.application_args = ["--folder", str(data_root() / self.experiment)]
-        if spark_runs_here(self.conn_id):
-            self.conf = local_driver()
-        let_spark_find_this_python()
-        super().execute(context)
-        self.log.info("tidebench: the ranking is built")
+        rows = build_ranking(root / experiment)
+        check_ranking(root / experiment)
+        self.say("the ranking of %d policies passed its checks", rows - 1)
 
     def reads(self) -> Iterable[Dataset]:
         """The rows of all policies."""
         return [file_of(data_root() / self.experiment / "measurements")]
 
     def writes(self) -> Iterable[Dataset]:
-        return staged(data_root() / self.experiment)
-
-
-class CheckRanking(Review):
-    """Gate: nothing is published unless Great Expectations accepts the ranking."""
-
-    def work(self, experiment: str, root: Path) -> None:
-        """Check; the evidence is in ``data_docs/`` either way."""
-        from include.advise.ranking import check_ranking
-
-        check_ranking(root / experiment)
-        self.say("the ranking passed its checks")
-
-    def writes(self) -> Iterable[Dataset]:
-        return [file_of(data_root() / self.experiment / "data_docs" / "verdict.json")]
+        folder = data_root() / self.experiment
+        return [*staged(folder), file_of(folder / "data_docs" / "verdict.json")]
 
 
 class PublishAdvice(Review):

@@ -378,7 +378,6 @@ def test_a_fixed_size_is_pasted_as_replicas() -> None:
     assert yaml.safe_load(configuration(fixed, CONDITIONS)[1]) == {"spec": {"replicas": 6}}
 
 
-@pytest.mark.spark
 def test_advise_writes_the_answer_the_table_and_what_to_paste(tmp_path: Path) -> None:
     write_small_recording(tmp_path / "job.csv")
     asked = ["--objective", "90 % within 1 s", "--max-instances", "8", "--seeds", "2"]
@@ -407,7 +406,6 @@ def test_advise_writes_the_answer_the_table_and_what_to_paste(tmp_path: Path) ->
     assert (tmp_path / "out" / "data_docs" / "index.html").is_file()
 
 
-@pytest.mark.spark
 def test_an_objective_that_nothing_holds_is_said(tmp_path: Path) -> None:
     write_small_recording(tmp_path / "job.csv")
     asked = ["--objective", "99.99 % within 50 ms", "--seeds", "1", "--controllers", "hpa,fixed"]

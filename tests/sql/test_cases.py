@@ -18,7 +18,7 @@ import yaml
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from include.results.tables.catalogue import ADVICE_RANKING, INPUT_CHECKS, PUBLISHED, schema_of
+from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, schema_of
 from include.results.tables.measured import spark_columns
 from include.results.tables.queries import STEPS, read_by, run_query
 from include.runs.measurements.rows import COMPUTED, SAMPLES, TABLES
@@ -54,21 +54,21 @@ def of_nothing(spark: SparkSession) -> dict[str, list[tuple[str, str]]]:
     """Columns and types of every table, each analysed once."""
     for name in READ:
         view(spark, name, [])
-    tables = _viewed(spark, [*STEPS, ADVICE_RANKING])
+    tables = _viewed(spark, STEPS)
     return {
         table: [(field.name, field.dataType.simpleString()) for field in frame.schema]
         for table, frame in tables.items()
     }
 
 
-@pytest.mark.parametrize("table", [*PUBLISHED, INPUT_CHECKS, ADVICE_RANKING])
+@pytest.mark.parametrize("table", [*PUBLISHED, INPUT_CHECKS])
 def test_schema_is_what_the_query_returns(
     of_nothing: dict[str, list[tuple[str, str]]], table: str
 ) -> None:
     assert of_nothing[table] == [(column.name, column.type) for column in schema_of(table).columns]
 
 
-@pytest.mark.parametrize("table", [*PUBLISHED, INPUT_CHECKS, ADVICE_RANKING])
+@pytest.mark.parametrize("table", [*PUBLISHED, INPUT_CHECKS])
 def test_table_has_two_cases(table: str) -> None:
     assert len([case for case in CASES if case.parts[0] == table]) >= 2
 

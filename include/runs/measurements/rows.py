@@ -311,30 +311,6 @@ class CostPartRow:
     unused: float
 
 
-@dataclass(frozen=True, slots=True)
-class AdviceOutcomeRow:
-    """One replay of a policy over a recorded load, or what was recorded (``as_run``).
-
-    ``guessed`` says that the policy decides by something that was not recorded.
-    ``position`` says how early the policy was tried. Costs are of a month, ``bound_cost`` is that
-    of the bound over the same recording, and ``asked_share`` the share of the objective.
-    """
-
-    position: int
-    policy: str
-    controller: str
-    as_run: bool
-    guessed: bool
-    seed: int
-    cost_per_month: float
-    share_within: float
-    worst_hour_share: float
-    scalings_per_day: float
-    mean_instances: float
-    asked_share: float
-    bound_cost: float
-
-
 SAMPLES = "processing_duration"
 DURATION_COUNT = "duration_count"
 DURATION_SUM = "duration_sum"
@@ -366,10 +342,8 @@ UNREAD = (SAMPLES, "instance_utilisation")
 
 COVER = "cover"
 COST_PART = "cost_part"
-ADVICE_OUTCOME = "advice_outcome"
 COMPUTED: dict[str, type] = {
     COVER: CoverRow,
     COST_PART: CostPartRow,
-    ADVICE_OUTCOME: AdviceOutcomeRow,
 }
 """What queries read beside the measured tables; without rows until somebody asks for it."""
