@@ -1,4 +1,4 @@
-"""The DAG `advise` for real: mapped replays, Spark, the gate, and the bytes of the command."""
+"""The DAG `advise` for real: mapped replays, the gate, and the bytes of the command."""
 
 from __future__ import annotations
 
