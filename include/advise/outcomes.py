@@ -94,8 +94,9 @@ def read_outcomes(folder: Path) -> list[ReplayOutcome]:
     try:
         return [ReplayOutcome(**row) for path in paths for row in read_json(path)]
     except TypeError as error:
-        told = f"{folder}/measurements is of another version ({error}); ask for the advice again"
-        raise StoreError(told) from error
+        raise StoreError(
+            f"{folder}/measurements is of another version ({error}); ask for the advice again"
+        ) from error
 
 
 def _row(

@@ -40,33 +40,36 @@ def ranked(outcomes: Sequence[ReplayOutcome]) -> list[dict[str, Any]]:
     What was recorded is no candidate: rank 0. Of policies that come to the same the one is first
     that scales least, then the one that was tried first.
     """
-    in_order = sorted(outcomes, key=lambda one: (one.position, one.seed))
-    by_policy = [list(rows) for _, rows in groupby(in_order, key=lambda one: one.policy)]
-    won = _seeds_won([rows for rows in by_policy if _holds(rows) and _is_candidate(rows[0])])
-    as_run = [_means(rows, 0) for rows in by_policy if rows[0].as_run]
-    others = [_means(rows, won.get(rows[0].policy, 0)) for rows in by_policy if not rows[0].as_run]
+    in_order = sorted(outcomes, key=lambda replay: (replay.position, replay.seed))
+    policies = [list(replays) for _, replays in groupby(in_order, key=lambda replay: replay.policy)]
+    won = _seeds_won([own for own in policies if _holds(own) and _is_candidate(own[0])])
+    as_run = [_means(own, 0) for own in policies if own[0].as_run]
+    others = [_means(own, won.get(own[0].policy, 0)) for own in policies if not own[0].as_run]
     return [
-        {**row, "rank": rank} for rank, row in enumerate([*as_run, *sorted(others, key=_place)])
+        *({**row, "rank": 0} for row in as_run),
+        *({**row, "rank": rank} for rank, row in enumerate(sorted(others, key=_place), start=1)),
     ]
 
 
-def _is_candidate(one: ReplayOutcome) -> bool:
-    return not one.as_run and not one.guessed
+def _is_candidate(replay: ReplayOutcome) -> bool:
+    return not replay.as_run and not replay.guessed
 
 
-def _holds(rows: Sequence[ReplayOutcome]) -> bool:
-    return all(one.share_within >= one.asked_share for one in rows)
+def _holds(replays: Sequence[ReplayOutcome]) -> bool:
+    return all(replay.share_within >= replay.asked_share for replay in replays)
 
 
 def _seeds_won(policies: Sequence[Sequence[ReplayOutcome]]) -> dict[str, int]:
     """With how many seeds each was the cheapest."""
     won: dict[str, int] = {}
     for of_seed in zip(*policies, strict=True):
-        best = min(
-            of_seed, key=lambda one: (round(one.cost_per_month, DECIMALS), one.scalings_per_day)
-        )
-        won[best.policy] = won.get(best.policy, 0) + 1
+        cheapest = min(of_seed, key=_price)
+        won[cheapest.policy] = won.get(cheapest.policy, 0) + 1
     return won
+
+
+def _price(replay: ReplayOutcome) -> tuple[float, float]:
+    return round(replay.cost_per_month, DECIMALS), replay.scalings_per_day
 
 
 def _place(row: Mapping[str, Any]) -> tuple[bool, bool, float, float]:
@@ -75,25 +78,28 @@ def _place(row: Mapping[str, Any]) -> tuple[bool, bool, float, float]:
     return True, False, -row["share_within"], row["scalings_per_day"]
 
 
-def _means(rows: Sequence[ReplayOutcome], won: int) -> dict[str, Any]:
-    """A row of the table, but its rank; ``rows`` are the replays of a policy."""
-    costs = [one.cost_per_month for one in rows]
+def _means(replays: Sequence[ReplayOutcome], won: int) -> dict[str, Any]:
+    """A row of the table, but its rank.
+
+    ``replays`` are of one policy, ``won`` is with how many seeds it was the cheapest.
+    """
+    costs = [replay.cost_per_month for replay in replays]
     figures = {
         "cost_per_month": fmean(costs),
         "lowest_cost": min(costs),
         "highest_cost": max(costs),
-        "regret": fmean(costs) / fmean(one.bound_cost for one in rows),
-        "share_within": fmean(one.share_within for one in rows),
-        "worst_hour_share": min(one.worst_hour_share for one in rows),
-        "scalings_per_day": fmean(one.scalings_per_day for one in rows),
-        "mean_instances": fmean(one.mean_instances for one in rows),
-        "share_cheapest": won / len(rows),
+        "regret": fmean(costs) / fmean(replay.bound_cost for replay in replays),
+        "share_within": fmean(replay.share_within for replay in replays),
+        "worst_hour_share": min(replay.worst_hour_share for replay in replays),
+        "scalings_per_day": fmean(replay.scalings_per_day for replay in replays),
+        "mean_instances": fmean(replay.mean_instances for replay in replays),
+        "share_cheapest": won / len(replays),
     }
     return {
-        "policy": rows[0].policy,
-        "controller": rows[0].controller,
-        "seeds": len(rows),
-        "holds": _holds(rows),
-        "guessed": rows[0].guessed,
+        "policy": replays[0].policy,
+        "controller": replays[0].controller,
+        "seeds": len(replays),
+        "holds": _holds(replays),
+        "guessed": replays[0].guessed,
         **{name: round(value, DECIMALS) for name, value in figures.items()},
     }

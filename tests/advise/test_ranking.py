@@ -60,6 +60,11 @@ def test_a_guess_comes_after_all_that_hold_and_of_equal_costs_who_scales_least_i
     assert [one["share_cheapest"] for one in rows[1:]] == [1.0, 0.0, 0.0, 0.0, 0.0]
 
 
+def test_only_what_was_recorded_has_rank_0() -> None:
+    rows = ranked([row(1, "a", 20, 1.0), row(2, "b", 30, 1.0)])
+    assert [policy["rank"] for policy in rows] == [1, 2]
+
+
 def test_one_seed_that_misses_is_enough_and_means_are_over_seeds() -> None:
     rows = ranked(
         [
