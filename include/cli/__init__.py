@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from include.cli import advise, bound, metrics, papers, prices, reap, results, run
+from include.cli import advise, bound, conform, metrics, papers, prices, reap, results, run
 from include.model.errors import TidebenchError
 
 # Looking for plug-ins that nobody has takes pydantic longer than checking a spec.
@@ -28,7 +28,7 @@ for one in (
     results.report, bound.bound, results.figure, results.crate, results.copy, results.remove,
     papers.paper, papers.reproduce, papers.calibrate,
     advise.advise, advise.backtest, advise.operators,
-    prices.prices, reap.reap, metrics.metrics,
+    prices.prices, reap.reap, metrics.metrics, conform.conform,
 ):  # fmt: skip
     app.command()(one)
 

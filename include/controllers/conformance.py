@@ -1,0 +1,127 @@
+"""Hold our rules against rows of upstream's own tests: id, expected, got.
+
+A file of rows is JSON: an object whose lists hold rows. A row has ``id`` (family/test/case),
+``source`` (repository, commit, file, test), ``upstream_function`` where the inputs alone do not
+say it, ``inputs`` and ``expected``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from include.controllers.autoscalers.upstream import CHECKS, ROWS
+from include.controllers.autoscalers.upstream.left_out import NotRepresentable
+from include.model.errors import SpecError, unknown_name
+
+_TOLERANCE = 1e-9
+"""Relative, for numbers that are no whole ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One case of upstream's tests, restated."""
+
+    id: str
+    function: str
+    inputs: Mapping[str, Any]
+    expected: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Conformity:
+    """What came of a row: ``got`` has what our rule gives, or ``deviation`` why it gives nothing.
+
+    Of the expectation only what follows from the inputs is compared: what is in ``got``.
+    """
+
+    row: Row
+    got: Mapping[str, Any] | None = None
+    deviation: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether all that could be compared is equal; false where nothing was run."""
+        return self.got is not None and all(
+            equal(self.row.expected[name], value) for name, value in self.got.items()
+        )
+
+
+def packaged_rows() -> list[Row]:
+    """The rows that come with this package."""
+    return [row for path in sorted(ROWS.glob("*.json")) for row in read_rows(path)]
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a file; raises SpecError with everything that is wrong with it."""
+    try:
+        lists = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SpecError(str(path), [f"give a file of rows in JSON: {error}"]) from None
+    if not isinstance(lists, dict):
+        raise SpecError(str(path), ['give an object with lists of rows, such as {"hpa": [...]}'])
+    cases = [case for rows in lists.values() if isinstance(rows, list) for case in rows]
+    problems = [problem for place, case in enumerate(cases) for problem in _problems(place, case)]
+    if problems or not cases:
+        raise SpecError(str(path), problems or ["give at least one row"])
+    return [
+        Row(case["id"], case.get("upstream_function") or "", case["inputs"], case["expected"])
+        for case in cases
+    ]
+
+
+def _problems(place: int, case: Any) -> Iterator[str]:
+    if not isinstance(case, dict) or not isinstance(case.get("id"), str):
+        yield f"row {place + 1}: give an object with an id"
+        return
+    family = case["id"].split("/")[0]
+    if family not in CHECKS:
+        yield f"row {place + 1}: {unknown_name('first part of id', family, CHECKS)}"
+    for name in ("inputs", "expected"):
+        if not isinstance(case.get(name), dict):
+            yield f"{case['id']}: {name} must be an object"
+
+
+def conform(rows: Sequence[Row]) -> list[Conformity]:
+    """What our rules give for each row, in the order of the rows.
+
+    Raises SpecError with every row whose inputs are not those of its function.
+    """
+    outcomes, problems = list[Conformity](), list[str]()
+    for row in rows:
+        try:
+            got = CHECKS[row.id.split("/")[0]](row.function, row.inputs)
+        except NotRepresentable as reason:
+            outcomes.append(Conformity(row, deviation=reason.deviation))
+        except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError) as error:
+            problems.append(f"{row.id}: inputs cannot be read: {error!r}")
+        else:
+            compared = {name: got[name] for name in row.expected if name in got}
+            if compared:
+                outcomes.append(Conformity(row, compared))
+            else:
+                problems.append(f"{row.id}: expected must name one of {', '.join(got)}")
+    if problems:
+        raise SpecError("rows", problems)
+    return outcomes
+
+
+def equal(expected: Any, got: Any) -> bool:
+    """Whether both are the same, numbers up to rounding; "inf" and null stand for themselves."""
+    if isinstance(expected, Mapping) and isinstance(got, Mapping):
+        return expected.keys() == got.keys() and all(
+            equal(expected[name], got[name]) for name in expected
+        )
+    if isinstance(expected, list | tuple) and isinstance(got, list | tuple):
+        return len(expected) == len(got) and all(map(equal, expected, got))
+    if isinstance(expected, str) and isinstance(got, float):
+        return expected in ("inf", "Infinity") and got == math.inf
+    if isinstance(expected, bool) or isinstance(got, bool) or expected is None or got is None:
+        return expected is got
+    if isinstance(expected, int | float) and isinstance(got, int | float):
+        return math.isclose(expected, got, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    return bool(expected == got)
