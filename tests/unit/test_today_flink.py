@@ -45,7 +45,7 @@ def vertex(current, target, true, catch_up=0.0):
 )
 def test_parallelism_scaling(current, target, true, options, wanted):
     """JobVertexScalerTest.testParallelismScaling; it sets no time to catch up."""
-    assert flink(restart_s=0.0, **options).wanted(vertex(current, target, true)) == wanted
+    assert flink(restart_s=0.0, **options).wanted("O1", vertex(current, target, true)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_scale_down_takes_the_highest_recommendation_of_its_hour():
         one = vertex(10, wanted * 10, 100)
         rules = flink(target_share=1.0, boundary=0.0, restart_s=0.0, scale_down_after_s=180.0,
                       most_down=0.99)  # fmt: skip
-        found = rules._decided("O1", one, 60.0 * minute, waits, backlog=False)
+        found = rules.decided("O1", one, 60.0 * minute, waits, backlog=False)
     assert found == (5, True)
 
 
@@ -184,7 +184,7 @@ def test_a_job_that_was_started_again_is_read_anew():
 def test_key_groups_are_spread_evenly_up_to_half_of_them(wanted, gets):
     """1.6.0, JobVertexScaler.scale: the next divisor up to numKeyGroups / 2, else as computed."""
     rules = flink(target_share=1.0, restart_s=0.0, most_down=0.99, key_groups=24)
-    assert rules.wanted(vertex(10, wanted * 10, 100)) == gets
+    assert rules.wanted("O1", vertex(10, wanted * 10, 100)) == gets
 
 
 @pytest.mark.parametrize(
@@ -201,13 +201,13 @@ def test_the_numbers_of_the_source(current, groups, factor, lowest, highest, get
     """1.6.0, JobVertexScalerTest.testParallelismComputation and the one with limits."""
     rules = flink(target_share=1.0, restart_s=0.0, most_up=1e9, key_groups=groups,
                   min_instances=lowest, max_instances=highest)  # fmt: skip
-    assert rules.wanted(vertex(current, 100 * factor, 100)) == gets
+    assert rules.wanted("O1", vertex(current, 100 * factor, 100)) == gets
 
 
 def test_lag_of_the_entries_counts_over_the_time_to_catch_up():
     """9000 items in half an hour are 5/s more: 20 * 1.595 + 5 = 37/s, of 20/s each 2, not 1."""
-    assert FLINK.wanted(vertex(1, 20.0, 40.0, 5.0)) == 1
-    assert FLINK.wanted(vertex(1, 20.0, 36.0, 5.0)) == 2
+    assert FLINK.wanted("O1", vertex(1, 20.0, 40.0, 5.0)) == 1
+    assert FLINK.wanted("O1", vertex(1, 20.0, 36.0, 5.0)) == 2
     assert FLINK._catch_up({"O1": 9000.0}) == {"O1": 5.0, "O2": 5.0}
 
 

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from statistics import fmean
 
 from include.controllers.autoscalers.base import Autoscaler, Recommendation, target_of
+from include.controllers.autoscalers.key_groups import Alignment, Scaling, scaled
 from include.controllers.autoscalers.rates import Paths, ratio
 from include.controllers.base import Gauge
+from include.model.errors import unknown_name
 from include.model.observation import Observation
 
 Reading = Mapping[str, tuple[int, int, float]]
 """By operator: items completed since the run began, items that wait, share of the busiest."""
 
+Window = tuple[tuple[float, Reading], ...]
+"""When something was read, and what."""
+
+ALIGNMENTS: Mapping[str, Alignment] = {
+    **dict.fromkeys(("1.6", "1.7", "1.8", "1.9"), Alignment.HALF),
+    "1.10": Alignment.DOWN,
+    **dict.fromkeys(("1.11", "1.12", "1.13", "1.14"), Alignment.EVEN),
+    "1.15": Alignment.DIRECTED,
+    "main": Alignment.BALANCED,
+}
+"""By version of the operator; ``main`` is 6e9caeb, after FLINK-39306 and FLIP-586."""
 
 DelayedTarget = tuple[float, int, bool]
 """When, how many instances, and whether the utilisation was outside its bounds."""
@@ -48,6 +62,7 @@ class Vertex:
     catch_up_per_s: float
     true_per_s: float
     """Of all instances together; infinite while nothing came in."""
+    busiest_share: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +72,7 @@ class FlinkMemory:
     the instances they got."""
 
     changed_s: float = -1.0
-    window: tuple[tuple[float, Reading], ...] = ()
+    window: Window = ()
     delayed: Mapping[str, Delayed] = field(default_factory=dict)
     raised: Mapping[str, tuple[float, int]] = field(default_factory=dict)
 
@@ -78,6 +93,11 @@ class Flink(Autoscaler):
     With ``key_groups`` (``pipeline.max-parallelism``) there are at most so many instances, and up
     to half of them a number that divides them, as operators up to 1.9 choose it; with 0, any.
 
+    ``version`` is that of the operator in what changed with it: the true rate and the alignment.
+    Since 1.8 only operators behind a hash (here: stateful ones) and sources are aligned, since 1.10
+    sources to their ``source_partitions``, since 1.11 with ``maximise_utilisation`` not only to
+    divisors. ``utilization_min`` and ``utilization_max`` (since 1.11) come before ``boundary``.
+
     Up to 1.9 the operator had no such wait (0): an operator that was scaled up last kept its
     instances for ``up_grace_s`` (3600 there; ``detectImmediateScaleDownAfterScaleUp``).
     """
@@ -97,11 +117,32 @@ class Flink(Autoscaler):
     scale_down_after_s: float = 3600.0
     up_grace_s: float = 0.0
     backlog_lag_s: float = 300.0
+    version: str = "1.7"
+    source_partitions: int = 0
+    maximise_utilisation: bool = False
+    utilization_min: float | None = None
+    utilization_max: float | None = None
 
     watches = "true processing rate, items/s"
     may_be_zero = frozenset(
-        {"boundary", "restart_s", "stabilise_s", "scale_down_after_s", "up_grace_s", "key_groups"}
+        {
+            "boundary",
+            "catch_up_s",
+            "restart_s",
+            "stabilise_s",
+            "scale_down_after_s",
+            "up_grace_s",
+            "key_groups",
+            "source_partitions",
+            "utilization_min",
+        }
     )
+
+    def problems(self) -> Iterator[str]:
+        """Also of the version."""
+        yield from super().problems()
+        if self.version not in ALIGNMENTS:
+            yield unknown_name("version", self.version, ALIGNMENTS)
 
     def initial_memory(self) -> FlinkMemory:
         """The job has not been seen yet."""
@@ -122,16 +163,18 @@ class Flink(Autoscaler):
         if now_s < changed_s + self.stabilise_s + self.window_s:
             return memory, {}
         vertices, backlog = self._evaluated(window, seen)
-        delayed, targets, any_outside = dict(memory.delayed), dict[str, Recommendation](), False
-        for name, one in vertices.items():
-            if self._just_raised(one, memory.raised.get(name), now_s):
-                continue
-            wanted, outside = self._decided(name, one, now_s, delayed, backlog=backlog)
-            if wanted != one.current:
-                any_outside |= outside
-                told = f"{name} can do {one.true_per_s:.2f} of {one.target_per_s:.2f} items/s"
-                targets[name] = target_of(one.current, wanted, told)
-        if not any_outside:
+        delayed = dict(memory.delayed)
+        free = {
+            name: one
+            for name, one in vertices.items()
+            if not self._just_raised(name, one, memory.raised.get(name), now_s)
+        }
+        targets = dict[str, Recommendation]()
+        for name, wanted in self.summary(free, now_s, delayed, backlog=backlog).items():
+            one = vertices[name]
+            told = f"{name} can do {one.true_per_s:.2f} of {one.target_per_s:.2f} items/s"
+            targets[name] = target_of(one.current, wanted, told)
+        if not targets:
             return replace(memory, delayed=delayed), {}
         raised = {name: at for name, at in memory.raised.items() if name not in targets}
         for name, target in targets.items():
@@ -139,11 +182,31 @@ class Flink(Autoscaler):
                 raised[name] = (now_s, target.instances)
         return FlinkMemory(now_s, raised=raised), targets
 
-    def _just_raised(self, one: Vertex, raised: tuple[float, int] | None, now_s: float) -> bool:
+    def summary(
+        self,
+        vertices: Mapping[str, Vertex],
+        now_s: float,
+        delayed: dict[str, Delayed],
+        *,
+        backlog: bool,
+    ) -> dict[str, int]:
+        """``computeScalingSummary``: instances of those that change; nobody changes unless one is
+        out of its bounds. ``delayed`` keeps up."""
+        changes, any_outside = dict[str, int](), False
+        for name, one in vertices.items():
+            wanted, outside = self.decided(name, one, now_s, delayed, backlog=backlog)
+            if wanted != one.current:
+                changes[name] = wanted
+                any_outside |= outside
+        return changes if any_outside else {}
+
+    def _just_raised(
+        self, name: str, one: Vertex, raised: tuple[float, int] | None, now_s: float
+    ) -> bool:
         """Whether a scale-down would undo a scale-up within its grace."""
         if raised is None or raised[1] != one.current or now_s >= raised[0] + self.up_grace_s:
             return False
-        return self.wanted(one) < one.current
+        return self.wanted(name, one) < one.current
 
     def watched(self, memory: FlinkMemory, seen: Observation, operator: str) -> Gauge | None:
         """The true rate against its bounds, from the window before this look."""
@@ -153,7 +216,7 @@ class Flink(Autoscaler):
             return None
         return Gauge(one.true_per_s, *self.bounds_per_s(one, backlog=backlog))
 
-    def _decided(
+    def decided(
         self,
         name: str,
         one: Vertex,
@@ -163,7 +226,7 @@ class Flink(Autoscaler):
         backlog: bool,
     ) -> tuple[int, bool]:
         """Instances, and whether the operator is out of its bounds; ``delayed`` keeps up."""
-        wanted = self.wanted(one)
+        wanted = self.wanted(name, one)
         up_below, down_above = self.bounds_per_s(one, backlog=backlog)
         outside = one.true_per_s < up_below or one.true_per_s > down_above
         if wanted >= one.current:
@@ -179,34 +242,63 @@ class Flink(Autoscaler):
         _, wanted, outside = waits.highest_since(start_s)
         return wanted, outside
 
-    def _evaluated(
-        self, window: tuple[tuple[float, Reading], ...], seen: Observation
+    def _evaluated(self, window: Window, seen: Observation) -> tuple[dict[str, Vertex], bool]:
+        lag = {name: float(one.waiting_items) for name, one in seen.operators.items()}
+        current = {name: len(seen.serving(name)) for name in lag}
+        return self.evaluated(window, lag, current)
+
+    def evaluated(
+        self, window: Window, lags: Mapping[str, float], current: Mapping[str, int]
     ) -> tuple[dict[str, Vertex], bool]:
         """``ScalingMetricEvaluator``: operators that were read, and whether one is far behind."""
-        read = {name: _over(window, name) for name in sorted(seen.operators)}
+        read = {name: _over(window, name) for name in sorted(current)}
         known = {name: one for name, one in read.items() if one is not None}
         ingested = {name: max(0.0, in_s + lag_s) for name, (in_s, lag_s, _) in known.items()}
         entries = {name: ingested[name] for name in self._paths.entries if name in ingested}
         sources = self._paths.source_rates(entries)
         target = self._paths.propagated(sources, ingested)
-        lag = {name: float(seen.operators[name].waiting_items) for name in entries}
+        lag = {name: lags[name] for name in entries}
         catch_up = self._catch_up(lag)
         vertices = {
             name: Vertex(
-                current=len(seen.serving(name)),
+                current=current[name],
                 target_per_s=target[name],
                 catch_up_per_s=catch_up.get(name, 0.0),
-                true_per_s=in_s / busy if in_s > 0 and busy > 0 else math.inf,
+                true_per_s=self.true_per_s(_readings(window, name)),
+                busiest_share=busy,
             )
-            for name, (in_s, _, busy) in known.items()
-            if seen.serving(name) and name in target
+            for name, (_, _, busy) in known.items()
+            if current[name] and name in target
         }
-        backlog = any(lag[name] > self.backlog_lag_s * known[name][0] for name in entries)
-        return vertices, backlog
+        return vertices, any(self.is_backlog(lag[name], known[name][0]) for name in entries)
+
+    def is_backlog(self, lag: float, in_per_s: float) -> bool:
+        """``isProcessingBacklog`` of one source."""
+        return lag > self.backlog_lag_s * in_per_s
+
+    def true_per_s(self, readings: Sequence[tuple[float, tuple[int, int, float]]]) -> float:
+        """Of at least two readings: rate by busy time, 1.6 the mean of those of each reading.
+
+        FLINK-39306 takes the mean of the rates of the readings as input, before the input of the
+        whole window is taken. A rate here is that since the reading before.
+        """
+        pairs = [
+            ((now[0] - last[0]) / (now_s - last_s), now[2])
+            for (last_s, last), (now_s, now) in pairwise(readings)
+        ]
+        if self.version == "1.6":
+            return fmean(true_rate(in_s, busy) for in_s, busy in pairs)
+        busy = fmean(of[2] for _, of in readings)
+        if self.version == "main":
+            return true_rate(fmean(in_s for in_s, _ in pairs), busy)
+        (first_s, first), (last_s, last) = readings[0], readings[-1]
+        return true_rate((last[0] - first[0]) / (last_s - first_s), busy)
 
     def _catch_up(self, lag: Mapping[str, float]) -> dict[str, float]:
         """What has to be done beside the input to work off the lag of the entries in time."""
-        rates = {name: items / self.catch_up_s for name, items in lag.items()}
+        rates = {
+            name: items / self.catch_up_s if self.catch_up_s else 0.0 for name, items in lag.items()
+        }
         for name in self._paths.order:
             if name not in self._paths.entries:
                 edges = self._paths.inbound[name]
@@ -222,38 +314,58 @@ class Flink(Autoscaler):
         share = min(1.0, max(0.0, share))
         if share == 0:
             return math.inf
+        restart = restart and self.catch_up_s > 0
         again = one.target_per_s * self.restart_s / self.catch_up_s if restart else 0.0
         return math.floor(one.catch_up_per_s + again + one.target_per_s / share + 0.5)
 
-    def wanted(self, one: Vertex) -> int:
-        """``JobVertexScaler``: instances times the factor, within its limits, rounded up."""
+    def wanted(self, name: str, one: Vertex) -> int:
+        """``JobVertexScaler``: instances times the factor, within its limits, aligned."""
         target = self.capacity_per_s(one, self.target_share, restart=True)
-        factor = min(max(target / one.true_per_s, 1 - self.most_down), 1 + self.most_up)
-        lowest = min(one.current, self.min_instances)
-        highest = max(one.current, self.max_instances)
-        if self.key_groups:
-            highest = min(highest, self.key_groups)
-        return self._aligned(min(max(lowest, math.ceil(factor * one.current)), highest), highest)
+        scaling = Scaling(
+            current=one.current,
+            factor=min(max(target / one.true_per_s, 1 - self.most_down), 1 + self.most_up),
+            lowest=min(one.current, self.min_instances),
+            highest=max(one.current, self.max_instances),
+            key_groups=self.key_groups,
+            partitions=self.source_partitions if name in self._paths.entries else 0,
+        )
+        return scaled(scaling, self._alignment(name), maximise=self.maximise_utilisation)
 
-    def _aligned(self, instances: int, highest: int) -> int:
-        """``JobVertexScaler.scale``: the next number of which each gets as many key groups."""
-        upward = range(instances, min(self.key_groups // 2, highest) + 1)
-        return next((one for one in upward if self.key_groups % one == 0), instances)
+    def _alignment(self, name: str) -> Alignment:
+        """Since 1.8 of operators behind a hash and of sources, since 1.10 with partitions."""
+        alignment = ALIGNMENTS[self.version]
+        source = name in self._paths.entries
+        if self.version not in ("1.6", "1.7") and not (
+            self.setting.topology.operator[name].stateful
+            or (source and (alignment is Alignment.HALF or self.source_partitions > 0))
+        ):
+            return Alignment.OFF
+        return alignment
 
     def bounds_per_s(self, one: Vertex, *, backlog: bool) -> tuple[float, float]:
         """``computeProcessingRateThresholds``: up below the first, down above the second."""
-        upper = 1.0 if backlog else self.target_share + self.boundary
-        lower = 0.0 if backlog else self.target_share - self.boundary
+        upper, lower = self.utilization_max, self.utilization_min
+        upper = self.target_share + self.boundary if upper is None else upper
+        lower = self.target_share - self.boundary if lower is None else lower
+        if backlog:
+            upper, lower = 1.0, 0.0
         return (
             self.capacity_per_s(one, upper, restart=False),
             self.capacity_per_s(one, lower, restart=True),
         )
 
 
-def _since(
-    window: tuple[tuple[float, Reading], ...], start_s: float
-) -> tuple[tuple[float, Reading], ...]:
+def true_rate(in_per_s: float, busy_share: float) -> float:
+    """Items per second if the operator were always busy; infinite while nothing came in."""
+    return in_per_s / busy_share if in_per_s > 0 and busy_share > 0 else math.inf
+
+
+def _since(window: Window, start_s: float) -> Window:
     return tuple(one for one in window if one[0] >= start_s)
+
+
+def _readings(window: Window, name: str) -> list[tuple[float, tuple[int, int, float]]]:
+    return [(time_s, of[name]) for time_s, of in window if name in of]
 
 
 def _read(seen: Observation) -> Reading:
@@ -264,12 +376,10 @@ def _read(seen: Observation) -> Reading:
     }
 
 
-def _over(
-    window: tuple[tuple[float, Reading], ...], name: str
-) -> tuple[float, float, float] | None:
+def _over(window: Window, name: str) -> tuple[float, float, float] | None:
     """Input and growth of the lag per second, and the mean share of the busiest, over the window;
     None with less than two readings."""
-    readings = [(time_s, of[name]) for time_s, of in window if name in of]
+    readings = _readings(window, name)
     if len(readings) < 2:
         return None
     (first_s, (done, lag, _)), (last_s, (done_now, lag_now, _)) = readings[0], readings[-1]
