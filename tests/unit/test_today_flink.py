@@ -1,7 +1,6 @@
 """Flink's autoscaler: apache/flink-kubernetes-operator at 6e9caeb, module flink-autoscaler.
 
-Numbers are those of ``JobVertexScalerTest``, ``ScalingMetricEvaluatorTest`` and
-``DelayedScaleDownTest``, with the options that each test sets.
+Numbers of its own tests are rows (``upstream/flink.json``), which ``test_conformance.py`` runs.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from include.controllers.autoscalers.flink import Delayed, Flink, Vertex
-from include.testing.builders import a_setting, a_topology
+from include.controllers.autoscalers.flink import Flink, Vertex
+from include.testing.builders import a_setting, a_topology, an_operator
 from tests.today_world import look, looked, numbers
 
 SETTING = a_setting(a_topology("O1", "O2"))
@@ -27,44 +26,6 @@ def vertex(current, target, true, catch_up=0.0):
     return Vertex(current=current, target_per_s=target, true_per_s=true, catch_up_per_s=catch_up)
 
 
-@pytest.mark.parametrize(
-    ("current", "target", "true", "options", "wanted"),
-    [
-        (10, 50, 100, {"target_share": 1.0}, 5),
-        (10, 50, 100, {"target_share": 0.8}, 7),  # aligned to the 720 key groups it is 8
-        (10, 80, 100, {"target_share": 0.8}, 10),
-        (10, 60, 100, {"target_share": 0.8}, 8),
-        (10, 59, 100, {"target_share": 0.8}, 8),
-        (2, 100, 40, {"target_share": 0.5}, 10),
-        (2, 100, 100, {"target_share": 0.6}, 4),
-        (10, 10, 100, {"target_share": 1.0, "most_down": 0.5}, 5),
-        (10, 10, 100, {"target_share": 1.0, "most_down": 0.6}, 4),
-        (10, 200, 10, {"target_share": 1.0, "most_up": 0.5}, 15),
-        (10, 200, 10, {"target_share": 1.0, "most_up": 0.6}, 16),
-    ],
-)
-def test_parallelism_scaling(current, target, true, options, wanted):
-    """JobVertexScalerTest.testParallelismScaling; it sets no time to catch up."""
-    assert flink(restart_s=0.0, **options).wanted("O1", vertex(current, target, true)) == wanted
-
-
-@pytest.mark.parametrize(
-    ("target", "catch_up", "restart_s", "backlog", "bounds"),
-    [
-        (700, 0, 0, False, (778, 1000)),
-        (700, 350, 1, False, (1128, 1700)),
-        (700, 0, 1, False, (778, 1350)),
-        (700, 350, 1, True, (1050, math.inf)),
-        (700, 0, 1, True, (700, math.inf)),
-    ],
-)
-def test_utilisation_bounds(target, catch_up, restart_s, backlog, bounds):
-    """ScalingMetricEvaluatorTest.testUtilizationBoundaryComputation: 0.7 to 0.9, in 2 s."""
-    rules = flink(target_share=0.8, boundary=0.1, catch_up_s=2.0, restart_s=float(restart_s))
-    found = rules.bounds_per_s(vertex(1, target, 1.0, catch_up), backlog=backlog)
-    assert found == bounds
-
-
 def test_without_lag_the_defaults_provide_for_1_595_times_the_input():
     """1 / 0.7 + 300 / 1800; a quarter of it waits while nothing is done within the bounds."""
     assert FLINK.capacity_per_s(vertex(1, 100_000, 1.0), 0.7, restart=True) == 159_524
@@ -75,20 +36,6 @@ def test_the_target_is_a_whole_number_of_items():
     """Java's Math.round: slow streams ask for 0 or 1 per second, whatever they need."""
     assert FLINK.capacity_per_s(vertex(1, 0.3, 1.0), 0.7, restart=True) == 0
     assert FLINK.capacity_per_s(vertex(1, 0.32, 1.0), 0.7, restart=True) == 1
-
-
-@pytest.mark.parametrize(
-    ("since", "highest"),
-    [(0, (1, 9, False)), (1, (1, 9, False)), (2, (4, 6, True)), (4, (4, 6, True))],
-)
-def test_the_highest_recommendation_of_a_window(since, highest):
-    """DelayedScaleDownTest.testMaxRecommendedParallelismForInitialWindow: 5, 9, 4, 5, 6."""
-    waits = Delayed(0.0)
-    for second, (instances, outside) in enumerate(
-        [(5, True), (9, False), (4, True), (5, True), (6, True)]
-    ):
-        waits = waits.with_one(float(second), instances, outside=outside)
-    assert waits.highest_since(float(since)) == highest
 
 
 def run(rules, minutes, per_minute, lag=0):
@@ -202,6 +149,69 @@ def test_the_numbers_of_the_source(current, groups, factor, lowest, highest, get
     rules = flink(target_share=1.0, restart_s=0.0, most_up=1e9, key_groups=groups,
                   min_instances=lowest, max_instances=highest)  # fmt: skip
     assert rules.wanted("O1", vertex(current, 100 * factor, 100)) == gets
+
+
+STATEFUL = a_setting(a_topology("O1", "O2", an_operator("O3", stateful=True)))
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted"),
+    [
+        ("1.6", (8, 8, 8)),
+        ("1.7", (8, 8, 8)),
+        ("1.8", (8, 7, 8)),
+        ("1.9", (8, 7, 8)),
+        ("1.10", (7, 7, 8)),
+        ("1.15", (7, 7, 8)),
+        ("main", (7, 7, 8)),
+    ],
+)
+def test_since_1_8_only_sources_and_operators_behind_a_hash_are_aligned(version, wanted):
+    """ScalingExecutorTest.testAdjustByMaxParallelism; since 1.10 a source needs partitions."""
+    rules = Flink(setting=STATEFUL, target_share=1.0, restart_s=0.0, key_groups=24, version=version)
+    found = tuple(rules.wanted(name, vertex(2, 70, 20)) for name in ("O1", "O2", "O3"))
+    assert found == wanted
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted"), [("1.9", 300), ("1.10", 240), ("1.11", 240), ("main", 300)]
+)
+def test_since_1_10_instances_are_also_aligned_downward(version, wanted):
+    """JobVertexScalerTest.testParallelismComputationWithLimit; FLIP-586 keeps what it computed
+    unless there is a number that gives each instance less."""
+    rules = Flink(setting=a_setting(a_topology("O1", an_operator("O2", stateful=True))),
+                  target_share=1.0, restart_s=0.0, key_groups=720, max_instances=300,
+                  version=version)  # fmt: skip
+    assert rules.wanted("O2", vertex(200, 200, 100)) == wanted
+
+
+READINGS = [(0.0, (0, 0, 0.5)), (10.0, (100, 0, 0.5)), (40.0, (1000, 0, 1.0))]
+
+
+@pytest.mark.parametrize(
+    ("version", "rate"),
+    [("1.6", (10 / 0.5 + 30 / 1.0) / 2), ("1.7", 25 / (2 / 3)), ("main", 20 / (2 / 3))],
+)
+def test_the_true_rate_of_each_version(version, rate):
+    """1.6: the mean of ratios; to 1.15 the rate of the window; FLINK-39306 the mean of rates."""
+    assert flink(version=version).true_per_s(READINGS) == pytest.approx(rate)
+
+
+def test_a_quiet_reading_makes_the_true_rate_of_1_6_infinite():
+    readings = [(0.0, (0, 0, 0.5)), (10.0, (100, 0, 0.5)), (20.0, (100, 0, 0.0))]
+    assert flink(version="1.6").true_per_s(readings) == math.inf
+    assert flink(version="1.7").true_per_s(readings) == pytest.approx(5 * 3)
+
+
+def test_no_time_to_catch_up_means_that_lag_and_restarts_do_not_count():
+    rules = flink(catch_up_s=0.0)
+    assert not list(rules.problems())
+    assert rules.capacity_per_s(vertex(1, 70, 1.0), 0.7, restart=True) == 100
+    assert rules._catch_up({"O1": 9000.0}) == {"O1": 0.0, "O2": 0.0}
+
+
+def test_a_version_that_never_was_is_a_problem():
+    assert list(flink(version="0.9").problems())
 
 
 def test_lag_of_the_entries_counts_over_the_time_to_catch_up():
