@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from include.controllers.autoscalers.flink import Delayed, Flink, Reading, Vertex, true_rate
@@ -22,6 +24,8 @@ Inputs = Mapping[str, Any]
 
 _SOURCE, _SINK = "source", "sink"
 _BIGGEST = 2**31 - 1
+_LOOKS_OF_WHOLE_TEST = 10
+"""Those of BacklogBasedScalingTest.test."""
 _MODES = {
     "EVENLY_SPREAD": (Alignment.DIRECTED, False),
     "MAXIMIZE_UTILISATION": (Alignment.DIRECTED, True),
@@ -44,12 +48,18 @@ _OPTIONS = {
     "source_partitions": "source_partitions",
     "lag_threshold_s": "backlog_lag_s",
 }
+_ABSENT = {
+    "AUTO-OBSERVED": ("observed", "history", "effective"),
+    "AUTO-CONFORM-FLINK": ("exclude", "quota", "gc_", "heap", "memory", "plugin", "custom"),
+}
+"""By deviation: parts of the names of inputs that no option of ours stands for."""
 
 
 def check(function: str, inputs: Inputs) -> Mapping[str, Any]:
     """What our rule gives for a row; raises NotRepresentable."""
-    if any(word in name for name in inputs for word in ("observed", "history", "effective")):
-        raise NotRepresentable("AUTO-OBSERVED")
+    for deviation, words in _ABSENT.items():
+        if any(word in name for name in inputs for word in words):
+            raise NotRepresentable(deviation)
     for start, run in _RULES.items():
         if function.startswith(start):
             return run(inputs)
@@ -143,11 +153,7 @@ def _true_rate(inputs: Inputs) -> Mapping[str, Any]:
 
 def _summary(inputs: Inputs) -> Mapping[str, Any]:
     rules = _rules(inputs)
-    vertices = {
-        name: _vertex(inputs[name], inputs[name]["parallelism"])
-        for name in (_SOURCE, _SINK)
-        if name in inputs
-    }
+    vertices = {name: _vertex(inputs[name], inputs[name]["parallelism"]) for name in _names(inputs)}
     changes = rules.summary(vertices, 0.0, {}, backlog=inputs.get("backlog", False))
     return {
         "vertices_changed": len(changes),
@@ -159,23 +165,27 @@ def _summary(inputs: Inputs) -> Mapping[str, Any]:
 
 
 def _end_to_end(inputs: Inputs) -> Mapping[str, Any]:
-    """A look that brings another parallelism is the first of a job that was started again."""
-    options = {
+    """A look that brings another parallelism is the first of a job that was started again; one
+    that brings none has what was decided before."""
+    options: dict[str, Any] = {
         name: float(_BIGGEST) if value == "max int" else value
         for name, value in inputs["options"].items()
     }
     rules, after = Flink(setting=_setting(inputs), **options), list[list[int]]()
-    memory, started_s, before, wanted = rules.initial_memory(), 0.0, None, dict[str, int]()
+    memory, started_s, before, wanted = rules.initial_memory(), 0.0, [0, 0], {_SOURCE: 1, _SINK: 1}
     for look in inputs["looks"]:
-        now_s, parallelism = look["at_s"], look["parallelism"]
-        started_s = now_s if parallelism != before else started_s
-        before = parallelism
-        wide = parallelism if isinstance(parallelism, list) else [parallelism, parallelism]
-        current = dict(zip((_SOURCE, _SINK), wide, strict=True))
+        parallelism = look.get("parallelism", list(wanted.values()))
+        both = parallelism if isinstance(parallelism, list) else [parallelism] * 2
+        started_s, before = (started_s if both == before else look["at_s"]), both
+        current = dict(zip((_SOURCE, _SINK), both, strict=True))
+        rules = replace(rules, window_s=look.get("window_s", rules.window_s))
         memory, targets = rules.targets(memory, _observation(look, current, started_s))
         wanted = current | {name: target.instances for name, target in targets.items()}
         after.append([wanted[_SOURCE], wanted[_SINK]])
-    return {"parallelism": wanted, "parallelism_after_each_look": after}
+    outcome: dict[str, Any] = {"parallelism": wanted, "parallelism_after_each_look": after}
+    if len(after) == _LOOKS_OF_WHOLE_TEST:
+        outcome["whole_test_after_each_look"] = after
+    return outcome
 
 
 _RULES: Mapping[str, Callable[[Inputs], Mapping[str, Any]]] = {
@@ -196,6 +206,12 @@ def _hashed(inputs: Inputs) -> bool:
     return "HASH" in inputs.get("input_ship_strategies", "")
 
 
+def _names(inputs: Inputs) -> list[str]:
+    """The operators that a row has, from the source on."""
+    named = [name for name, of in inputs.items() if isinstance(of, dict) and "parallelism" in of]
+    return named or [_SOURCE, _SINK]
+
+
 def _rules(inputs: Inputs) -> Flink:
     options: dict[str, Any] = {
         "most_down": 1.0,
@@ -207,6 +223,7 @@ def _rules(inputs: Inputs) -> Flink:
         "maximise_utilisation": inputs.get("mode") == "MAXIMIZE_UTILISATION",
     }
     options |= {ours: inputs[theirs] for theirs, ours in _OPTIONS.items() if theirs in inputs}
+    options |= {name: inputs[name] for name in _OPTIONS.values() if name in inputs}
     return Flink(setting=_setting(inputs), **options)
 
 
@@ -220,7 +237,8 @@ def _vertex(inputs: Inputs, current: int) -> Vertex:
 
 
 def _setting(inputs: Inputs) -> Setting:
-    """A source and a sink. Behind a hash, an operator is one with state."""
+    """A chain of operators. Behind a hash, an operator is one with state."""
+    names = _names(inputs)
     operators = tuple(
         Operator(
             name=name,
@@ -231,17 +249,20 @@ def _setting(inputs: Inputs) -> Setting:
             storage_mb=0.0,
             stateful=stateful,
         )
-        for name, stateful in ((_SOURCE, False), (_SINK, _hashed(inputs)))
+        for name, stateful in ((name, name != names[0] and _hashed(inputs)) for name in names)
     )
     topology = Topology(
-        name="source and sink",
+        name="chain",
         level_unit="records",
         emission_period_s=1.0,
         operators=operators,
         sources=(Source(name="records", label="records", items_per_level=1, size_bytes=1),),
         edges=(
-            Edge(origin="records", target=_SOURCE),
-            Edge(origin=_SOURCE, target=_SINK, items_out=inputs.get("output_ratio", 1)),
+            Edge(origin="records", target=names[0]),
+            *(
+                Edge(origin=origin, target=target, items_out=inputs.get("output_ratio", 1))
+                for origin, target in pairwise(names)
+            ),
         ),
     )
     flavor = HostFlavor(name="any", vcpus=1.0, memory_mb=1.0)
