@@ -96,7 +96,8 @@ class Flink(Autoscaler):
     ``version`` is that of the operator in what changed with it: the true rate and the alignment.
     Since 1.8 only operators behind a hash (here: stateful ones) and sources are aligned, since 1.10
     sources to their ``source_partitions``, since 1.11 with ``maximise_utilisation`` not only to
-    divisors. ``utilization_min`` and ``utilization_max`` (since 1.11) come before ``boundary``.
+    divisors. ``utilization_min`` and ``utilization_max`` (since 1.11) come before
+    ``boundary`` where they are set.
 
     Up to 1.9 the operator had no such wait (0): an operator that was scaled up last kept its
     instances for ``up_grace_s`` (3600 there; ``detectImmediateScaleDownAfterScaleUp``).
@@ -120,8 +121,8 @@ class Flink(Autoscaler):
     version: str = "1.7"
     source_partitions: int = 0
     maximise_utilisation: bool = False
-    utilization_min: float | None = None
-    utilization_max: float | None = None
+    utilization_min: float = math.nan
+    utilization_max: float = math.nan
 
     watches = "true processing rate, items/s"
     may_be_zero = frozenset(
@@ -345,8 +346,8 @@ class Flink(Autoscaler):
     def bounds_per_s(self, one: Vertex, *, backlog: bool) -> tuple[float, float]:
         """``computeProcessingRateThresholds``: up below the first, down above the second."""
         upper, lower = self.utilization_max, self.utilization_min
-        upper = self.target_share + self.boundary if upper is None else upper
-        lower = self.target_share - self.boundary if lower is None else lower
+        upper = self.target_share + self.boundary if math.isnan(upper) else upper
+        lower = self.target_share - self.boundary if math.isnan(lower) else lower
         if backlog:
             upper, lower = 1.0, 0.0
         return (
