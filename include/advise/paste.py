@@ -12,6 +12,7 @@ import yaml
 from include.advise.candidates import Policy
 from include.advise.replay import ReplayConditions, setting_for
 from include.advise.request import PLATFORMS
+from include.controllers.autoscalers.behavior import INSTANCES, PERCENT, Behavior, Direction
 
 TARGETS = {
     "kubernetes": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "JOB"},
@@ -62,7 +63,9 @@ def _json(value: Mapping[str, Any]) -> str:
     return f"{json.dumps(value, indent=2)}\n"
 
 
-def _hpa(target: str, share: float, most: int, behavior: Mapping[str, Any]) -> dict[str, Any]:
+def _hpa(
+    target: str, share: float, most: int, behavior: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """autoscaling/v2, for CPU."""
     utilisation = {"type": "Utilization", "averageUtilization": round(100 * share)}
     return {
@@ -74,13 +77,15 @@ def _hpa(target: str, share: float, most: int, behavior: Mapping[str, Any]) -> d
             "minReplicas": 1,
             "maxReplicas": most,
             "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": utilisation}}],
-            "behavior": behavior,
-        },
+        }
+        | ({} if behavior is None else {"behavior": behavior}),
     }
 
 
 def _as_replayed(target: str, controller: Any) -> dict[str, Any]:
-    return _hpa(target, controller.target_cpu, controller.max_instances, _behavior(controller))
+    return _hpa(
+        target, controller.target_cpu, controller.max_instances, _behavior(controller.rules)
+    )
 
 
 def _as_tracked(target: str, controller: Any) -> dict[str, Any]:
@@ -93,20 +98,26 @@ def _as_tracked(target: str, controller: Any) -> dict[str, Any]:
     return _hpa(target, controller.target_share, controller.max_instances, behavior)
 
 
-def _behavior(controller: Any) -> dict[str, Any]:
-    """How fast it may scale; the stabilisation is that which was replayed."""
-    up = [
-        {"type": "Percent", "value": round(controller.up_percent), "periodSeconds": 15},
-        {"type": "Pods", "value": controller.up_instances, "periodSeconds": 15},
-    ]
-    down = [{"type": "Percent", "value": round(controller.down_percent), "periodSeconds": 15}]
+def _behavior(rules: Behavior | None) -> dict[str, Any] | None:
+    """How fast it may scale, as it was replayed."""
+    if rules is None:
+        return None
     return {
-        "scaleUp": {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": up},
-        "scaleDown": {
-            "stabilizationWindowSeconds": round(controller.stabilise_s),
-            "policies": down,
-        },
+        name: _direction(way) for name, way in (("scaleUp", rules.up), ("scaleDown", rules.down))
     }
+
+
+def _direction(rules: Direction) -> dict[str, Any]:
+    names = {INSTANCES: "Pods", PERCENT: "Percent"}
+    policies = [
+        {"type": names[one.kind], "value": round(one.value), "periodSeconds": round(one.period_s)}
+        for one in rules.policies
+    ]
+    return {
+        "stabilizationWindowSeconds": round(rules.window_s),
+        "selectPolicy": rules.select.capitalize(),
+        "policies": policies,
+    } | ({} if rules.tolerance is None else {"tolerance": f"{rules.tolerance:.12g}"})
 
 
 def _keda(target: str, controller: Any) -> dict[str, Any]:
@@ -117,6 +128,8 @@ def _keda(target: str, controller: Any) -> dict[str, Any]:
         "mode": "QueueLength",
         "value": f"{controller.items_each:.12g}",
     }
+    behavior = _behavior(controller.rules)
+    advanced = {"advanced": {"horizontalPodAutoscalerConfig": {"behavior": behavior}}}
     return {
         "apiVersion": "keda.sh/v1alpha1",
         "kind": "ScaledObject",
@@ -126,8 +139,8 @@ def _keda(target: str, controller: Any) -> dict[str, Any]:
             "minReplicaCount": 1,
             "maxReplicaCount": controller.max_instances,
             "triggers": [{"type": "rabbitmq", "metadata": metadata}],
-            "advanced": {"horizontalPodAutoscalerConfig": {"behavior": _behavior(controller)}},
-        },
+        }
+        | (advanced if behavior else {}),
     }
 
 

@@ -23,7 +23,7 @@ def conform(
     outcomes = outcomes_of(cases)
     for outcome in outcomes:
         typer.echo(line(outcome))
-    ran = [outcome for outcome in outcomes if outcome.got is not None]
+    ran = [outcome for outcome in outcomes if not outcome.deviation]
     holding = sum(outcome.holds for outcome in ran)
     typer.echo(
         f"{holding} of {len(ran)} rows as expected; "
@@ -36,6 +36,8 @@ def conform(
 def line(outcome: Conformity) -> str:
     """One row as a person reads it."""
     expected = json.dumps(outcome.row.expected)
+    if outcome.problem:
+        return f"DIFF  {outcome.row.id}\n      {outcome.problem}"
     if outcome.got is None:
         return f"-     {outcome.row.id}\n      not run: {outcome.deviation} in docs/deviations.md"
     mark = "ok   " if outcome.holds else "DIFF "

@@ -34,7 +34,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Conformity:
-    """What came of a row: ``got`` has what our rule gives, or ``deviation`` why it gives nothing.
+    """What came of a row.
+
+    ``got`` has what our rule gives; where it gives nothing, ``deviation`` says why it has no way
+    to, or ``problem`` what is wrong with the row.
 
     Of the expectation only what follows from the inputs is compared: what is in ``got``.
     """
@@ -42,6 +45,7 @@ class Conformity:
     row: Row
     got: Mapping[str, Any] | None = None
     deviation: str = ""
+    problem: str = ""
 
     @property
     def holds(self) -> bool:
@@ -87,27 +91,20 @@ def _problems(place: int, case: Any) -> Iterator[str]:
 
 
 def conform(rows: Sequence[Row]) -> list[Conformity]:
-    """What our rules give for each row, in the order of the rows.
+    """What our rules give for each row, in the order of the rows."""
+    return [_outcome(row) for row in rows]
 
-    Raises SpecError with every row whose inputs are not those of its function.
-    """
-    outcomes, problems = list[Conformity](), list[str]()
-    for row in rows:
-        try:
-            got = CHECKS[row.id.split("/")[0]](row.function, row.inputs)
-        except NotRepresentable as reason:
-            outcomes.append(Conformity(row, deviation=reason.deviation))
-        except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError) as error:
-            problems.append(f"{row.id}: inputs cannot be read: {error!r}")
-        else:
-            compared = {name: got[name] for name in row.expected if name in got}
-            if compared:
-                outcomes.append(Conformity(row, compared))
-            else:
-                problems.append(f"{row.id}: expected must name one of {', '.join(got)}")
-    if problems:
-        raise SpecError("rows", problems)
-    return outcomes
+
+def _outcome(row: Row) -> Conformity:
+    try:
+        got = CHECKS[row.id.split("/")[0]](row.function, row.inputs)
+    except NotRepresentable as reason:
+        return Conformity(row, deviation=reason.deviation)
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        return Conformity(row, problem=f"its inputs are none of such a row: {error!r}")
+    if compared := {name: got[name] for name in row.expected if name in got}:
+        return Conformity(row, compared)
+    return Conformity(row, problem=f"its expectation must name one of {', '.join(got)}")
 
 
 def equal(expected: Any, got: Any) -> bool:

@@ -189,7 +189,7 @@ class ControllerContract:
     def test_options_are_plain_so_that_a_yaml_file_can_set_them(
         self, subtests: pytest.Subtests
     ) -> None:
-        """Numbers, texts, yes and no, annotated by name."""
+        """Numbers, texts, yes and no, and mappings of them, annotated by name."""
         for name, make in self.controllers.items():
             with subtests.test(controller=name):
                 controller = make(setting=SETTING)
@@ -200,7 +200,8 @@ class ControllerContract:
                     for one in fields
                     if one.name != "setting"
                 }
-                assert set(options.values()) <= {"int", "float", "bool", "str"}, options
+                plain = {"int", "float", "bool", "str", "Mapping[str, Any] | None"}
+                assert set(options.values()) <= plain, options
                 assert "interval_s" in options
 
     def test_unusual_but_possible_observations(self, subtests: pytest.Subtests) -> None:

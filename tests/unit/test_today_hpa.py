@@ -1,6 +1,6 @@
 """The HorizontalPodAutoscaler: kubernetes, pkg/controller/podautoscaler, and its documentation.
 
-Numbers of ``replica_calculator_test.go`` and ``horizontal_test.go`` (00067268) are named by test.
+Those of upstream's own tests are rows of `tidebench conform` (test_conformance.py).
 """
 
 from __future__ import annotations
@@ -17,10 +17,7 @@ HPA = Hpa(setting=a_setting())
 @pytest.mark.parametrize(
     ("shares", "unready", "target", "wanted"),
     [
-        pytest.param([0.3, 0.5, 0.7], 0, 0.3, 5, id="TestReplicaCalcScaleUp"),
-        pytest.param([0.5, 0.7], 1, 0.3, 4, id="TestReplicaCalcScaleUpUnreadyLessScale"),
         pytest.param([0.4], 2, 0.3, 3, id="TestReplicaCalcScaleUpUnreadyNoScale"),
-        pytest.param([0.1, 0.3, 0.5, 0.25, 0.25], 0, 0.5, 3, id="TestReplicaCalcScaleDown"),
         pytest.param([2.0], 0, 1.0, 2, id="documentation: 200m of 100m doubles"),
         pytest.param([0.5] * 4, 0, 1.0, 2, id="documentation: 50m of 100m halves"),
         pytest.param([0.9] * 50, 0, 0.75, 60, id="blog of v1.33: 50 * 90/75"),
@@ -37,7 +34,7 @@ HPA = Hpa(setting=a_setting())
     ],
 )
 def test_replicas_follow_from_usage(shares, unready, target, wanted):
-    assert replicas(shares, unready, target, 0.1) == wanted
+    assert replicas(shares, unready, target, (0.1, 0.1)) == wanted
 
 
 def test_utilisation_is_a_whole_percentage_cut_off():
@@ -77,19 +74,41 @@ def test_a_scale_up_does_not_wait_and_forgets_nothing():
         (10, 12, 12),
         (100, 1, 1),  # "100 % of the currently running replicas can be removed"
         (3, 0, 1),
+        (101, 101, 100),  # above what it may have
     ],
 )
 def test_the_default_policies_limit_one_sync(current, wanted, limited):
-    assert HPA.limited(current, wanted) == limited
+    assert HPA.normalised(0.0, current, wanted, (), ()) == limited
 
 
 def test_fewer_may_be_removed_at_once():
-    assert Hpa(setting=a_setting(), down_percent=10.0).limited(80, 10) == 72
+    slowly = {"scale_down": {"policies": [{"percent": 10, "period_s": 15}]}}
+    assert Hpa(setting=a_setting(), behavior=slowly).normalised(0.0, 80, 10, (), ()) == 72
+
+
+def test_policies_count_over_their_period_and_not_per_look():
+    """Four pods a minute are four, in however many syncs."""
+    four = {"scale_up": {"policies": [{"instances": 4, "period_s": 60}]}}
+    hpa = Hpa(setting=a_setting(), behavior=four)
+    looks = [(2, 1.0), (6, 1.0), (6, 1.0), (6, 1.0), (6, 1.0)]
+    memory, wanted = hpa.initial_memory(), []
+    for turn, (count, share) in enumerate(looks):
+        now = looked(15.0 * turn, look("O1", count, cpu=[20 * share] * count))
+        memory, targets = hpa.targets(memory, now)
+        wanted.append(numbers(targets)["O1"])
+    assert wanted == [6, 6, 6, 6, 10]
+
+
+def test_nothing_starts_while_the_rule_asks_for_fewer():
+    """The highest of the window was an upper bound of a start before #97348 (#96671)."""
+    history = ((0.0, 8), (15.0, 3))
+    assert HPA.normalised(30.0, 4, 2, history, ()) == 4
+    without = Hpa(setting=a_setting(), behavior=None)
+    assert without.normalised(30.0, 4, 2, history, ()) == 8
 
 
 def test_defaults_are_those_of_the_source():
     assert (HPA.interval_s, HPA.target_cpu, HPA.tolerance, HPA.stabilise_s) == (15, 0.8, 0.1, 300)
-    assert (HPA.up_instances, HPA.up_percent, HPA.down_percent) == (4, 100, 100)
 
 
 def test_a_failed_read_recommends_nothing():
@@ -101,8 +120,13 @@ def test_a_failed_read_recommends_nothing():
 
 
 def test_options_that_make_no_sense_are_named():
-    wrong = Hpa(setting=a_setting(), target_cpu=1.5, release="at once", up_instances=0)
+    rules = {"windows": 3, "select": "most", "policies": [{"percent": 0, "period_s": 15}]}
+    behavior = {"scale_up": rules, "scale_sideways": {}}
+    wrong = Hpa(
+        setting=a_setting(), target_cpu=1.5, release="at once", min_instances=101, behavior=behavior
+    )
     told = "\n".join(wrong.problems())
-    for name in ("target_cpu", "release", "up_instances"):
+    names = ("target_cpu", "release", "min_instances", "windows", "select", "policies", "sideways")
+    for name in names:
         assert name in told
     assert not [*HPA.problems()]

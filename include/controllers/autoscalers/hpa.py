@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from include.controllers.autoscalers.replicas import HpaMemory, Replicas
+from include.controllers.autoscalers.replicas import HpaMemory, Replicas, is_within
 from include.controllers.base import Gauge
 from include.model.observation import Observation
 
@@ -15,11 +16,13 @@ from include.model.observation import Observation
 class Hpa(Replicas):
     """Holds the mean CPU utilisation of the instances at ``target_cpu``, a share from 0 to 1.
 
+    Its ``behavior`` is that of the documentation, written out; None is an object without one.
     The rule is ``GetResourceReplicas`` of kubernetes, pkg/controller/podautoscaler/
     replica_calculator.go; docs/autoscalers.md has every option with its source.
     """
 
     target_cpu: float = 0.8
+    behavior: Mapping[str, Any] | None = field(default_factory=dict)
 
     watches = "CPU of ready instances, % of what they reserve"
 
@@ -34,7 +37,8 @@ class Hpa(Replicas):
         shares = [one.cpu_share for one in seen.serving(operator) if one.ready]
         read = [share for share in shares if share is not None]
         target = 100 * self.target_cpu
-        low, high = target * (1 - self.tolerance), target * (1 + self.tolerance)
+        below, above = self.tolerances
+        low, high = target * (1 - below), target * (1 + above)
         return Gauge(percent(read), low, high) if read else None
 
     def recommendation(self, operator: str, seen: Observation) -> tuple[int, str] | None:
@@ -42,7 +46,7 @@ class Hpa(Replicas):
         serving = seen.serving(operator)
         shares = [one.cpu_share for one in serving if one.ready]
         unready = len(serving) - len(shares)
-        wanted = replicas(shares, unready, self.target_cpu, self.tolerance)
+        wanted = replicas(shares, unready, self.target_cpu, self.tolerances)
         if wanted is None:
             return None
         read = [share for share in shares if share is not None]
@@ -59,7 +63,10 @@ def percent(shares: Sequence[float]) -> int:
 
 
 def replicas(
-    shares: Sequence[float | None], unready: int, target: float, tolerance: float
+    shares: Sequence[float | None],
+    unready: int,
+    target: float,
+    tolerances: tuple[float, float],
 ) -> int | None:
     """Instances by the shares of those that are ready (None: not read); None when none was read.
 
@@ -72,13 +79,13 @@ def replicas(
         return None
     usage = percent(read) / (100 * target)
     if not missing and not (unready and usage > 1):
-        return current if abs(1 - usage) <= tolerance else math.ceil(usage * len(read))
+        return current if is_within(usage, tolerances) else math.ceil(usage * len(read))
     if usage != 1:
         read += [0.0 if usage > 1 else 1.0] * missing
     if usage > 1:
         read += [0.0] * unready
     new = percent(read) / (100 * target)
-    if abs(1 - new) <= tolerance or (usage - 1) * (new - 1) < 0:
+    if is_within(new, tolerances) or (usage - 1) * (new - 1) < 0:
         return current
     wanted = math.ceil(new * len(read))
     return current if (wanted - current) * (new - 1) < 0 else wanted

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 from include.controllers.autoscalers.base import Autoscaler, Recommendation, target_of
+from include.controllers.autoscalers.behavior import (
+    Behavior,
+    limited_without,
+    problems_of,
+    stabilised_without,
+)
 from include.model.decision import Reason
 from include.model.observation import Observation
 
-Recommendations = tuple[tuple[float, int], ...]
+Timed = tuple[tuple[float, int], ...]
 """Seconds since the run began and instances, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class HpaMemory:
-    """The recommendations of the stabilisation window, by operator."""
+    """By operator: recommendations, and how many instances were started (above 0) or stopped."""
 
-    recommended: Mapping[str, Recommendations] = field(default_factory=dict)
+    recommended: Mapping[str, Timed] = field(default_factory=dict)
+    changed: Mapping[str, Timed] = field(default_factory=dict)
+
+
+def is_within(usage: float, tolerances: tuple[float, float]) -> bool:
+    """Whether usage, as a share of its target, is close enough to 1, below and above."""
+    below, above = tolerances
+    return -below <= usage - 1 <= above
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,21 +42,33 @@ class Replicas(Autoscaler):
     and pkg/apis/autoscaling/v2/defaults.go).
 
     ``tolerance`` is how far usage may be from its target, as a share of it, without any change.
-    Going down the highest recommendation of ``stabilise_s`` counts. In one ``interval_s`` at most
-    ``up_instances`` or ``up_percent`` of the instances start, whichever is more, and at most
-    ``down_percent`` stop. There are never more than ``max_instances`` of an operator.
+    ``behavior`` is that of the object, ``{scale_up: {window_s, policies, select, tolerance},
+    scale_down: ...}``; what it leaves out is as in behavior.py, the window of scale-downs
+    ``stabilise_s``. With None, an object
+    without one, the highest recommendation of ``stabilise_s`` counts in both directions, and one
+    sync starts no more than there are, or than makes four. There are at least ``min_instances``
+    and never more than ``max_instances`` of an operator.
     """
 
     interval_s: float = 15.0
     tolerance: float = 0.1
+    behavior: Mapping[str, Any] | None = None
     stabilise_s: float = 300.0
-    up_instances: int = 4
-    up_percent: float = 100.0
-    down_percent: float = 100.0
+    min_instances: int = 1
     max_instances: int = 100
 
     may_be_zero = frozenset({"tolerance", "stabilise_s"})
     reasons = (Reason.UTILISATION_HIGH, Reason.UTILISATION_LOW)
+
+    def problems(self) -> Iterator[str]:
+        """Options that make no sense, each with what to do."""
+        yield from super().problems()
+        yield from problems_of(self.behavior)
+        if self.min_instances > self.max_instances:
+            yield (
+                f"min_instances ({self.min_instances}) must not be above max_instances "
+                f"({self.max_instances})"
+            )
 
     def initial_memory(self) -> HpaMemory:
         return HpaMemory()
@@ -55,34 +81,50 @@ class Replicas(Autoscaler):
         self, memory: HpaMemory, seen: Observation
     ) -> tuple[HpaMemory, dict[str, Recommendation]]:
         """Recommend, stabilise, limit."""
-        recommended, targets = dict(memory.recommended), dict[str, Recommendation]()
+        recommended, changed = dict(memory.recommended), dict(memory.changed)
+        targets = dict[str, Recommendation]()
         for name in sorted(seen.operators):
             current = len(seen.serving(name))
-            found = self.recommendation(name, seen) if current else None
-            if found is None:
+            advice = self.recommendation(name, seen) if current else None
+            if advice is None:
                 continue
-            wanted, told = found
+            wanted, told = advice
             # An HPA that is new takes what is there for its first recommendation.
-            history = recommended.get(name, ((seen.now_s, current),))
-            wanted, recommended[name] = self.stabilised(seen.now_s, current, wanted, history)
-            wanted = self.limited(current, wanted)
+            history = self._recent(recommended.get(name, ((seen.now_s, current),)), seen.now_s)
+            changes = self._recent(changed.get(name, ()), seen.now_s)
+            recommended[name] = (*history, (seen.now_s, wanted))
+            wanted = self.normalised(seen.now_s, current, wanted, history, changes)
+            if wanted != current and self.rules:
+                changed[name] = (*changes, (seen.now_s, wanted - current))
             targets[name] = target_of(current, wanted, told, *self.reasons)
-        return HpaMemory(recommended), targets
+        return HpaMemory(recommended, changed), targets
 
-    def stabilised(
-        self, now_s: float, current: int, wanted: int, history: Recommendations
-    ) -> tuple[int, Recommendations]:
-        """The recommendation that counts, and the history with the new one."""
-        within = tuple(one for one in history if one[0] > now_s - self.stabilise_s)
-        kept = (*within, (now_s, wanted))
-        if wanted >= current:
-            return wanted, kept
-        return max(instances for _, instances in kept), kept
+    def normalised(
+        self, now_s: float, current: int, wanted: int, history: Timed, changes: Timed
+    ) -> int:
+        """The instances that count, by the rule for an object with or without ``behavior``."""
+        if not self.min_instances <= current <= self.max_instances:
+            return min(max(current, self.min_instances), self.max_instances)
+        if self.rules is None:
+            wanted = stabilised_without(now_s, wanted, history, self.stabilise_s)
+            return limited_without(current, wanted, self.min_instances, self.max_instances)
+        wanted = self.rules.stabilised(now_s, current, wanted, history)
+        bounds = (self.min_instances, self.max_instances)
+        return self.rules.limited(now_s, current, wanted, changes, *bounds)
 
-    def limited(self, current: int, wanted: int) -> int:
-        """What one sync may do."""
-        if wanted > current:
-            doubled = math.ceil(current * (1 + self.up_percent / 100))
-            return min(wanted, max(current + self.up_instances, doubled), self.max_instances)
-        least = math.floor(current * (1 - self.down_percent / 100))
-        return max(1, wanted, least)
+    @property
+    def tolerances(self) -> tuple[float, float]:
+        """How far below and above its target usage may be, as shares of it."""
+        if self.rules is None:
+            return self.tolerance, self.tolerance
+        down, up = self.rules.down.tolerance, self.rules.up.tolerance
+        return self.tolerance if down is None else down, self.tolerance if up is None else up
+
+    @cached_property
+    def rules(self) -> Behavior | None:
+        """``behavior`` with its defaults."""
+        return None if self.behavior is None else Behavior.of(self.behavior, self.stabilise_s)
+
+    def _recent(self, timed: Timed, now_s: float) -> Timed:
+        longest_s = self.rules.longest_s if self.rules else self.stabilise_s
+        return tuple(one for one in timed if one[0] >= now_s - longest_s)

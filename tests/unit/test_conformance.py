@@ -1,0 +1,75 @@
+"""Upstream's own tests, as rows: every one that can be represented runs here."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from include.cli import app
+from include.controllers.conformance import conform, packaged_rows, read_rows
+from include.model.errors import GateFailed, SpecError
+
+OUTCOMES = conform(packaged_rows())
+LEDGER = Path("docs/autoscalers.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [pytest.param(one, id=one.row.id) for one in OUTCOMES if not one.deviation],
+)
+def test_a_row_of_upstream_holds(outcome):
+    assert outcome.problem == ""
+    assert outcome.holds, (outcome.row.expected, outcome.got)
+
+
+def test_what_cannot_be_represented_is_in_the_ledger():
+    left_out = {one.deviation for one in OUTCOMES if one.deviation}
+    assert left_out
+    for deviation in left_out:
+        assert re.search(rf"^\| {deviation} \|", LEDGER, re.MULTILINE), deviation
+
+
+def test_rows_are_named_once():
+    assert len({one.row.id for one in OUTCOMES}) == len(OUTCOMES)
+
+
+def a_file(folder, *rows):
+    path = folder / "rows.json"
+    path.write_text(json.dumps({"hpa": rows}), encoding="utf-8")
+    return path
+
+
+def a_row(**changes):
+    inputs = {"current": 5, "metric": 8600, "target_per_pod": 2867, "tolerance": 0.1}
+    return {"id": "keda/a", "inputs": inputs, "expected": {"replicas": 3}} | changes
+
+
+def test_a_file_of_rows_is_run_and_counted(tmp_path):
+    rows = [
+        a_row(),
+        a_row(id="keda/b", expected={"replicas": 4}),
+        a_row(id="keda/c", inputs={"current": 1, "idle": 0, "min": 5}),
+        a_row(id="keda/d", inputs={"target_per_pod": 1}),
+    ]
+    ran = CliRunner().invoke(app, ["conform", str(a_file(tmp_path, *rows))])
+    assert isinstance(ran.exception, GateFailed)
+    for text in (
+        'ok    keda/a\n      expected {"replicas": 3}, got {"replicas": 3}',
+        'DIFF  keda/b\n      expected {"replicas": 4}, got {"replicas": 3}',
+        "-     keda/c\n      not run: AUTO-ONE",
+        "DIFF  keda/d\n      its inputs are none of such a row",
+        "1 of 3 rows as expected; 1 of 4 cannot be represented",
+    ):
+        assert text in ran.output
+
+
+def test_a_file_that_is_none_says_all_that_is_wrong_with_it(tmp_path):
+    with pytest.raises(SpecError) as error:
+        read_rows(a_file(tmp_path, {"inputs": {}}, a_row(id="hpas/x"), a_row(expected=3)))
+    assert len(error.value.problems) == 3
+    with pytest.raises(SpecError, match="rows in JSON"):
+        read_rows(tmp_path / "none.json")
