@@ -11,7 +11,7 @@ from include.studies.base import StudyData
 from include.studies.drift import baselines, drift, moved_runs, run_digests, verdict_of
 from include.studies.peerj141.claims import claims_of
 from include.studies.peerj141.errata import columns, find_errata, implied_items
-from include.studies.peerj141.judgement import judge, share_of_draws, shortfalls
+from include.studies.peerj141.judgement import judge, shortfalls
 from include.studies.peerj141.metrics import mean_curves, metrics_of_paper, metrics_of_runs
 from include.studies.peerj141.published import METRICS, CellKey, approach_of, published_cells
 from include.studies.peerj141.specs import BASELINE, BTUS_MIN, controllers, patterns
@@ -60,11 +60,6 @@ class Findings(StudyResults):
         return shortfalls(self.judgement)
 
     @property
-    def share_of_draws(self) -> float | None:
-        """The share of draws of three seeds that would pass; None with fewer than four seeds."""
-        return share_of_draws(self.judgement)
-
-    @property
     def failing(self) -> list[Mapping[str, Any]]:
         """Claims that do not hold for what was measured."""
         return [row for row in self.claims if row["holds"] == "no"]
@@ -75,7 +70,7 @@ def find(measured: StudyData) -> Findings:
     tables, folder = measured.tables, measured.folder
     published = published_cells()
     cells = sorted(tables["cells"], key=_reading_order)
-    judged = verdict(cells, published)
+    judged = verdict(cells, published, tables["metrics"])
     judgement = judge(judged, tables["metrics"])
     digests = run_digests(folder, (row["run"] for row in tables["runs"]))
     shifts = [

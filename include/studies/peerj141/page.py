@@ -12,6 +12,7 @@ from markupsafe import Markup
 from include.results.reports.comparison import PublishedFigure
 from include.results.reports.figures import curves, tradeoff
 from include.studies.page import environment
+from include.studies.peerj141.calibration import JUDGING_SEEDS
 from include.studies.peerj141.findings import Findings
 from include.studies.peerj141.published import (
     METRICS,
@@ -59,6 +60,7 @@ def render_page(
         moved=moved[:_MOST_DRIFT],
         more_moved=max(0, len(moved) - _MOST_DRIFT),
         btus_min=BTUS_MIN,
+        judging_seeds=JUDGING_SEEDS,
         metrics=METRICS,
     )
 

@@ -1,4 +1,4 @@
-"""The evaluation of PeerJ CS 141 as runs: four patterns, three BTUs, twelve seeds.
+"""The evaluation of PeerJ CS 141 as runs: four patterns, three BTUs, 24 seeds.
 
 The BTU-based controllers run once per BTU. The threshold baseline and the fixed provisioning
 never look at the BTU, so they run once and the same leases are priced at three, as in the

@@ -32,6 +32,9 @@ COLUMNS: Mapping[str, Sequence[str]] = {
 }  # fmt: skip
 
 
+ANSWERS = {True: "reproduced", False: "not reproduced", None: "not judged, too few seeds"}
+
+
 def rounded(column: str, value: Any) -> str:
     """A cell of a CSV file; absent values are empty, BTUs are whole minutes."""
     if value is None:
@@ -70,20 +73,15 @@ def claims_sentence(findings: Findings) -> str:
 
 
 def verdict_sentences(findings: Findings) -> list[str]:
-    """The mean error of every judged group with its interval, and the draws that would pass."""
-    told = []
-    for row in findings.judgement:
-        if row["judged"] and row["share_of_draws"] is not None:
-            unit = "points" if row["unit"] == "points" else "%"
-            told.append(
-                f"{row['controller']}, {row['kind']}, {row['patterns']} patterns: "
-                f"{row['mean_absolute_error']:.2f} [{row['interval_low']:.2f}, "
-                f"{row['interval_high']:.2f}] {unit}, allowed {row['limit']:g}; "
-                f"{row['share_of_draws']:.0%} of draws of three seeds keep it"
-            )
-    if findings.share_of_draws is not None:
-        told.append(f"{findings.share_of_draws:.0%} of draws of three seeds pass the verdict.")
-    return told
+    """The mean error of every judged group with its interval, limit and answer."""
+    return [
+        f"{row['controller']}, {row['kind']}, {row['patterns']} patterns: "
+        f"{row['mean_absolute_error']:.2f} [{row['interval_low']:.2f}, {row['interval_high']:.2f}] "
+        f"{'points' if row['unit'] == 'points' else '%'}, allowed {row['limit']:g}: "
+        f"{ANSWERS[row['holds']]}"
+        for row in findings.judgement
+        if row["judged"] and row["interval_low"] is not None
+    ]
 
 
 def require_reproduced(findings: Findings) -> None:

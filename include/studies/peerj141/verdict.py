@@ -8,26 +8,32 @@ from typing import Any
 
 from include.results.reports.comparison import PublishedFigure
 from include.results.tables.staged import Row
+from include.studies.peerj141.draws import cell_of, errors_by_seed, interval
 from include.studies.peerj141.errata import find_errata
 from include.studies.peerj141.published import CellKey, approach_of, is_compliance
 from include.studies.peerj141.tolerance import tolerance
+from include.studies.results import Rows
 
 VERDICT_COLUMNS = (
     "table", "pattern", "controller", "btu_min", "metric", "kind", "unit",
     "published_mean", "published_sigma", "measured_mean", "measured_sigma", "runs",
-    "error", "error_unit", "tolerance", "inside", "erratum",
+    "error", "error_unit", "error_low", "error_high", "tolerance", "inside", "erratum",
 )  # fmt: skip
 
 
 def verdict(
-    cells: Sequence[Mapping[str, Any]], published: Mapping[CellKey, PublishedFigure]
+    cells: Sequence[Mapping[str, Any]],
+    published: Mapping[CellKey, PublishedFigure],
+    metrics: Rows = (),
 ) -> list[Row]:
     """One row per measured controller and published cell that it stands for.
 
     ``cells`` are rows of the table cells. ``error`` is measured minus published, in points for
     a compliance and in percent of the published cost for a cost; ``tolerance`` has the same
-    unit and is one for all cells of a controller and kind. Published cells that were not
-    measured have no row.
+    unit and is one for all cells of a controller and kind. ``error_low`` and ``error_high`` are
+    the 95 % interval of its size over the seeds of ``metrics``, None with fewer than four. A cell
+    is ``inside`` where that interval ends below the tolerance; without one, the error does.
+    Published cells that were not measured have no row.
     """
     errata = find_errata(published)
     measured = {
@@ -45,7 +51,7 @@ def verdict(
                 rows.append(
                     _compared(controller, key, figure, found) | {"erratum": errata.get(key)}
                 )
-    return _judged(rows)
+    return _judged(rows, metrics)
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
@@ -74,15 +80,18 @@ def kind_of(metric: str) -> str:
     return "resource cost" if metric == "resource_cost" else "total cost"
 
 
-def _judged(rows: list[Row]) -> list[Row]:
-    """The rows with the tolerance of their controller and kind, and whether they are inside."""
+def _judged(rows: list[Row], metrics: Rows) -> list[Row]:
+    """The rows with interval, tolerance of their controller and kind, and whether inside."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["controller"], row["kind"]), []).append(row)
     limits = {key: tolerance(own) for key, own in groups.items()}
+    by_seed = errors_by_seed(rows, metrics)
     for row in rows:
+        sure = interval([by_seed[cell_of(row)]])
+        row["error_low"], row["error_high"] = sure or (None, None)
         row["tolerance"] = limits[row["controller"], row["kind"]]
-        row["inside"] = abs(row["error"]) <= row["tolerance"]
+        row["inside"] = (sure.high if sure else abs(row["error"])) <= row["tolerance"]
     return rows
 
 

@@ -1,14 +1,17 @@
-"""How sure a verdict is: intervals and draws of three seeds, from the errors by seed."""
+"""How sure a mean error is: its interval, from the errors by seed."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from include.studies.peerj141.draws import errors_by_seed, spread
-from include.studies.peerj141.judgement import judge, share_of_draws
+from include.results.reports.comparison import PublishedFigure
+from include.studies.peerj141.calibration import FITTING_SEEDS, judging_seeds
+from include.studies.peerj141.draws import errors_by_seed, interval
+from include.studies.peerj141.judgement import judge
+from include.studies.peerj141.verdict import verdict
 
-SEEDS = range(1, 13)
+SEEDS = judging_seeds()
 
 
 def a_row(controller="btu-runtime", published=80.0, **changes):
@@ -34,20 +37,13 @@ def test_errors_by_seed_have_the_unit_of_the_verdict():
     metrics = [*figures([88.0, 72.0]), *figures([1.0], variant="other")]
     assert errors_by_seed([a_row()], metrics) == {
         ("stepwise", "btu-runtime", 10.0, "resource_cost"): {
-            1: pytest.approx(10),
-            2: pytest.approx(-10),
+            25: pytest.approx(10),
+            26: pytest.approx(-10),
         }
     }
     points = a_row(error_unit="points", metric="relaxed_compliance", btu_min=None)
-    known = errors_by_seed([points], figures([88.0], metric="relaxed_compliance"))
-    assert list(known.values()) == [{1: pytest.approx(8)}]
-
-
-def test_the_share_of_draws_is_that_of_all_draws_of_three():
-    # eleven seeds are exact, one is off by 12: of 220 draws 55 hold it, with a mean error of 4
-    errors = [dict(zip(SEEDS, [12.0, *[0.0] * 11], strict=True))]
-    assert spread(errors, limit=3.9).share == pytest.approx(165 / 220)
-    assert spread(errors, limit=4.1).share == 1
+    errors = errors_by_seed([points], figures([88.0], metric="relaxed_compliance"))
+    assert list(errors.values()) == [{25: pytest.approx(8)}]
 
 
 def test_the_interval_holds_the_mean_error_and_shrinks_with_more_seeds():
@@ -55,30 +51,47 @@ def test_the_interval_holds_the_mean_error_and_shrinks_with_more_seeds():
     noise = 5 + generator.normal(size=120)
     widths = []
     for size in (12, 120):
-        found = spread([dict(enumerate(noise[:size]))], limit=1.0)
+        found = interval([dict(enumerate(noise[:size]))])
         assert found.low < noise[:size].mean() < found.high
         widths.append(found.high - found.low)
     assert widths[1] < 0.7 * widths[0]
 
 
-def test_three_seeds_say_nothing_about_draws_of_three():
-    assert spread([dict.fromkeys((1, 2, 3), 0.0)], limit=1.0) is None
-    assert spread([], limit=1.0) is None
-    (row,) = judge([a_row()], figures([80.0] * 3))
-    assert (row["seeds"], row["share_of_draws"], row["interval_low"]) == (3, None, None)
-    assert share_of_draws([row]) is None
+def test_three_seeds_have_no_interval():
+    assert interval([dict.fromkeys((1, 2, 3), 0.0)]) is None
+    assert interval([]) is None
 
 
-def test_a_draw_passes_the_verdict_when_every_judged_group_keeps_its_limit():
-    # each of the two is off with another seed, so the draws that fail add up
-    rows = [a_row(), a_row("threshold"), a_row("btu", error=99.0)]
-    metrics = [
-        *figures([160.0, *[80.0] * 11]),
-        *figures([80.0, 160.0, *[80.0] * 10], "threshold"),
-        *figures([800.0] * 12, "btu"),
-    ]
-    judgement = judge(rows, metrics)
-    shares = {row["controller"]: row["share_of_draws"] for row in judgement}
-    assert shares == {"btu-runtime": 165 / 220, "threshold": 165 / 220, "btu": 0}
-    assert share_of_draws(judgement) == pytest.approx(120 / 220)
-    assert {row["seeds"] for row in judgement} == {12}
+def test_blocks_of_24_seeds_judge_and_none_holds_a_seed_that_was_fitted_on():
+    blocks = [judging_seeds(block) for block in range(5)]
+    assert [block.start for block in blocks] == [25, 49, 73, 121, 145]
+    assert all(len(block) == 24 for block in blocks)
+    assert not FITTING_SEEDS.intersection(*map(set, blocks))
+
+
+@pytest.mark.parametrize(
+    ("costs", "answer"),
+    [
+        ([82.0, 81.0] * 12, True),  # 1.3 to 2.5 % too dear, 4.5 are allowed
+        ([80.0, 87.0] * 12, False),  # 4.4 in the mean, surely below 6 only
+        ([82.0, 81.0] * 6, None),  # twelve seeds do not judge
+    ],
+)
+def test_a_limit_holds_where_the_interval_of_24_seeds_ends_below_it(costs, answer):
+    (row,) = judge([a_row()], figures(costs))
+    assert row["holds"] is answer
+    assert row["seeds"] == len(costs)
+
+
+def test_a_cell_is_inside_where_its_interval_ends_below_the_tolerance():
+    cell = {
+        "pattern": "stepwise", "controller": "btu", "btu_min": 10.0, "metric": "resource_cost",
+        "sigma": 1.0, "runs": 24,
+    }  # fmt: skip
+    published = {("stepwise", "btu", 10.0, "resource_cost"): PublishedFigure(80, "cost", "t", 1.0)}
+    for spread, inside in ((0.1, True), (8.0, False)):
+        values = [82.0 - spread, 82.0 + spread] * 12
+        (row,) = verdict([cell | {"mean": 82.0}], published, figures(values, "btu"))
+        assert row["tolerance"] == pytest.approx(3.1, abs=0.05)
+        assert row["error"] == pytest.approx(2.5)
+        assert row["inside"] is inside

@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import pytest
 
+from include.studies.peerj141.calibration import judging_seeds
 from include.studies.peerj141.judgement import judge, shortfalls
+
+SEEDS = judging_seeds()
+UNITS = {"compliance": "points", "resource cost": "percent", "total cost": "percent"}
 
 
 def a_row(controller="btu-runtime", pattern="stepwise", kind="compliance", **changes):
     values = {
         "pattern": pattern, "controller": controller, "kind": kind, "error": 0.5,
-        "error_unit": "points" if kind == "compliance" else "percent", "inside": True,
+        "error_unit": UNITS[kind], "inside": True, "btu_min": 10.0, "published_mean": 100.0,
+        "metric": kind,
     }  # fmt: skip
     return values | changes
 
 
+def judged(*rows, seeds=SEEDS):
+    """The judgement of rows whose every seed is as far off as they are."""
+    metrics = [
+        {**row, "variant": "", "seed": seed, "value": row["published_mean"] + row["error"]}
+        for row in rows
+        for seed in seeds
+    ]
+    return judge(rows, metrics)
+
+
 def test_the_mean_absolute_error_decides_and_not_the_mean_error():
-    (row,) = judge([a_row(error=1.4), a_row(error=-1.4)])
-    assert (row["mean_absolute_error"], row["limit"], row["holds"]) == (
-        pytest.approx(1.4),
-        1.2,
-        False,
-    )
+    (row,) = judged(a_row(error=1.4), a_row(error=-1.4, btu_min=30.0))
+    assert (row["mean_absolute_error"], row["limit"]) == (pytest.approx(1.4), 1.2)
+    assert row["holds"] is False
     assert len(shortfalls([row])) == 1
     assert "btu-runtime, compliance on fitted patterns" in shortfalls([row])[0]
 
@@ -40,18 +52,26 @@ def test_limits_differ_by_controller_and_by_whether_the_pattern_was_fitted(
     pattern, controller, kind, limit
 ):
     at, above = (
-        judge([a_row(controller, pattern, kind, error=off)])[0] for off in (limit, limit + 0.01)
+        judged(a_row(controller, pattern, kind, error=off))[0] for off in (limit, limit + 0.01)
     )
     assert (at["holds"], above["holds"]) == (True, False)
 
 
 def test_another_reading_of_the_paper_is_shown_but_not_judged():
-    (row,) = judge([a_row("btu", error=99.0, inside=False)])
+    (row,) = judged(a_row("btu", error=99.0, inside=False))
     assert (row["judged"], row["holds"]) == (False, False)
     assert shortfalls([row]) == []
 
 
 def test_cells_outside_are_counted_and_do_not_decide() -> None:
-    rows = judge([a_row("threshold", inside=number > 6) for number in range(20)])
+    rows = judged(*(a_row("threshold", inside=n > 6, btu_min=float(n)) for n in range(20)))
     assert [(row["cells"], row["outside"]) for row in rows] == [(20, 7)]
     assert shortfalls(rows) == []
+
+
+def test_too_few_seeds_are_a_shortfall_of_their_own():
+    (row,) = judged(a_row(), seeds=range(3))
+    assert (row["holds"], row["interval_high"]) == (None, None)
+    assert shortfalls([row]) == [
+        "btu-runtime, compliance on fitted patterns: 3 seeds do not judge it, 24 do"
+    ]

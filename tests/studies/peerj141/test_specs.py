@@ -29,7 +29,7 @@ def test_the_matrix_is_that_of_the_evaluation():
         "btu-runtime": [10, 30, 60], "btu": [10, 30, 60], "threshold": [10], "fixed": [10],
     }  # fmt: skip
     assert matrix.patterns() == ("stepwise", "two_level", "random_walk_1", "random_walk_2")
-    assert len(specs) == len({spec.run_id for spec in specs}) == 4 * 12 * (3 + 3 + 1 + 1)
+    assert len(specs) == len({spec.run_id for spec in specs}) == 4 * 24 * (3 + 3 + 1 + 1)
     assert {spec.experiment for spec in specs} == {matrix.EXPERIMENT}
     assert {spec.duration_min for spec in specs} == {120}
     for spec in specs:
