@@ -26,6 +26,13 @@ def test_a_row_of_upstream_holds(outcome):
     assert outcome.holds, (outcome.row.expected, outcome.got)
 
 
+def test_the_command_runs_the_rows_of_the_package():
+    ran = CliRunner().invoke(app, ["conform"])
+    assert ran.exit_code == 0, ran.output[-2000:]
+    held = sum(not one.deviation for one in OUTCOMES)
+    assert f"{held} of {held} rows as expected" in ran.output
+
+
 def test_what_cannot_be_represented_is_in_the_ledger():
     left_out = {one.deviation for one in OUTCOMES if one.deviation}
     assert left_out
