@@ -23,7 +23,7 @@ _TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class UpstreamRow:
     """One case of upstream's tests, restated."""
 
     id: str
@@ -42,7 +42,7 @@ class Conformity:
     Of the expectation only what follows from the inputs is compared: what is in ``got``.
     """
 
-    row: Row
+    row: UpstreamRow
     got: Mapping[str, Any] | None = None
     deviation: str = ""
     problem: str = ""
@@ -55,12 +55,12 @@ class Conformity:
         )
 
 
-def packaged_rows() -> list[Row]:
+def packaged_rows() -> list[UpstreamRow]:
     """The rows that come with this package."""
     return [row for path in sorted(ROWS.glob("*.json")) for row in read_rows(path)]
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_rows(path: Path) -> list[UpstreamRow]:
     """The rows of a file; raises SpecError with everything that is wrong with it."""
     try:
         lists = json.loads(path.read_text(encoding="utf-8"))
@@ -73,7 +73,9 @@ def read_rows(path: Path) -> list[Row]:
     if problems or not cases:
         raise SpecError(str(path), problems or ["give at least one row"])
     return [
-        Row(case["id"], case.get("upstream_function") or "", case["inputs"], case["expected"])
+        UpstreamRow(
+            case["id"], case.get("upstream_function") or "", case["inputs"], case["expected"]
+        )
         for case in cases
     ]
 
@@ -90,12 +92,12 @@ def _problems(place: int, case: Any) -> Iterator[str]:
             yield f"{case['id']}: {name} must be an object"
 
 
-def conform(rows: Sequence[Row]) -> list[Conformity]:
+def conform(rows: Sequence[UpstreamRow]) -> list[Conformity]:
     """What our rules give for each row, in the order of the rows."""
     return [_outcome(row) for row in rows]
 
 
-def _outcome(row: Row) -> Conformity:
+def _outcome(row: UpstreamRow) -> Conformity:
     try:
         got = CHECKS[row.id.split("/")[0]](row.function, row.inputs)
     except NotRepresentable as reason:

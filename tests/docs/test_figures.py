@@ -111,7 +111,7 @@ def test_runs_behind_the_figures() -> None:
 
 @pytest.mark.parametrize("name", ["README.md", "ARTIFACT.md"])
 def test_how_many_runs_an_evaluation_has(name: str) -> None:
-    (many,) = stated(r"four patterns, three BTUs, twelve seeds, (\d+) runs", name)
+    (many,) = stated(r"four patterns, three BTUs, 24 seeds, (\d+) runs", name)
     assert len(runs(None)) == many
 
 

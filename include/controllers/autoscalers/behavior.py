@@ -29,7 +29,7 @@ _BIGGEST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class ScalingPolicy:
     """At most so many instances, or percent of them, in a period (``HPAScalingPolicy``)."""
 
     kind: str
@@ -47,7 +47,7 @@ class Direction:
     """
 
     window_s: float
-    policies: tuple[Policy, ...]
+    policies: tuple[ScalingPolicy, ...]
     select: str = MAX
     tolerance: float | None = None
 
@@ -56,7 +56,7 @@ class Direction:
         policies = self.policies
         if "policies" in options:
             policies = tuple(
-                Policy(kind, policy[kind], policy["period_s"])
+                ScalingPolicy(kind, policy[kind], policy["period_s"])
                 for policy in options["policies"]
                 for kind in KINDS
                 if kind in policy
@@ -69,8 +69,8 @@ class Direction:
         )
 
 
-UP = Direction(0.0, (Policy(INSTANCES, 4, 15.0), Policy(PERCENT, 100, 15.0)))
-DOWN = Direction(300.0, (Policy(PERCENT, 100, 15.0),))
+UP = Direction(0.0, (ScalingPolicy(INSTANCES, 4, 15.0), ScalingPolicy(PERCENT, 100, 15.0)))
+DOWN = Direction(300.0, (ScalingPolicy(PERCENT, 100, 15.0),))
 """pkg/apis/autoscaling/v2/defaults.go, where ``behavior`` names a direction or none."""
 
 
@@ -212,6 +212,6 @@ def _after(history: Recommendations, start_s: float) -> list[int]:
     return [instances for time_s, instances in history if time_s > start_s]
 
 
-def _at_start(policy: Policy, now_s: float, current: int, changes: Changes) -> int:
+def _at_start(policy: ScalingPolicy, now_s: float, current: int, changes: Changes) -> int:
     """Instances when the period of a policy began (``getReplicasChangePerPeriod``)."""
     return current - sum(_after(changes, now_s - policy.period_s))
