@@ -41,10 +41,10 @@ def test_axes_multiply_and_the_rest_holds_for_every_cell() -> None:
     assert {(cell.duration_min, cell.flavor) for cell in cells} == {(20.0, "docker-8cpu-16gb")}
 
 
-@pytest.mark.parametrize("spec", ["reproduction_btu", str(SPECS / "reproduction_btu.yaml")])
+@pytest.mark.parametrize("spec", ["reproduction_baselines", str(SPECS / "reproduction_baselines.yaml")])
 def test_a_spec_file_is_the_matrix_whatever_else_is_filled_in(spec: str) -> None:
     cells = matrix(spec=spec, experiment="other", controllers=["fixed"])
-    assert cells == list(load_spec(SPECS / "reproduction_btu.yaml").points())
+    assert cells == list(load_spec(SPECS / "reproduction_baselines.yaml").points())
 
 
 def test_every_problem_is_told_at_once_with_the_cells_that_have_it() -> None:
