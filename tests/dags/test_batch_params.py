@@ -41,7 +41,9 @@ def test_axes_multiply_and_the_rest_holds_for_every_cell() -> None:
     assert {(cell.duration_min, cell.flavor) for cell in cells} == {(20.0, "docker-8cpu-16gb")}
 
 
-@pytest.mark.parametrize("spec", ["reproduction_baselines", str(SPECS / "reproduction_baselines.yaml")])
+@pytest.mark.parametrize(
+    "spec", ["reproduction_baselines", str(SPECS / "reproduction_baselines.yaml")]
+)
 def test_a_spec_file_is_the_matrix_whatever_else_is_filled_in(spec: str) -> None:
     cells = matrix(spec=spec, experiment="other", controllers=["fixed"])
     assert cells == list(load_spec(SPECS / "reproduction_baselines.yaml").points())
