@@ -19,7 +19,7 @@ WAVES = 24
 
 @dataclass(frozen=True, slots=True)
 class _Unseen:
-    """What a reading found, and nobody has asked for yet. Arrays as :func:`kernel.read` says."""
+    """What a reading found, and nobody has asked for yet. Arrays as :func:`reading.read` says."""
 
     now_us: int
     per_operator: I64

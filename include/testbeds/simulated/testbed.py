@@ -163,7 +163,7 @@ class SimulatedTestbed(VirtualTestbed):
         if serves_s:
             one.killed_us = self.now_us + us(serves_s)
             return
-        self.network.close_server(one.row, one.number)
+        self.network.close_server(one.row, one.number, self.now_us)
         if self.cloud.calibration.pause_on_stop_s and one.ready_us <= self.now_us:
             end_us = self.now_us + us(self.cloud.calibration.pause_on_stop_s)
             self.network.pause(one.row, self.now_us, end_us)

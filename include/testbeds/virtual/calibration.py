@@ -28,7 +28,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class VirtualCalibration(BaseModel):
     """How fast and how noisy the simulated world is; see calibrations/*.yaml for units.
 
-    ``flow`` takes all of it too, though only ``simulated`` heeds drift, pauses and held memory.
+    ``flow`` takes all of it too, though only ``simulated`` heeds drift, pauses, prefetch and held
+    memory.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,6 +58,9 @@ class VirtualCalibration(BaseModel):
     cpu_in_pause: Share = 0
     transfer_ms: NotNegative = 0
     """Mean (exponential) time that data of an item is on the way, in its age but on no core."""
+    prefetch: Annotated[int, Field(ge=0)] = 0
+    """Items that a broker gives an instance before it is done with the first, of each queue: they
+    wait there although another instance may be idle. 0: none is bound before it is served."""
     held_mb: dict[str, tuple[NotNegative, NotNegative]] = {}
     """By operator: memory of an instance by itself, and state that the instances share."""
 
