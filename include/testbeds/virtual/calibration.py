@@ -7,6 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from include.model.errors import SpecError
 from include.model.topology import Topology
 from include.testbeds.calibrations import CalibrationFiles, calibration_folders, service_times
 
@@ -70,7 +71,12 @@ class VirtualCalibration(BaseModel):
         return self.pause_on_start_s > 0 or self.pause_on_stop_s > 0
 
     def complete(self, topology: Topology) -> Self:
-        """With a service time for every operator. Raises SpecError naming those without one."""
+        """With a service time for every operator. Raises SpecError naming those without one, or
+        that nobody can hold items of an operator that runs in another's instances.
+        """
+        if self.prefetch and (inside := [op.name for op in topology.operators if op.runs_in]):
+            problem = f"prefetch must be 0: {', '.join(inside)} has no instances of its own"
+            raise SpecError(f"topology {topology.name}", [problem])
         service_ms = service_times(self.service_ms, topology)
         return self.model_copy(update={"service_ms": service_ms})
 
