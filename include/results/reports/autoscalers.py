@@ -53,7 +53,7 @@ def looks_of(spec: RunSpec, rule: Watching, operator: str) -> Iterator[autoscale
     for turn in session.loop.run(memories, 0, spec.duration_s):
         if turn.acted is None:
             continue
-        seen = turn.acted.seen
+        seen = turn.acted.observed
         if operator in seen.operators:
             yield autoscaler.Reading(
                 minute=seen.now_s / 60,

@@ -61,10 +61,10 @@ def measure_point(text: str, root: str) -> str:
 def status_of(result: RunResult) -> PointStatus:
     """The status of a run that has ended, one way or the other."""
     spec = result.spec
-    samples = sum(one["samples"] for one in result.summaries)
+    samples = sum(summary["samples"] for summary in result.summaries)
     shares = {
         f"{level}_percent": 100
-        * sum(one["samples_within"][level] for one in result.summaries)
+        * sum(summary["samples_within"][level] for summary in result.summaries)
         / samples
         for level, _ in LEVELS
         if samples
