@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from include.experiment.prices.books import PENALTY_PER_ITEM
-from include.experiment.prices.listed import CURRENCY, Listed, Offer, listed, size_of
+from include.experiment.prices.listed import CURRENCY, Offer, PriceList, load_price_list, parse_size
 from include.experiment.prices.rules import RULES
 from include.files.whole import write_bytes
 from include.model.errors import SpecError
@@ -38,9 +38,9 @@ def shown(
 
     A price book of the first one is written to ``out``. Raises SpecError for unknown names.
     """
-    size = size_of(like)
-    price_list = listed(provider, region, size)
-    offers = [price_list.named(instance_type)] if instance_type else price_list.at_least(*size)
+    size = parse_size(like)
+    price_list = load_price_list(provider, region, size)
+    offers = [price_list.offer(instance_type)] if instance_type else price_list.at_least(*size)
     yield from _lines(price_list, offers)
     if out:
         _require_sized(price_list, offers, size, named=bool(instance_type))
@@ -52,7 +52,7 @@ def shown(
 
 
 def _require_sized(
-    price_list: Listed, offers: Sequence[Offer], size: tuple[float, float], *, named: bool
+    price_list: PriceList, offers: Sequence[Offer], size: tuple[float, float], *, named: bool
 ) -> None:
     """Raise SpecError unless a price book of the first offer is one of a host of that size.
 
@@ -76,7 +76,7 @@ def _require_sized(
         raise SpecError("--out", [f"{problem}. {how}"])
 
 
-def _lines(price_list: Listed, offers: list[Offer]) -> Iterator[str]:
+def _lines(price_list: PriceList, offers: list[Offer]) -> Iterator[str]:
     """The offers as a table, and what one must know of them."""
     costs = f"{CURRENCY + '/h':>10} {CURRENCY + '/month':>10}"
     yield f"{'type':<24} {'vCPU':>5} {'GB':>7} {costs}  remark"
@@ -108,7 +108,7 @@ def _some(names: tuple[str, ...]) -> str:
     return f"{len(names)} types ({named}{', ...' if len(names) > _MOST_NAMED else ''})"
 
 
-def _as_yaml(price_list: Listed, offer: Offer) -> str:
+def _as_yaml(price_list: PriceList, offer: Offer) -> str:
     """A price book of the offer, which ``load_book`` reads."""
     rule = RULES[price_list.provider]
     unverified = f"  # not verified: {rule.unverified}" if rule.unverified else ""

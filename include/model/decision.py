@@ -152,7 +152,6 @@ class Decision:
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """The actions without their reasons."""
         return tuple(step.action for step in self.steps)
 
 

@@ -25,7 +25,6 @@ class ResolveRuns(TidebenchOperator):
         self.conn_id = conn_id
 
     def execute(self, context: Context) -> list[str]:
-        """Return their ids, each once."""
         from include.experiment.spec import require_name
         from include.results.reports.removal import require_known
 

@@ -91,7 +91,6 @@ class WaitForRun(Wait):
         super().execute(context)
 
     def look(self, context: Context) -> LookAtRun:
-        """The run of the cell."""
         return LookAtRun(cell=self.cell)
 
 

@@ -154,7 +154,6 @@ class Stage(TidebenchOperator):
 
     @property
     def home(self) -> Path:
-        """The folder of the run."""
         run = run_of(self.run)
         return data_root() / run.experiment / "runs" / run.run_id
 

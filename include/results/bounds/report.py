@@ -22,7 +22,6 @@ class SharedLoad:
     cover: Cover
 
     def __str__(self) -> str:
-        """What arrives, in words."""
         spec, topology = self.runs[0].spec, self.runs[0].topology
         return f"{topology.name} {spec.pattern} seed {spec.seed}, {spec.duration_min:g} min"
 

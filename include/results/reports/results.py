@@ -272,7 +272,6 @@ class _Reading:
     def rows(
         self, statement: str, shape: Mapping[str, Any], values: Mapping[str, Any] | None = None
     ) -> list[Row]:
-        """What a statement finds."""
         from sqlalchemy import text
 
         assert self._connection is not None

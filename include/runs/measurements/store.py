@@ -63,7 +63,6 @@ class RunStore:
         return self.home / "manifest.json"
 
     def commit(self, window: int) -> Path:
-        """The commit of a window."""
         return self.home / "commits" / f"{window:03d}.json"
 
     def read_commit(self, window: int) -> dict[str, Any]:

@@ -38,7 +38,6 @@ class PointStatus:
     error: str = ""
 
     def line(self) -> str:
-        """For a terminal."""
         if self.outcome == "failed":
             reason = self.error.strip().splitlines()
             return f"{self.run}  FAILED: {reason[-1] if reason else 'for no known reason'}"
