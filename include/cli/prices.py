@@ -27,11 +27,11 @@ def prices(
     out: Annotated[Path | None, typer.Option(help="Write a price book of the first one.")] = None,
 ) -> None:
     """List what hosts cost on demand, the cheapest first, from the data of apache-libcloud."""
-    for line in shown(provider, region, like, type_, out):
+    for line in offer_lines(provider, region, like, type_, out):
         typer.echo(line)
 
 
-def shown(
+def offer_lines(
     provider: str, region: str, like: str, instance_type: str, out: Path | None
 ) -> Iterator[str]:
     """The lines that list offers of at least the size ``like``, or the one that is named.

@@ -108,12 +108,17 @@ def figure(
     ] = "",
 ) -> None:
     """Draw cost against compliance or utility of every controller on every workload."""
-    from include.results.reports.image import write_front, write_image
+    from include.files.whole import write_bytes
+    from include.results.reports.figures import front as front_figure
+    from include.results.reports.figures import style, tournament
+    from include.results.reports.tournament import matches
+    from include.results.tables.staged import read_table
 
+    rows = read_table(folder.resolve() / "published" / "tournament.parquet")
     if front:
-        write_front(
-            folder.resolve(), out, [name.strip() for name in fitted.split(",") if name.strip()]
-        )
+        patterns = [name.strip() for name in fitted.split(",") if name.strip()]
+        svg = front_figure.draw(rows, patterns)
     else:
-        write_image(folder.resolve(), out)
+        svg = tournament.draw(matches(rows))
+    write_bytes(out, f"{style.standalone(svg)}\n".encode())
     typer.echo(f"Figure: {out}")
