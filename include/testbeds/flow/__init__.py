@@ -21,6 +21,11 @@ with the rate. A step (one second by default) goes like this:
    weighted by flow, network included; its 95th percentile is that of the gamma distribution
    with this mean and variance (Wilson and Hilferty's approximation).
 
+What a job does beyond that is off by default, and a setting of the calibration each:
+
+- ``key_groups``: items come in parts, an instance takes whole ones, and the operator is as slow as
+  its fullest instance. Hosts are counted at the mean of the instances.
+
 A stateless instance migrates without a gap: the old one serves until the new one is ready.
 That of a stateful operator does too, and then its operator pauses while the state moves
 (``migration_pause_s`` + ``state_mb`` / ``state_mb_per_s``); arriving items wait.

@@ -99,6 +99,8 @@ class Layout(NamedTuple):
     """(hosts,): cores that its instances want when all are busy."""
     latency_s: F64
     """(edges,): mean, given which share of the messages crosses hosts."""
+    even: F64
+    """(operators,): how busy instances are on average while the busiest works all the time."""
 
 
 class Segment(NamedTuple):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field
 
+from include.model.errors import SpecError, unknown_name
+from include.model.topology import Topology
 from include.testbeds.calibrations import CalibrationFiles, calibration_folders
 from include.testbeds.virtual import calibration as virtual
 from include.testbeds.virtual.calibration import NotNegative
 
 FOLDERS = calibration_folders("flow", Path(__file__).parent)
 Positive = Annotated[float, Field(gt=0)]
+BY_OPERATOR = ("key_groups",)
+"""Settings of some operators; a name that the topology does not have is refused."""
 
 
 class FlowCalibration(virtual.VirtualCalibration):
@@ -30,7 +34,25 @@ class FlowCalibration(virtual.VirtualCalibration):
     state_mb_per_s: Positive = 100
     rescale_pause_s: NotNegative = 0
     own_queues: bool = False
+    key_groups: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
+    key_skew_cv: NotNegative = 0
     input_items: Annotated[int, Field(ge=0)] = 0
+
+    def complete(self, topology: Topology) -> Self:
+        """With a service time for every operator. Raises SpecError with all that is wrong."""
+        unknown = [
+            f"{setting}: {unknown_name('operator', name, topology.operator)}"
+            for setting in BY_OPERATOR
+            for name in getattr(self, setting)
+            if name not in topology.operator
+        ]
+        try:
+            completed = super().complete(topology)
+        except SpecError as error:
+            raise SpecError(error.source, [*error.problems, *unknown]) from None
+        if unknown:
+            raise SpecError(f"topology {topology.name}", unknown)
+        return completed
 
 
 def _periods(periods: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:

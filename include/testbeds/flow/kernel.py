@@ -104,7 +104,7 @@ def _want(k, graph, state, layout, segment, scratch):
             available += carried - state.sent[e]
         if graph.input_limit > 0:
             available = min(available, scratch.release[o])
-        most = layout.ready[o] * segment.open_share[k, o]
+        most = layout.ready[o] * segment.open_share[k, o] * layout.even[o]
         work = available * graph.service_s[o] / MICRO / graph.step_s
         scratch.busy[o] = 0.0 if layout.ready[o] == 0 else min(work, most) / layout.ready[o]
         if work > most:
@@ -247,7 +247,8 @@ def _serve(k, o, graph, state, layout, segment, meter, scratch):
     busy = _use_cpu(o, amount, granted, graph, layout, meter, scratch)
     used = amount * graph.service_s[o] / MICRO / graph.step_s
     taken_s = graph.service_s[o] * max(1.0, busy / used)
-    full, closed = min(busy / n, 1 - 1e-6), 1 - segment.open_share[k, o]
+    # The busiest instance is the one that others wait for.
+    full, closed = min(busy / n / layout.even[o], 1 - 1e-6), 1 - segment.open_share[k, o]
     random_s, chance = _random_wait(o, full, taken_s, closed, n, graph, state)
     meter.sample[R_RANDOM_S], meter.sample[R_CHANCE] = random_s, chance
     meter.sample[R_SERVICE_S] = taken_s

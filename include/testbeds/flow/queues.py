@@ -28,6 +28,7 @@ from include.testbeds.flow.arrays import (
 )
 from include.testbeds.flow.calibration import FlowCalibration, FlowFaults
 from include.testbeds.flow.cloud import FlowCloud
+from include.testbeds.flow.key_groups import group_sizes
 from include.testbeds.flow.layout import Planner, Serving
 from include.testbeds.virtual.cloud import us
 from include.testbeds.virtual.draws import Draws
@@ -100,6 +101,11 @@ class FluidQueues:
             overhead_cores=calibration.overhead_cores,
             latency_s=calibration.latency_ms / 1000,
             local_latency_s=(calibration.latency_ms if local_ms is None else local_ms) / 1000,
+            group_sizes={
+                o: group_sizes(self.draws, name, groups, calibration.key_skew_cv)
+                for o, name in enumerate(self.names)
+                if (groups := calibration.key_groups.get(name))
+            },
         )
         self.used_s, self.host_used_s = np.zeros((1, 2)), np.zeros((1, 2))
         self.meter = Meter(
@@ -145,7 +151,8 @@ class FluidQueues:
         self.used_s = _grown(self.used_s, self.cloud.fleet.instances_started + 1)
         self.host_used_s = _grown(self.host_used_s, self.cloud.fleet.hosts_leased + 1)
         if serving := self._serving:
-            self.used_s[serving.instances] += self.meter.pairs[serving.pair_of]
+            used_s = self.meter.pairs[serving.pair_of] * serving.load[:, None]
+            self.used_s[serving.instances] += used_s
             self.host_used_s[serving.hosts] += self.meter.hosts
             self.meter.pairs[:], self.meter.hosts[:] = 0.0, 0.0
 
