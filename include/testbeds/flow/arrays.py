@@ -53,6 +53,8 @@ class Graph(NamedTuple):
     service_s: F64
     cores: F64
     """(operators,): what a busy instance wants."""
+    rest_s: F64
+    """(operators,): how long an item is with an operator that is idle, on no core."""
     step_s: float
     service_cv: float
     settle_s: float
@@ -125,7 +127,7 @@ class Meter(NamedTuple):
     """(hosts, 2), core seconds used, and threads that ran or waited times seconds."""
     sinks: F64
     random_items: F64
-    """(operators,): items that wait only because of randomness, in the last step."""
+    """(operators,): items that wait without a backlog: by chance, or they rest; last step."""
     sample: F64
     """(7,): the item that is written down next."""
     rows: I64

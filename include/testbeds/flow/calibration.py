@@ -15,7 +15,7 @@ from include.testbeds.virtual.calibration import NotNegative
 
 FOLDERS = calibration_folders("flow", Path(__file__).parent)
 Positive = Annotated[float, Field(gt=0)]
-BY_OPERATOR = ("key_groups",)
+BY_OPERATOR = ("key_groups", "rest_s")
 """Settings of some operators; a name that the topology does not have is refused."""
 
 
@@ -36,6 +36,7 @@ class FlowCalibration(virtual.VirtualCalibration):
     own_queues: bool = False
     key_groups: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
     key_skew_cv: NotNegative = 0
+    rest_s: dict[str, NotNegative] = Field(default_factory=dict)
     input_items: Annotated[int, Field(ge=0)] = 0
 
     def complete(self, topology: Topology) -> Self:

@@ -178,7 +178,7 @@ class FluidQueues:
         return sinks
 
     def waiting_items(self) -> I64:
-        """Whole items in front of each operator: its backlog and what randomness adds."""
+        """Whole items in front of each operator: a backlog, what rests, waits by chance."""
         counts = self.state.counts
         backlog = (counts[:, ARRIVED] - counts[:, COMPLETED]) // MICRO
         return np.asarray(backlog + self.meter.random_items.astype(np.int64))
@@ -340,6 +340,7 @@ def _graph(
         sink=(~np.isin(np.arange(len(names)), origin)).astype(np.int64),
         service_s=np.array([calibration.service_ms[name] for name in names]) / 1000,
         cores=np.array(cores),
+        rest_s=np.array([calibration.rest_s.get(name, 0.0) for name in names]),
         step_s=step_s,
         service_cv=float(calibration.service_cv),
         settle_s=float(calibration.settle_s),

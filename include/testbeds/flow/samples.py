@@ -23,11 +23,13 @@ class ItemSampler:
     draws: Draws
     _drawn: F64 = field(init=False)
     _block: I64 = field(init=False)
+    _rest_s: F64 = field(init=False)
 
     def __post_init__(self) -> None:
         """No block has been drawn yet."""
         self._drawn = np.zeros((len(self.names), BLOCK, 4))
         self._block = np.full(len(self.names), -1)
+        self._rest_s = np.array([self.calibration.rest_s.get(name, 0.0) for name in self.names])
 
     def durations(self, rows: I64, values: F64) -> tuple[F64, F64, F64]:
         """Recorded duration, wait and age of each row, in milliseconds."""
@@ -36,6 +38,7 @@ class ItemSampler:
         waits = drawn[:, HAS_TO_WAIT] < chance
         # Queued by a backlog or by chance: the longer of the two, as in the means.
         waited_s = np.maximum(wait_s, waits * drawn[:, WAIT] * random_s / chance)
+        waited_s += self._rest_s[rows[:, R_OPERATOR]]
         service_s = service_s * drawn[:, SERVICE]
         duration_s = drawn[:, MESSAGE] * latency_s + waited_s + service_s
         age_s = age_s + np.maximum(waited_s - wait_s, 0.0) + service_s
