@@ -27,6 +27,8 @@ What a job does beyond that is off by default, and a setting of the calibration 
   its fullest instance. Hosts are counted at the mean of the instances.
 - ``rest_s``: how long an item is with an operator that is idle. It is
   in its age, and counts as waiting; the next operator has it in the same step nevertheless.
+- ``cpu_residuals``: readings of CPU are away from the model as recorded ones were, in blocks drawn
+  by the seed, on top of ``cpu_noise``; hosts and instances are all alike.
 
 A stateless instance migrates without a gap: the old one serves until the new one is ready.
 That of a stateful operator does too, and then its operator pauses while the state moves

@@ -37,6 +37,8 @@ class FlowCalibration(virtual.VirtualCalibration):
     key_groups: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
     key_skew_cv: NotNegative = 0
     rest_s: dict[str, NotNegative] = Field(default_factory=dict)
+    cpu_residuals: tuple[float, ...] = ()
+    cpu_residual_block: Annotated[int, Field(ge=1)] = 20
     input_items: Annotated[int, Field(ge=0)] = 0
 
     def complete(self, topology: Topology) -> Self:
