@@ -29,6 +29,9 @@ What a job does beyond that is off by default, and a setting of the calibration 
   in its age, and counts as waiting; the next operator has it in the same step nevertheless.
 - ``cpu_residuals``: readings of CPU are away from the model as recorded ones were, in blocks drawn
   by the seed, on top of ``cpu_noise``; hosts and instances are all alike.
+- ``input_items``: what may wait for an operator; what feeds a full one is slowed, to the source.
+  With ``sources_keep`` a source is a log: it takes everything, and it is what waits there that is
+  the lag of the operator that reads it. Otherwise it is outside, and counts for nobody.
 
 A stateless instance migrates without a gap: the old one serves until the new one is ready.
 That of a stateful operator does too, and then its operator pauses while the state moves

@@ -63,6 +63,8 @@ class Graph(NamedTuple):
     """Items are dealt out to the instances on arrival, each of which has a queue of its own."""
     input_limit: int = 0
     """Micro-items that may wait in front of an operator before what feeds it waits; 0: no bound."""
+    sources_keep: bool = False
+    """The bound is none for what sources give: that waits in front of whoever reads them."""
 
 
 class QueueState(NamedTuple):

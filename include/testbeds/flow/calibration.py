@@ -40,6 +40,7 @@ class FlowCalibration(virtual.VirtualCalibration):
     cpu_residuals: tuple[float, ...] = ()
     cpu_residual_block: Annotated[int, Field(ge=1)] = 20
     input_items: Annotated[int, Field(ge=0)] = 0
+    sources_keep: bool = False
 
     def complete(self, topology: Topology) -> Self:
         """With a service time for every operator. Raises SpecError with all that is wrong."""

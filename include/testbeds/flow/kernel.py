@@ -87,7 +87,10 @@ def _find_room(graph, state, scratch):
         for e in range(first, end):
             scratch.carry[e] = state.sent[e] + room // (end - first)
             node = graph.origin[e]
-            if node < graph.in_first.size - 1:
+            if node >= graph.in_first.size - 1:
+                if graph.sources_keep:
+                    scratch.carry[e] = UNLIMITED
+            else:
                 fits = scratch.carry[e] * graph.ratio[e, 1] // graph.ratio[e, 0]
                 fits = max(fits - state.counts[node, COMPLETED], 0)
                 scratch.release[node] = min(scratch.release[node], fits)

@@ -347,6 +347,7 @@ def _graph(
         sample_every=calibration.sample_every_items,
         own_queues=calibration.own_queues,
         input_limit=calibration.input_items * MICRO,
+        sources_keep=calibration.sources_keep,
     )
     return graph, targets
 
