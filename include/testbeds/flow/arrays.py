@@ -78,6 +78,10 @@ class QueueState(NamedTuple):
     chunk_range: I64
     """(operators, 2): head and tail of the row of chunks."""
     inbound: F64
+    checkpointed: I64
+    """(operators,): micro-items that were completed at the last checkpoint."""
+    again: I64
+    """(operators,): micro-items that were completed and are to be processed again."""
 
 
 class Layout(NamedTuple):
@@ -114,6 +118,8 @@ class Segment(NamedTuple):
     """Number of the first of them since the run began."""
     open_share: F64
     """(steps, operators): share of the step that an operator does not pause."""
+    slower: F64
+    """(steps,): how many times as long an item takes."""
     background: F64
     """(steps,): cores that other processes want on every host."""
     published: I64

@@ -35,6 +35,7 @@ from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.jit import start_numba
 
 FIRST_ROWS = 4096
+NEVER = 2**62
 
 
 def step_us_of(config: TestbedConfig, calibration: FlowCalibration) -> int:
@@ -92,6 +93,8 @@ class FluidQueues:
             chunk_age=np.zeros((operators, CHUNKS, 4)),
             chunk_range=_zeros(operators, 2),
             inbound=np.zeros((operators, 2)),
+            checkpointed=_zeros(operators),
+            again=_zeros(operators),
         )
         local_ms = calibration.local_latency_ms
         self._planner = Planner(
@@ -125,7 +128,7 @@ class FluidQueues:
         while self.step < step:
             serving = self._serving or self._serve()
             change = -(-serving.until_us // self.step_us)
-            segment = self._segment(min(step, change))
+            segment = self._segment(min(step, change, self._keep_and_lose()))
             done = 0
             while done < segment.background.size:
                 done += kernel.advance(
@@ -141,6 +144,27 @@ class FluidQueues:
             self.step += done
             if self.step >= change:
                 self.reorder()
+
+    def _keep_and_lose(self) -> int:
+        """Take the checkpoint that is due and lose what a job that is taken down has not in one.
+
+        Returns the step at which this is to be done next.
+        """
+        settings, downs_us = self.calibration.restart, self.cloud.downs_us
+        if settings is None or not settings.checkpoint_every_s:
+            downs_us.clear()
+            return NEVER
+        every = max(1, us(settings.checkpoint_every_s) // self.step_us)
+        state = self.state
+        completed = state.counts[:, COMPLETED]
+        downs = [-(-down_us // self.step_us) for down_us in downs_us]
+        if min(downs, default=NEVER) <= self.step:
+            state.again[:] = completed - state.checkpointed
+        if self.step % every == 0:
+            state.checkpointed[:] = completed - state.again
+        downs_us[:] = [at for at, step in zip(downs_us, downs, strict=True) if step > self.step]
+        later = (step for step in downs if step > self.step)
+        return min([(self.step // every + 1) * every, *later])
 
     def reorder(self) -> None:
         """Hosts or instances changed: book what was used so far, and look again who serves."""
@@ -240,12 +264,15 @@ class FluidQueues:
         pauses_us = [pause[:3] for pause in self.cloud.pauses_us]
         for o, from_us, until_us in [*pauses_us, *self._stalls_between(first, end)]:
             open_share[:, o] -= _overlap(starts_us, step_us, from_us, until_us)
+        slower = np.ones(end - first)
+        for from_us, until_us, factor in self.cloud.hot_us:
+            slower += (factor - 1) * _overlap(starts_us, step_us, from_us, until_us)
         background = np.full(end - first, float(self.calibration.background_cores))
         for start_s, end_s, cores in self.faults.cpu_spikes:
             background += cores * _overlap(starts_us, step_us, us(start_s), us(end_s))
         last = len(self._published) - 1
         rows = np.minimum(np.arange(first, end + 1), last)
-        return Segment(first, open_share.clip(0, 1), background, self._published[rows])
+        return Segment(first, open_share.clip(0, 1), slower, background, self._published[rows])
 
     def _stalls(self) -> I64:
         """Periods in which an operator does nothing: (n, 3), operator, from and until."""
@@ -278,6 +305,8 @@ class FluidQueues:
             "counts": state.counts,
             "sent": state.sent,
             "inbound": state.inbound,
+            "checkpointed": state.checkpointed,
+            "again": state.again,
             "chunks": np.diff(state.chunk_range, axis=1)[:, 0],
             "chunk_items": np.concatenate([state.chunk_items[o, at] for o, at in enumerate(spans)]),
             "chunk_age": np.concatenate([state.chunk_age[o, at] for o, at in enumerate(spans)]),
@@ -298,7 +327,7 @@ class FluidQueues:
         """Continue from :meth:`arrays` of queues of the same run."""
         self.step = int(arrays["step"][0])
         state, counts = self.state, arrays["chunks"]
-        for name in ("counts", "sent", "inbound"):
+        for name in ("counts", "sent", "inbound", "checkpointed", "again"):
             getattr(state, name)[:] = arrays[name]
         first = np.concatenate([[0], np.cumsum(counts)])
         for o, count in enumerate(counts.tolist()):
@@ -364,6 +393,7 @@ def _after(segment: Segment, done: int) -> Segment:
     return Segment(
         segment.first + done,
         segment.open_share[done:],
+        segment.slower[done:],
         segment.background[done:],
         segment.published[done:],
     )
