@@ -16,6 +16,7 @@ def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file
     """Say everything that is wrong with an experiment, or what it would run."""
     from include.experiment.levels import trace_notes
     from include.experiment.matrix import runs_in_file
+    from include.experiment.problems import keyed_notes
     from include.experiment.size import size_of
 
     points = runs_in_file(spec)
@@ -24,6 +25,8 @@ def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file
     typer.echo(size_of(points))
     for note in dict.fromkeys(note for point in points for note in trace_notes(point)):
         typer.echo(f"trace: {note}")
+    for note in dict.fromkeys(note for point in points for note in keyed_notes(point)):
+        typer.echo(f"keyed: {note}")
 
 
 def run(

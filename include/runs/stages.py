@@ -23,7 +23,7 @@ from include.model.errors import StoreError, command
 from include.model.host import PriceBook
 from include.runs.measurements.locks import alone
 from include.runs.measurements.origin import BY_HAND, DagRun, mark_origin
-from include.runs.measurements.rows import SAMPLES, TABLES, UNREAD, Billing
+from include.runs.measurements.rows import MEASURED_BY_SOME, SAMPLES, TABLES, UNREAD, Billing
 from include.runs.measurements.store import RunStore, read_snapshot, write_snapshot
 from include.runs.measurements.summaries import summarised
 from include.runs.measurements.variant import conditions_of, variant_of
@@ -267,7 +267,8 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
 
 def _per_window(spec: RunSpec) -> list[str]:
     """The tables of which every window stores rows."""
-    left_out = [*(() if spec.advisors else ("advice",)), *(UNREAD if spec.summaries_only else ())]
+    left_out = {*(() if spec.advisors else ("advice",)), *(UNREAD if spec.summaries_only else ())}
+    left_out |= {*MEASURED_BY_SOME} - {*TESTBEDS[spec.testbed].measures}
     return [table for table in PER_WINDOW if table not in left_out]
 
 
