@@ -43,11 +43,11 @@ class Actuator(Protocol[H, I]):
         """Start an instance."""
         ...
 
-    def stop(self, one: I, serves_s: float) -> None:
+    def stop(self, instance: I, serves_s: float) -> None:
         """Stop an instance gracefully, or, where that can be, kill it after ``serves_s``."""
         ...
 
-    def migrate(self, one: I, host: H, action: MigrateInstance) -> I:
+    def migrate(self, instance: I, host: H, action: MigrateInstance) -> I:
         """Start a copy on a host and stop the instance as the action says; returns the copy."""
         ...
 
@@ -84,16 +84,16 @@ def _subject(step: Reasoned, handles: dict[str, str], actuator: Actuator[H, I]) 
             return name
         case StartInstance():
             host = fleet.host(handles.get(action.host, action.host))
-            known = host and action.operator in actuator.operator_names
-            return actuator.start(action.operator, host).name if host and known else ""
+            has_operator = host and action.operator in actuator.operator_names
+            return actuator.start(action.operator, host).name if host and has_operator else ""
         case MigrateInstance():
             host = fleet.host(handles.get(action.host, action.host))
-            one = fleet.instance(action.instance)
-            return actuator.migrate(one, host, action).name if one and host else ""
+            instance = fleet.instance(action.instance)
+            return actuator.migrate(instance, host, action).name if instance and host else ""
         case StopInstance():
-            if one := fleet.instance(action.instance):
-                actuator.stop(one, action.serves_s)
-            return one.name if one else ""
+            if instance := fleet.instance(action.instance):
+                actuator.stop(instance, action.serves_s)
+            return instance.name if instance else ""
         case ProlongLease() | ReleaseHost():
             if host := fleet.host(action.host):
                 (actuator.prolong if isinstance(action, ProlongLease) else actuator.release)(host)

@@ -21,9 +21,9 @@ C = TypeVar("C", bound=BaseModel)
 WORKLOADS = Path(workloads.__file__).parent
 
 
-def calibration_folders(testbed: str, own: Path) -> tuple[Path, ...]:
+def calibration_folders(testbed: str, package: Path) -> tuple[Path, ...]:
     """Where calibrations of ``testbed`` lie: its own default, then those of every workload."""
-    return (own / "calibrations", *sorted(WORKLOADS.glob(f"*/calibrations/{testbed}")))
+    return (package / "calibrations", *sorted(WORKLOADS.glob(f"*/calibrations/{testbed}")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,14 @@ def service_times(given_ms: dict[str, float], topology: Topology) -> dict[str, f
     """A mean service time in ms for every operator; what a calibration gives goes before what the
     topology says. Raises SpecError naming the operators without one.
     """
-    known = {op.name: op.service_ms for op in topology.operators if op.service_ms}
+    declared_ms = {op.name: op.service_ms for op in topology.operators if op.service_ms}
     # Operators of a tenant are named tenant.operator; one entry serves those of all tenants.
     of_all = {
         name: given_ms[name.partition(".")[2]]
         for name in topology.operator
         if name.partition(".")[2] in given_ms
     }
-    service_ms = {**known, **of_all, **given_ms}
+    service_ms = {**declared_ms, **of_all, **given_ms}
     if problems := [
         f"operator {name} has no service_ms (mean milliseconds per item); add it to the operator "
         "in the topology file or to a calibration file"

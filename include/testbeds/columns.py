@@ -26,8 +26,8 @@ def numbered(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def coded(numbers: np.ndarray, template: str) -> Coded:
     """Numbers as text, each through ``template`` (one ``{}``)."""
-    known, codes = numbered(numbers)
-    return Coded(codes, tuple(template.format(number) for number in known))
+    distinct, codes = numbered(numbers)
+    return Coded(codes, tuple(template.format(number) for number in distinct))
 
 
 def as_columns(rows: Sequence[tuple[Any, ...]], titles: Sequence[str]) -> dict[str, list[Any]]:

@@ -63,8 +63,8 @@ def _plain(some: Iterable[FleetHost | FleetInstance]) -> list[dict[str, Any]]:
     """The fields of each, which are plain; ``asdict`` takes ten times as long to copy them."""
     each, names = list(some), list[str]()
     if each:
-        names = [one.name for one in fields(each[0])]
-    return [{name: getattr(one, name) for name in names} for one in each]
+        names = [column.name for column in fields(each[0])]
+    return [{name: getattr(item, name) for name in names} for item in each]
 
 
 H = TypeVar("H", bound=FleetHost)
@@ -91,21 +91,25 @@ class Fleet(Generic[H, I]):
 
     def instance(self, name: str) -> I | None:
         """An instance that runs or starts, by name."""
-        one = self.instances.get(_number(name))
-        return one if one and one.name == name and not one.stopping else None
+        instance = self.instances.get(_number(name))
+        return instance if instance and instance.name == name and not instance.stopping else None
 
     def on_host(self, number: int) -> list[I]:
         """Instances that hold a place on the host, stopping ones included."""
-        return [one for one in self.instances.values() if one.host == number]
+        return [instance for instance in self.instances.values() if instance.host == number]
 
     def replaced_by(self, number: int) -> list[I]:
         """Instances that serve until this one is ready."""
-        return [one for one in self.instances.values() if one.serves and one.successor == number]
+        return [
+            instance
+            for instance in self.instances.values()
+            if instance.serves and instance.successor == number
+        ]
 
     def to_plain(self) -> dict[str, Any]:
         """Plain values for files and snapshots."""
         return {
-            "hosts": [one | {"images": [*one["images"]]} for one in _plain(self.hosts.values())],
+            "hosts": [host | {"images": [*host["images"]]} for host in _plain(self.hosts.values())],
             "instances": _plain(self.instances.values()),
             "hosts_leased": self.hosts_leased,
             "instances_started": self.instances_started,
@@ -113,7 +117,7 @@ class Fleet(Generic[H, I]):
 
     def load_plain(self, plain: dict[str, Any], host: type[H], instance: type[I]) -> None:
         """The inverse of :meth:`to_plain`, into a fleet that is empty."""
-        self.hosts.update({one["number"]: host(**one) for one in plain["hosts"]})
-        self.instances.update({one["number"]: instance(**one) for one in plain["instances"]})
+        self.hosts.update({row["number"]: host(**row) for row in plain["hosts"]})
+        self.instances.update({row["number"]: instance(**row) for row in plain["instances"]})
         self.hosts_leased = plain["hosts_leased"]
         self.instances_started = plain["instances_started"]

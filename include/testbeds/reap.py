@@ -72,21 +72,21 @@ def reap(
         if reaper is None:
             continue
         try:
-            found = reaper().find()
+            leftovers = reaper().find()
         except TidebenchError as error:
             problems.append(f"{name}: {error}")
             continue
-        if not found:
+        if not leftovers:
             say(f"{name}: no run holds anything")
-        for one in found:
-            say(f"{name}: {one.described(after_s)}")
-            if not one.dead(after_s):
+        for leftover in leftovers:
+            say(f"{name}: {leftover.described(after_s)}")
+            if not leftover.dead(after_s):
                 continue
             dead += 1
             try:
                 if remove:
-                    reaper().give_back_run(one.run)
-                    say(f"{name}: {one.run}: given back")
+                    reaper().give_back_run(leftover.run)
+                    say(f"{name}: {leftover.run}: given back")
             except TidebenchError as error:
                 problems.append(f"{name}: {error}")
     if problems:

@@ -46,7 +46,7 @@ class SimulatedMonitor(VirtualMonitor):
     _waves: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod
-    def of(cls, network: QueueingNetwork, host: Capacity) -> SimulatedMonitor:
+    def from_network(cls, network: QueueingNetwork, host: Capacity) -> SimulatedMonitor:
         """A monitor of a network that has read nothing."""
         noise = Noise(network.draws, network.calibration.cpu_noise, NOISE_WIDTH)
         operators = [network.topology.operator[name] for name in network.names]
@@ -82,10 +82,12 @@ class SimulatedMonitor(VirtualMonitor):
             paused = self.network.paused_share(now_us, period_us)[per_server[:, 1]]
         else:
             paused = np.zeros(len(per_server))
-        serve_on = [one.number for one in fleet.instances.values() if one.killed_us is not None]
+        serve_on = [
+            server.number for server in fleet.instances.values() if server.killed_us is not None
+        ]
         if serve_on:  # told to stop: they count as little as those that are closed
             per_server[np.isin(per_server[:, 0], serve_on), 3] = kernel.NEVER
-        up = [one.number for one in fleet.leased() if one.up_us <= now_us]
+        up = [leased.number for leased in fleet.leased() if leased.up_us <= now_us]
         self._unseen.append(_Unseen(now_us, per_operator, per_server, busy_share, paused, up))
         self.period_us = period_us
 
@@ -106,8 +108,8 @@ class SimulatedMonitor(VirtualMonitor):
         if not self._unseen:
             return
         readings, self._unseen = self._unseen, []
-        times_us = np.array([one.now_us for one in readings])
-        per_operator = np.concatenate([one.per_operator for one in readings])
+        times_us = np.array([reading.now_us for reading in readings])
+        per_operator = np.concatenate([reading.per_operator for reading in readings])
         waiting, instances, ready, longest, arrived, completed = per_operator.T
         size = len(self.names)
         self.keep_queues(
@@ -115,9 +117,13 @@ class SimulatedMonitor(VirtualMonitor):
         )
         self.reading.waiting = waiting[-size:].tolist()
         self.reading.longest = longest[-size:].tolist()
-        which = np.repeat(np.arange(len(readings)), [len(one.per_server) for one in readings])
-        instance, operator, host, since_us = np.concatenate([one.per_server for one in readings]).T
-        busy_share = np.concatenate([one.busy_share for one in readings])
+        which = np.repeat(
+            np.arange(len(readings)), [len(reading.per_server) for reading in readings]
+        )
+        instance, operator, host, since_us = np.concatenate(
+            [reading.per_server for reading in readings]
+        ).T
+        busy_share = np.concatenate([reading.busy_share for reading in readings])
         there_s = (times_us[which] - since_us).clip(0, self.period_us) / 1e6
         self.keep_busy(operator, instance, busy_share * self.period_us / 1e6, there_s)
         cpu = self._cpu_shares(readings, which, busy_share)
@@ -132,9 +138,9 @@ class SimulatedMonitor(VirtualMonitor):
         host: I64,
         cpu: F64,
     ) -> None:
-        times_us = np.array([one.now_us for one in readings])
-        up = np.concatenate([np.array(one.up, dtype=np.int64) for one in readings])
-        which_up = np.repeat(np.arange(len(readings)), [len(one.up) for one in readings])
+        times_us = np.array([reading.now_us for reading in readings])
+        up = np.concatenate([np.array(reading.up, dtype=np.int64) for reading in readings])
+        which_up = np.repeat(np.arange(len(readings)), [len(reading.up) for reading in readings])
         cores, memory_mb = self.needs[operator].T
         size, numbers = len(up) + 1, max(host.max(initial=0), up.max(initial=0)) + 1
         place = _places(which * numbers + host, which_up * numbers + up)
@@ -148,7 +154,7 @@ class SimulatedMonitor(VirtualMonitor):
         held = zip(cpu[last].tolist(), self._memory_shares(operator[last]), strict=True)
         self.reading.instance = dict(zip(instance[last].tolist(), held, strict=True))
         shares = zip(host_cpu[last_up].tolist(), host_memory[last_up].tolist(), strict=True)
-        of_hosts = [(*one, None) for one in shares]
+        of_hosts = [(*share, None) for share in shares]
         self.reading.host = dict(zip(readings[-1].up, of_hosts, strict=True))
 
     def _cpu_shares(self, readings: list[_Unseen], which: I64, busy_share: F64) -> F64:
@@ -156,17 +162,17 @@ class SimulatedMonitor(VirtualMonitor):
         calibration = self.network.calibration
         load = busy_share * calibration.cpu_when_busy
         if calibration.cpu_in_pause:
-            paused = np.concatenate([one.paused for one in readings])
+            paused = np.concatenate([reading.paused for reading in readings])
             load = load + calibration.cpu_in_pause * np.minimum(paused, 1 - busy_share)
         if calibration.cpu_drift:
-            drift = np.array([self._drift(one.now_us / 1e6) for one in readings])
+            drift = np.array([self._drift(reading.now_us / 1e6) for reading in readings])
             load = load * (1 + drift[which])
-        noise = [self._noise(one.now_us, len(one.per_server)) for one in readings]
+        noise = [self._noise(reading.now_us, len(reading.per_server)) for reading in readings]
         shares: F64 = (load + np.concatenate(noise)).clip(0, 1).round(4)
         return shares
 
     def _noise(self, now_us: int, size: int) -> F64:
-        noise = self.noise.of(now_us // self.period_us)
+        noise = self.noise.for_reading(now_us // self.period_us)
         return noise[:size] if size <= noise.size else np.resize(noise, size)
 
     def _drift(self, now_s: float) -> float:
@@ -211,6 +217,6 @@ def _places(hosts: np.ndarray, up: np.ndarray) -> np.ndarray:
     Hosts that boot hold instances, too, but nobody reads them.
     """
     places = np.searchsorted(up, hosts)
-    known = np.append(up, -1)
-    places[known[places] != hosts] = len(up)
+    labels = np.append(up, -1)
+    places[labels[places] != hosts] = len(up)
     return places

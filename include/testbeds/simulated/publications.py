@@ -25,7 +25,7 @@ class Publications:
     """(pieces, 3): start in s, items due at the start, items per second."""
 
     @classmethod
-    def of(cls, levels: Levels, per_level_s: float, duration_s: float) -> Publications:
+    def from_levels(cls, levels: Levels, per_level_s: float, duration_s: float) -> Publications:
         """Those of a source that publishes so many per level unit and second."""
         first, pieces, due = [0], [], 0.0
         for start_s, end_s, level in levels.pieces(duration_s):
@@ -54,5 +54,5 @@ class Publications:
 
 def publication_times_us(levels: Levels, per_level_s: float, duration_s: float) -> I64:
     """When a source publishes, given its items per level unit and second. Shape (items,)."""
-    publications = Publications.of(levels, per_level_s, duration_s)
+    publications = Publications.from_levels(levels, per_level_s, duration_s)
     return publications.times_us(0, int(publications.first[-1]))

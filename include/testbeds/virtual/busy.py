@@ -34,21 +34,23 @@ class BusyMeter:
         if could.any():
             self._unread.append((operator[could], instance[could], busy_s[could], there_s[could]))
 
-    def look(self) -> list[Shares | None]:
+    def latest_shares(self) -> list[Shares | None]:
         """The shares of what was read since :meth:`begin_anew`, the last ones if nothing was."""
         if self._unread:
             operator, instance, busy_s, there_s = map(
                 np.concatenate, zip(*self._unread, strict=True)
             )
             numbers, row = numbered(instance)
-            of = np.zeros(len(numbers), dtype=np.int64)
-            of[row] = operator
+            operator_of = np.zeros(len(numbers), dtype=np.int64)
+            operator_of[row] = operator
             busy_s, there_s = np.bincount(row, busy_s), np.bincount(row, there_s)
             each = np.minimum(busy_s / there_s, 1.0)
             highest = np.zeros(self.operators)
-            np.maximum.at(highest, of, each)
-            all_s = np.bincount(of, there_s, self.operators)
-            mean = np.bincount(of, each * there_s, self.operators) / np.maximum(all_s, 1e-9)
+            np.maximum.at(highest, operator_of, each)
+            all_s = np.bincount(operator_of, there_s, self.operators)
+            mean = np.bincount(operator_of, each * there_s, self.operators) / np.maximum(
+                all_s, 1e-9
+            )
             self.shares = [
                 (round(share, 4), round(most, 4)) if s > 0 else None
                 for share, most, s in zip(

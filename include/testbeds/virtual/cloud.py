@@ -66,8 +66,8 @@ class VirtualCloud:
         for host in self.fleet.leased():
             host.up_us = 0
             host.fails_us, host.fails_as = self._loss_us(host.number, 0), "host_lost"
-        for one in self.fleet.instances.values():
-            one.ready_us = 0
+        for instance in self.fleet.instances.values():
+            instance.ready_us = 0
 
     def prolong(self, host: VirtualHost, now_us: int) -> None:
         """Pay for one more BTU."""
@@ -83,8 +83,10 @@ class VirtualCloud:
 
     def end_empty(self, ended_us: dict[int, int], now_us: int) -> None:
         """End the released hosts that hold nothing; ``ended_us`` says since when, by number."""
-        releasing = [one for one in self.fleet.hosts.values() if one.releasing and not one.ended]
-        held = {one.host for one in self.fleet.instances.values()} if releasing else set()
+        releasing = [
+            host for host in self.fleet.hosts.values() if host.releasing and not host.ended
+        ]
+        held = {instance.host for instance in self.fleet.instances.values()} if releasing else set()
         for host in releasing:
             if host.number not in held:
                 host.ended_us = ended_us.get(host.number, now_us)
@@ -100,7 +102,7 @@ class VirtualCloud:
             ready_us += draws.between_us("pull", str(number), self.calibration.image_pull_s)
             host.images.append(operator)
         after_us = draws.after_us("crash", str(number), self.faults.instance_crashes_per_hour)
-        one = VirtualInstance(
+        instance = VirtualInstance(
             number=number,
             operator=operator,
             row=self.rows[operator],
@@ -109,25 +111,25 @@ class VirtualCloud:
             ready_us=ready_us,
             crashes_us=None if after_us is None else ready_us + after_us,
         )
-        self.fleet.instances[number] = one
-        return one
+        self.fleet.instances[number] = instance
+        return instance
 
     def hand_over(self, old: VirtualInstance, copy: VirtualInstance, *, overlaps: bool) -> None:
         """Let those serve until a copy is ready that waited for the instance that it replaces,
         and with ``overlaps`` that one, too.
         """
-        for one in self.fleet.replaced_by(old.number):
-            one.serves_until(copy)
+        for instance in self.fleet.replaced_by(old.number):
+            instance.serves_until(copy)
         if overlaps:
             old.serves_until(copy)
 
     def undo_migrations(self, copy: VirtualInstance, now_us: int) -> None:
         """A copy never gets ready: whom it was to replace goes on, and so does its host."""
-        for one in self.fleet.replaced_by(copy.number):
-            one.successor, one.stopped_us = 0, None
-            self.fleet.hosts[one.host].releasing = False
+        for instance in self.fleet.replaced_by(copy.number):
+            instance.successor, instance.stopped_us = 0, None
+            self.fleet.hosts[instance.host].releasing = False
             detail = f"its copy {copy.name} ended before it was ready"
-            self.events.append((now_us / 1e6, "migration_undone", one.name, detail))
+            self.events.append((now_us / 1e6, "migration_undone", instance.name, detail))
 
     def log(
         self, now_us: int, activity: str, operator: str = "", instance: str = "", host: str = ""
@@ -143,7 +145,7 @@ class VirtualCloud:
         self.fleet = VirtualFleet()
         self.fleet.load_plain(plain["fleet"], VirtualHost, VirtualInstance)
 
-    def take(self) -> dict[str, dict[str, Any]]:
+    def take_tables(self) -> dict[str, dict[str, Any]]:
         """Scaling activities and events since the last call, as columns; none without rows."""
         taken = {
             "scaling_activity": as_columns(self.activities, ACTIVITY),

@@ -64,7 +64,9 @@ def there_for_s(
 ) -> NDArray[np.float64]:
     """Seconds of the last period in which each instance was ready; 0 for one that stops."""
     instances = [fleet.instances[number] for number in numbers.tolist()]
-    since_us = np.array([one.ready_us if one.serves else now_us for one in instances], float)
+    since_us = np.array(
+        [instance.ready_us if instance.serves else now_us for instance in instances], float
+    )
     there_s: NDArray[np.float64] = (now_us - since_us).clip(0, period_us) / 1e6
     return there_s
 
@@ -75,4 +77,4 @@ def next_failure(fleet: VirtualFleet) -> tuple[int, VirtualHost | VirtualInstanc
         *((host.fails_us, host) for host in fleet.leased() if host.fails_us is not None),
         *((i.crashes_us, i) for i in fleet.instances.values() if i.crashes_us is not None),
     ]
-    return min(due, key=lambda one: one[0], default=None)
+    return min(due, key=lambda failure: failure[0], default=None)

@@ -64,7 +64,7 @@ class Noise:
     _block: int = -1
     _rows: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
-    def of(self, reading: int, kind: int = 0) -> np.ndarray:
+    def for_reading(self, reading: int, kind: int = 0) -> np.ndarray:
         """Noise of the reading with this number since the run began. Shape (width,)."""
         block, row = divmod(reading, NOISE_READINGS)
         if block != self._block:
@@ -172,7 +172,7 @@ class VirtualMonitor:
         longest, oldest_s = self.reading.longest, self.reading.oldest_s
         recorded, late = (self.recorded - watch.recorded).tolist()
         busy_in_all_s = self.busy_s.tolist()
-        busy = [share or (None, None) for share in watch.busy.look()]
+        busy = [share or (None, None) for share in watch.busy.latest_shares()]
         return {
             name: OperatorSample(
                 operator=name,
@@ -221,23 +221,23 @@ class VirtualMonitor:
             runnable=runnable,
         )
 
-    def instance_sample(self, one: VirtualInstance, now_us: int) -> InstanceSample:
+    def instance_sample(self, instance: VirtualInstance, now_us: int) -> InstanceSample:
         """An instance as it is now; its shares are absent until they were read."""
-        cpu, memory = self.reading.instance.get(one.number, NOTHING[:2])
+        cpu, memory = self.reading.instance.get(instance.number, NOTHING[:2])
         return InstanceSample(
-            instance=one.name,
-            operator=one.operator,
-            host=f"host-{one.host}",
-            started_s=one.started_us / 1e6,
-            ready=one.ready_us <= now_us,
-            stopping=one.stopping,
+            instance=instance.name,
+            operator=instance.operator,
+            host=f"host-{instance.host}",
+            started_s=instance.started_us / 1e6,
+            ready=instance.ready_us <= now_us,
+            stopping=instance.stopping,
             cpu_share=cpu,
             memory_share=memory,
         )
 
     # -------------------------------------------------------------- recording
 
-    def take(self) -> dict[str, dict[str, Any]]:
+    def take_tables(self) -> dict[str, dict[str, Any]]:
         """The measured columns since the last call."""
         self.catch_up()
         rows, self._rows = self._rows, {}
@@ -274,7 +274,7 @@ class VirtualMonitor:
         }
 
     def _other_watches(self) -> dict[str, Any]:
-        plain = {by: one.to_plain() for by, one in self.watches.items() if by != ACTS}
+        plain = {by: watch.to_plain() for by, watch in self.watches.items() if by != ACTS}
         return {"watches": plain} if plain else {}
 
     def load_plain(self, plain: dict[str, Any]) -> None:

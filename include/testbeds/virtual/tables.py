@@ -67,9 +67,9 @@ def hosts_table(taken: Taken) -> dict[str, Any]:
 def instance_names(operator: np.ndarray, instance: np.ndarray, names: tuple[str, ...]) -> Coded:
     """O1-7 and so on, for rows of an operator's row and an instance's number."""
     numbers, codes = numbered(instance)
-    of = np.zeros(len(numbers), dtype=np.int64)
-    of[codes] = operator
-    pairs = zip(of.tolist(), numbers.tolist(), strict=True)
+    operators = np.zeros(len(numbers), dtype=np.int64)
+    operators[codes] = operator
+    pairs = zip(operators.tolist(), numbers.tolist(), strict=True)
     texts = (f"{names[o]}-{number}" for o, number in pairs)
     return Coded(codes, tuple(texts))
 
@@ -82,4 +82,4 @@ def _stacked(taken: Taken) -> tuple[np.ndarray, list[np.ndarray]]:
     times_us, *columns = zip(*taken, strict=True)
     pairs = zip(times_us, columns[0], strict=True)
     each_us = [np.broadcast_to(time_us, len(column)) for time_us, column in pairs]
-    return np.concatenate(each_us) / 1e6, [np.concatenate(one) for one in columns]
+    return np.concatenate(each_us) / 1e6, [np.concatenate(column) for column in columns]

@@ -76,7 +76,7 @@ class VirtualTestbed(ABC):
         """Instances that have ended and were not taken away yet, with the time of their end."""
 
     @abstractmethod
-    def settle(self) -> None:
+    def remove_drained(self) -> None:
         """Take away instances that have drained, and hosts whose last instance has."""
 
     @abstractmethod
@@ -143,7 +143,7 @@ class VirtualTestbed(ABC):
         )
 
     def _read(self, period_us: int) -> None:
-        self.settle()
+        self.remove_drained()
         now_us, gaps_us = self.now_us, self._gaps_us
         missed = bool(gaps_us.size and ((gaps_us[:, 0] < now_us) & (now_us <= gaps_us[:, 1])).any())
         if missed and not self.monitor.reading.missed:
@@ -166,7 +166,7 @@ class VirtualTestbed(ABC):
 
     def apply(self, decision: Decision) -> tuple[Outcome, ...]:
         """Carry out each action in order; unknown hosts and instances are refused."""
-        self.settle()
+        self.remove_drained()
         return carry_out(decision, self)
 
     def lease(self, action: LeaseHost) -> VirtualHost:
@@ -177,12 +177,12 @@ class VirtualTestbed(ABC):
         """Start an instance."""
 
     @abstractmethod
-    def stop(self, one: VirtualInstance, serves_s: float) -> None:
+    def stop(self, instance: VirtualInstance, serves_s: float) -> None:
         """Stop an instance gracefully, or, where items are followed, kill it after ``serves_s``."""
 
     @abstractmethod
     def migrate(
-        self, one: VirtualInstance, host: VirtualHost, action: MigrateInstance
+        self, instance: VirtualInstance, host: VirtualHost, action: MigrateInstance
     ) -> VirtualInstance:
         """Start a copy on a host and stop the instance as the action says; returns the copy."""
 
@@ -198,10 +198,10 @@ class VirtualTestbed(ABC):
 
     def observe(self, by: str = ACTS) -> Observation:
         """A look from which on the monitor counts anew; one that it missed is none."""
-        seen = self.look(by)
+        observation = self.look(by)
         if not self.monitor.reading.missed:
             self.monitor.count_anew(by)
-        return seen
+        return observation
 
     def look(self, by: str = ACTS) -> Observation:
         """The last reading of the monitor, and the hosts and instances as they are now.
@@ -210,21 +210,25 @@ class VirtualTestbed(ABC):
         """
         gone: dict[int, int] = {}
         if by == ACTS:
-            self.settle()
+            self.remove_drained()
         else:
             gone = self.drained()
         now_us, monitor = self.now_us, self.monitor
         monitor.catch_up()
         missed, sources = monitor.reading.missed, self.config.topology.sources
-        published = zip((one.name for one in sources), self._published, strict=True)
-        here = [one for one in self.fleet.instances.values() if one.number not in gone]
-        held = {one.host for one in here}
-        hosts = (one for one in self.fleet.leased() if not one.releasing or one.number in held)
+        published = zip((source.name for source in sources), self._published, strict=True)
+        here = [
+            instance for instance in self.fleet.instances.values() if instance.number not in gone
+        ]
+        held = {instance.host for instance in here}
+        hosts = (host for host in self.fleet.leased() if not host.releasing or host.number in held)
         return Observation(
             now_s=self.now_s,
             operators={} if missed else monitor.operator_samples(by),
-            hosts={one.name: monitor.host_sample(one, now_us) for one in hosts},
-            instances={one.name: monitor.instance_sample(one, now_us) for one in here},
+            hosts={host.name: monitor.host_sample(host, now_us) for host in hosts},
+            instances={
+                instance.name: monitor.instance_sample(instance, now_us) for instance in here
+            },
             published_in_all={} if missed else dict(published),
         )
 
@@ -232,7 +236,7 @@ class VirtualTestbed(ABC):
 
     def take_measurements(self) -> dict[str, dict[str, Any]]:
         """Rows measured since the last call, as columns."""
-        tables = self.monitor.take() | self.cloud.take()
+        tables = self.monitor.take_tables() | self.cloud.take_tables()
         if self._arrivals:
             tables["arrival"] = as_columns(self._arrivals, ARRIVAL)
         self._arrivals = []
