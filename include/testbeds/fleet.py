@@ -1,4 +1,4 @@
-"""What every testbed knows of leased hosts and running instances, as plain records."""
+"""Records of leased hosts and running instances, for every testbed."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class FleetHost:
 
 @dataclass(slots=True, kw_only=True)
 class FleetInstance:
-    """A running copy of an operator, from the order to start it until it has ended."""
+    """A running copy of an operator, from its start order until it has ended."""
 
     number: int
     operator: str
     host: int
     successor: int = 0
-    """Of a migration: told to stop once this one is ready."""
+    """In a migration the number of the instance that replaces this one when ready; else 0."""
 
     @property
     def name(self) -> str:
@@ -44,23 +44,23 @@ class FleetInstance:
 
     @property
     def stopping(self) -> bool:
-        """Whether it was told to stop, or is to be told."""
+        """Whether a stop was ordered, or will be when its successor is ready."""
         raise NotImplementedError
 
     @property
     def serves(self) -> bool:
-        """Whether it works as if nobody stopped it: also while a migration overlaps."""
+        """Whether it processes items: not stopped, or in an overlapping migration."""
         raise NotImplementedError
 
 
 def _number(name: str) -> int:
-    """What a name ends with; 0, which nobody has, where that is no number."""
+    """Number at the end of a name; 0, which is never used, if there is none."""
     number = name.rpartition("-")[2]
     return int(number) if number.isdecimal() else 0
 
 
 def _plain(some: Iterable[FleetHost | FleetInstance]) -> list[dict[str, Any]]:
-    """The fields of each, which are plain; ``asdict`` takes ten times as long to copy them."""
+    """Fields of each record. ``asdict`` takes ten times as long, for copies of plain values."""
     each, names = list(some), list[str]()
     if each:
         names = [column.name for column in fields(each[0])]
@@ -73,7 +73,7 @@ I = TypeVar("I", bound=FleetInstance)  # noqa: E741
 
 @dataclass(slots=True)
 class Fleet(Generic[H, I]):
-    """Hosts of the run (ended ones stay until the lease log was taken) and the instances alive."""
+    """Hosts of the run (ended ones until their leases are taken) and its running instances."""
 
     hosts: dict[int, H] = field(default_factory=dict)
     instances: dict[int, I] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Fleet(Generic[H, I]):
     instances_started: int = 0
 
     def leased(self) -> Iterator[H]:
-        """Hosts that are paid for now."""
+        """Hosts whose lease has not ended."""
         return iter([host for host in self.hosts.values() if not host.ended])
 
     def host(self, name: str) -> H | None:
@@ -99,7 +99,7 @@ class Fleet(Generic[H, I]):
         return [instance for instance in self.instances.values() if instance.host == number]
 
     def replaced_by(self, number: int) -> list[I]:
-        """Instances that serve until this one is ready."""
+        """Instances that serve until instance ``number`` is ready."""
         return [
             instance
             for instance in self.instances.values()
@@ -116,7 +116,7 @@ class Fleet(Generic[H, I]):
         }
 
     def load_plain(self, plain: dict[str, Any], host: type[H], instance: type[I]) -> None:
-        """The inverse of :meth:`to_plain`, into a fleet that is empty."""
+        """The inverse of :meth:`to_plain`; the fleet must be empty."""
         self.hosts.update({row["number"]: host(**row) for row in plain["hosts"]})
         self.instances.update({row["number"]: instance(**row) for row in plain["instances"]})
         self.hosts_leased = plain["hosts_leased"]

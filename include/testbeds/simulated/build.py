@@ -1,4 +1,4 @@
-"""From model types to the kernel's arrays: the network of a run before it starts."""
+"""Builds the kernel's arrays from model types: the network of a run before it starts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def build_network(
 
 
 def _chained(topology: Topology, names: tuple[str, ...]) -> I64:
-    """For every operator the one that runs in it, or -1."""
+    """Row of the operator that runs in each operator, or -1."""
     chained = {op.runs_in: op.name for op in topology.operators if op.runs_in}
     place = {name: i for i, name in enumerate(names)}
     return np.array(

@@ -1,4 +1,4 @@
-"""What the monitor reads of queues that are followed item by item."""
+"""Readings of queues of single items."""
 
 from __future__ import annotations
 
@@ -18,36 +18,35 @@ WAVES = 24
 
 
 @dataclass(frozen=True, slots=True)
-class _Unseen:
-    """What a reading found, and nobody has asked for yet. Arrays as :func:`kernel.read` says."""
+class _Deferred:
+    """A reading that :meth:`SimulatedMonitor.catch_up` processes. Arrays as in kernel.read."""
 
     now_us: int
     per_operator: I64
     per_server: I64
     busy_share: F64
     paused: F64
-    """(n,): the share of the period in which the operator of each server started nothing."""
+    """(n,): share of the period in which the operator of each server was paused."""
     up: list[int]
-    """Hosts that were up."""
+    """Numbers of the hosts that were up."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SimulatedMonitor(VirtualMonitor):
-    """Reads a network and a fleet."""
+    """Reads queues and servers; processes readings when they are needed."""
 
     network: QueueingNetwork
     host: Capacity
-    """What instances may use of a host."""
+    """Capacity of a host for instances."""
     needs: np.ndarray
     """(operators, 2): cores and MB that an instance reserves."""
     period_us: int = 1
-    """Between two readings."""
-    _unseen: list[_Unseen] = field(default_factory=list)
+    """Time between two readings."""
+    _deferred: list[_Deferred] = field(default_factory=list)
     _waves: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod
     def from_network(cls, network: QueueingNetwork, host: Capacity) -> SimulatedMonitor:
-        """A monitor of a network that has read nothing."""
         noise = Noise(network.draws, network.calibration.cpu_noise, NOISE_WIDTH)
         operators = [network.topology.operator[name] for name in network.names]
         return cls(
@@ -62,10 +61,9 @@ class SimulatedMonitor(VirtualMonitor):
         )
 
     def read(self, now_us: int, period_us: int, fleet: VirtualFleet, *, missed: bool) -> None:
-        """One monitoring period ends now.
+        """End a monitoring period.
 
-        Items are recorded by the operators themselves whether or not the monitor answers; a
-        missed reading loses queues and utilisation.
+        Operators record their items themselves; a missed reading loses queues and utilisation.
         """
         operator, instance, _, *times_us = self.network.take_records().T
         done_us, duration_us, wait_us, age_us = times_us
@@ -85,14 +83,14 @@ class SimulatedMonitor(VirtualMonitor):
         serve_on = [
             server.number for server in fleet.instances.values() if server.killed_us is not None
         ]
-        if serve_on:  # told to stop: they count as little as those that are closed
+        if serve_on:  # stopped, so not ready
             per_server[np.isin(per_server[:, 0], serve_on), 3] = kernel.NEVER
         up = [leased.number for leased in fleet.leased() if leased.up_us <= now_us]
-        self._unseen.append(_Unseen(now_us, per_operator, per_server, busy_share, paused, up))
+        self._deferred.append(_Deferred(now_us, per_operator, per_server, busy_share, paused, up))
         self.period_us = period_us
 
     def _oldest_s(self, now_us: int) -> list[float]:
-        """How long the first item of the operator's edges has been there: they are in order."""
+        """Waiting time of every operator's oldest item; items of an edge are in order."""
         state = self.network.state
         head, tail = state.edges[:, rings.HEAD], state.edges[:, rings.TAIL]
         arrived_us = np.full(len(head), now_us)
@@ -103,11 +101,10 @@ class SimulatedMonitor(VirtualMonitor):
         return oldest_s
 
     def catch_up(self) -> None:
-        """Work out what was read since the last time, all of it at once: that costs little more
-        than one reading alone."""
-        if not self._unseen:
+        """Process all readings since the last call at once, which costs little more than one."""
+        if not self._deferred:
             return
-        readings, self._unseen = self._unseen, []
+        readings, self._deferred = self._deferred, []
         times_us = np.array([reading.now_us for reading in readings])
         per_operator = np.concatenate([reading.per_operator for reading in readings])
         waiting, instances, ready, longest, arrived, completed = per_operator.T
@@ -131,7 +128,7 @@ class SimulatedMonitor(VirtualMonitor):
 
     def _keep_utilisation(
         self,
-        readings: list[_Unseen],
+        readings: list[_Deferred],
         which: I64,
         instance: I64,
         operator: I64,
@@ -157,8 +154,8 @@ class SimulatedMonitor(VirtualMonitor):
         of_hosts = [(*share, None) for share in shares]
         self.reading.host = dict(zip(readings[-1].up, of_hosts, strict=True))
 
-    def _cpu_shares(self, readings: list[_Unseen], which: I64, busy_share: F64) -> F64:
-        """What an imperfect meter shows of every instance."""
+    def _cpu_shares(self, readings: list[_Deferred], which: I64, busy_share: F64) -> F64:
+        """CPU shares as an imperfect meter shows them, shape of ``busy_share``."""
         calibration = self.network.calibration
         load = busy_share * calibration.cpu_when_busy
         if calibration.cpu_in_pause:
@@ -176,9 +173,9 @@ class SimulatedMonitor(VirtualMonitor):
         return noise[:size] if size <= noise.size else np.resize(noise, size)
 
     def _drift(self, now_s: float) -> float:
-        """A slow random process: waves whose frequencies give it its correlation time.
+        """Slow random drift: a sum of waves whose frequencies give the correlation time.
 
-        Made of the time alone, so it is the same wherever the run is cut.
+        A function of time, so it does not depend on where windows begin.
         """
         calibration = self.network.calibration
         if self._waves is None:
@@ -190,9 +187,9 @@ class SimulatedMonitor(VirtualMonitor):
         return float(amplitude * np.cos(pace * now_s + phase).sum())
 
     def _memory_shares(self, operators: np.ndarray) -> list[float | None]:
-        """The memory share of every instance; None where nothing is known.
+        """Memory share of every instance; None if unknown.
 
-        State is spread evenly over the instances of an operator.
+        State is divided evenly among the instances of an operator.
         """
         held_mb = self.network.calibration.held_mb
         if not held_mb:
@@ -212,10 +209,7 @@ class SimulatedMonitor(VirtualMonitor):
 
 
 def _places(hosts: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """The place of each host among those that are up (ascending), or how many these are.
-
-    Hosts that boot hold instances, too, but nobody reads them.
-    """
+    """Position of each host in ``up`` (ascending); ``len(up)`` for booting hosts."""
     places = np.searchsorted(up, hosts)
     labels = np.append(up, -1)
     places[labels[places] != hosts] = len(up)

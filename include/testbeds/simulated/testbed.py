@@ -1,4 +1,4 @@
-"""The testbed protocol over queues that are followed item by item."""
+"""The testbed protocol over queues of single items."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ class SimulatedTestbed(VirtualTestbed):
     network: QueueingNetwork = field(init=False)
 
     def build(self) -> None:
-        """Make cloud, queues and monitor."""
         config = self.config
         calibration = VirtualCalibration.model_validate(config.calibration)
         calibration = calibration.complete(config.topology)
@@ -41,18 +40,16 @@ class SimulatedTestbed(VirtualTestbed):
     # ------------------------------------------------------------------ time
 
     def move(self) -> None:
-        """Let items flow up to now."""
         self.network.advance(self.now_us)
 
     def read(self, period_us: int, *, missed: bool) -> list[int]:
-        """A monitoring period ends; returns what each source has published so far."""
         self.monitor.read(self.now_us, period_us, self.fleet, missed=missed)
         sources = self.network.state.nodes[len(self.network.names) :]
         published: list[int] = sources[:, kernel.NUMBERED].tolist()
         return published
 
     def next_stop_us(self) -> int:
-        """When the next instance that serves on is killed, or its copy ready."""
+        """Next time at which an instance that serves on is killed or its copy is ready."""
         ends_us = (
             instance.stopped_us if instance.successor else instance.killed_us
             for instance in self.fleet.instances.values()
@@ -60,9 +57,9 @@ class SimulatedTestbed(VirtualTestbed):
         return min((t_us for t_us in ends_us if t_us is not None), default=NEVER_US)
 
     def stopped(self) -> None:
-        """Kill the instances whose time to serve on is over; their items go back.
+        """Kill instances whose time to serve on is over, and requeue their items.
 
-        Those whose copies are ready take no new items.
+        Instances whose copies are ready take no new items.
         """
         for instance in list(self.fleet.instances.values()):
             if instance.successor and instance.stopped_us == self.now_us:
@@ -75,7 +72,6 @@ class SimulatedTestbed(VirtualTestbed):
         self._share_cpu()
 
     def drained(self) -> dict[int, int]:
-        """Instances that have ended and were not taken away yet, with the time of their end."""
         drain_us = us(self.cloud.calibration.drain_s)
         ended_us: dict[int, int] = {}
         for instance in self.fleet.instances.values():
@@ -89,7 +85,6 @@ class SimulatedTestbed(VirtualTestbed):
         return ended_us
 
     def remove_drained(self) -> None:
-        """Take away instances that have drained, and hosts whose last instance has."""
         ended_us: dict[int, int] = {}
         for number, end_us in self.drained().items():
             instance = self.fleet.instances.pop(number)
@@ -119,14 +114,12 @@ class SimulatedTestbed(VirtualTestbed):
     # --------------------------------------------------------------- control
 
     def deploy(self, decision: Decision) -> tuple[Outcome, ...]:
-        """Carry out the first decision; hosts and instances are up before time starts."""
         outcomes = VirtualTestbed.deploy(self, decision)
         self.network.state.servers[:, :, kernel.READY_US] = 0
         self.network.state.free_us[:] = 0
         return outcomes
 
     def apply(self, decision: Decision) -> tuple[Outcome, ...]:
-        """Carry out each action in order; unknown hosts and instances are refused."""
         outcomes = VirtualTestbed.apply(self, decision)
         self._share_cpu()
         return outcomes
@@ -144,7 +137,6 @@ class SimulatedTestbed(VirtualTestbed):
     def migrate(
         self, instance: VirtualInstance, host: VirtualHost, action: MigrateInstance
     ) -> VirtualInstance:
-        """Start a copy on a host and stop the instance as the action says; returns the copy."""
         copy = self._start(instance.operator, host, "migration")
         overlaps = action.overlaps and copy.ready_us > self.now_us
         self.cloud.hand_over(instance, copy, overlaps=overlaps)
@@ -173,7 +165,7 @@ class SimulatedTestbed(VirtualTestbed):
             self.network.pause(instance.row, self.now_us, end_us)
 
     def _share_cpu(self) -> None:
-        """Instances of a host whose CPU is promised twice run at their share of it."""
+        """Slow down instances on hosts whose reserved CPU exceeds their cores."""
         operators, vcpus = self.config.topology.operator, self.config.flavor.vcpus
         speed_permille = self.network.state.servers[:, :, kernel.SPEED_PERMILLE]
         demand: dict[int, float] = {}
@@ -191,9 +183,7 @@ class SimulatedTestbed(VirtualTestbed):
     # ------------------------------------------------------------- recording
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The state of the queues, for a snapshot."""
         return self.network.arrays()
 
     def load_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continue from :meth:`arrays`."""
         self.network.load(arrays)
