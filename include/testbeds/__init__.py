@@ -83,7 +83,7 @@ def docker_reaper() -> Reaper:
 
 def openstack(config: TestbedConfig) -> Testbed:
     """The same on servers of an OpenStack cloud."""
-    from include.testbeds.live.hosts.openstack.testbed import build
+    from include.testbeds.live.hosts.openstack.hosts import build
 
     return build(config)
 

@@ -8,8 +8,7 @@ from enum import Enum
 from functools import cached_property
 
 from include.controllers.base import Setting
-from include.controllers.fugu.bins import BinItem, Bins, decreasing, fits_empty
-from include.controllers.fugu.subset_sum import largest_subset
+from include.controllers.fugu.bins import BinItem, Bins, decreasing, fits_empty, largest_subset
 from include.controllers.plan import Plan
 from include.model.decision import Reason, Why
 from include.model.observation import HostSample, Observation
