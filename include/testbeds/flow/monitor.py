@@ -100,7 +100,9 @@ class FlowMonitor(VirtualMonitor):
         cpu, busy = used[number].T
         there_s = there_for_s(fleet, number, now_us, period_us)
         self.keep_busy(operator, number, busy * period_us / 1e6, there_s)
-        noise = self.noise.of(now_us // period_us, OF_INSTANCE) + self._residual(now_us, period_us)
+        noise = self.noise.for_reading(now_us // period_us, OF_INSTANCE) + self._residual(
+            now_us, period_us
+        )
         cpu = (cpu + noise[number % NOISE_WIDTH]).clip(0, 1).round(4)
         highest = np.full(len(self.names), -1.0)
         np.maximum.at(highest, operator, busy.clip(0, 1).round(4))
@@ -122,7 +124,9 @@ class FlowMonitor(VirtualMonitor):
         memory = np.bincount(on, reserved_mb, size)[up] / flavor.capacity.memory_mb
         instances = np.bincount(on, minlength=size)[up]
         cores, runnable = used[up].T
-        noise = self.noise.of(now_us // period_us, OF_HOST) + self._residual(now_us, period_us)
+        noise = self.noise.for_reading(now_us // period_us, OF_HOST) + self._residual(
+            now_us, period_us
+        )
         host_cpu = (cores / flavor.vcpus + noise[up % NOISE_WIDTH]).clip(0, 1).round(4)
         memory, runnable = memory.round(4), runnable.round(3)
         shares = zip(host_cpu.tolist(), memory.tolist(), runnable.tolist(), strict=True)
