@@ -146,7 +146,7 @@ def test_statuses_are_on_disk_before_a_sweep_ends_and_it_says_how_long_it_takes(
     points = [replace(POINT, seed=seed) for seed in range(4)]
     status = measured_here(POINT.to_json(), tmp_path)
     said: list[str] = []
-    progress = module._Progress(points, tmp_path / STATUS, said.append, started_s=0.0)
+    progress = module._Progress(points, tmp_path, said.append, started_s=0.0)
     for point in points[:3]:
         progress.report(replace(status, run=point.run_id))
     with (tmp_path / STATUS).open() as file:

@@ -34,16 +34,9 @@ def sweep(
     from include.runs.spark.points import measure_points
 
     root = root.resolve()
-    folder = root / points[0].experiment
-    progress = _Progress(points, folder / STATUS, say)
-
-    def report(status: PointStatus) -> None:
-        if status.outcome == "measured":  # workers know nothing of DAG runs
-            mark_origin(RunStore(folder, folder.name, status.run), by)
-        progress.report(status)
-
+    progress = _Progress(points, root / points[0].experiment, say, by)
     try:
-        measure_points(points, root, master=master, report=report)
+        measure_points(points, root, master=master, report=progress.report)
     finally:
         rows = progress.write()
         took_s = time.perf_counter() - progress.started_s
@@ -56,15 +49,22 @@ class _Progress:
     """What is known of the points so far, said line by line and written now and then."""
 
     points: Sequence[RunSpec]
-    status_csv: Path
+    folder: Path
     say: Callable[[str], None]
+    by: DagRun = BY_HAND
     started_s: float = field(default_factory=time.perf_counter)
     first_s: float = 0.0
     written_s: float = 0.0
     statuses: dict[str, PointStatus] = field(default_factory=dict)
 
+    @property
+    def status_csv(self) -> Path:
+        return self.folder / STATUS
+
     def report(self, status: PointStatus) -> None:
         """A point has ended, one way or the other."""
+        if status.outcome == "measured":  # workers know nothing of DAG runs
+            mark_origin(RunStore(self.folder, self.folder.name, status.run), self.by)
         now_s = time.perf_counter()
         if not self.statuses:
             self.first_s = self.written_s = now_s
