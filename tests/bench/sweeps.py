@@ -117,10 +117,15 @@ def main(arguments: Sequence[str]) -> int:
             swept = sweep_and_kill(cluster, options.runs, options.minutes, root)
         reported = problems(swept, options.runs, root)
     outcomes = Counter(row["outcome"] for row in swept.statuses)
-    runs_per_min = 60 * options.runs / swept.took_s
-    print(f"{options.runs} runs of {options.minutes:g} min, one of two workers killed after "
-          f"{swept.complete_at_the_kill}: {dict(outcomes)}, {runs_per_min:.0f} "
-          f"runs per minute, all of them whole" if not reported else "\n".join(reported))  # fmt: skip
+    if reported:
+        print("\n".join(reported))
+    else:
+        runs_per_min = 60 * options.runs / swept.took_s
+        print(
+            f"{options.runs} runs of {options.minutes:g} min, one of two workers killed after "
+            f"{swept.complete_at_the_kill}: {dict(outcomes)}, {runs_per_min:.0f} runs per minute, "
+            "all of them whole"
+        )
     return int(bool(reported))
 
 
