@@ -61,7 +61,7 @@ def test_what_is_gathered_has_every_row_in_order_and_replaces_the_parts(store):
     assert [path.name for path in files(store)] == ["part-all.parquet"] * 2
     whole = store.folder / described[0]["path"]
     assert pq.ParquetFile(whole).read()["time_s"].to_pylist() == [0.0, 60.0, 120.0]
-    assert [one["rows"] for one in described] == [WINDOWS, 0]
+    assert [part["rows"] for part in described] == [WINDOWS, 0]
 
 
 def test_gathering_again_changes_nothing(store):
@@ -113,7 +113,7 @@ def test_a_window_that_is_missing_or_damaged_says_what_to_do(store, content):
     with pytest.raises(StoreError, match=r"rows .*; remove .* and run again"):
         gather(store)
     left = [0, 2] if content is None else [0, 1, 2]
-    assert [path.name for path in files(store)] == [f"{one:03d}.arrow" for one in left]
+    assert [path.name for path in files(store)] == [f"{window:03d}.arrow" for window in left]
 
 
 def test_a_window_reads_as_it_was_written(store):
