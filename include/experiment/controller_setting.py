@@ -49,6 +49,9 @@ def delays_of(calibration: Mapping[str, Any]) -> Delays:
         calibration.get("rescale_pause_s", calibration.get(f"pause_on_{change}_s"))
         for change in ("start", "stop")
     ]
+    if restart := calibration.get("restart"):
+        down_s = _middle(restart.get("down_s")) or 0.0
+        pauses = [down_s + (pause_s or 0.0) for pause_s in pauses]
     return Delays(
         **mean,
         image_pull_s=_middle(calibration.get("image_pull_s")),
