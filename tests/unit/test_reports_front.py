@@ -55,6 +55,17 @@ def test_every_point_has_its_name_and_every_panel_says_what_was_chosen_on_it() -
     assert {"70", "85", "90"} <= set(words)
 
 
+def test_a_variant_of_a_rival_has_its_name_too() -> None:
+    low = {"variant": "scale_down_below_items=2, scale_up_above_items=25"}
+    rivals = [
+        *ALL,
+        *rows("ds2", 50.0, 80.0, variant="factor=0.3"),
+        *rows("threshold", 55.0, 70.0, **low),
+    ]
+    said = texts(front.draw(rivals, ()))
+    assert {"ds2 0.3", "threshold 2/25", "0.4"} <= set(said)
+
+
 def test_what_has_no_cost_or_no_compliance_is_no_point() -> None:
     free = [*ALL[:2], *rows("manual", 0.0, 99.0), rows("henge", 50.0, 0.0)[0]]
     words = texts(front.draw(free, ()))
