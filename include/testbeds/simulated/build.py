@@ -1,4 +1,4 @@
-"""From model types to the kernel's arrays: the network of a run before it starts."""
+"""Builds the kernel's arrays from model types: the network of a run before it starts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def build_network(
     targets = np.array([place[e.target] for e in edges])
     origin = np.array([place[e.origin] for e in edges])
     publications = [
-        Publications.of(
+        Publications.from_levels(
             levels_of[source.name], source.items_per_level / topology.emission_period_s, duration_s
         )
         for source in topology.sources
@@ -70,10 +70,12 @@ def build_network(
 
 
 def _chained(topology: Topology, names: tuple[str, ...]) -> I64:
-    """For every operator the one that runs in it, or -1."""
-    of = {op.runs_in: op.name for op in topology.operators if op.runs_in}
+    """Row of the operator that runs in each operator, or -1."""
+    chained = {op.runs_in: op.name for op in topology.operators if op.runs_in}
     place = {name: i for i, name in enumerate(names)}
-    return np.array([place[of[name]] if name in of else -1 for name in names], dtype=np.int64)
+    return np.array(
+        [place[chained[name]] if name in chained else -1 for name in names], dtype=np.int64
+    )
 
 
 def _zeros(*shape: int) -> I64:

@@ -163,8 +163,8 @@ class QueueingNetwork:
     def pause(self, operator: int, from_us: int, to_us: int) -> None:
         """Let no item of the operator start from the one time to the other; pauses may overlap."""
         # What has ended a while ago stops nothing any more, nor does a monitor ask for it.
-        known = self._known_stalls(operator)
-        kept = [stall for stall in known if stall[1] > from_us - PAUSES_KEPT_US]
+        stalls = self._known_stalls(operator)
+        kept = [stall for stall in stalls if stall[1] > from_us - PAUSES_KEPT_US]
         self._put_stalls(operator, [*kept, (from_us, to_us)])
 
     def _known_stalls(self, operator: int) -> list[tuple[int, int]]:
@@ -185,12 +185,12 @@ class QueueingNetwork:
         """(from, operator, to) of every stall by chance, in order."""
         rate, length_s = self.calibration.stalls_per_hour, self.calibration.stall_s
 
-        def of(operator: int) -> Iterator[tuple[int, int, int]]:
+        def stalls_of(operator: int) -> Iterator[tuple[int, int, int]]:
             name = self.names[operator]
             for from_us, to_us in self.draws.periods("stall", name, rate, length_s, self.end_us):
                 yield from_us, operator, to_us
 
-        return heapq.merge(*map(of, range(len(self.names))))
+        return heapq.merge(*map(stalls_of, range(len(self.names))))
 
     def _skip_stalls(self, begun: int) -> None:
         self._stalls_begun = begun
