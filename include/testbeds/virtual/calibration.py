@@ -60,7 +60,7 @@ class VirtualCalibration(BaseModel):
     transfer_ms: NotNegative = 0
     """Mean transfer time of an item (exponential); adds to its age but uses no CPU."""
     prefetch: Annotated[int, Field(ge=0)] = 0
-    """Items of each queue that a broker gives an instance at most, the one in service included; they
+    """Most items of each queue that a broker gives an instance, the one in service included: they
     wait there even if another instance is idle. 0: an item is bound when its service begins."""
     held_mb: dict[str, tuple[NotNegative, NotNegative]] = {}
     """By operator: memory of each instance, and of the state divided among all instances."""
