@@ -37,6 +37,10 @@ def run(
         str,
         typer.Option(help="A Spark master that shares the runs out, such as spark://HOST:7077."),
     ] = "",
+    side_by_side: Annotated[
+        int,
+        typer.Option(min=1, help="How many runs in real time share this machine at a time."),
+    ] = 1,
 ) -> None:
     """Measure every run of an experiment on its testbed. Complete runs are reused.
 
@@ -75,5 +79,7 @@ def run(
         progress.begin(points[0])
         progress.end(points[0], run_all(points[0], root, progress.window))
     else:
-        require_complete(run_batch(points, root, report=progress.finished))
+        require_complete(
+            run_batch(points, root, side_by_side=side_by_side, report=progress.finished)
+        )
     typer.echo(f"\nMeasurements: {folder}\nTables and page: {command('report', folder)}")
