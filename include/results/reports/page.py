@@ -21,7 +21,7 @@ from include.results.reports.comparison import (
     printed_for,
 )
 from include.results.reports.documents import WRITERS, suffixes
-from include.results.reports.figures import bill
+from include.results.reports.figures import bill, rescales
 from include.results.reports.figures import tournament as tournament_figure
 from include.results.reports.names import named
 from include.results.reports.run_pages import (
@@ -110,6 +110,7 @@ def _rendered(
             cost_unit=cost_unit(tables["cost"]),
             covered=any(row["cover_cost"] is not None for row in tables["cost"]),
             drawn=first,
+            gaps=_gaps(tables),
             figures={run["run"]: figures(run) for run in first},
             verdict=verdict,
             quarantined=verdict["quarantined"],
@@ -151,6 +152,16 @@ def _bill(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
         "figure": Markup(bill.draw(rows)),
         "without": [row["run"] for row in tables["runs"] if row["run"] not in known],
     }
+
+
+def _gaps(tables: Mapping[str, Sequence[Row]]) -> Markup:
+    """The figure of the gaps of all runs by controller; nothing where no gap is known."""
+    names = {row["run"]: named(row) for row in tables["runs"]}
+    gaps_s: dict[str, list[float]] = {}
+    for row in tables["rescales"]:
+        if row["gap_s"] is not None:
+            gaps_s.setdefault(names[row["run"]], []).append(row["gap_s"])
+    return Markup(rescales.draw_gaps(gaps_s))
 
 
 def _sentence(runs: Sequence[Row]) -> str:
