@@ -18,6 +18,8 @@ _LINES = ("-", "--", ":", "-.")
 _COLOURS = (style.INSTANCES, style.HOSTS, style.WAITING, "#2f9360", "#c8443a", style.LOAD)
 ROW_IN = 0.2
 """Height of a row of the legend."""
+LONGEST_NAME = 24
+"""Three longer ones have no room beside each other."""
 
 
 def scale_of(rescales: Rows, timeline: Rows, length_min: float) -> style.Scale:
@@ -101,8 +103,8 @@ def draw_gaps(gaps_s: Mapping[str, Sequence[float]]) -> str:
     lines = {name: sorted(gaps) for name, gaps in gaps_s.items() if gaps}
     if not lines:
         return ""
-    legend_rows = -(-len(lines) // 3)
-    figure, (axis,) = style.panels([2.4 + ROW_IN * legend_rows])
+    columns = 3 if max(map(len, lines)) <= LONGEST_NAME else 1
+    figure, (axis,) = style.panels([2.4 + ROW_IN * -(-len(lines) // columns)])
     longest_s = max(gaps[-1] for gaps in lines.values())
     for place, (name, gaps) in enumerate(sorted(lines.items())):
         shares = [(at + 1) / len(gaps) for at in range(len(gaps))]
@@ -117,7 +119,7 @@ def draw_gaps(gaps_s: Mapping[str, Sequence[float]]) -> str:
     axis.set_ylabel("share of stops", fontsize=9.5)
     axis.tick_params(labelsize=9)
     figure.legend(
-        loc="outside upper left", ncols=3, frameon=False, fontsize=9, handlelength=1.8,
+        loc="outside upper left", ncols=columns, frameon=False, fontsize=9, handlelength=1.8,
         columnspacing=1.4, labelcolor=style.TEXT,
     )  # fmt: skip
     return style.as_svg(figure, "rescale-gaps", "Distribution of the gaps of stops by controller")
