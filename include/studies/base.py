@@ -22,7 +22,7 @@ from include.results.reports.comparison import Reference, nothing_printed
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.staged import Row, read_staged
 from include.runs.measurements.store import RunStore
-from include.studies.claim_counts import why_apart
+from include.studies.claim_counts import on_pattern, why_apart
 from include.studies.page import summary as claims_summary
 from include.studies.results import Rows, StudyResults
 
@@ -208,9 +208,11 @@ def check_claims(
         predicate = predicates[claim["predicate"]]
         for case in cases(claim):
             holds, numbers = ask(predicate, *case.of)
-            kind, because = why_apart(claim, case.about.get("pattern"))
+            pattern = case.about.get("pattern")
+            kind, because = why_apart(claim, pattern)
+            published = on_pattern(claim.get("published", ""), pattern)
             row = {name: claim[name] for name in ("id", "section", "claim")} | dict(case.about)
-            row |= {"published": claim.get("published", ""), "holds": holds.value}
+            row |= {"published": published, "holds": holds.value}
             row |= {"measured": numbers, "apart": kind, "because": because}
             rows.append({**row, **beside(predicate, case)})
     return rows

@@ -12,8 +12,7 @@ from typing import Any
 
 CONTRADICTED, FITTED = "contradicted", "fitted"
 APART = {CONTRADICTED: "the source itself contradicts", FITTED: "something was fitted to"}
-"""Keys of claims.yaml that set a claim apart, in words; the value says why, for every pattern or by
-pattern."""
+"""Keys of claims.yaml that set a claim apart, in words; the value says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +31,14 @@ class Tally:
 def why_apart(claim: Mapping[str, Any], pattern: str | None) -> tuple[str, str]:
     """What sets an entry of claims.yaml apart on a pattern, and why; two empty texts for most."""
     for kind in APART:
-        because = claim.get(kind, "")
-        if because := because if isinstance(because, str) else because.get(pattern, ""):
+        if because := on_pattern(claim.get(kind, ""), pattern):
             return kind, because
     return "", ""
+
+
+def on_pattern(text: str | Mapping[str, str], pattern: str | None) -> str:
+    """What is the same for every pattern, or stands by pattern; empty where nothing is said."""
+    return text if isinstance(text, str) else text.get(pattern or "", "")
 
 
 def tally(rows: Sequence[Mapping[str, Any]]) -> dict[str, Tally]:

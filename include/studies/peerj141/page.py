@@ -20,6 +20,10 @@ from include.studies.results import Rows, Section, Tile
 
 _LENGTH_MIN = 120
 _COMPARED = ("near_real_time_compliance", "resource_cost", "near_real_time_total_cost")
+_SURE = (
+    "pattern", "controller", "btu_min", "metric",
+    "difference", "ci95_low", "ci95_high", "welch_p", "hedges_g",
+)  # fmt: skip
 _MOST_DRIFT = 20
 
 POLICY = (
@@ -92,7 +96,11 @@ def sections(
             name="comparison",
             title="How sure",
             text=[SURE],
-            rows=[_without_key(row) for row in tables["comparison"] if _is_shown(row)],
+            rows=[
+                _without_key({name: row[name] for name in _SURE})
+                for row in tables["comparison"]
+                if _is_shown(row)
+            ],
         ),
         Section(
             name="judgement",
