@@ -9,8 +9,8 @@ from include.studies.page import render_page, shown, summary
 from include.studies.results import Section, StudyResults, Tile
 
 ORIGIN = {
-    "study": "x", "title": "A & B", "seeds": "1, 2", "seen": [], "edition": "e", "git_commit": "abc",
-    "versions": {"numpy": "2"},
+    "study": "x", "title": "A & B", "seeds": "1, 2", "seen": [], "edition": "e",
+    "git_commit": "abc", "versions": {"numpy": "2"},
 }  # fmt: skip
 CHECKS = {"quarantined": {}, "checks": [{}, {}]}
 
