@@ -48,6 +48,7 @@ class Run:
     calibration: Mapping[str, Any]
     faults: Mapping[str, Any]
     instances_at_peak: Mapping[str, int]
+    """By operator, those that are PEAK_UTILISATION busy when every source is at its highest."""
 
     @property
     def levels_of(self) -> dict[str, Levels]:
@@ -69,14 +70,15 @@ class Run:
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
     def to_json(self) -> str:
-        """Canonical JSON."""
         plain = _ADAPTER.dump_python(self, mode="json")
         plain["spec"] = without_empty(plain["spec"])
+        for operator in plain["topology"]["operators"]:
+            if operator["keyed"] is None:  # the hashes of runs are older than the field
+                del operator["keyed"]
         return json.dumps(plain, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Run:
-        """The inverse of :meth:`to_json`."""
         return _ADAPTER.validate_json(text)
 
     def build_controller(self) -> Controller:
@@ -84,8 +86,8 @@ class Run:
         return self._built(Choice(self.spec.controller, dict(self.spec.controller_options)))
 
     def build_advisors(self) -> dict[str, Controller]:
-        """Those that only say what they would do, by label, each with its options."""
-        return {one.label: self._built(one) for one in self.spec.advisors}
+        """The advisors by label, each with its options."""
+        return {advisor.label: self._built(advisor) for advisor in self.spec.advisors}
 
     def _built(self, choice: Choice) -> Controller:
         registered = CONTROLLERS[choice.name]
@@ -134,6 +136,8 @@ def resolve(spec: RunSpec) -> Run:
     unique: dict[Levels, int] = {}
     for levels in levels_of.values():
         unique.setdefault(levels, len(unique))
+    peaks = {name: levels.peak() for name, levels in levels_of.items()}
+    busy_ms = topology.emission_period_s * 1000 * PEAK_UTILISATION
     return Run(
         spec=spec,
         topology=topology.with_memory_factor(calibration.memory_factor),
@@ -143,7 +147,10 @@ def resolve(spec: RunSpec) -> Run:
         price_books=tuple(price_book(name) for name in spec.price_books),
         calibration=calibration.model_dump(mode="json"),
         faults=parameters.Faults.model_validate(spec.faults).model_dump(mode="json"),
-        instances_at_peak=_instances_at_peak(topology, levels_of, calibration.service_ms),
+        instances_at_peak={
+            name: max(1, math.ceil(items * calibration.service_ms[name] / busy_ms - 1e-9))
+            for name, items in topology.items_per_period(peaks).items()
+        },
     )
 
 
@@ -151,15 +158,3 @@ def items_per_level_s(topology: Topology) -> dict[str, float]:
     """Items that reach each operator per second and level unit."""
     period_s = topology.emission_period_s
     return {name: items / period_s for name, items in topology.items_per_level().items()}
-
-
-def _instances_at_peak(
-    topology: Topology, levels_of: Mapping[str, Levels], service_ms: Mapping[str, float]
-) -> dict[str, int]:
-    """Instances that are PEAK_UTILISATION busy when the level of every source is highest."""
-    peaks = {name: levels.peak() for name, levels in levels_of.items()}
-    busy_ms = topology.emission_period_s * 1000 * PEAK_UTILISATION
-    return {
-        name: max(1, math.ceil(items * service_ms[name] / busy_ms - 1e-9))
-        for name, items in topology.items_per_period(peaks).items()
-    }

@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any, Literal
 
 from include.experiment.spec import RunSpec
 from include.model.errors import TestbedError, TidebenchError
-from include.runs.stages import look, run_all, run_alone, store_of
+from include.runs.stages import run_all, run_alone, store_of, stored_state
 from include.runs.stored import Stored
 from include.testbeds import TESTBEDS
 
@@ -48,6 +49,8 @@ class RunResult:
 
 
 Finished = Callable[[RunResult], None]
+Window = Callable[[RunSpec, Mapping[str, Any]], None]
+"""What is called with the summary of every window of a run in this process."""
 
 
 def how(outcome: str, took_s: float, stored: str) -> str:
@@ -64,6 +67,7 @@ def run_batch(
     *,
     processes: int | None = None,
     report: Finished = lambda _: None,
+    window: Window = lambda _, __: None,
 ) -> list[RunResult]:
     """Measure every run under ``root``; results in the order of ``specs``.
 
@@ -72,7 +76,8 @@ def run_batch(
     CPUs of their testbed, are measured one after the other in any case. A run that is complete,
     with the same inputs and by the same code, is reused, one that was interrupted goes on from its
     last window, and one that fails leaves the others alone: its error is in its result. ``report``
-    is called once per finished run, in the order in which they finish.
+    is called once per finished run, in the order in which they finish, and ``window`` after every
+    window of a run in this process.
     """
     results: dict[int, RunResult] = {}
 
@@ -86,39 +91,39 @@ def run_batch(
             finished(index, reused)
         else:
             (alone if TESTBEDS[spec.testbed].real_time else waiting).append(index)
-    for index in alone:
-        finished(index, measured(specs[index], root))
     workers = min(processes or os.cpu_count() or 1, len(waiting))
     if workers <= 1:
-        for index in waiting:
-            finished(index, measured(specs[index], root))
-    else:
-        _in_workers(specs, root, waiting, workers, finished)
+        alone, waiting = [*alone, *waiting], []
+    for index in alone:
+        finished(index, measured(specs[index], root, window))
+    _in_workers(specs, root, waiting, workers, finished)
     return [results[index] for index in range(len(specs))]
 
 
 def require_complete(results: Sequence[RunResult]) -> None:
     """Raise TestbedError with every run that failed and why; the others are kept."""
-    failed = [one for one in results if one.outcome == "failed"]
+    failed = [result for result in results if result.outcome == "failed"]
+    if failed and len(results) == 1:
+        raise TestbedError(failed[0].error)
     if failed:
-        listed = "\n".join(f"  - {one.spec.run_id}: {one.error}" for one in failed)
+        listed = "\n".join(f"  - {result.spec.run_id}: {result.error}" for result in failed)
         raise TestbedError(
             f"{len(failed)} of {len(results)} runs failed; the others are kept, and are reused "
             f"when this is started again.\n{listed}"
         )
 
 
-def measured(spec: RunSpec, root: Path) -> RunResult:
+def measured(spec: RunSpec, root: Path, window: Window = lambda _, __: None) -> RunResult:
     """Run one spec to its end in this process; whatever goes wrong is in the result."""
     started_s = time.perf_counter()
     try:
         with run_alone(spec, root):
             if (reused := _reused(spec, root)) is not None:  # somebody else was at it
                 return reused
-            stored = look(spec, root).value
+            stored = stored_state(spec, root).value
             if damage := store_of(spec, root).damage(spec.windows):
                 stored = f"{stored}: {damage}"
-            summaries = tuple(run_all(spec, root))
+            summaries = tuple(run_all(spec, root, partial(window, spec)))
     except TidebenchError as error:
         return RunResult(spec=spec, outcome="failed", error=str(error))
     except Exception:
@@ -135,7 +140,7 @@ def _reused(spec: RunSpec, root: Path) -> RunResult | None:
     if not store.manifest.is_file():
         return None
     try:
-        stored = look(spec, root)
+        stored = stored_state(spec, root)
         if stored is not Stored.COMPLETE:
             return None
         summaries = tuple(store.read_commit(window)["summary"] for window in range(spec.windows))

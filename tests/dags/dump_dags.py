@@ -68,7 +68,7 @@ def params_that_take_too_large(dag: Any) -> set[str]:
 
 def task_facts(task: Any) -> dict[str, Any]:
     """What is promised of a task, mapped or not."""
-    from tidebench.waiting import Wait
+    from tidebench.waiting import PollingSensor
 
     keywords = getattr(task, "partial_kwargs", {})
     return {
@@ -88,12 +88,12 @@ def task_facts(task: Any) -> dict[str, Any]:
             name for name in ("runs", "run_ids", "cells") if getattr(task, name, ()) != ()
         ],
         "pulls": sorted(pulled_tasks(task)),
-        "outlets": [[one.name, one.uri] for one in task.outlets],
+        "outlets": [[asset.name, asset.uri] for asset in task.outlets],
         "places": getattr(task, "places", None),
         "at_once": keywords.get("max_active_tis_per_dagrun"),
         "sensor": {
             "timeout": keywords.get("timeout", getattr(task, "timeout", None)),
-            "in_triggerer": issubclass(getattr(task, "operator_class", type(task)), Wait),
+            "in_triggerer": issubclass(getattr(task, "operator_class", type(task)), PollingSensor),
         }
         if getattr(task, "_is_sensor", False)
         else None,

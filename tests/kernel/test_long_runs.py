@@ -33,7 +33,7 @@ def test_a_network_of_two_weeks_is_as_large_as_one_of_an_hour():
 
 def test_items_are_published_at_the_same_times_whichever_are_asked_for():
     levels = Levels((0.0, 7.5, 20.0, 31.0), (3.0, 0.0, 0.3, 12.0))
-    publications = Publications.of(levels, 1 / 0.48, 60.0)
+    publications = Publications.from_levels(levels, 1 / 0.48, 60.0)
     whole_us = publication_times_us(levels, 1 / 0.48, 60.0)
     assert len(whole_us) == 779
     for first, last in ((0, 1), (40, 60), (700, 779)):

@@ -7,8 +7,8 @@ from itertools import chain, combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from include.controllers.fugu.bins import largest_subset
 from include.controllers.fugu.cluster import Cluster, Placed
-from include.controllers.fugu.subset_sum import largest_subset
 from include.controllers.plan import Plan
 from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost
 from include.model.host import HostFlavor

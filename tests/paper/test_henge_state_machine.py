@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import pytest
 
-from include.controllers.henge.state_machine import Move, Round, next_move
+from include.controllers.henge.state_machine import Move, RoundState, next_move
 from tests.henge_world import World
 
 
-def a_round(**changes: object) -> Round:
+def a_round(**changes: object) -> RoundState:
     quiet = {
         "fell": False,
         "at_max": False,
@@ -23,7 +23,7 @@ def a_round(**changes: object) -> Round:
         "just_reduced": False,
         "candidates": True,
     }
-    return Round(**(quiet | changes))
+    return RoundState(**(quiet | changes))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def a_round(**changes: object) -> Round:
         ),
     ],
 )
-def test_every_move(text: str, now: Round, move: Move) -> None:
+def test_every_move(text: str, now: RoundState, move: Move) -> None:
     assert next_move(now) is move, text
 
 

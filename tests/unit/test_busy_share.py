@@ -119,7 +119,7 @@ def test_the_busiest_is_one_instance_over_the_whole_time():
     rows, numbers = np.array([0, 0]), np.array([4, 7])
     meter.read(rows, numbers, np.array([15.0, 0.0]), np.array([15.0, 15.0]))
     meter.read(rows, numbers, np.array([0.0, 6.0]), np.array([15.0, 15.0]))
-    assert meter.look() == [(0.35, 0.5), None]
+    assert meter.latest_shares() == [(0.35, 0.5), None]
 
 
 class Live:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from include.controllers.tide.estimates import Flow, TideMemory, expected, learned, likely, load_of
-from include.controllers.tide.leases import hosts_for, wanted
+from include.controllers.tide.leases import hosts_for, instances_worth_leasing
 from include.controllers.tide.loss import AT_ONCE, LOOKAHEAD, ExpectedLoss, Gains
 from include.controllers.tide.repeats import ahead, remembered, round_of, wavers
 from include.model.host import HostFlavor
@@ -208,12 +208,12 @@ class TestWhatAPlaceIsWorth:
             a_loss(a_load(rate_per_s=rate, **of)),
             ExpectedLoss(**vars(a_loss(a_load(rate_per_s=rates, **of)))),
         ):
-            one_by_one, expected = Gains(loss, np.zeros(len(rate)), dear=0.5), []
+            one_by_one, expected = Gains(loss, np.zeros(len(rate)), start_cost=0.5), []
             while one_by_one.now[row := one_by_one.best()] > above and len(expected) < 300:
                 expected.append((row, one_by_one.now[row]))
                 one_by_one.add(row)
             counts, found = np.zeros(len(rate)), []
-            for rows, turns, saved in Gains(loss, counts, dear=0.5).in_turn(above):
+            for rows, turns, saved in Gains(loss, counts, start_cost=0.5).in_turn(above):
                 assert turns.tolist() == [list(rows[:i]).count(row) for i, row in enumerate(rows)]
                 found += zip(rows.tolist(), saved.tolist(), strict=True)
                 counts += np.bincount(rows, minlength=len(rate))
@@ -235,7 +235,7 @@ class TestHowManyAreWanted:
     def test_short_items_get_instances_for_the_load_of_now(self) -> None:
         """5 items/s by an instance are worth a place that costs 2; another one saves less."""
         surge = a_loss(a_load(rate_per_s=[40.0], service_s=[0.2], mean_per_s=[10.0]))
-        (found,) = wanted(surge, 2.0, 200.0)
+        (found,) = instances_worth_leasing(surge, 2.0, 200.0)
         late = surge.late_per_s(np.array([[found], [found + 1]]))
         assert found > 8
         assert late[0] - late[1] <= 2.0
@@ -246,12 +246,12 @@ class TestHowManyAreWanted:
         def places(often: int, price: float) -> float:
             rates = [[40.0]] * often + [[10.0]] * (20 - often)
             loss = ExpectedLoss(**vars(a_loss(a_load(rate_per_s=rates, mean_per_s=[10.0]))))
-            return float(wanted(loss, price, 200.0)[0])
+            return float(instances_worth_leasing(loss, price, 200.0)[0])
 
         counts = [places(often, price=4.0) for often in (0, 1, 10, 20)]
         assert counts == sorted(counts)
         always = [a_load(rate_per_s=[rate], mean_per_s=[10.0]) for rate in (10.0, 40.0)]
-        at_ends = [float(wanted(a_loss(load), 4.0, 200.0)[0]) for load in always]
+        at_ends = [float(instances_worth_leasing(a_loss(load), 4.0, 200.0)[0]) for load in always]
         assert [counts[0], counts[-1]] == at_ends
         assert counts[1] < counts[2]
         assert places(1, price=1.5) < places(1, price=0.1)
@@ -259,18 +259,20 @@ class TestHowManyAreWanted:
     def test_long_items_get_them_for_the_mean_load_and_what_waits(self) -> None:
         """2 s per item: half an item a second is not worth a place that costs 2."""
         load = a_load(rate_per_s=[9.0], service_s=[2.0], mean_per_s=[1.6], waiting=[100.0])
-        assert wanted(a_loss(load), 2.0, 200.0).tolist() == [4.0]  # (1.6 + 100 / 200) * 2 = 4.2
-        assert wanted(a_loss(load), 0.5, 200.0)[0] > 18
+        assert instances_worth_leasing(a_loss(load), 2.0, 200.0).tolist() == [
+            4.0
+        ]  # (1.6 + 100 / 200) * 2 = 4.2
+        assert instances_worth_leasing(a_loss(load), 0.5, 200.0)[0] > 18
 
     def test_everybody_has_one(self) -> None:
         quiet = a_load(rate_per_s=[0.0, 0.0], service_s=[0.1, 9.0], waiting=[0.0, 0.0])
-        assert wanted(a_loss(quiet), 1.0, 200.0).tolist() == [1.0, 1.0]
+        assert instances_worth_leasing(a_loss(quiet), 1.0, 200.0).tolist() == [1.0, 1.0]
 
     @pytest.mark.parametrize("price", [1e-5, 1e-3, 0.02])
     def test_hundreds_are_those_that_are_found_one_by_one(self, price: float) -> None:
         """The first count from 50 on of which another one saves no more than a place costs."""
         loss = a_loss(a_load(rate_per_s=[250.0], service_s=[0.2]))
-        (found,) = wanted(loss, price, 200.0)
+        (found,) = instances_worth_leasing(loss, price, 200.0)
         assert found > 50 + 64
         gains = loss.gain(np.arange(50.0, found + 1)[:, None])[:, 0]
         assert gains[-1] <= price < gains[:-1].min()
@@ -282,7 +284,7 @@ class TestHowManyAreWanted:
     ) -> None:
         """Lateness and places together cost no more than with any number from what is busy on."""
         loss = a_loss(a_load(rate_per_s=[rate], service_s=[service_s]))
-        (found,) = wanted(loss, price, 200.0)
+        (found,) = instances_worth_leasing(loss, price, 200.0)
         if service_s * price > 1:
             assert found == max(1, round(rate * service_s))
             return

@@ -12,7 +12,7 @@ import pytest
 from include.controllers.base import Delays, Setting
 from include.controllers.tide.controller import LONG_BTU_S, Tide
 from include.controllers.tide.estimates import TideMemory
-from include.controllers.tide.leases import hosts_for_work, wanted
+from include.controllers.tide.leases import hosts_for_work, instances_worth_leasing
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.model.decision import (
@@ -277,7 +277,7 @@ class TestLeases:
 def test_more_care_never_wants_fewer_hosts() -> None:
     loss = a_loss(a_load(rate_per_s=[40.0], service_s=[0.1]))
     prices = [Tide(setting=SETTING, care=care)._place_per_s for care in (0.5, 1.0, 2.0, 4.0)]
-    found = [wanted(loss, price, 200.0)[0] for price in prices]
+    found = [instances_worth_leasing(loss, price, 200.0)[0] for price in prices]
     assert prices == sorted(prices, reverse=True)
     assert found == sorted(found)
     assert found[0] < found[-1]

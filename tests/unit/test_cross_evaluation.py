@@ -97,7 +97,7 @@ def test_first_fit_goes_by_what_is_promised_where_cpu_is_shared() -> None:
 
 def test_the_emptiest_of_no_hosts_is_none() -> None:
     operator = a_setting().topology.operators[0]
-    assert FreeCapacities.of([]).emptiest(operator) is None
+    assert FreeCapacities.from_hosts([]).emptiest(operator) is None
 
 
 @pytest.mark.parametrize(("monitor_every_s", "fits"), [(0.5, True), (0.6, False), (15.0, False)])

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from include.testbeds.live.hosts.openstack.user_data import user_data
+from include.testbeds.live.hosts.openstack.servers import user_data
 from infra.openstack.guest import agent
 from infra.openstack.lib.tb_openstack import clock
 

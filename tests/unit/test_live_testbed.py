@@ -124,7 +124,7 @@ def test_numbers_of_hosts_are_taken_once_and_never_those_of_others(tmp_path, mon
 
 def test_a_process_is_known_by_its_birth_too():
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    known = DetachedProcess.of(process.pid)
+    known = DetachedProcess.running(process.pid)
     assert known.alive
     assert not DetachedProcess(process.pid, known.born + 1).alive
     os.kill(process.pid, signal.SIGKILL)

@@ -23,8 +23,8 @@ from include.testbeds.live.hosts.openstack.calibration import (
 )
 from include.testbeds.live.hosts.openstack.cloud import is_transient
 from include.testbeds.live.hosts.openstack.poller import BackgroundPoller
+from include.testbeds.live.hosts.openstack.servers import encoded, user_data
 from include.testbeds.live.hosts.openstack.tags import LONGEST_TAG, ResourceTags, site
-from include.testbeds.live.hosts.openstack.user_data import encoded, user_data
 from include.testbeds.reap import HeldResources, reap
 
 

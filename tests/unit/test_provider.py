@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from include.testbeds.live.operators.readings import DEFECT, Status, Temperature, decode
 from include.testbeds.live.provider.payloads import payload_for
-from include.testbeds.live.provider.plan import ProviderPlan, Stream
+from include.testbeds.live.provider.plan import ProviderPlan, Schedule, Stream
 from include.testbeds.live.provider.position import Position
-from include.testbeds.live.provider.schedule import Schedule
 from include.testbeds.simulated.publications import publication_times_us
 from include.workloads.pattern import Levels
 

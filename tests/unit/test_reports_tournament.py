@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from include.cli.results import figure as draw_figure
 from include.controllers.base import Group
 from include.model.errors import StoreError
 from include.results.reports.figures import tournament as figure
-from include.results.reports.image import write_image
 from include.results.reports.page import pages
 from include.results.reports.summary import summary
 from include.results.reports.tournament import GROUPS, METRICS, is_tournament, matches
@@ -57,9 +57,9 @@ def test_several_topologies_or_more_than_four_controllers_are_a_tournament(
 def test_the_best_of_each_column_is_the_cheapest_or_the_highest() -> None:
     first, second = matches(ROWS)
     best = {
-        (one.name, metric)
-        for one in first.standings
-        for metric, cell in one.cells.items()
+        (standing.name, metric)
+        for standing in first.standings
+        for metric, cell in standing.cells.items()
         if cell.best
     }
     assert best == {("btu", "resource_cost"), ("henge", COMPLIANCE)}
@@ -69,7 +69,7 @@ def test_the_best_of_each_column_is_the_cheapest_or_the_highest() -> None:
 def test_equals_are_best_together_as_they_are_shown() -> None:
     rows = [row("a", "resource_cost", 10.001), row("b", "resource_cost", 10.004)]
     (match,) = matches(rows)
-    assert [one.cells["resource_cost"].best for one in match.standings] == [True, True]
+    assert [standing.cells["resource_cost"].best for standing in match.standings] == [True, True]
 
 
 def test_the_interval_is_that_of_the_t_distribution_and_needs_two_runs() -> None:
@@ -93,7 +93,7 @@ def test_what_nobody_improves_by_starving_comes_first() -> None:
     serving = [row("b", "relaxed_compliance_percent", 90.0), row("b", COMPLIANCE, 90.0)]
     (match,) = matches([*starving, *serving])
     assert match.quality == COMPLIANCE
-    assert [one.cells[COMPLIANCE].best for one in match.standings] == [False, True]
+    assert [standing.cells[COMPLIANCE].best for standing in match.standings] == [False, True]
 
 
 def terminal(folder: Path, rows: list[dict[str, Any]]) -> list[str]:
@@ -117,7 +117,7 @@ def test_the_terminal_ranks_the_controllers_of_several_runs(tmp_path: Path) -> N
         tmp_path,
         [
             cheap, dear, row("btu", COMPLIANCE, 99.0), row("henge", COMPLIANCE, 40.0),
-            *({**one, "topology": "u", **alone} for one in (cheap, dear)),
+            *({**row, "topology": "u", **alone} for row in (cheap, dear)),
             row("btu", utility, 70.0, topology="u", **alone),
             row("henge", utility, 60.0, topology="u", **alone),
         ],
@@ -156,14 +156,20 @@ def test_options_and_btus_that_differ_are_named() -> None:
         row("btu", "resource_cost", 1.0, variant="n=2"),
     ]
     (match,) = matches(rows)
-    assert [one.name for one in match.standings] == ["btu (n=2) BTU 10", "btu BTU 10", "btu BTU 30"]
+    assert [standing.name for standing in match.standings] == [
+        "btu (n=2) BTU 10",
+        "btu BTU 10",
+        "btu BTU 30",
+    ]
 
 
 def test_a_controller_says_where_it_comes_from() -> None:
     names = ("btu", "keda", "tide", "mine")
     (match,) = matches([row(name, "resource_cost", 10.0) for name in names])
-    found = [(group, [one.name for one in standings]) for group, standings in match.groups]
-    assert found == [
+    groups = [
+        (group, [standing.name for standing in standings]) for group, standings in match.groups
+    ]
+    assert groups == [
         ("published", ["btu"]), ("in use today", ["keda"]), ("not registered", ["mine"]),
         ("ours", ["tide"]),
     ]  # fmt: skip
@@ -194,10 +200,13 @@ def test_whoever_gets_less_for_more_is_beaten_and_equals_are_not() -> None:
     worse = [row("fixed", "resource_cost", 12.0), row("fixed", COMPLIANCE, 94.0)]
     equal = [row("tide", "resource_cost", 12.0), row("tide", COMPLIANCE, 95.0)]
     (match,) = matches([*ROWS[:4], *worse, *equal])
-    found = [
-        one.name for one in match.standings if figure.unbeaten(one, match.standings, COMPLIANCE)
+    places = [figure.place_of(standing, COMPLIANCE) for standing in match.standings]
+    unbeaten = [
+        standing.name
+        for standing, place in zip(match.standings, places, strict=True)
+        if figure.unbeaten(place, places)
     ]
-    assert found == ["btu", "henge", "tide"]
+    assert unbeaten == ["btu", "henge", "tide"]
 
 
 def test_a_controller_of_ones_own_is_drawn_and_one_without_cost_is_not() -> None:
@@ -242,7 +251,7 @@ def test_the_image_is_made_from_the_published_table(tmp_path: Path) -> None:
     (tmp_path / "published").mkdir()
     table = staged_path(tmp_path, "tournament")
     (tmp_path / "published" / table.name).write_bytes(table.read_bytes())
-    write_image(tmp_path, tmp_path / "out.svg")
+    draw_figure(tmp_path, tmp_path / "out.svg")
     svg = (tmp_path / "out.svg").read_text()
     assert svg.startswith("<svg")
     assert "currentColor" not in svg
@@ -251,5 +260,5 @@ def test_the_image_is_made_from_the_published_table(tmp_path: Path) -> None:
 
 def test_without_a_report_there_is_no_image(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is missing"):
-        write_image(tmp_path, tmp_path / "out.svg")
+        draw_figure(tmp_path, tmp_path / "out.svg")
     assert not (tmp_path / "out.svg").exists()

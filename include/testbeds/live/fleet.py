@@ -1,4 +1,4 @@
-"""Leased hosts and their instances, as one process hands them to the next."""
+"""Records of leased hosts and instances, which one process passes to the next."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class LiveHost(FleetHost):
     """A leased host. Times are seconds of the run; None means not (yet)."""
 
     id: str
-    """The provider's; numbers are given anew in every run."""
+    """Id of the host provider; numbers are per run."""
     ordered_s: float
     paid_until_s: float
     endpoint: str = ""
-    """Where its daemon listens; empty while it boots."""
+    """Address of its daemon; empty while it boots."""
     silent_since_s: float | None = None
     ended_s: float | None = None
 
@@ -33,19 +33,19 @@ class LiveHost(FleetHost):
 
 @dataclass(slots=True, kw_only=True)
 class LiveInstance(FleetInstance):
-    """A copy of an operator, from the order to the end of its container."""
+    """An instance until its container has ended. Times as in :class:`LiveHost`."""
 
     started_s: float
     container: str = ""
-    """Empty until it was started."""
+    """Container id; empty until started."""
     pull_s: float | None = None
     ready_s: float | None = None
     first_item_s: float | None = None
     stopped_s: float | None = None
-    """When it was told to stop, or is to be told."""
+    """Time of the order to stop it, which may wait for its successor."""
     signalled_s: float | None = None
     overlaps: bool = False
-    """Of a migration: where its successor never gets ready, it goes on."""
+    """In a migration: continues if its successor ends before it is ready."""
 
     @property
     def stopping(self) -> bool:

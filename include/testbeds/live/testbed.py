@@ -1,4 +1,4 @@
-"""The testbed protocol on real hosts, containers and queues, by the clock on the wall."""
+"""The testbed protocol on real hosts, containers and queues, in wall time."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from include.testbeds.snapshots import packed, unpacked
 SNAPSHOT_VERSION = 2
 DEPLOY_WITHIN_S = 300.0
 LEAD_S = 2.0
-"""Between the deployment and second 0: the data provider has to start and connect."""
+"""Wall time from the deployment to second 0, for the data provider to start and connect."""
 ROUNDING_S = 1e-6
 Watch = Mapping[str, Mapping[str, Any]]
-NOTHING_SEEN: Watch = {"arrived": {}, "completed": {}}
+NO_COUNTS: Watch = {"arrived": {}, "completed": {}}
 
 
 class LiveTestbed:
-    """A run on leased Docker hosts. Processes come and go; ``RunState`` is what they share."""
+    """A run on leased Docker hosts. Its processes share a :class:`RunState`."""
 
     def __init__(
         self,
@@ -59,21 +59,21 @@ class LiveTestbed:
         self._reconciler = Reconciler(self._state)
         self._now_s = 0.0
         self._handed_over = 0
-        """Bytes of the journal that windows before this one have."""
+        """Bytes of the journal that earlier windows have stored."""
         self._observed: dict[str, Watch] = {}
-        """What whoever observes has seen already, by name."""
+        """Counters at the last observation, by observer."""
 
     @property
     def now_s(self) -> float:
-        """Seconds since the run began, as far as the loop has come; the wall may be ahead."""
+        """Seconds of the run that the loop has reached; wall time may be ahead."""
         return self._now_s
 
     # ------------------------------------------------------------------ time
 
     def advance_to(self, t_s: float) -> None:
-        """Return at second ``t_s``, with a reading at every monitoring time on the way.
+        """Wait until second ``t_s``, taking a reading at every monitoring time.
 
-        When that has passed already, readings that nobody took are missing.
+        If that time has passed already, readings are missing.
         """
         if t_s < self._now_s - ROUNDING_S:
             raise ValueError(f"time cannot go back from {self._now_s:g} s to {t_s:g} s")
@@ -99,11 +99,11 @@ class LiveTestbed:
     # --------------------------------------------------------------- control
 
     def deploy(self, decision: Decision) -> tuple[Outcome, ...]:
-        """Queues, hosts, instances, and last the data provider; everything is up when it returns.
+        """Create queues, hosts and instances, wait until all are up, start the data provider.
 
-        What an attempt before has left of this run is given back first. Raises TestbedNotReady
-        when something does not come up in time, TestbedError when it never will, and what
-        ``HostProvider.check`` raises before anything is done.
+        Gives back resources of an earlier attempt first. Raises TestbedNotReady if something is
+        not up in time, TestbedError if it will never be, and the errors of ``HostProvider.check``
+        before anything is started.
         """
         state = self._state
         leases = [step for step in decision.steps if isinstance(step.action, LeaseHost)]
@@ -113,7 +113,7 @@ class LiveTestbed:
         state.broker.declare(state.config.topology.operator_names)
         state.shared.grant()
         outcomes = self.apply(decision)
-        self._wait_until_up([one for one in outcomes if not one.accepted])
+        self._wait_until_up([outcome for outcome in outcomes if not outcome.accepted])
         state.begin(LEAD_S)
         state.save()
         plan = plan_of(state.run, state.config, state.clock.started_us, state.clock.scale)
@@ -140,8 +140,8 @@ class LiveTestbed:
                 (self._not_up(), within_s),
             ):
                 if late and waited_s > limit_s:
-                    told = f"not up within {limit_s:g} s: {', '.join(late)}"
-                    raise TestbedNotReady(f"{told}; see {state.folder}")
+                    problem = f"not up within {limit_s:g} s: {', '.join(late)}"
+                    raise TestbedNotReady(f"{problem}; see {state.folder}")
             state.clock.rest(rest_s)
 
     def _booting(self) -> list[str]:
@@ -150,10 +150,12 @@ class LiveTestbed:
     def _not_up(self) -> list[str]:
         fleet = self._state.fleet
         hosts = [host.name for host in fleet.leased() if not host.up]
-        return hosts + [one.name for one in fleet.instances.values() if one.ready_s is None]
+        return hosts + [
+            instance.name for instance in fleet.instances.values() if instance.ready_s is None
+        ]
 
     def apply(self, decision: Decision) -> tuple[Outcome, ...]:
-        """Order each action; what takes its time goes on while the clock does."""
+        """Order each action; slow ones complete while time passes."""
         self._reconciler.reconcile()
         outcomes = carry_out(decision, self)
         self._state.save()
@@ -166,11 +168,9 @@ class LiveTestbed:
 
     @property
     def operator_names(self) -> tuple[str, ...]:
-        """Operators that can be started."""
         return self._state.config.topology.operator_names
 
     def lease(self, action: LeaseHost) -> LiveHost:
-        """Order a host. Raises TestbedError when there is none to have."""
         state, now_s = self._state, self._state.now_s()
         leased = state.hosts.lease(state.config.flavor)
         state.fleet.hosts_leased += 1
@@ -189,85 +189,82 @@ class LiveTestbed:
     def start(self, operator: str, host: LiveHost) -> LiveInstance:
         return self._start(operator, host, "upscaling")
 
-    def stop(self, one: LiveInstance, serves_s: float) -> None:
-        """Stop an instance gracefully, at once: nobody kills what can finish its item."""
-        one.stopped_s = self._state.now_s()
-        self._state.log("downscaling", one.operator, one.name, f"host-{one.host}")
+    def stop(self, instance: LiveInstance, serves_s: float) -> None:
+        """Stop an instance gracefully and at once; ``serves_s`` is ignored."""
+        instance.stopped_s = self._state.now_s()
+        self._state.log("downscaling", instance.operator, instance.name, f"host-{instance.host}")
 
-    def migrate(self, one: LiveInstance, host: LiveHost, action: MigrateInstance) -> LiveInstance:
-        """Order a copy on a host; the instance is told to stop once that is ready."""
-        copy = self._start(one.operator, host, "migration")
-        for before in self.fleet.replaced_by(one.number):
+    def migrate(
+        self, instance: LiveInstance, host: LiveHost, action: MigrateInstance
+    ) -> LiveInstance:
+        """Start a copy on ``host``; the instance stops when the copy is ready."""
+        copy = self._start(instance.operator, host, "migration")
+        for before in self.fleet.replaced_by(instance.number):
             before.successor = copy.number
-        one.successor, one.stopped_s = copy.number, self._state.now_s()
-        one.overlaps = action.overlaps
+        instance.successor, instance.stopped_s = copy.number, self._state.now_s()
+        instance.overlaps = action.overlaps
         return copy
 
     def _start(self, operator: str, host: LiveHost, activity: str) -> LiveInstance:
         state = self._state
         state.fleet.instances_started += 1
-        one = LiveInstance(
+        instance = LiveInstance(
             number=state.fleet.instances_started,
             operator=operator,
             host=host.number,
             started_s=state.now_s(),
         )
-        state.fleet.instances[one.number] = one
+        state.fleet.instances[instance.number] = instance
         state.save()
-        state.log(activity, operator, one.name, host.name)
-        return one
+        state.log(activity, operator, instance.name, host.name)
+        return instance
 
     def prolong(self, host: LiveHost) -> None:
-        """Pay for one more BTU."""
         host.paid_until_s += self._state.config.btu_s
         self._state.log("host_prolonged", host=host.name)
 
     def release(self, host: LiveHost) -> None:
-        """Give a host back once it is empty."""
         host.releasing = True
         self._state.log("host_released", host=host.name)
 
     # --------------------------------------------------------------- reading
 
     def observe(self, by: str = ACTS) -> Observation:
-        """A look from which on counts start anew, when there was a reading to count."""
-        seen, self._observed[by] = self._look(by)
-        return seen
+        """Return the current reading and reset the observer's counters, if it can be used."""
+        observation, self._observed[by] = self._look(by)
+        return observation
 
     def look(self) -> Observation:
-        """The reading of this time, and hosts and instances as they are now.
-
-        A reading of another time tells nothing of this one, so operators are absent then.
-        """
+        """Return the current reading, without operators if it is too old, hosts and instances."""
         return self._look(ACTS)[0]
 
     def _look(self, by: str) -> tuple[Observation, Watch]:
-        """What is seen, and what the next look would take differences from."""
-        state, before = self._state, self._observed.get(by, NOTHING_SEEN)
+        """The observation, and the observer's counters after it."""
+        state, before = self._state, self._observed.get(by, NO_COUNTS)
         now = before
         reading = state.reading
         of_now = abs(reading.time_s - self._now_s) < state.config.monitor_every_s + ROUNDING_S
         operators, published = {}, {}
         if of_now and not reading.missed and reading.waiting:
             now = observed_of(reading, before, state.fleet.instances.values())
-            seen_before = {**before, "busy": now["busy"]}
-            operators = operator_samples(state.config.topology, reading, seen_before)
+            counters = {**before, "busy": now["busy"]}
+            operators = operator_samples(state.config.topology, reading, counters)
             published = dict(reading.sent)
-        seen = Observation(
+        observation = Observation(
             now_s=self._now_s,
             operators=operators,
-            hosts={one.name: host_sample(state, one) for one in state.fleet.leased()},
+            hosts={host.name: host_sample(state, host) for host in state.fleet.leased()},
             instances={
-                one.name: instance_sample(state, one) for one in state.fleet.instances.values()
+                instance.name: instance_sample(state, instance)
+                for instance in state.fleet.instances.values()
             },
             published_in_all=published,
         )
-        return seen, now
+        return observation, now
 
     # ------------------------------------------------------------- recording
 
     def take_measurements(self) -> dict[str, dict[str, Any]]:
-        """Rows measured since the last call, as columns."""
         self._monitor.report_rate()
         tables, self._handed_over = self._state.journal.read(self._handed_over)
         if durations := tables.get("processing_duration"):
@@ -280,41 +277,40 @@ class LiveTestbed:
         return {**tables}
 
     def leases(self) -> dict[str, list[Any]]:
-        """The lease log so far, as columns; hosts that are still leased end now."""
         leased = list(self._state.fleet.hosts.values())
-        ended_s = [self._now_s if one.ended_s is None else one.ended_s for one in leased]
+        ended_s = [self._now_s if host.ended_s is None else host.ended_s for host in leased]
         return {
-            "host": [one.name for one in leased],
-            "flavor": [one.flavor for one in leased],
-            # The wall may be ahead of the loop.
-            "ordered_s": [min(one.ordered_s, self._now_s) for one in leased],
-            "ended_s": [min(one, self._now_s) for one in ended_s],
-            "paid_until_s": [one.paid_until_s for one in leased],
-            "released": [one.ended_s is not None for one in leased],
+            "host": [host.name for host in leased],
+            "flavor": [host.flavor for host in leased],
+            # Wall time may be ahead of the loop.
+            "ordered_s": [min(host.ordered_s, self._now_s) for host in leased],
+            "ended_s": [min(end_s, self._now_s) for end_s in ended_s],
+            "paid_until_s": [host.paid_until_s for host in leased],
+            "released": [host.ended_s is not None for host in leased],
         }
 
     def take_ended_leases(self) -> dict[str, list[Any]]:
-        """None: the log of a live run stays whole, for whoever gives back what it holds."""
+        """None: a live run keeps all leases, so that its hosts can be given back."""
         return {name: [] for name in self.leases()}
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """The whole state. Take measurements first: rows are not part of it."""
+        """State for the next window; measured rows must be taken first."""
         plain = {
             "now_s": self._now_s,
             "handed_over": self._handed_over,
-            "observed": self._observed.get(ACTS, NOTHING_SEEN),
+            "observed": self._observed.get(ACTS, NO_COUNTS),
             **({"watches": others} if (others := self._watches_of_others()) else {}),
             **self._state.to_plain(),
         }
         return {"plain": packed(plain, SNAPSHOT_VERSION)}
 
     def _watches_of_others(self) -> dict[str, Watch]:
-        return {by: seen for by, seen in self._observed.items() if by != ACTS}
+        return {by: counts for by, counts in self._observed.items() if by != ACTS}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on looking after the run: time and rows from the snapshot, the world as it is now.
+        """Continue the run: time and stored rows from the snapshot, hosts as they are now.
 
-        Raises StoreError when another version wrote it, or the run has been given back meanwhile.
+        Raises StoreError for another version's snapshot, or if the run was given back meanwhile.
         """
         plain = unpacked(arrays["plain"], SNAPSHOT_VERSION)
         state = self._state
@@ -331,16 +327,16 @@ class LiveTestbed:
     # ------------------------------------------------------------------- end
 
     def close(self) -> None:
-        """Let this process go; everything that is leased stays for the next one."""
+        """Release this process's resources; hosts stay for the next one."""
         self._reconciler.close()
         self._state.hosts.close()
 
     def give_back(self) -> None:
-        """Give back everything the run holds. Raises TestbedError with what cannot be.
+        """Give back all resources of the run. Raises TestbedError naming what remains.
 
-        The folder goes last, so a run without one holds nothing, and nobody has to be asked.
+        The folder is deleted last, so a run without a folder holds nothing.
         """
         state = self._state
         if state.folder.is_dir() or state.hosts.leased():
             give_back(state.run, state.hosts)
-        self.close()  # last: what was under way on a host ends with it
+        self.close()  # last, because calls under way end with their hosts
