@@ -33,7 +33,7 @@ def test_a_results_database_is_named_without_who_logs_in() -> None:
     assert "results.public.cost" in {table.name for table in tables}
     assert "not-for-anybody" not in str(tables)
     assert "me" not in {
-        part for dataset in tables for part in (one.namespace + one.name).split("/")
+        part for dataset in tables for part in (dataset.namespace + dataset.name).split("/")
     }
 
 
@@ -51,10 +51,10 @@ def test_a_cell_writes_the_measured_tables(cell: dict[str, object], data_root: P
 
     task = MeasureCell(task_id="measure_cell", cell=cell)
     task.execute(CONTEXT)
-    tables = {Path(one.name).name for dataset in task.outlets}
+    tables = {Path(dataset.name).name for dataset in task.outlets}
     assert {"queue", "decision", "run", "lease"} <= tables <= set(TABLES)
-    assert all(Path(one.name).is_dir() for dataset in task.outlets)
-    assert all(Path(one.name).is_relative_to(data_root) for dataset in task.outlets)
+    assert all(Path(dataset.name).is_dir() for dataset in task.outlets)
+    assert all(Path(dataset.name).is_relative_to(data_root) for dataset in task.outlets)
 
 
 def test_nothing_is_looked_for_where_nobody_collects_it(cell: dict[str, object]) -> None:
@@ -88,7 +88,7 @@ def test_what_is_read_is_named_as_it_is(tmp_path: Path) -> None:
 
     recording = tmp_path / "load [1] *.csv"
     recording.touch()
-    assert [one.name for dataset in file(recording)] == [str(recording)]
+    assert [dataset.name for dataset in file(recording)] == [str(recording)]
     assert file(tmp_path / "not there.csv") == []
-    assert [one.name for dataset in files(tmp_path, "*.csv")] == [str(recording)]
+    assert [dataset.name for dataset in files(tmp_path, "*.csv")] == [str(recording)]
     assert files(tmp_path) == []

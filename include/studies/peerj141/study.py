@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from include.model.errors import GateFailed
 from include.results.reports.statistics import STATISTICS_COLUMNS, with_intervals
 from include.results.tables.catalogue import schema_of
-from include.studies.base import Study, StudyData
+from include.studies.base import (
+    ClaimCase,
+    Predicate,
+    Study,
+    StudyData,
+    ask,
+    check_claims,
+    read_claims,
+)
 from include.studies.claim_counts import in_words
 from include.studies.drift import (
     CELL_COLUMNS,
@@ -21,11 +30,11 @@ from include.studies.drift import (
     run_digests,
     verdict_of,
 )
-from include.studies.peerj141.claims import claims_of
 from include.studies.peerj141.errata import find_errata
 from include.studies.peerj141.judgement import JUDGEMENT_COLUMNS, judge, shortfalls
-from include.studies.peerj141.metrics import metrics_of_paper, metrics_of_runs
+from include.studies.peerj141.metrics import PeerjMetrics, metrics_of_paper, metrics_of_runs
 from include.studies.peerj141.page import policy, sections, tiles
+from include.studies.peerj141.predicates import PREDICATES
 from include.studies.peerj141.published import METRICS, approach_of, printed, published_cells
 from include.studies.peerj141.specs import (
     BASELINE,
@@ -39,6 +48,7 @@ from include.studies.peerj141.verdict import VERDICT_COLUMNS, verdict
 from include.studies.peerj141.verdict import summary as errors_of
 from include.studies.results import Rows, StudyResults
 
+CLAIMS = read_claims(Path(__file__).parent)
 COLUMNS: Mapping[str, Sequence[str]] = {
     "claims": (
         "id", "section", "claim", "pattern", "controller", "published", "holds", "measured",
@@ -101,6 +111,23 @@ def evaluate(measured: StudyData) -> PeerjResults:
         tiles=tiles(judged),
         drift_sentences=drift_sentences,
     )
+
+
+def claims_of(
+    measured: Mapping[str, PeerjMetrics], paper: PeerjMetrics, patterns: Sequence[str]
+) -> Rows:
+    """One row per claim, pattern and BTU-based controller of ``measured``."""
+
+    def cases(claim: Mapping[str, Any]) -> Iterator[ClaimCase]:
+        for pattern in claim.get("patterns", patterns):
+            for controller, metrics in measured.items():
+                about = {"pattern": pattern, "controller": controller}
+                yield ClaimCase((metrics, pattern), about)
+
+    def in_paper(predicate: Predicate, case: ClaimCase) -> Mapping[str, Any]:
+        return {"published": ask(predicate, paper, case.about["pattern"])[1]}
+
+    return check_claims(CLAIMS, PREDICATES, cases, beside=in_paper)
 
 
 def _reading_order(row: Mapping[str, Any]) -> tuple[int, ...]:

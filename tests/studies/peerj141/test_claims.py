@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from include.studies.peerj141.claims import CLAIMS, claims_of
 from include.studies.peerj141.metrics import PeerjMetrics, metrics_of_paper, metrics_of_runs
 from include.studies.peerj141.predicates import PREDICATES
 from include.studies.peerj141.published import published_cells
 from include.studies.peerj141.specs import BTUS_MIN, patterns
-from include.studies.peerj141.study import COLUMNS
+from include.studies.peerj141.study import CLAIMS, COLUMNS, claims_of
 
 PAPER = metrics_of_paper(published_cells(), BTUS_MIN)
 
