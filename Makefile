@@ -72,6 +72,15 @@ live-calibrate: setup live-images  ## Record what operators take on real contain
 live-down:  ## Give back everything that live runs hold, and stop hosts and services
 	@$(ENV) infra/live/live.sh down
 
+flink: setup  ## Install Apache Flink 2.2.1 below var/.flink (313 MB once) and compile its job (javac 17)
+	@$(ENV) python -m infra.flink.install
+
+live-flink: flink  ## Measure threshold and tide on a real Flink, ten minutes, and print the tables
+	@$(ENV) infra/flink/live.sh
+
+test-flink: flink  ## Run the tests on a real Flink (under four minutes)
+	@$(ENV) pytest -q -m flink tests/flink
+
 openstack-up: setup live-images  ## Start a real OpenStack control plane on this machine (root, Debian)
 	@infra/openstack/openstack.sh up
 
