@@ -1,7 +1,7 @@
 """Installs Apache Flink for the testbed `flink`, and compiles its job: `make flink`.
 
-One wheel from the package index, held against its digest; a few of its jars are kept, below var/.flink
-and outside every environment. Safe to repeat and to run twice at once: the second waits.
+One wheel from the package index, held against its digest; a few of its jars are kept, below
+var/.flink and outside every environment. Safe to repeat and to run twice at once: the second waits.
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ def compile_all(here: Installation) -> None:
     with new_folder(here.built) as draft, tempfile.TemporaryDirectory() as temporary:
         classes = {name: Path(temporary, name) for name in ("job", "placement", "patch")}
         compile_java(sorted((SOURCES / "tidebench").glob("*.java")), classes["job"], jars)
-        compile_java([SOURCES / "placement" / "DefaultSlotAssigner.java"], classes["placement"], jars)
+        compile_java(
+            [SOURCES / "placement" / "DefaultSlotAssigner.java"], classes["placement"], jars
+        )
         compile_java([SOURCES / "placement" / "Patch.java"], classes["patch"], jars)
         patch = ["java", "-cp", f"{classes['patch']}:{jars}", "Patch", str(dist)]
         run_quietly([*patch, str(classes["placement"])], COMPILE_WITHIN_S)
@@ -118,6 +120,7 @@ def compile_all(here: Installation) -> None:
 
 
 def compile_java(files: list[Path], into: Path, class_path: str) -> None:
+    """Java 17 into a new folder. Raises SetupError with what the compiler says."""
     into.mkdir()
     javac = ["javac", "--release", str(JAVA), "-nowarn", "-cp", class_path, "-d", str(into)]
     run_quietly([*javac, *map(str, files)], COMPILE_WITHIN_S)

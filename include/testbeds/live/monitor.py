@@ -158,7 +158,7 @@ class LiveMonitor:
             replay.go_on()
             state.event("provider_restarted", "data provider", "it had died; it goes on from there")
 
-    def report_rate(self) -> None:
+    def finish(self) -> None:
         """How many of the items that were due have been sent, as events."""
         state = self._state
         plan = plan_of(state.run, state.config, state.clock.started_us, state.clock.scale)

@@ -12,7 +12,7 @@ import java.nio.file.Path;
  */
 class Counts {
     private static final int WIDTH = 1024;
-    static final long EVERY_US = 500_000;
+    static final long EVERY_US = 50_000;
     private final RandomAccessFile file;
     private long writtenUs;
 

@@ -42,6 +42,7 @@ class Work extends AbstractStreamOperator<Item> implements OneInputStreamOperato
     private static final int CHUNK_KB = 256;
     private static final int ROWS_BYTES = 1 << 15;
     private static final long FLUSH_US = 250_000;
+    private static final long IDLE_US = 250_000;
     /** Upper bounds of the bins of timer lags, in microseconds; the last bin has none. */
     private static final long[] LAGS_US = {1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000};
     private static final int TOTALS = 3; // received, done, busy; then what was sent by each edge
@@ -195,7 +196,7 @@ class Work extends AbstractStreamOperator<Item> implements OneInputStreamOperato
     }
 
     private void writeCountsLater() {
-        long at = (Item.nowUs() + Counts.EVERY_US) / 1000;
+        long at = (Item.nowUs() + IDLE_US) / 1000;
         getProcessingTimeService().registerTimer(at, t -> {
             flush(Item.nowUs());
             writeCountsLater();
@@ -233,6 +234,7 @@ class Work extends AbstractStreamOperator<Item> implements OneInputStreamOperato
             return;
         }
         long startUs = Item.nowUs();
+        flush(startUs);
         long needsUs = (long) needsUs(item);
         spend(needsUs);
         long endUs = Item.nowUs();
