@@ -8,14 +8,13 @@ in the run's folder; TaskManagers find it again by its port.
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from include.files.whole import write_bytes
+from include.files.whole import write_bytes, write_json
 from include.testbeds.flink.calibration import FlinkCalibration
 from include.testbeds.flink.installation import Installation
 from include.testbeds.live.processes import DetachedProcess
@@ -198,7 +197,9 @@ class Cluster:
                 start_new_session=True,
             )
         process.returncode = 0  # it is not ours to wait for: it outlives us
-        return DetachedProcess.of(process.pid)
+        started = DetachedProcess.of(process.pid)
+        write_json(self.folder / "processes" / f"{name}.json", asdict(started))
+        return started
 
     def newest_checkpoint(self) -> Path | None:
         """The last complete one; None when there is none yet."""
@@ -216,11 +217,6 @@ def _number(checkpoint: Path) -> int:
 
 def _dynamic(settings: Mapping[str, object]) -> list[str]:
     return [part for name, value in settings.items() for part in ("-D", f"{name}={value}")]
-
-
-def java_there() -> bool:
-    """Whether there is a JVM to start."""
-    return shutil.which("java") is not None
 
 
 LOG4J = """rootLogger.level = INFO

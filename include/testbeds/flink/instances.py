@@ -1,8 +1,9 @@
 """What the instances say of themselves: where they run, since when, and what they have done.
 
-Every subtask writes one line of numbers at most 20 times a second (`Counts.java`), in a file whose name says
-of which start of the job it is, which subtask of how many, after which checkpoint, since when, and
-on which host. Counters are state of the job: they survive a restart, and go back by what it undoes.
+Every subtask writes a line of numbers, at most 20 times a second (`Counts.java`), in a file whose
+name says of which start of the job it is, which subtask of how many, after which checkpoint, since
+when, and on which host. Counters are state of the job: they survive a restart, and go back by what
+it undoes.
 """
 
 from __future__ import annotations
@@ -85,17 +86,16 @@ class Starts:
             for path in _files(self.folder / "counts" / operator):
                 if path not in self._known:
                     graph, number, of, restored, begun_us, host = path.name.split(".", 5)
-                    numbers = int(number), int(of)
-                    subtask = Subtask(operator, *numbers, host, int(begun_us), path)
+                    subtask = Subtask(operator, int(number), int(of), host, int(begun_us), path)
                     self._known[path] = (graph, int(restored), subtask)
-        graphs: dict[tuple[str, int], list[Subtask]] = {}
-        for graph, restored, subtask in self._known.values():
-            graphs.setdefault((graph, restored), []).append(subtask)
-        starts = [
-            Start(graph, restored, min(each.begun_us for each in subtasks), tuple(subtasks))
-            for (graph, restored), subtasks in graphs.items()
+        starts: dict[tuple[str, int], list[Subtask]] = {}
+        for name, checkpoint, subtask in self._known.values():
+            starts.setdefault((name, checkpoint), []).append(subtask)
+        every = [
+            Start(name, checkpoint, min(each.begun_us for each in subtasks), tuple(subtasks))
+            for (name, checkpoint), subtasks in starts.items()
         ]
-        return sorted(starts, key=lambda start: start.begun_us)
+        return sorted(every, key=lambda start: start.begun_us)
 
 
 def _files(folder: Path) -> Iterator[Path]:

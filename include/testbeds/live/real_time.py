@@ -97,9 +97,14 @@ class RealTimeTestbed(Generic[H, I]):
     def apply(self, decision: Decision) -> tuple[Outcome, ...]:
         """Order each action; what takes its time goes on while the clock does."""
         self._settler.reconcile()
+        outcomes = self._carry_out(decision)
+        self._settler.reconcile()
+        return outcomes
+
+    def _carry_out(self, decision: Decision) -> tuple[Outcome, ...]:
+        """Put every action down; the reconciler does the rest."""
         outcomes = carry_out(decision, self)
         self._record.save()
-        self._settler.reconcile()
         return outcomes
 
     @property
@@ -198,7 +203,7 @@ class RealTimeTestbed(Generic[H, I]):
         )
         return seen, now
 
-    def _operators(self, before: Watch) -> tuple[dict[str, OperatorSample], Watch]:
+    def _operators(self, before: Watch) -> tuple[Mapping[str, OperatorSample], Watch]:
         """Operators since a look, as of the last reading, and what the next look starts from."""
         raise NotImplementedError
 
