@@ -131,7 +131,7 @@ def configured(
     topology: Topology | None = None,
     rate: float = 20,
     emits_s: float = 50,
-    duration_s: float = 60,
+    duration_s: float = 90,
     **calibration: Any,
 ) -> TestbedConfig:
     """A run whose source emits for a while; then it has time to finish what waits."""

@@ -85,7 +85,7 @@ class FlinkMonitor:
                 queued = max(0, sent[name] - pending[name] - received)
             waiting = queued + pending[name]
             was = before.arrived.get(name, 0), before.completed.get(name, 0)
-            reading.arrived[name] = max(was[0], sent[name])
+            reading.arrived[name] = max(was[0], sent[name], received)
             reading.completed[name] = max(was[1], sum(line.done for line in of[name]))
             reading.waiting[name] = waiting
             reading.longest[name] = max((line.waiting for line in of[name]), default=0)
