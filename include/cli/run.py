@@ -16,6 +16,7 @@ def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file
     """Say everything that is wrong with an experiment, or what it would run."""
     from include.experiment.levels import trace_notes
     from include.experiment.matrix import runs_in_file
+    from include.experiment.problems import keyed_notes
     from include.experiment.size import size_of
 
     points = runs_in_file(spec)
@@ -24,6 +25,8 @@ def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file
     typer.echo(size_of(points))
     for note in dict.fromkeys(note for point in points for note in trace_notes(point)):
         typer.echo(f"trace: {note}")
+    for note in dict.fromkeys(note for point in points for note in keyed_notes(point)):
+        typer.echo(f"keyed: {note}")
 
 
 def run(
@@ -34,6 +37,10 @@ def run(
         str,
         typer.Option(help="A Spark master that shares the runs out, such as spark://HOST:7077."),
     ] = "",
+    side_by_side: Annotated[
+        int,
+        typer.Option(min=1, help="How many runs in real time share this machine at a time."),
+    ] = 1,
 ) -> None:
     """Measure every run of an experiment on its testbed. Complete runs are reused.
 
@@ -72,5 +79,7 @@ def run(
         progress.begin(points[0])
         progress.end(points[0], run_all(points[0], root, progress.window))
     else:
-        require_complete(run_batch(points, root, report=progress.finished))
+        require_complete(
+            run_batch(points, root, side_by_side=side_by_side, report=progress.finished)
+        )
     typer.echo(f"\nMeasurements: {folder}\nTables and page: {command('report', folder)}")

@@ -21,9 +21,10 @@ from include.files.whole import write_bytes, write_json
 from include.model.billing import CloudPriceBook
 from include.model.errors import StoreError, command
 from include.model.host import PriceBook
+from include.runs.machine import MachineWatch
 from include.runs.measurements.locks import alone
 from include.runs.measurements.origin import BY_HAND, DagRun, mark_origin
-from include.runs.measurements.rows import SAMPLES, TABLES, UNREAD, Billing
+from include.runs.measurements.rows import MEASURED_BY_SOME, SAMPLES, TABLES, UNREAD, Billing
 from include.runs.measurements.store import RunStore, read_snapshot, write_snapshot
 from include.runs.measurements.summaries import summarised
 from include.runs.measurements.variant import conditions_of, variant_of
@@ -231,7 +232,7 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
     """One window: ticks, rows, the next snapshot and, last of all, the commit."""
     start_s = window * run.spec.window_s
     end_s = min(start_s + run.spec.window_s, run.spec.duration_s)
-    decided = session.run(start_s, end_s)
+    decided = _decided(run.spec, session, start_s, end_s)
     tables: dict[str, Mapping[str, Any]] = {**session.loop.testbed.take_measurements(), **decided}
     tables |= _summaries(run, tables)
     per_window = _per_window(run.spec)
@@ -265,9 +266,21 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
     return summary
 
 
+def _decided(
+    spec: RunSpec, session: Session, start_s: float, end_s: float
+) -> dict[str, Mapping[str, Any]]:
+    """The tables of the controller's turns, and of the machine where the testbed wants it."""
+    if "machine" not in TESTBEDS[spec.testbed].measures:
+        return {**session.run(start_s, end_s)}
+    with MachineWatch() as machine:
+        decided = session.run(start_s, end_s)
+    return {**decided, "machine": machine.columns(end_s)}
+
+
 def _per_window(spec: RunSpec) -> list[str]:
     """The tables of which every window stores rows."""
-    left_out = [*(() if spec.advisors else ("advice",)), *(UNREAD if spec.summaries_only else ())]
+    left_out = {*(() if spec.advisors else ("advice",)), *(UNREAD if spec.summaries_only else ())}
+    left_out |= {*MEASURED_BY_SOME} - {*TESTBEDS[spec.testbed].measures}
     return [table for table in PER_WINDOW if table not in left_out]
 
 
