@@ -16,7 +16,7 @@ from datetime import timedelta
 from airflow.sdk import Param, dag
 
 from include.experiment.form import experiment_params
-from tidebench import spark, tasks, turns, windows
+from tidebench import locks, spark, tasks, windows
 from tidebench.stage import DEFAULTS
 
 EXPERIMENT = "{{ ti.xcom_pull(task_ids='resolve_spec', key='experiment') }}"
@@ -38,7 +38,9 @@ AT_ONCE = {"places": 3, "timeout": 6 * 86400}
 def experiment() -> None:
     resolve = tasks.ResolveSpec(task_id="resolve_spec")
     run = resolve.output["run"]
-    turn = turns.WaitForTurn(task_id="wait_for_turn", experiment=EXPERIMENT, runs=[run], **AT_ONCE)
+    turn = locks.AcquireExperimentLock(
+        task_id="wait_for_turn", experiment=EXPERIMENT, runs=[run], **AT_ONCE
+    )
     provision = tasks.ProvisionTestbed(task_id="provision_testbed", run=run).as_setup()
     deploy = tasks.DeployImages(task_id="deploy_images", run=run)
     replay = tasks.ReplayArrivals(task_id="replay_arrivals", run=run)

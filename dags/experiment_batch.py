@@ -18,7 +18,7 @@ from datetime import timedelta
 from airflow.sdk import Param, dag, task_group
 
 from include.experiment.form import batch_params
-from tidebench import batch, runs, spark, tasks, turns
+from tidebench import batch, locks, runs, spark, tasks
 from tidebench.stage import DEFAULTS
 
 WAYS = {"task": "measure_cell", "dag_run": "cell_run.trigger_run"}
@@ -38,7 +38,7 @@ OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_matrix', key='experiment'
 )
 def experiment_batch() -> None:
     resolve = batch.ResolveMatrix(task_id="resolve_matrix")
-    turn, cells = turns.WaitForTurn(task_id="wait_for_turn", **OF), resolve.output
+    turn, cells = locks.AcquireExperimentLock(task_id="wait_for_turn", **OF), resolve.output
     measure = batch.MeasureCell.partial(task_id="measure_cell", **batch.NAMED).expand(cell=cells)
 
     @task_group

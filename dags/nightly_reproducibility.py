@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import Param, dag, task_group
 
-from tidebench import batch, spark, studies, tasks, turns
+from tidebench import batch, locks, spark, studies, tasks
 from tidebench.stage import DEFAULTS, schedule_of
 
 
@@ -38,7 +38,7 @@ from tidebench.stage import DEFAULTS, schedule_of
 )
 def nightly_reproducibility() -> None:
     choose = studies.ChooseStudies(task_id="choose_studies")
-    turn = turns.WaitForTurn.partial(**studies.IN_TURN).expand(experiment=choose.output)
+    turn = locks.AcquireExperimentLock.partial(**studies.IN_TURN).expand(experiment=choose.output)
     resolve = studies.ResolveStudies(task_id="resolve_matrix", experiments=choose.output)
     cells, last = resolve.output, ["measure_cell"]
     measure = batch.MeasureCell.partial(task_id="measure_cell", **batch.NAMED).expand(cell=cells)
@@ -46,11 +46,11 @@ def nightly_reproducibility() -> None:
 
     @task_group(prefix_group_id=False)
     def study(experiment: str) -> None:
-        of = {"experiment": experiment, **studies.NAMED}
-        build = spark.BuildTables(task_id="build_tables", cells=cells, **of, **batch.COMPLETE)
-        check = tasks.CheckTables(task_id="check_tables", **of)
-        publish = tasks.PublishReport(task_id="publish_report", cells=cells, **of)
-        judge = studies.CheckVerdict(task_id="check_verdict", **of)
+        names = {"experiment": experiment, **studies.NAMED}
+        build = spark.BuildTables(task_id="build_tables", cells=cells, **names, **batch.COMPLETE)
+        check = tasks.CheckTables(task_id="check_tables", **names)
+        publish = tasks.PublishReport(task_id="publish_report", cells=cells, **names)
+        judge = studies.CheckVerdict(task_id="check_verdict", **names)
         measure >> build >> check >> publish >> judge << confirm
 
     turn >> resolve >> measure >> confirm

@@ -16,7 +16,7 @@ from datetime import timedelta
 
 from airflow.sdk import Param, dag
 
-from tidebench import removal, spark, tasks, turns
+from tidebench import locks, removal, spark, tasks
 from tidebench.stage import DEFAULTS
 
 EXPERIMENT = "{{ params.experiment }}"
@@ -47,7 +47,7 @@ PARAMS = {
 )
 def remove_runs() -> None:
     runs = removal.ResolveRuns(task_id="resolve_runs", experiment=EXPERIMENT).output
-    turn = turns.WaitForTurn(task_id="wait_for_turn", experiment=EXPERIMENT, run_ids=runs)
+    turn = locks.AcquireExperimentLock(task_id="wait_for_turn", experiment=EXPERIMENT, run_ids=runs)
     remove = removal.RemoveRuns(task_id="remove_runs", experiment=EXPERIMENT, run_ids=runs)
     build = spark.BuildTables(task_id="build_tables", experiment=EXPERIMENT)
     check = tasks.CheckTables(task_id="check_tables", experiment=EXPERIMENT)

@@ -18,7 +18,7 @@ from datetime import timedelta
 from airflow.sdk import Param, dag
 
 from include.experiment.form import sweep_params
-from tidebench import spark, sweep, tasks, turns
+from tidebench import locks, spark, sweep, tasks
 from tidebench.stage import DEFAULTS
 
 LONG = {"execution_timeout": timedelta(hours=24)}
@@ -39,7 +39,7 @@ PATH = "{{ params.spec }}"
 def sweep_points() -> None:
     resolve = sweep.ResolvePoints(task_id="resolve_points", spec=PATH)
     run_ids, experiment = resolve.output["run_ids"], {"experiment": resolve.output}
-    turn = turns.WaitForTurn(task_id="wait_for_turn", **experiment)
+    turn = locks.AcquireExperimentLock(task_id="wait_for_turn", **experiment)
     measure = sweep.MeasurePoints(task_id="measure_points", spec=PATH, **LONG)
     build = spark.BuildTables(task_id="build_tables", **experiment)
     check = tasks.CheckTables(task_id="check_tables", **experiment)

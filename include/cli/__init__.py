@@ -23,14 +23,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for one in (
+for function in (
     run.check, run.run,
     results.report, bound.bound, results.figure, results.crate, results.copy, results.remove,
     papers.paper, papers.reproduce, papers.calibrate,
     advise.advise, advise.backtest, advise.operators,
     prices.prices, reap.reap, metrics.metrics, conform.conform,
 ):  # fmt: skip
-    app.command()(one)
+    app.command()(function)
 
 
 def _say_version(asked: bool) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from include.advise.operators import JobGraph
     from include.advise.times import ScalingTimes
 
-Looked = TypeVar("Looked")
+Parsed = TypeVar("Parsed")
 Map = Annotated[
     str, typer.Option("--map", help="Columns: time=timestamp,rate=requests@per_min, ...")
 ]
@@ -62,40 +62,50 @@ def backtest(  # noqa: PLR0913  options of a command
     from include.workloads.recordings import parse_mapping, read_recording
 
     problems = [
-        f"--{name.replace('_', '-')}: {one}" for name, one in wrong_times(start_up_s, restart_s)
+        f"--{name.replace('_', '-')}: {problem}"
+        for name, problem in wrong_times(start_up_s, restart_s)
     ]
 
-    def told(look: Callable[[], Looked]) -> Looked | None:
-        """One problem hides no other."""
+    def collected(parse: Callable[[], Parsed]) -> Parsed | None:
+        """The parsed value; a problem is collected, so that none hides another."""
         try:
-            return look()
+            return parse()
         except SpecError as error:
-            problems.extend(f"{error.source}: {one}" for one in error.problems)
+            problems.extend(f"{error.source}: {problem}" for problem in error.problems)
             return None
 
-    asked = told(lambda: parse_objective(objective))
-    given = told(lambda: parsed_options(options or []))
-    if given is not None:
-        told(
+    latency = collected(lambda: parse_objective(objective))
+    controller_options = collected(lambda: parsed_options(options or []))
+    if controller_options is not None:
+        collected(
             lambda: policy(
-                controller, given, ReplayConditions(instances_at_start=1, max_instances=1)
+                controller,
+                controller_options,
+                ReplayConditions(instances_at_start=1, max_instances=1),
             )
         )
-    mapping = told(lambda: parse_mapping(columns)) if columns else {}
-    read = [
-        told(partial(read_recording, one, mapping or {}, sort=sort)) for one in (fitted, against)
+    mapping = collected(lambda: parse_mapping(columns)) if columns else {}
+    recordings = [
+        collected(partial(read_recording, path, mapping or {}, sort=sort))
+        for path in (fitted, against)
     ]
-    if problems or asked is None or given is None or read[0] is None or read[1] is None:
+    if (
+        problems
+        or latency is None
+        or controller_options is None
+        or recordings[0] is None
+        or recordings[1] is None
+    ):
         raise SpecError("backtest", list(dict.fromkeys(problems)))
     result = held_against(
-        with_times(fit(read[0]), start_up_s, restart_s),
-        read[1],
+        with_times(fit(recordings[0]), start_up_s, restart_s),
+        recordings[1],
         controller,
-        given,
+        controller_options,
         seeds=range(1, seeds + 1),
-        limits=Limits(lag_items=lag_above, latency=asked),
+        limits=Limits(lag_items=lag_above, latency=latency),
     )
-    for doubt in doubts(result.job, read[0], read[1]):
+    for doubt in doubts(result.job, recordings[0], recordings[1]):
         typer.echo(f"warning: {doubt}", err=True)
     typer.echo(backtest_table(result))
 
@@ -143,7 +153,7 @@ def advise(  # noqa: PLR0913  options of a command
         sort=sort,
         recorded=recorded,
         platform=platform,
-        controllers=tuple(one.strip() for one in controllers.split(",") if one.strip()),
+        controllers=tuple(name.strip() for name in controllers.split(",") if name.strip()),
     )
     case = keep_case(request, out)
     typer.echo(f"replaying {len(case.policies)} policies with {seeds} seeds each ...")
@@ -183,22 +193,26 @@ def operators(
 def graph_lines(graph: JobGraph) -> list[str]:
     """Every operator with its values and their intervals."""
     lines = []
-    for one in graph.operators:
-        lines.append(f"{one.name}, of {one.rows} readings:")
+    for operator in graph.operators:
+        lines.append(f"{operator.name}, of {operator.rows} readings:")
         values = (
-            ("busy per record, ms", one.demand_ms),
-            ("overhead, share", one.overhead),
-            ("capacity, records/s", one.capacity_per_s),
-            ("out per record in", one.selectivity),
+            ("busy per record, ms", operator.demand_ms),
+            ("overhead, share", operator.overhead),
+            ("capacity, records/s", operator.capacity_per_s),
+            ("out per record in", operator.selectivity),
         )
-        for name, of in values:
-            told = (
-                "not recorded" if of is None else "{:.4g} ({:.4g} to {:.4g})".format(*astuple(of))
+        for name, interval in values:
+            text = (
+                "not recorded"
+                if interval is None
+                else "{:.4g} ({:.4g} to {:.4g})".format(*astuple(interval))
             )
-            lines.append(f"  {name:<20} {told}")
+            lines.append(f"  {name:<20} {text}")
     lines += [
-        "{}>{}, out per record in  {:.4g} ({:.4g} to {:.4g})".format(origin, target, *astuple(of))
-        for origin, target, of in graph.edges
+        "{}>{}, out per record in  {:.4g} ({:.4g} to {:.4g})".format(
+            origin, target, *astuple(interval)
+        )
+        for origin, target, interval in graph.edges
     ]
     return [*lines, *(f"note: {note}" for note in graph.notes)]
 
@@ -230,10 +244,10 @@ def advice_table(answer: Answer) -> str:
     if answer.idle_policies:
         lines.append(answer.idle_policies)
     if any(row.guessed for row in (*answer.rows, *answer.idle)):
-        told = (
+        note = (
             "decides by busy time, which no recording has; CPU stands in, so it is not recommended"
         )
-        lines.append(f"* {told}")
+        lines.append(f"* {note}")
     return "\n".join(lines)
 
 
@@ -247,18 +261,18 @@ def parsed_options(pairs: list[str]) -> dict[str, Any]:
     import yaml
 
     options: dict[str, Any] = {}
-    told: list[str] = []
+    problems: list[str] = []
     for pair in pairs:
         name, _, text = pair.partition("=")
         if not (name.strip() and text.strip()):
-            told.append(f"{pair!r} is no NAME=VALUE, such as target_cpu=0.35")
+            problems.append(f"{pair!r} is no NAME=VALUE, such as target_cpu=0.35")
             continue
         try:
             options[name.strip()] = yaml.safe_load(text)
         except yaml.YAMLError:
-            told.append(f"{pair!r} has no value that YAML can read; put it in quotes")
-    if told:
-        raise SpecError("--set", told)
+            problems.append(f"{pair!r} has no value that YAML can read; put it in quotes")
+    if problems:
+        raise SpecError("--set", problems)
     return options
 
 
@@ -280,10 +294,14 @@ def model_lines(job: JobModel) -> list[str]:
 def time_lines(times: ScalingTimes) -> list[str]:
     """How long scalings take, or why that is not known."""
     lines = []
-    for name, one in times.named():
-        known = one.value
-        told = "unknown" if known is None else "{:.1f} s ({:.1f} to {:.1f})".format(*astuple(known))
-        lines += [f"  {name:<20} {told}", f"    {one.said}"]
+    for name, scaling in times.named():
+        interval = scaling.value
+        text = (
+            "unknown"
+            if interval is None
+            else "{:.1f} s ({:.1f} to {:.1f})".format(*astuple(interval))
+        )
+        lines += [f"  {name:<20} {text}", f"    {scaling.said}"]
     return lines
 
 
@@ -295,7 +313,7 @@ def backtest_table(result: Backtest) -> str:
         name = f"{row.name}, {row.unit}" if row.unit not in ("", "share") else row.name
         lines.append(f"{name:<32} {_figures(row)}")
     values = result.correlation
-    if any(math.isnan(one) for one in values):
+    if any(math.isnan(correlation) for correlation in values):
         figures = "none: one of the two never changed"
     else:
         spread = f"{min(values):.3f} to {max(values):.3f}"

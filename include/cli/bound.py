@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def bound(
-    of: Annotated[
+    experiment: Annotated[
         Path,
         typer.Argument(metavar="SPEC", help="The experiment, a YAML file; or its folder."),
     ],
@@ -40,10 +40,10 @@ def bound(
     from include.results.tables.covers import stored_runs, write_covers
     from include.results.tables.regret import regret_rows
 
-    folder = of.resolve() if of.is_dir() else None
+    folder = experiment.resolve() if experiment.is_dir() else None
     if parts and folder is None:
         raise SpecError("--parts", ["give the folder of an experiment that was run"])
-    runs = stored_runs(folder) if folder else [resolve(one) for one in runs_in_file(of)]
+    runs = stored_runs(folder) if folder else [resolve(spec) for spec in runs_in_file(experiment)]
     if folder is None:
         require_bounded(runs)
     typer.echo(f"{'load':<44} {'price book':<11} {'floor':>15} {'cover':>15}")
@@ -55,11 +55,13 @@ def bound(
         rows.append(row)
     if folder:
         for run in runs:
-            for told in unbounded(run):
-                typer.echo(f"no bound of run {run.spec.run_id}: {told}")
+            for reason in unbounded(run):
+                typer.echo(f"no bound of run {run.spec.run_id}: {reason}")
         regrets = list(regret_rows(folder, rows))
         write_covers(folder, rows, regrets)
-        typer.echo(f"\nCovers: {of / 'bounds.json'}\nRegret: {command('report', of)}")
+        typer.echo(
+            f"\nCovers: {experiment / 'bounds.json'}\nRegret: {command('report', experiment)}"
+        )
         if parts:
             _say_parts(regrets)
 

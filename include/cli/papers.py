@@ -90,7 +90,7 @@ def _numbers(text: str) -> list[int]:
     try:
         return list(dict.fromkeys(TypeAdapter(Seeds).validate_python(text)))
     except ValidationError as error:
-        problems = [complaint(one, "seeds") for one in error.errors(include_url=False)]
+        problems = [complaint(problem, "seeds") for problem in error.errors(include_url=False)]
         raise SpecError("--seeds", problems) from None
 
 
@@ -111,16 +111,18 @@ def calibrate(
         best = search(evaluations=evaluations, seeds=seeds, pool=pool, report=_calibration_line)
         typer.echo("\nbest: " + ", ".join(f"{name} {value:g}" for name, value in best.items()))
         for patterns in (calibration.FITTED, calibration.HELD_OUT):
-            own, others = (
+            fitted_errors, held_out_errors = (
                 calibration.evaluate(
-                    best, calibration.specs(patterns, calibration.LIMITS, of), pool
+                    best, calibration.specs(patterns, calibration.LIMITS, numbers), pool
                 )
-                for of in (range(1, seeds + 1), range(seeds + 1, 2 * seeds + 1))
+                for numbers in (range(1, seeds + 1), range(seeds + 1, 2 * seeds + 1))
             )
             if patterns is calibration.FITTED:
-                write_bytes(out, calibration.as_yaml(best, own, others, seeds).encode())
+                write_bytes(
+                    out, calibration.as_yaml(best, fitted_errors, held_out_errors, seeds).encode()
+                )
             typer.echo(f"\non {' and '.join(patterns)}, seeds that took part and others:")
-            for name, errors in (*own.items(), *others.items()):
+            for name, errors in (*fitted_errors.items(), *held_out_errors.items()):
                 typer.echo(f"  {name:<12} {errors}" if errors.cells else f"  {name:<12} no figures")
     typer.echo(f"\nwritten to {out}; name it in a spec (calibration: {out})")
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from include.experiment.prices.books import PENALTY_PER_ITEM
-from include.experiment.prices.listed import CURRENCY, Listed, Offer, listed, size_of
+from include.experiment.prices.listed import CURRENCY, Offer, PriceList, load_price_list, parse_size
 from include.experiment.prices.rules import RULES
 from include.files.whole import write_bytes
 from include.model.errors import SpecError
@@ -27,31 +27,32 @@ def prices(
     out: Annotated[Path | None, typer.Option(help="Write a price book of the first one.")] = None,
 ) -> None:
     """List what hosts cost on demand, the cheapest first, from the data of apache-libcloud."""
-    for line in shown(provider, region, like, type_, out):
+    for line in offer_lines(provider, region, like, type_, out):
         typer.echo(line)
 
 
-def shown(
+def offer_lines(
     provider: str, region: str, like: str, instance_type: str, out: Path | None
 ) -> Iterator[str]:
     """The lines that list offers of at least the size ``like``, or the one that is named.
 
     A price book of the first one is written to ``out``. Raises SpecError for unknown names.
     """
-    size = size_of(like)
-    found = listed(provider, region, size)
-    offers = [found.named(instance_type)] if instance_type else found.at_least(*size)
-    yield from _lines(found, offers)
+    size = parse_size(like)
+    price_list = load_price_list(provider, region, size)
+    offers = [price_list.offer(instance_type)] if instance_type else price_list.at_least(*size)
+    yield from _lines(price_list, offers)
     if out:
-        _require_sized(found, offers, size, named=bool(instance_type))
-        write_bytes(out, _as_yaml(found, offers[0]).encode())
+        _require_sized(price_list, offers, size, named=bool(instance_type))
+        write_bytes(out, _as_yaml(price_list, offers[0]).encode())
         first = offers[0]
-        told = f"{first.instance_type}, {_plain(first.vcpus)} vCPU and {_plain(first.memory_gb)} GB"
-        yield f"Price book: {out} ({told}); name it in price_books of a spec"
+        size_text = f"{_plain(first.vcpus)} vCPU and {_plain(first.memory_gb)} GB"
+        book = f"{out} ({first.instance_type}, {size_text})"
+        yield f"Price book: {book}; name it in price_books of a spec"
 
 
 def _require_sized(
-    found: Listed, offers: Sequence[Offer], size: tuple[float, float], *, named: bool
+    price_list: PriceList, offers: Sequence[Offer], size: tuple[float, float], *, named: bool
 ) -> None:
     """Raise SpecError unless a price book of the first offer is one of a host of that size.
 
@@ -59,41 +60,43 @@ def _require_sized(
     memory does not stand in for them; one that was named does, if its own size is known.
     """
     asked = f"{_plain(size[0])} vCPU and {_plain(size[1])} GB"
-    left_out = f"{_some(found.unsized)} have no known size and were left out"
+    left_out = f"{_some(price_list.unsized)} have no known size and were left out"
     if not offers:
         raise SpecError("--out", [f"no type of {asked} or more is known; {left_out}"])
     first = offers[0]
     if first.vcpus is None:
-        told = f"the size of {first.instance_type} is not known, so a book of it compares with none"
-        raise SpecError("--out", [f"{told}; write it yourself (docs/prices.md)"])
-    fits = any(one.vcpus == size[0] or one.memory_gb == size[1] for one in offers)
-    if found.unsized and not fits and not named:
+        problem = f"the size of {first.instance_type} is not known"
+        how = "so a book of it compares with none; write it yourself (docs/prices.md)"
+        raise SpecError("--out", [f"{problem}, {how}"])
+    fits = any(offer.vcpus == size[0] or offer.memory_gb == size[1] for offer in offers)
+    if price_list.unsized and not fits and not named:
         larger = f"{_plain(first.vcpus)} vCPU and {_plain(first.memory_gb)} GB"
-        told = f"no type of {asked} is known; {left_out}. The cheapest that is known has {larger}"
-        raise SpecError("--out", [f"{told}: take it with --type {first.instance_type}"])
+        problem = f"no type of {asked} is known; {left_out}"
+        how = f"The cheapest that is known has {larger}: take it with --type {first.instance_type}"
+        raise SpecError("--out", [f"{problem}. {how}"])
 
 
-def _lines(found: Listed, offers: list[Offer]) -> Iterator[str]:
+def _lines(price_list: PriceList, offers: list[Offer]) -> Iterator[str]:
     """The offers as a table, and what one must know of them."""
     costs = f"{CURRENCY + '/h':>10} {CURRENCY + '/month':>10}"
     yield f"{'type':<24} {'vCPU':>5} {'GB':>7} {costs}  remark"
-    for one in offers[:MOST_SHOWN]:
-        size = f"{_plain(one.vcpus):>5} {_plain(one.memory_gb):>7}"
-        price = f"{one.per_hour:>10.4f} {one.per_hour * _MONTH_H:>10.2f}"
-        yield f"{one.instance_type:<24} {size} {price}  {one.remark}".rstrip()
+    for offer in offers[:MOST_SHOWN]:
+        size = f"{_plain(offer.vcpus):>5} {_plain(offer.memory_gb):>7}"
+        price = f"{offer.per_hour:>10.4f} {offer.per_hour * _MONTH_H:>10.2f}"
+        yield f"{offer.instance_type:<24} {size} {price}  {offer.remark}".rstrip()
     if len(offers) > MOST_SHOWN:
         yield f"and {len(offers) - MOST_SHOWN} that cost more"
     if not offers:
         yield "no type of a known size has so much; ask for less, or name one with --type"
     yield ""
-    rule = RULES[found.provider]
+    rule = RULES[price_list.provider]
     doubt = f"; NOT VERIFIED: {rule.unverified}" if rule.unverified else ""
     yield f"Billed:     {rule.says}{doubt}"
-    yield f"As of:      {found.as_of}, on demand; {found.source}"
-    if found.unsized:
-        yield f"No size:    {_some(found.unsized)} were left out; --type shows one"
-    if found.unpriced:
-        yield f"No price:   {_some(found.unpriced)}"
+    yield f"As of:      {price_list.as_of}, on demand; {price_list.source}"
+    if price_list.unsized:
+        yield f"No size:    {_some(price_list.unsized)} were left out; --type shows one"
+    if price_list.unpriced:
+        yield f"No price:   {_some(price_list.unpriced)}"
 
 
 def _plain(value: float | None) -> str:
@@ -105,20 +108,20 @@ def _some(names: tuple[str, ...]) -> str:
     return f"{len(names)} types ({named}{', ...' if len(names) > _MOST_NAMED else ''})"
 
 
-def _as_yaml(found: Listed, offer: Offer) -> str:
+def _as_yaml(price_list: PriceList, offer: Offer) -> str:
     """A price book of the offer, which ``load_book`` reads."""
-    rule = RULES[found.provider]
+    rule = RULES[price_list.provider]
     unverified = f"  # not verified: {rule.unverified}" if rule.unverified else ""
     return f"""\
-# {offer.instance_type} of {found.provider} in {found.region}, on demand: {rule.says}.
-name: {found.provider}_{found.region}_{offer.instance_type}
-provider: {found.provider}
-region: {found.region}
+# {offer.instance_type} of {price_list.provider} in {price_list.region}, on demand: {rule.says}.
+name: {price_list.provider}_{price_list.region}_{offer.instance_type}
+provider: {price_list.provider}
+region: {price_list.region}
 instance_type: {offer.instance_type}
 currency: {CURRENCY}
 per_hour: {offer.per_hour!r}
-rule: {found.provider}{unverified}
-as_of: {found.as_of}
-source: {found.source}
+rule: {price_list.provider}{unverified}
+as_of: {price_list.as_of}
+source: {price_list.source}
 penalty_per_item: {PENALTY_PER_ITEM!r}  # for every item that is late; say what one costs you
 """

@@ -43,9 +43,9 @@ class Progress:
         self._line(spec, summaries, f"{time.perf_counter() - self.started_s:.2f} s")
 
     def _line(self, spec: RunSpec, summaries: Sequence[Mapping[str, Any]], took: str) -> None:
-        samples = max(1, sum(one["samples"] for one in summaries))
+        samples = max(1, sum(summary["samples"] for summary in summaries))
         shares = [
-            100 * sum(one["samples_within"][level] for one in summaries) / samples
+            100 * sum(summary["samples_within"][level] for summary in summaries) / samples
             for level in LEVEL_NAMES
         ]
         compliance = " / ".join(f"{share:.1f}" for share in shares)
@@ -59,7 +59,7 @@ class Progress:
             print(f"    advisor {advisor} failed, and the run went on without it: {error}")
 
     def finished(self, result: RunResult) -> None:
-        """One of many runs at a time is measured, reused or has failed."""
+        """Print the line of one run of a batch that has ended."""
         self.begun += 1
         if result.outcome == "failed":
             print(f"{self._head(result.spec)}  FAILED: {result.error.strip().splitlines()[-1]}")

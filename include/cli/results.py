@@ -32,25 +32,25 @@ def report(
     from include.results.tables.build import build_tables
     from include.results.tables.quarantine import require_none_left_out
     from include.runs.measurements.locks import REPORT, alone, locked
-    from include.runs.measurements.remote_store import at_hand, is_elsewhere, shown
+    from include.runs.measurements.remote_store import is_remote, local_copy, without_secrets
     from include.studies import printed
     from include.studies.publish import publish_experiment
 
     again = command("report", folder)
     ends_at_once(f"Interrupted. What was published before stands; {again} begins again.")
-    with at_hand(folder) as here, alone(here, REPORT) if here.is_dir() else nullcontext():
+    with local_copy(folder) as here, alone(here, REPORT) if here.is_dir() else nullcontext():
         if under_way := [name for name in locked(here) if name != REPORT]:
             names = ", ".join(under_way)
             typer.echo(f"not in this report, because they are being measured: {names}")
-        root = DEFAULT_ROOT if is_elsewhere(folder) else here.parent
+        root = DEFAULT_ROOT if is_remote(folder) else here.parent
         typer.echo("building tables ...")
         build_tables(here, here.name, master=master)
         typer.echo("validating ...")
         check_tables(here, here.name)
         typer.echo("publishing ...")
         publish_experiment(here, database or f"sqlite:///{root / 'results.db'}")
-        told = summary(here, printed)
-        typer.echo(told.replace(str(here), shown(folder)) if is_elsewhere(folder) else told)
+        text = summary(here, printed)
+        typer.echo(text.replace(str(here), without_secrets(folder)) if is_remote(folder) else text)
         require_none_left_out(here)
 
 
@@ -59,9 +59,9 @@ def copy(
     to: Annotated[str, typer.Argument(help="Where to, a URI such as s3://bucket/mine.")],
 ) -> None:
     """Copy an experiment to wherever pyarrow reaches: S3, Google Cloud Storage, Azure, HDFS."""
-    from include.runs.measurements.remote_store import copy, shown
+    from include.runs.measurements.remote_store import copy, without_secrets
 
-    typer.echo(f"{copy(folder.resolve(), to)} files: {shown(to)}")
+    typer.echo(f"{copy(folder.resolve(), to)} files: {without_secrets(to)}")
 
 
 def remove(
@@ -108,12 +108,17 @@ def figure(
     ] = "",
 ) -> None:
     """Draw cost against compliance or utility of every controller on every workload."""
-    from include.results.reports.image import write_front, write_image
+    from include.files.whole import write_bytes
+    from include.results.reports.figures import front as front_figure
+    from include.results.reports.figures import style, tournament
+    from include.results.reports.tournament import matches
+    from include.results.tables.staged import read_table
 
+    rows = read_table(folder.resolve() / "published" / "tournament.parquet")
     if front:
-        write_front(
-            folder.resolve(), out, [one.strip() for one in fitted.split(",") if one.strip()]
-        )
+        patterns = [name.strip() for name in fitted.split(",") if name.strip()]
+        svg = front_figure.draw(rows, patterns)
     else:
-        write_image(folder.resolve(), out)
+        svg = tournament.draw(matches(rows))
+    write_bytes(out, f"{style.standalone(svg)}\n".encode())
     typer.echo(f"Figure: {out}")

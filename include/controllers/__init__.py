@@ -10,6 +10,7 @@ from functools import partial
 from include.controllers.autoscalers.daedalus import Daedalus
 from include.controllers.autoscalers.dhalion import Dhalion
 from include.controllers.autoscalers.drs import Drs
+from include.controllers.autoscalers.druid import Druid
 from include.controllers.autoscalers.ds2 import Ds2
 from include.controllers.autoscalers.flink import Flink
 from include.controllers.autoscalers.hpa import Hpa
@@ -74,5 +75,6 @@ _OURS = {
     "drs": Registration(Drs, group=Group.IN_USE_TODAY),
     "dhalion": Registration(Dhalion, group=Group.IN_USE_TODAY),
     "daedalus": Registration(Daedalus, group=Group.IN_USE_TODAY),
+    "druid": Registration(Druid, group=Group.IN_USE_TODAY),
 }
 CONTROLLERS = Controllers(_OURS)

@@ -23,10 +23,10 @@ def unfolded(choices: Any) -> list[Any]:
     problems = []
     for choice in as_list(choices):
         try:
-            axes.append(_Axes.of(choice))
+            axes.append(_Axes.from_choice(choice))
         except ValueError as error:
             problems.append(str(error))
-    many = sum(one.size for one in axes if one.size > 1)
+    many = sum(choice_axes.size for choice_axes in axes if choice_axes.size > 1)
     if many > MOST_RUNS:
         problems.append(
             f"the sweeps stand for {many} choices, and an experiment has at most {MOST_RUNS} runs; "
@@ -34,11 +34,11 @@ def unfolded(choices: Any) -> list[Any]:
         )
     if problems:
         raise ValueError("; ".join(problems))
-    return [choice for one in axes for choice in one.unfolded()]
+    return [choice for choice_axes in axes for choice in choice_axes.unfolded()]
 
 
 def none_swept(choices: Any) -> list[Any]:
-    """Choices of which every run has all. Raises ValueError, saying what to write, for a sweep."""
+    """Choices that every run has all of. Raises ValueError, saying what to write, for a sweep."""
     listed = [] if choices is None else as_list(choices)
     if swept := dict.fromkeys(name for choice in listed for name in swept_options(choice)):
         once = "every run has all of these, so list one per value in place of a sweep"
@@ -48,8 +48,8 @@ def none_swept(choices: Any) -> list[Any]:
 
 def swept_options(choice: Any) -> list[str]:
     """The options of a choice that have a sweep."""
-    named = choice.items() if isinstance(choice, dict) else ()
-    return [name for name, value in named if isinstance(value, dict) and SWEEP in value]
+    options = choice.items() if isinstance(choice, dict) else ()
+    return [name for name, value in options if isinstance(value, dict) and SWEEP in value]
 
 
 def as_list(value: Any) -> list[Any]:
@@ -64,9 +64,9 @@ class _Axes(NamedTuple):
     values: list[list[Any]]
 
     @classmethod
-    def of(cls, choice: Any) -> _Axes:
-        named = choice.items() if isinstance(choice, dict) else ()
-        return cls(choice, [_values(name, value) for name, value in named])
+    def from_choice(cls, choice: Any) -> _Axes:
+        options = choice.items() if isinstance(choice, dict) else ()
+        return cls(choice, [_option_values(name, value) for name, value in options])
 
     @property
     def size(self) -> int:
@@ -80,7 +80,7 @@ class _Axes(NamedTuple):
             yield dict(zip(self.choice, values, strict=True))
 
 
-def _values(name: str, value: Any) -> list[Any]:
+def _option_values(name: str, value: Any) -> list[Any]:
     if not isinstance(value, dict) or SWEEP not in value:
         return [value]
     values = value[SWEEP]
@@ -88,8 +88,8 @@ def _values(name: str, value: Any) -> list[Any]:
         raise ValueError(
             f"option {name}: write {{sweep: [...]}} with at least one value, got {value!r}"
         )
-    seen = Counter(one if isinstance(one, Hashable) else repr(one) for one in values)
-    if twice := [str(one) for one, times in seen.items() if times > 1]:
+    counts = Counter(item if isinstance(item, Hashable) else repr(item) for item in values)
+    if twice := [str(item) for item, times in counts.items() if times > 1]:
         raise ValueError(
             f"option {name}: {', '.join(twice)} is listed twice in its sweep; list it once"
         )

@@ -26,14 +26,14 @@ def setting_of(
     ``calibration`` is the resolved one of the testbed, None before there is one.
     """
     books = list(_books_of(spec)) or [*PRICE_BOOKS.values()]
-    own = next((book for book in books if book.btu_s == spec.window_s), books[0])
+    book = next((book for book in books if book.btu_s == spec.window_s), books[0])
     return Setting(
         topology=topology,
         flavor=flavor,
         btu_s=spec.window_s,
         seed=spec.seed,
-        price_per_btu=own.price_per_btu * spec.window_s / own.btu_s,
-        penalty_per_item=own.penalty_per_item,
+        price_per_btu=book.price_per_btu * spec.window_s / book.btu_s,
+        penalty_per_item=book.penalty_per_item,
         monitor_every_s=spec.monitor_every_s,
         hosts_at_start=spec.hosts,
         max_hosts=spec.max_hosts,
@@ -49,6 +49,9 @@ def delays_of(calibration: Mapping[str, Any]) -> Delays:
         calibration.get("rescale_pause_s", calibration.get(f"pause_on_{change}_s"))
         for change in ("start", "stop")
     ]
+    if restart := calibration.get("restart"):
+        down_s = _middle(restart.get("down_s")) or 0.0
+        pauses = [down_s + (pause_s or 0.0) for pause_s in pauses]
     return Delays(
         **mean,
         image_pull_s=_middle(calibration.get("image_pull_s")),
@@ -63,7 +66,7 @@ def _middle(bounds: tuple[float, float] | None) -> float | None:
 
 
 def _books_of(spec: RunSpec) -> Iterator[PriceBook]:
-    """The books that can be read, for whoever asks before prices are checked."""
+    """The price books that can be read; the check of price books reports the others."""
     for name in spec.price_books:
         with suppress(SpecError):
             yield price_book(name)

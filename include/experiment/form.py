@@ -101,30 +101,36 @@ def sweep_params() -> dict[str, dict[str, Any]]:
     return form_of(SweepFile)
 
 
-def _one_of(known: Mapping[str, Any], default: str, title: str, description: str) -> Any:
-    shown: dict[str, Any] = {"title": title, "description": description}
-    return Field(default, **shown, json_schema_extra={"enum": list(known)})
+def _one_of(choices: Mapping[str, Any], default: str, title: str, description: str) -> Any:
+    texts: dict[str, Any] = {"title": title, "description": description}
+    return Field(default, **texts, json_schema_extra={"enum": list(choices)})
 
 
-def _some_of(known: list[str], default: list[str], title: str, description: str = "") -> Any:
-    said = description or f"Any of {', '.join(known)}."
-    return Field(default, title=title, description=said, examples=list(known))
+def _some_of(choices: list[str], default: list[str], title: str, description: str = "") -> Any:
+    text = description or f"Any of {', '.join(choices)}."
+    return Field(default, title=title, description=text, examples=list(choices))
 
 
-def _lines(title: str, example: str, known: str) -> Any:
-    said = f"One per line, name = value, for example {example}; none is needed.\n\n{known}"
-    return Field([], title=title, json_schema_extra={"description_md": said})
+def _lines(title: str, example: str, options: str) -> Any:
+    text = f"One per line, name = value, for example {example}; none is needed.\n\n{options}"
+    return Field([], title=title, json_schema_extra={"description_md": text})
 
 
 def _faults_help() -> str:
     """The faults of every testbed that can inject some; none of them is on by default."""
-    faults = {name: list(one.parameters().Faults.model_fields) for name, one in TESTBEDS.items()}
-    return "\n\n".join(f"**{name}**: {', '.join(own)}" for name, own in faults.items() if own)
+    faults = {
+        name: list(testbed.parameters().Faults.model_fields) for name, testbed in TESTBEDS.items()
+    }
+    return "\n\n".join(
+        f"**{name}**: {', '.join(testbed_faults)}"
+        for name, testbed_faults in faults.items()
+        if testbed_faults
+    )
 
 
 def _calibrations() -> list[str]:
     return sorted(
-        {name for one in TESTBEDS.values() for name in one.parameters().calibration_names()}
+        {name for testbed in TESTBEDS.values() for name in testbed.parameters().calibration_names()}
     )
 
 
@@ -276,7 +282,10 @@ class Options(Section):
     controller_options: Any = _lines(
         "Controller options",
         "scale_up_above_items = 100",
-        options_help({name: one.build for name, one in CONTROLLERS.items()}, hidden=("setting",)),
+        options_help(
+            {name: registration.build for name, registration in CONTROLLERS.items()},
+            hidden=("setting",),
+        ),
     )
 
 

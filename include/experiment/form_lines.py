@@ -18,21 +18,21 @@ _IN_A_RANGE = re.compile(r"(?<=[0-9])\s*(-|\.\.)\s*(?=[0-9])")
 _LINE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*[=:]\s*(\S.*?)\s*")
 
 
-def options_of(field: str, given: Any, problems: list[str]) -> dict[str, Any]:
+def options_of(field: str, text: Any, problems: list[str]) -> dict[str, Any]:
     """The options of one field; whatever is wrong with a line is added to ``problems``.
 
     ``given`` is a list of lines or a text of them, each `name = value` with a value as in YAML;
     or, from a program, a mapping or JSON of one; or nothing.
     """
-    if isinstance(given, Mapping):
-        return dict(given)
-    if isinstance(given, str) and given.lstrip().startswith("{"):
-        return _from_json(field, given, problems)
-    if given is not None and not isinstance(given, str | Sequence):
-        problems.append(f"{field} must be lines of `name = value`, got {given!r}")
+    if isinstance(text, Mapping):
+        return dict(text)
+    if isinstance(text, str) and text.lstrip().startswith("{"):
+        return _from_json(field, text, problems)
+    if text is not None and not isinstance(text, str | Sequence):
+        problems.append(f"{field} must be lines of `name = value`, got {text!r}")
         return {}
     options: dict[str, Any] = {}
-    for line in _lines(given):
+    for line in _lines(text):
         match = _LINE.fullmatch(line)
         if match is None:
             problems.append(f"{field}: write `name = value`, got {line.strip()!r}")
@@ -46,46 +46,48 @@ def options_of(field: str, given: Any, problems: list[str]) -> dict[str, Any]:
     return options
 
 
-def numbers_of(given: Any) -> Any:
+def numbers_of(entries: Any) -> Any:
     """Numbers that stand one per line or with commas between them, as a list; others unchanged."""
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        given = [given]
-    return [number for one in given for number in _split(one)]
+    if isinstance(entries, str) or not isinstance(entries, Sequence):
+        entries = [entries]
+    return [number for entry in entries for number in _split(entry)]
 
 
-def seeds_of(given: Any) -> list[Any]:
+def seeds_of(entries: Any) -> list[Any]:
     """Numbers as above, where `1-5` and `1..5` stand for all from the first to the last.
 
     Raises ValueError, saying what to write, for a range that goes down or is too long.
     """
-    several = given if isinstance(given, list | tuple) else [given]
-    closed = [_IN_A_RANGE.sub(r"\1", one) if isinstance(one, str) else one for one in several]
-    return [seed for one in numbers_of(closed) for seed in _from_first_to_last(one)]
+    several = entries if isinstance(entries, list | tuple) else [entries]
+    closed = [
+        _IN_A_RANGE.sub(r"\1", entry) if isinstance(entry, str) else entry for entry in several
+    ]
+    return [seed for number in numbers_of(closed) for seed in _from_first_to_last(number)]
 
 
-def _from_first_to_last(one: Any) -> Iterable[Any]:
-    match = _RANGE.fullmatch(one) if isinstance(one, str) else None
+def _from_first_to_last(number: Any) -> Iterable[Any]:
+    match = _RANGE.fullmatch(number) if isinstance(number, str) else None
     if match is None:
-        return [one]
+        return [number]
     first, last = int(match[1]), int(match[2])
     if last < first:
-        raise ValueError(f"{one} goes down; write {last}-{first}")
+        raise ValueError(f"{number} goes down; write {last}-{first}")
     if last - first >= MOST_RUNS:
-        many = f"{one} stands for {last - first + 1} seeds"
+        many = f"{number} stands for {last - first + 1} seeds"
         raise ValueError(f"{many}, and an experiment has at most {MOST_RUNS} runs; shorten it")
     return range(first, last + 1)
 
 
-def choices_of(field: str, given: Any, problems: list[str]) -> list[Any]:
+def choices_of(field: str, text: Any, problems: list[str]) -> list[Any]:
     """Names, or names with options, one per line: `keda`, or `{name: tide, care: 2}`.
 
     ``given`` is a list of lines or a text of them, or from a program a list of choices; whatever
     is wrong with a line is added to ``problems``.
     """
-    if given is not None and not isinstance(given, str | Sequence):
-        problems.append(f"{field} must be lines, each a name or {{name: ..., ...}}, got {given!r}")
+    if text is not None and not isinstance(text, str | Sequence):
+        problems.append(f"{field} must be lines, each a name or {{name: ..., ...}}, got {text!r}")
         return []
-    lines = given.splitlines() if isinstance(given, str) else given or ()
+    lines = text.splitlines() if isinstance(text, str) else text or ()
     choices: list[Any] = []
     for line in lines:
         if isinstance(line, str) and line.lstrip().startswith("{"):
@@ -98,20 +100,20 @@ def choices_of(field: str, given: Any, problems: list[str]) -> list[Any]:
     return choices
 
 
-def entries_of(given: Any) -> Any:
+def entries_of(lines: Any) -> Any:
     """Lines without those that are empty: a form leaves one behind the last."""
-    return [one for one in given if not isinstance(one, str) or one.strip()] if given else given
+    return [line for line in lines if not isinstance(line, str) or line.strip()] if lines else lines
 
 
-def _split(given: Any) -> Iterator[Any]:
-    if isinstance(given, str):
-        yield from (one for one in re.split(r"[,;\s]+", given) if one)
-    elif given is not None:
-        yield given
+def _split(entry: Any) -> Iterator[Any]:
+    if isinstance(entry, str):
+        yield from (number for number in re.split(r"[,;\s]+", entry) if number)
+    elif entry is not None:
+        yield entry
 
 
-def _lines(given: str | Sequence[Any] | None) -> Iterator[str]:
-    lines = given.splitlines() if isinstance(given, str) else given or ()
+def _lines(text: str | Sequence[Any] | None) -> Iterator[str]:
+    lines = text.splitlines() if isinstance(text, str) else text or ()
     yield from (str(line) for line in lines if str(line).strip())
 
 

@@ -20,21 +20,23 @@ def levels_of_sources(spec: RunSpec, topology: Topology) -> dict[str, Levels]:
     """The level of every source: that of the run, times its own, from when its tenant joins."""
     levels = _run_levels(spec, topology)
     joins_s = {tenant.name: tenant.joins_s for tenant in topology.tenants}
-    known: dict[str, Levels] = {}
+    unfolded_by_pattern: dict[str, Levels] = {}
     levels_of = {}
     for source in topology.sources:
         joined_s = joins_s.get(source.tenant, 0.0)
         # Many tenants share one pattern: unfold it once.
         key = json.dumps([dict(source.arrivals), joined_s], sort_keys=True)
-        if key not in known:
-            own = dict(source.arrivals)
-            found = levels
-            if own:
-                found = product(found, _unfolded(own.pop("name"), own, spec))
+        if key not in unfolded_by_pattern:
+            options = dict(source.arrivals)
+            source_levels = levels
+            if options:
+                source_levels = product(
+                    source_levels, _unfolded(options.pop("name"), options, spec)
+                )
             if joined_s:
-                found = product(found, Levels((joined_s,), (1.0,)))
-            known[key] = found
-        levels_of[source.name] = known[key]
+                source_levels = product(source_levels, Levels((joined_s,), (1.0,)))
+            unfolded_by_pattern[key] = source_levels
+        levels_of[source.name] = unfolded_by_pattern[key]
     return levels_of
 
 
@@ -55,13 +57,15 @@ def pattern_problems(where: str, pattern: str, options: Mapping[str, Any]) -> It
 
 
 def seed_problems(spec: RunSpec) -> Iterator[str]:
-    """What a trace that replays a day for every seed says of the seed."""
+    """Why the seed cannot be run, where a trace replays one day per seed."""
     for trace in _traces(spec):
-        yield from (f"pattern {spec.pattern}: {one}" for one in trace.seed_problems(spec.seed))
+        yield from (
+            f"pattern {spec.pattern}: {problem}" for problem in trace.seed_problems(spec.seed)
+        )
 
 
 def trace_notes(spec: RunSpec) -> tuple[str, ...]:
-    """What was done to the file of a trace; of other patterns there is nothing to tell."""
+    """How the file of a trace was read; empty for other patterns."""
     return tuple(note for trace in _traces(spec) for note in trace.notes())
 
 
@@ -71,20 +75,20 @@ def _traces(spec: RunSpec) -> Iterator[Trace]:
         factory = PATTERNS[spec.pattern]
         values, problems = checked_options("", option_types(factory), spec.pattern_options)
         if not problems and not missing_options(factory, spec.pattern_options):
-            found = factory(**values)
-            yield from (found,) if isinstance(found, Trace) else ()
+            pattern = factory(**values)
+            yield from (pattern,) if isinstance(pattern, Trace) else ()
 
 
 def source_problems(topology: Topology) -> Iterator[str]:
-    """Everything wrong with the patterns that sources bring along; each pattern is told once."""
-    told = set()
+    """Everything wrong with the patterns that sources bring along, each problem once."""
+    problems = set()
     for source in topology.sources:
-        own = dict(source.arrivals)
-        name = str(own.pop("name", ""))
+        options = dict(source.arrivals)
+        name = str(options.pop("name", ""))
         where = f"arrivals of {source.tenant or source.name}: pattern {name}"
-        for problem in pattern_problems(where, name, own) if source.arrivals else ():
-            if problem not in told:
-                told.add(problem)
+        for problem in pattern_problems(where, name, options) if source.arrivals else ():
+            if problem not in problems:
+                problems.add(problem)
                 yield problem
 
 

@@ -21,13 +21,13 @@ from include.experiment.spec import AXES, ExperimentSpec, RunSpec, located, read
 from include.model.errors import Problem, SpecError
 from include.workloads.topologies import complaint
 
-NAMED = 4
+MOST_NAMED = 4
 """How many runs a problem names; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """The runs of a spec, or its problems; then the runs are one of each kind, or none."""
+    """The runs of a spec; or its problems, with at most one run of each kind."""
 
     runs: Sequence[RunSpec]
     problems: Sequence[Problem]
@@ -37,7 +37,7 @@ class Matrix:
         if not self.problems:
             return list(self.runs)
         places = {field: place for place, field in enumerate(fields)}
-        ordered = sorted(self.problems, key=lambda one: places.get(one.field, len(places)))
+        ordered = sorted(self.problems, key=lambda problem: places.get(problem.field, len(places)))
         raise SpecError(source, dict.fromkeys(problem.text for problem in ordered))
 
 
@@ -69,7 +69,7 @@ def matrix_of(
     if problems:
         return Matrix([], problems)
     spec = spec if path is None else located(spec, path)
-    kinds, problems = _looked_up(spec)
+    kinds, problems = _kinds_with_problems(spec)
     if problems:
         return Matrix(kinds, problems)
     points = list(spec.points())
@@ -93,11 +93,11 @@ def _too_many(spec: ExperimentSpec, most: int) -> Problem:
     )
 
 
-def _looked_up(spec: ExperimentSpec) -> tuple[list[RunSpec], list[Problem]]:
-    """One run of each kind, and what is wrong with them. Seeds differ in nothing to look up."""
+def _kinds_with_problems(spec: ExperimentSpec) -> tuple[list[RunSpec], list[Problem]]:
+    """One run of each kind with its problems. Runs that differ in the seed are of one kind."""
     one_seed = spec.model_copy(update={"seeds": spec.seeds[:1]})
     kinds: list[RunSpec] = []
-    having: dict[Problem, list[RunSpec]] = {}
+    affected_by: dict[Problem, list[RunSpec]] = {}
     problems: list[Problem] = []
     for topology in one_seed.topology:
         try:
@@ -108,19 +108,19 @@ def _looked_up(spec: ExperimentSpec) -> tuple[list[RunSpec], list[Problem]]:
         kinds += of_topology
         for kind in of_topology:
             for problem in dict.fromkeys(problems_by_field(kind)):
-                having.setdefault(problem, []).append(kind)
+                affected_by.setdefault(problem, []).append(kind)
     problems += [
-        Problem(one.field, one.text + _whose(those, len(kinds), spec.seeds))
-        for one, those in having.items()
+        Problem(problem.field, problem.text + _whose(affected, len(kinds), spec.seeds))
+        for problem, affected in affected_by.items()
     ]
     return kinds, problems
 
 
-def _whose(having: Sequence[RunSpec], kinds: int, seeds: Sequence[int]) -> str:
+def _whose(affected: Sequence[RunSpec], kinds: int, seeds: Sequence[int]) -> str:
     """Which runs have a problem, unless all have."""
-    if len(having) == kinds:
+    if len(affected) == kinds:
         return ""
-    runs = (replace(kind, seed=seed).run_id for kind in having for seed in seeds)
-    named, count = ", ".join(islice(runs, NAMED)), len(having) * len(seeds)
-    more = f" and {count - NAMED}" if count > NAMED else ""
+    runs = (replace(kind, seed=seed).run_id for kind in affected for seed in seeds)
+    named, count = ", ".join(islice(runs, MOST_NAMED)), len(affected) * len(seeds)
+    more = f" and {count - MOST_NAMED}" if count > MOST_NAMED else ""
     return f" ({named}{more} of {kinds * len(seeds)} runs)"

@@ -43,20 +43,20 @@ def checked_options(
     """The options with the right types, and everything wrong with them."""
     values: dict[str, Any] = {}
     problems: list[str] = []
-    for name, given in options.items():
+    for name, value in options.items():
         if name not in types:
-            known = f"{unknown_name('option', name, types)}" if types else "takes no options"
-            problems.append(f"{where}: {known}")
+            problem = f"{unknown_name('option', name, types)}" if types else "takes no options"
+            problems.append(f"{where}: {problem}")
             continue
         try:
-            if isinstance(given, bool) and bool not in (types[name], *get_args(types[name])):
-                problems.append(f"{where}.{name}: write a number or a text, got {given!r}")
+            if isinstance(value, bool) and bool not in (types[name], *get_args(types[name])):
+                problems.append(f"{where}.{name}: write a number or a text, got {value!r}")
                 continue
-            values[name] = TypeAdapter(types[name]).validate_python(given)
+            values[name] = TypeAdapter(types[name]).validate_python(value)
         except ValidationError as error:
             message = error.errors(include_url=False)[0]["msg"]
-            problems.append(f"{where}.{name}: {message[:1].lower()}{message[1:]}, got {given!r}")
+            problems.append(f"{where}.{name}: {message[:1].lower()}{message[1:]}, got {value!r}")
             continue
         if isinstance(values[name], float) and math.isnan(values[name]):
-            problems.append(f"{where}.{name}: must be a number, got {given!r}")
+            problems.append(f"{where}.{name}: must be a number, got {value!r}")
     return values, problems

@@ -8,14 +8,14 @@ from functools import partial
 from typing import Any
 
 
-def options_help(known: Mapping[str, Callable[..., Any]], hidden: Collection[str] = ()) -> str:
+def options_help(factories: Mapping[str, Callable[..., Any]], hidden: Collection[str] = ()) -> str:
     """Markdown: a paragraph for all names with the same options, each with its default if all
     of them share it."""
-    defaults = {name: _defaults(factory, hidden) for name, factory in known.items()}
+    defaults = {name: _defaults(factory, hidden) for name, factory in factories.items()}
     groups: dict[tuple[str, ...], list[str]] = {}
-    for name, own in defaults.items():
-        if own:
-            groups.setdefault(tuple(own), []).append(name)
+    for name, options in defaults.items():
+        if options:
+            groups.setdefault(tuple(options), []).append(name)
     return "\n\n".join(
         f"**{', '.join(names)}**: "
         + ", ".join(
@@ -26,10 +26,10 @@ def options_help(known: Mapping[str, Callable[..., Any]], hidden: Collection[str
 
 
 def _defaults(factory: Callable[..., Any], hidden: Collection[str]) -> dict[str, str]:
-    given = factory.keywords if isinstance(factory, partial) else {}
+    preset = factory.keywords if isinstance(factory, partial) else {}
     cls: Any = factory.func if isinstance(factory, partial) else factory
     return {
-        field.name: _text(given.get(field.name, field.default))
+        field.name: _text(preset.get(field.name, field.default))
         for field in dataclasses.fields(cls)
         if field.init and field.name not in hidden
     }

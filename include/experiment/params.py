@@ -43,7 +43,7 @@ def params_from_run(run: RunSpec) -> dict[str, Any]:
         **{name: getattr(run, name) for name in experiment_params() if hasattr(run, name)},
         "price_books": list(run.price_books),
         **{name: dict(getattr(run, name)) for name in OPTIONS},
-        "advisors": [one.text for one in run.advisors],
+        "advisors": [advisor.text for advisor in run.advisors],
         "calibration": run.calibration or None,
     }
 
@@ -51,10 +51,10 @@ def params_from_run(run: RunSpec) -> dict[str, Any]:
 def run_from_params(params: Mapping[str, Any]) -> RunSpec:
     """The run that a filled-in form asks for. Raises SpecError with every problem at once, also
     those that need looking up."""
-    values, problems = _read(experiment_params(), params)
+    values, problems = _read_params(experiment_params(), params)
     pattern = {"name": values["pattern"], **values["pattern_options"]}
     if values["trace"]:
-        pattern["path"] = str(_at_home(str(values["trace"])))
+        pattern["path"] = str(_expanded(str(values["trace"])))
     raw = {
         "name": values["experiment"],
         "controllers": [{"name": values["controller"], **values["controller_options"]}],
@@ -78,7 +78,7 @@ def matrix_from_params(params: Mapping[str, Any], most_cells: int) -> list[RunSp
     ``most_cells`` is how many there may be. Raises SpecError with every problem of every cell
     at once; a problem that several cells share is told once, with the cells that have it.
     """
-    values, problems = _read(batch_params(), params)
+    values, problems = _read_params(batch_params(), params)
     if values["spec"]:
         path = _spec_path(str(values["spec"]))
         raw, source, problems = read_spec(path), f"spec {values['spec']}", []
@@ -89,14 +89,14 @@ def matrix_from_params(params: Mapping[str, Any], most_cells: int) -> list[RunSp
         matrix = matrix_of(raw, most=most_cells, called=OF_MANY)
     problems += matrix.problems
     problems += [
-        Problem("each_cell", one) for one in _way_problems(matrix.runs, values["each_cell"])
+        Problem("each_cell", problem) for problem in _way_problems(matrix.runs, values["each_cell"])
     ]
     fields = raw if isinstance(raw, Mapping) else ()
     return replace(matrix, problems=problems).or_error(source, fields)
 
 
 def way_of(cells: Sequence[RunSpec], each_cell: str) -> str:
-    """How the cells are measured that this was asked for, all alike: "task" or "dag_run"."""
+    """How all cells are measured: "task" or "dag_run"."""
     if each_cell != BY_TESTBED:
         return each_cell
     return "dag_run" if any(TESTBEDS[cell.testbed].real_time for cell in cells) else "task"
@@ -113,7 +113,7 @@ def _way_problems(cells: Sequence[RunSpec], each_cell: str) -> Iterator[str]:
             )
 
 
-def _at_home(text: str) -> Path:
+def _expanded(text: str) -> Path:
     """A path with its ``~`` replaced; of a user who is not there it stays, and is not found."""
     try:
         return Path(text).expanduser()
@@ -124,17 +124,17 @@ def _at_home(text: str) -> Path:
 def _spec_path(text: str) -> Path:
     """The file that a name or a path means. Raises SpecError for a name that is not known."""
     if text.endswith((".yaml", ".yml")):
-        return _at_home(text)
+        return _expanded(text)
     path = SPECS / f"{text}.yaml"
     if not path.is_file():
-        known = [one.stem for one in SPECS.glob("*.yaml")]
-        sentence = unknown_name("spec", text, known)
+        names = [path.stem for path in SPECS.glob("*.yaml")]
+        sentence = unknown_name("spec", text, names)
         raise SpecError("spec", [f"{sentence} A path must end with .yaml."])
     return path
 
 
 def _spec_fields(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Params that are called as a field of the spec is, but for those that a form leaves empty."""
+    """Params that have the name of a field of the spec, without optional ones left empty."""
     may_be_empty = ("calibration", *UNDER_TOPOLOGY)
     return {
         name: values[name]
@@ -144,26 +144,28 @@ def _spec_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read(
-    known: Mapping[str, Mapping[str, Any]], params: Mapping[str, Any]
+def _read_params(
+    form: Mapping[str, Mapping[str, Any]], params: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[Problem]]:
-    """A value for every param, as the spec wants it, and what is wrong with those of lines."""
-    values = {name: params.get(name, known[name]["default"]) for name in known}
+    """A value for every param, as the spec wants it, and the problems of lines of text."""
+    values = {name: params.get(name, form[name]["default"]) for name in form}
     problems = [
-        Problem("", unknown_name("param", name, known)) for name in params if name not in known
+        Problem("", unknown_name("param", name, form)) for name in params if name not in form
     ]
-    told: list[str]
+    line_problems: list[str]
     for name in OPTIONS:
-        if name in known:
-            told = []
-            values[name] = options_of(name, values[name], told)
+        if name in form:
+            line_problems = []
+            values[name] = options_of(name, values[name], line_problems)
             if name in CHOSEN_IN and "name" in values[name]:
                 del values[name]["name"]
-                told.append(f"{name}: remove name; the field {CHOSEN_IN[name]} says which it is")
-            problems += [Problem(name, one) for one in told]
-    told = []
-    values["advisors"] = choices_of("advisors", values["advisors"], told)
-    problems += [Problem("advisors", one) for one in told]
+                line_problems.append(
+                    f"{name}: remove name; the field {CHOSEN_IN[name]} says which it is"
+                )
+            problems += [Problem(name, problem) for problem in line_problems]
+    line_problems = []
+    values["advisors"] = choices_of("advisors", values["advisors"], line_problems)
+    problems += [Problem("advisors", problem) for problem in line_problems]
     if isinstance(values["topology"], list):
         values["topology"] = entries_of(values["topology"])
     return values, problems

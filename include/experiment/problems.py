@@ -110,7 +110,7 @@ def _faults(spec: RunSpec) -> Iterator[str]:
 
 
 def _parameters(spec: RunSpec) -> Parameters:
-    """Those of the spec's testbed; of the default where there is none of that name."""
+    """Parameters of the spec's testbed, or of ``simulated`` where that is unknown."""
     return TESTBEDS.get(spec.testbed, TESTBEDS["simulated"]).parameters()
 
 
@@ -199,16 +199,17 @@ def _seed(spec: RunSpec) -> Iterator[str]:
 
 
 def _controller(spec: RunSpec) -> Iterator[str]:
-    yield from _named("controller", spec.controller, spec.controller_options)
+    yield from _option_problems("controller", spec.controller, spec.controller_options)
 
 
 def _advisors(spec: RunSpec) -> Iterator[str]:
-    for one in spec.advisors:
-        yield from _named("advisor", one.name, one.options)
+    for advisor in spec.advisors:
+        yield from _option_problems("advisor", advisor.name, advisor.options)
 
 
 def registration_problems(kind: str, name: str) -> list[str]:
-    """Why there is no controller of that name; nothing is imported that a form must not name."""
+    """Why no controller of that name can be used. Where forms are filled in by others
+    (TIDEBENCH_INPUTS), a path of a module is refused before it is imported."""
     path = CONTROLLERS.path_of(name)
     if path == name and os.environ.get("TIDEBENCH_INPUTS"):
         where = "where TIDEBENCH_INPUTS is set, an installed package must announce a class"
@@ -222,7 +223,7 @@ def registration_problems(kind: str, name: str) -> list[str]:
     return []
 
 
-def _named(kind: str, name: str, options: Mapping[str, Any]) -> Iterator[str]:
+def _option_problems(kind: str, name: str, options: Mapping[str, Any]) -> Iterator[str]:
     if problems := registration_problems(kind, name):
         yield from problems
         return
@@ -232,16 +233,16 @@ def _named(kind: str, name: str, options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _controller_in_its_setting(spec: RunSpec) -> Iterator[str]:
-    """What a controller says of options that are of the right kind."""
-    yield from _in_its_setting(spec, "controller", spec.controller, spec.controller_options)
+    """Problems that the controller itself reports of options of the right types."""
+    yield from _setting_problems(spec, "controller", spec.controller, spec.controller_options)
 
 
 def _advisors_in_their_setting(spec: RunSpec) -> Iterator[str]:
-    for one in spec.advisors:
-        yield from _in_its_setting(spec, "advisor", one.name, one.options)
+    for advisor in spec.advisors:
+        yield from _setting_problems(spec, "advisor", advisor.name, advisor.options)
 
 
-def _in_its_setting(
+def _setting_problems(
     spec: RunSpec, kind: str, name: str, options: Mapping[str, Any]
 ) -> Iterator[str]:
     topology = _weighed_topology(spec)
@@ -294,4 +295,4 @@ _CHECKS: tuple[tuple[str, Callable[[RunSpec], Iterator[str]]], ...] = (
     ("advisors", _advisors),
     ("advisors", _advisors_in_their_setting),
 )
-"""The field of a spec that a problem is of, and what looks for it."""
+"""Fields of a spec in order, each with a check of it."""

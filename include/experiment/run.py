@@ -69,7 +69,6 @@ class Run:
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
     def to_json(self) -> str:
-        """Canonical JSON."""
         plain = _ADAPTER.dump_python(self, mode="json")
         plain["spec"] = without_empty(plain["spec"])
         for operator in plain["topology"]["operators"]:
@@ -79,7 +78,6 @@ class Run:
 
     @classmethod
     def from_json(cls, text: str) -> Run:
-        """The inverse of :meth:`to_json`."""
         return _ADAPTER.validate_json(text)
 
     def build_controller(self) -> Controller:
@@ -87,8 +85,8 @@ class Run:
         return self._built(Choice(self.spec.controller, dict(self.spec.controller_options)))
 
     def build_advisors(self) -> dict[str, Controller]:
-        """Those that only say what they would do, by label, each with its options."""
-        return {one.label: self._built(one) for one in self.spec.advisors}
+        """The advisors by label, each with its options."""
+        return {advisor.label: self._built(advisor) for advisor in self.spec.advisors}
 
     def _built(self, choice: Choice) -> Controller:
         registered = CONTROLLERS[choice.name]

@@ -44,7 +44,6 @@ class ExperimentSize:
     memory_bytes: float
 
     def __str__(self) -> str:
-        """For a line."""
         runs = f"{self.runs} run{'s' * (self.runs != 1)}, {_amount(self.executions)} executions"
         return (
             f"{runs}: about {_time(self.time_s)} on this machine, {_bytes(self.file_bytes)} of "
@@ -71,9 +70,9 @@ class ExperimentSize:
 
 
 def size_of(points: Sequence[RunSpec], cores: int | None = None) -> ExperimentSize:
-    """The size of the runs that are measured in virtual time; the others take as long as they say.
+    """The size of the runs in virtual time; runs in real time are not counted.
 
-    Runs that differ in their seed only count alike. The points can run: nothing is wrong with them.
+    Runs that differ only in their seed count alike. The points have no problems.
     """
     cores = min(len(points), cores or os.cpu_count() or 1)
     alike = Counter(

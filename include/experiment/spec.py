@@ -77,7 +77,7 @@ Choices = Annotated[
     BeforeValidator(unfolded),
     Field(min_length=1),
 ]
-Listed = Annotated[
+FixedChoices = Annotated[
     list[Annotated[Choice, BeforeValidator(_as_choice)]],
     BeforeValidator(none_swept),
 ]
@@ -157,7 +157,7 @@ class RunSpec:
 
     @property
     def all_controllers(self) -> tuple[Choice, ...]:
-        """The one that acts, and those that only say what they would do."""
+        """The acting controller, then its advisors."""
         return (Choice(self.controller, dict(self.controller_options)), *self.advisors)
 
     @property
@@ -176,12 +176,10 @@ class RunSpec:
         return max(1, math.ceil(self.duration_s / self.window_s - 1e-9))
 
     def to_json(self) -> str:
-        """Canonical JSON."""
         return json.dumps(without_empty(asdict(self)), sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> RunSpec:
-        """The inverse of :meth:`to_json`."""
         return _RUN.validate_json(text)
 
 
@@ -191,13 +189,13 @@ SHARED = tuple(name for name in Conditions.model_fields if name in RunSpec.__dat
 
 
 def without_empty(spec: dict[str, Any]) -> dict[str, Any]:
-    """Plain values of a run without what it does not use of ``LATER``: ids and hashes stay those
-    of versions that did not know of it."""
+    """Plain values of a run without unused fields of ``LATER``, so that its id and hash are those
+    that versions without these fields gave it."""
     return {name: value for name, value in spec.items() if value or name not in LATER}
 
 
 LATER = ("advisors", "summaries_only")
-"""Fields that specs did not have from the beginning; without them a run is what it always was."""
+"""Fields that were added to specs later."""
 
 
 AXES: Mapping[str, Callable[[Any], list[Any]]] = {
@@ -208,11 +206,11 @@ AXES: Mapping[str, Callable[[Any], list[Any]]] = {
     "seeds": seeds_of,
     "price_books": as_list,
 }
-"""What makes the values of an axis of what is written, before they are looked at one by one."""
+"""By axis, the function that turns what a file says into a list of values."""
 
 
 def require_name(experiment: str) -> None:
-    """Raise SpecError for what no experiment is called, before it is taken for a folder."""
+    """Raise SpecError unless this can be the name of an experiment, and so of a folder."""
     if re.fullmatch(NAMED, experiment) is None:
         raise SpecError("experiment", [f"{NAME}, got {experiment!r}"])
 
@@ -231,16 +229,16 @@ class ExperimentSpec(Conditions):
     ]
     seeds: Seeds = [1]
     faults: dict[str, Any] = {}
-    advisors: Listed = []
+    advisors: FixedChoices = []
     without: dict[str, list[str]] = {}
 
     @property
     def runs(self) -> int:
-        """How many runs its own axes make, counted before anything is looked up."""
+        """Number of runs, computed from the axes alone."""
         others = len(self.patterns or [0]) * len(self.btus_min) * len(self.seeds)
-        named = Counter(one.name for one in self.controllers)
+        counts = Counter(controller.name for controller in self.controllers)
         left_out = sum(
-            named[name]
+            counts[name]
             for topology in self.topology
             for name in set(self.without.get(topology, ()))
         )
@@ -251,10 +249,10 @@ class ExperimentSpec(Conditions):
         for axis in (*AXES, "advisors"):
             values = getattr(self, axis) or []
             # Written alike, because 10 and 10.0 are one BTU and a choice has no hash.
-            seen = Counter(one.text if isinstance(one, Choice) else one for one in values)
+            counts = Counter(value.text if isinstance(value, Choice) else value for value in values)
             if twice := [
-                f"{one:g}" if isinstance(one, float) else str(one)
-                for one, times in seen.items()
+                f"{value:g}" if isinstance(value, float) else str(value)
+                for value, times in counts.items()
                 if times > 1
             ]:
                 yield Problem(axis, f"{axis}: {', '.join(twice)} is listed twice; list it once")
@@ -262,14 +260,14 @@ class ExperimentSpec(Conditions):
 
     def _left_out_in_vain(self) -> Iterator[str]:
         """A misspelt name would leave nothing out."""
-        named = {one.name for one in self.controllers}
+        names = {controller.name for controller in self.controllers}
         for topology, left_out in self.without.items():
             if topology not in self.topology:
                 yield unknown_name("topology", topology, self.topology)
             for name in left_out:
-                if name not in named:
-                    yield unknown_name("controller", name, named)
-            if named <= set(left_out):
+                if name not in names:
+                    yield unknown_name("controller", name, names)
+            if names <= set(left_out):
                 yield f"no controller is left for {topology}; leave fewer out"
 
     def points(self) -> Iterator[RunSpec]:
@@ -282,18 +280,18 @@ class ExperimentSpec(Conditions):
 
     def _controllers_on(self, topology: str) -> list[Choice]:
         left_out = self.without.get(topology, ())
-        return [one for one in self.controllers if one.name not in left_out]
+        return [controller for controller in self.controllers if controller.name not in left_out]
 
     def points_on(self, topology: str) -> Iterator[RunSpec]:
         """The points on one topology. Raises SpecError when nothing names a pattern."""
-        given = self.model_dump(include=self.model_fields_set & Conditions.model_fields.keys())
-        given |= {"patterns": self.patterns} if self.patterns else {}
+        overrides = self.model_dump(include=self.model_fields_set & Conditions.model_fields.keys())
+        overrides |= {"patterns": self.patterns} if self.patterns else {}
         try:
-            under = Conditions.model_validate({**run_defaults(topology), **given})
+            conditions = Conditions.model_validate({**run_defaults(topology), **overrides})
         except ValidationError as error:
             raise SpecError(f"{self.name} on {topology}", validation_problems(error)) from error
         controllers = self._controllers_on(topology)
-        axes = (controllers, under.patterns, under.btus_min, self.seeds)
+        axes = (controllers, conditions.patterns, conditions.btus_min, self.seeds)
         for controller, pattern, btu_min, seed in product(*axes):
             yield RunSpec(
                 experiment=self.name,
@@ -306,7 +304,7 @@ class ExperimentSpec(Conditions):
                 topology=topology,
                 faults=self.faults,
                 advisors=tuple(self.advisors),
-                **{name: getattr(under, name) for name in SHARED},
+                **{name: getattr(conditions, name) for name in SHARED},
             )
 
 
@@ -345,10 +343,10 @@ def located(spec: ExperimentSpec, path: Path) -> ExperimentSpec:
     for pattern in spec.patterns or []:
         if "path" in pattern.options:
             pattern.options["path"] = beside(path, str(pattern.options["path"]))
-    spec.topology = [_beside(path, one) for one in spec.topology]
+    spec.topology = [_beside(path, name) for name in spec.topology]
     if "price_books" in spec.model_fields_set:  # else those of the topology's file
-        spec.price_books = [_beside(path, one) for one in spec.price_books]
-    spec.without = {_beside(path, one): names for one, names in spec.without.items()}
+        spec.price_books = [_beside(path, name) for name in spec.price_books]
+    spec.without = {_beside(path, topology): names for topology, names in spec.without.items()}
     if spec.calibration:
         spec.calibration = _beside(path, spec.calibration)
     return spec

@@ -23,19 +23,19 @@ def input_file(name: str | Path, kind: str) -> Path:
     Links are followed first. Outside the folders nothing is said about what is there.
     """
     path = Path(name)
-    if found := _ADDRESS.match(str(name)):  # it may have a password, so it is not repeated
-        told = f"{found[1]}:// begins an address, and not the path of a file"
+    if address := _ADDRESS.match(str(name)):  # it may have a password, so it is not repeated
+        problem = f"{address[1]}:// begins an address, and not the path of a file"
         server = "; a Prometheus is prometheus+http://HOST:9090?last_s=21600"
-        raise SpecError(kind, [told + (server if kind == "recording" else "")])
+        raise SpecError(kind, [problem + (server if kind == "recording" else "")])
     try:
         real = path.resolve()
         is_there = real.is_file()
     except (OSError, ValueError, RuntimeError):  # too long, a NUL in it, links in a circle
         raise SpecError(kind, [f"{str(path)!r} cannot be the path of a file"]) from None
     listed = os.environ.get("TIDEBENCH_INPUTS", "")
-    folders = [Path(one).resolve() for one in listed.split(os.pathsep) if one]
-    if folders and not any(real.is_relative_to(one) for one in (*folders, OURS)):
-        where = " or ".join(str(one) for one in folders)
+    folders = [Path(name).resolve() for name in listed.split(os.pathsep) if name]
+    if folders and not any(real.is_relative_to(folder) for folder in (*folders, OURS)):
+        where = " or ".join(str(folder) for folder in folders)
         raise SpecError(kind, [f"{path} is not below {where}; files of your own must be there"])
     if real.is_dir():
         raise SpecError(kind, [f"{path} is a folder; name a file in it"])

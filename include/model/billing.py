@@ -78,6 +78,6 @@ class CloudPriceBook(PriceBook):
         What is beyond them is billed by the time that it is used, without regard to single leases:
         the integral of max(0, hosts - reserved).
         """
-        beyond = math.fsum(max(0.0, one - self.reserved) for one in hosts) * step_s
+        beyond = math.fsum(max(0.0, count - self.reserved) for count in hosts) * step_s
         kept_h = len(hosts) * step_s / 3600 * self.reserved
         return beyond * self.price_per_btu / self.btu_s + kept_h * self.reserved_per_hour

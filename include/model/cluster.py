@@ -32,7 +32,7 @@ class PlannedCluster:
     not. What a decision starts or leases, it cannot stop, move or give back itself.
     """
 
-    seen: Observation
+    observed: Observation
     topology: Topology
     flavor: HostFlavor
     max_hosts: int
@@ -45,26 +45,31 @@ class PlannedCluster:
     """Observed instances that nothing has stopped."""
     started: dict[str, InstanceSample] = field(init=False, default_factory=dict)
     left: dict[str, Capacity] = field(init=False)
-    """What is free on every host, those that were leased by their handle."""
+    """Free capacity by host; leased hosts by their handle."""
     serving: Counter[str] = field(init=False)
     """Instances by operator, with those that were started."""
     on_host: Counter[str] = field(init=False)
     numbers: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        """Begin with what was observed."""
-        self.hosts = {name: host for name, host in self.seen.hosts.items() if not host.releasing}
-        self.instances = {n: one for n, one in self.seen.instances.items() if not one.stopping}
+        self.hosts = {
+            name: host for name, host in self.observed.hosts.items() if not host.releasing
+        }
+        self.instances = {
+            n: instance for n, instance in self.observed.instances.items() if not instance.stopping
+        }
         self.left = dict.fromkeys(self.hosts, self._capacity)
-        self.serving = Counter(one.operator for one in self.instances.values())
-        self.on_host = Counter(one.host for one in self.instances.values())
-        for one in self.seen.instances.values():
-            if one.host in self.left:
-                self.left[one.host] = self.left[one.host].less(self.topology.operator[one.operator])
+        self.serving = Counter(instance.operator for instance in self.instances.values())
+        self.on_host = Counter(instance.host for instance in self.instances.values())
+        for instance in self.observed.instances.values():
+            if instance.host in self.left:
+                self.left[instance.host] = self.left[instance.host].less(
+                    self.topology.operator[instance.operator]
+                )
 
     @property
     def _capacity(self) -> Capacity:
-        """Of an empty host; where instances share the CPU it is memory that ends."""
+        """Capacity of an empty host. With a shared CPU only memory limits placement."""
         capacity = self.flavor.capacity
         return replace(capacity, cpu_cores=inf) if self.flavor.cpu_shared else capacity
 
@@ -86,13 +91,17 @@ class PlannedCluster:
         return next(refusals, "")
 
     def after(self, later_s: float) -> Observation:
-        """What is there ``later_s`` seconds later, when nothing else has happened meanwhile."""
-        leaving = {name: host for name, host in self.seen.hosts.items() if host.releasing}
-        stopping = {name: one for name, one in self.seen.instances.items() if one.stopping}
+        """The planned cluster ``later_s`` seconds later, if nothing else happens."""
+        leaving = {name: host for name, host in self.observed.hosts.items() if host.releasing}
+        stopping = {
+            name: instance
+            for name, instance in self.observed.instances.items()
+            if instance.stopping
+        }
         new = {host.host: host for host in self.ordered.values()}
         return Observation(
-            now_s=self.seen.now_s + later_s,
-            operators=self.seen.operators,
+            now_s=self.observed.now_s + later_s,
+            operators=self.observed.operators,
             hosts={**leaving, **self.hosts, **new},
             instances={**stopping, **self.instances, **self.started},
         )
@@ -105,7 +114,7 @@ class PlannedCluster:
         elif action.handle in self.left:
             yield f"the handle {action.handle} is taken"
         else:
-            now_s = self.seen.now_s
+            now_s = self.observed.now_s
             self.ordered[action.handle] = HostSample(
                 host=self._new("h"),
                 flavor=action.flavor,
@@ -133,15 +142,15 @@ class PlannedCluster:
             del self.hosts[host], self.left[host]
 
     def _migrate(self, action: MigrateInstance) -> Iterator[str]:
-        one = self.instances.get(action.instance)
-        if one is None:
+        instance = self.instances.get(action.instance)
+        if instance is None:
             yield f"there is no running instance {action.instance}"
-        elif one.host == action.host:
+        elif instance.host == action.host:
             yield f"{action.instance} is on {action.host} already"
         elif action.overlaps and action.serves_s:
             yield f"{action.instance} serves until its copy is ready; leave serves_s at 0"
         else:
-            yield from self._start(one.operator, action.host)
+            yield from self._start(instance.operator, action.host)
             yield from self._stop(action.instance, last_may_go=True, frees=not action.overlaps)
 
     def _start(self, operator: str, host: str) -> Iterator[str]:
@@ -165,27 +174,29 @@ class PlannedCluster:
                 instance=name,
                 operator=operator,
                 host=where.host if where else host,
-                started_s=self.seen.now_s,
+                started_s=self.observed.now_s,
                 ready=True,
                 stopping=False,
             )
 
-    def _stop(self, instance: str, *, last_may_go: bool, frees: bool = True) -> Iterator[str]:
-        one = self.instances.get(instance)
-        if one is None:
-            yield f"there is no running instance {instance}"
-        elif not last_may_go and self.serving[one.operator] <= 1:
-            yield f"{instance} is the last instance of {one.operator}"
+    def _stop(self, name: str, *, last_may_go: bool, frees: bool = True) -> Iterator[str]:
+        instance = self.instances.get(name)
+        if instance is None:
+            yield f"there is no running instance {name}"
+        elif not last_may_go and self.serving[instance.operator] <= 1:
+            yield f"{name} is the last instance of {instance.operator}"
         else:
-            del self.instances[instance]
-            self.serving[one.operator] -= 1
-            self.on_host[one.host] -= 1
-            if frees and one.host in self.left:
-                self.left[one.host] = self.left[one.host].more(self.topology.operator[one.operator])
+            del self.instances[name]
+            self.serving[instance.operator] -= 1
+            self.on_host[instance.host] -= 1
+            if frees and instance.host in self.left:
+                self.left[instance.host] = self.left[instance.host].more(
+                    self.topology.operator[instance.operator]
+                )
 
     def _new(self, kind: str) -> str:
         self.numbers += 1
-        return f"{kind}{self.seen.now_s:.0f}-{self.numbers}"
+        return f"{kind}{self.observed.now_s:.0f}-{self.numbers}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +208,15 @@ class Changes:
     releases: int
 
     @classmethod
-    def of(cls, actions: Iterable[Action], seen: Observation) -> Changes:
-        """Of all of these actions, as if each could be carried out."""
+    def from_actions(cls, actions: Iterable[Action], observation: Observation) -> Changes:
+        """Sum the changes of all actions, as if all were carried out."""
         instances, leases, releases = Counter[str](), 0, 0
         for action in actions:
             match action:
                 case StartInstance():
                     instances[action.operator] += 1
                 case StopInstance():
-                    instances[operator_of(action, seen)] -= 1
+                    instances[operator_of(action, observation)] -= 1
                 case LeaseHost():
                     leases += 1
                 case ReleaseHost():
@@ -213,13 +224,13 @@ class Changes:
         return cls(instances, leases, releases)
 
 
-def operator_of(action: Action, seen: Observation) -> str:
-    """Whose instance an action is about; "" of one about a host, or about nothing observed."""
+def operator_of(action: Action, observation: Observation) -> str:
+    """The operator of the action's instance; "" for hosts and unobserved instances."""
     match action:
         case StartInstance():
             return action.operator
         case StopInstance() | MigrateInstance():
-            one = seen.instances.get(action.instance)
-            return one.operator if one else ""
+            instance = observation.instances.get(action.instance)
+            return instance.operator if instance else ""
         case _:
             return ""

@@ -34,8 +34,8 @@ class MigrateInstance:
     With ``overlaps`` it serves until the copy is ready, and is told to stop then; ``serves_s`` has
     to be 0. Until it has ended it counts as stopping, holds its place, and keeps its host, released
     or not. Where the copy is lost, or stopped, before it is ready, the migration is undone: the
-    instance goes on, its host is not being released any more, and whoever decides next sees both.
-    A copy that migrates before it is ready leaves whom it replaces to its own copy.
+    instance goes on, its host is not being released any more, and the next observation has both.
+    Where the copy itself migrates before it is ready, its own copy replaces the instance.
     """
 
     instance: str
@@ -124,11 +124,9 @@ class Why:
     sentence: str
 
     def __str__(self) -> str:
-        """The sentence alone."""
         return self.sentence
 
     def __add__(self, more: str) -> Why:
-        """The same reason in more words."""
         return Why(self.reason, self.sentence + more)
 
 
@@ -154,7 +152,6 @@ class Decision:
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """The actions without their reasons."""
         return tuple(step.action for step in self.steps)
 
 

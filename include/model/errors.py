@@ -79,14 +79,14 @@ def command(*words: object) -> str:
     return shlex.join(["tidebench", *map(str, words)])
 
 
-def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
+def unknown_name(kind: str, name: object, names: Iterable[str]) -> str:
     """One sentence for a name that is in no registry, with the closest known one.
 
     What may be an address with a password is not repeated.
     """
-    names = sorted(known)
+    sorted_names = sorted(names)
     if isinstance(name, str) and _ADDRESS.search(name):
-        return f"unknown {kind}: what was given is an address. Known: {', '.join(names)}."
-    close = get_close_matches(str(name), names, n=1, cutoff=0.5)
+        return f"unknown {kind}: what was given is an address. Known: {', '.join(sorted_names)}."
+    close = get_close_matches(str(name), sorted_names, n=1, cutoff=0.5)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"unknown {kind} {name!r}.{hint} Known: {', '.join(names)}."
+    return f"unknown {kind} {name!r}.{hint} Known: {', '.join(sorted_names)}."

@@ -14,7 +14,7 @@ from statistics import fmean
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorSample:
-    """One operator, as the monitor saw it. Item counts are since the last observation."""
+    """One operator, as the monitor read it. Item counts are since the last observation."""
 
     operator: str
     waiting_items: int
@@ -23,18 +23,18 @@ class OperatorSample:
     arrived_items: int
     completed_items: int
     longest_queue_items: int | None = None
-    """Items of its longest incoming queue, as a broker counts them: those that wait and those
-    that an instance has and has not finished. Absent where nobody counts them by queue."""
+    """Items of its longest incoming queue, as a broker counts them: waiting and unfinished ones.
+    Absent where items are not counted by queue."""
     capacity: float | None = None
     """Henge, eq. 3: the highest share of time that one of its instances spent on items."""
     busy_share: float | None = None
-    """The share of their time since the last look that its instances worked, all together; absent
-    when none could have worked, or nobody read it."""
+    """The share of time since the last observation that its instances worked, all together; absent
+    when none could have worked, or it was not read."""
     busiest_share: float | None = None
     """The same of the instance that worked most."""
     arrived_in_all: int | None = None
-    """Items that arrived since the run began; the difference of two looks misses none, whoever
-    else has looked in between."""
+    """Items that arrived since the run began. Differences are exact even where others observe in
+    between."""
     completed_in_all: int | None = None
     """Items that were completed since the run began."""
     busy_in_all_s: float | None = None
@@ -112,9 +112,9 @@ class Observation:
     instances: Mapping[str, InstanceSample]
     tenants: Mapping[str, TenantSample] = field(default_factory=dict)
     published_in_all: Mapping[str, int] = field(default_factory=dict)
-    """Items of each source since the run began, as of the last reading: the difference of two looks
-    by the time between their readings is its rate. Empty where nobody counts them, and when the
-    monitor missed."""
+    """Items of each source since the run began, as of the last reading; its rate is the difference
+    of two observations by the time between their readings. Empty where sources are not counted, and
+    when the monitor missed."""
     job_started_s: float = 0.0
     """When the job as a whole was started last, where a change or a failure starts it again."""
 
@@ -129,15 +129,15 @@ class Observation:
     @cached_property
     def _by_operator(self) -> dict[str, tuple[InstanceSample, ...]]:
         groups: defaultdict[str, list[InstanceSample]] = defaultdict(list)
-        for one in self.instances.values():
-            if not one.stopping:
-                groups[one.operator].append(one)
+        for instance in self.instances.values():
+            if not instance.stopping:
+                groups[instance.operator].append(instance)
         return {name: tuple(group) for name, group in groups.items()}
 
     @cached_property
     def _by_host(self) -> dict[str, tuple[InstanceSample, ...]]:
         groups: defaultdict[str, list[InstanceSample]] = defaultdict(list)
-        for one in self.instances.values():
-            if not one.stopping:
-                groups[one.host].append(one)
+        for instance in self.instances.values():
+            if not instance.stopping:
+                groups[instance.host].append(instance)
         return {name: tuple(group) for name, group in groups.items()}

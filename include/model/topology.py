@@ -155,7 +155,9 @@ class Topology:
 
         ``levels`` are those of the sources, by name.
         """
-        items = {one.name: one.items_per_level * levels[one.name] for one in self.sources}
+        items = {
+            source.name: source.items_per_level * levels[source.name] for source in self.sources
+        }
         order, inbound = self.in_flow_order(), self._inbound
         for name in order:
             items[name] = sum(items[e.origin] * e.items_out / e.items_in for e in inbound[name])
@@ -222,17 +224,16 @@ def _name_problems(topology: Topology) -> Iterator[str]:
 
 
 def _tenant_problems(topology: Topology) -> Iterator[str]:
-    known = {tenant.name for tenant in topology.tenants}
-    belong = [*((op.name, op.tenant) for op in topology.operators)]
-    belong += [(source.name, source.tenant) for source in topology.sources]
-    for name, tenant in belong:
-        if tenant and tenant not in known:
-            yield f"{name} belongs to the tenant {tenant}, which is not among the tenants"
-    for one in topology.tenants:
-        if one.joins_s < 0:
-            yield f"tenant {one.name}: joins_s must not be negative, got {one.joins_s:g}"
-        if one.intent:
-            yield from (f"tenant {one.name}: {problem}" for problem in one.intent.problems())
+    names = {tenant.name for tenant in topology.tenants}
+    parts: list[Operator | Source] = [*topology.operators, *topology.sources]
+    for part in parts:
+        if part.tenant and part.tenant not in names:
+            yield f"{part.name} belongs to the tenant {part.tenant}, which is not among the tenants"
+    for tenant in topology.tenants:
+        if tenant.joins_s < 0:
+            yield f"tenant {tenant.name}: joins_s must not be negative, got {tenant.joins_s:g}"
+        if tenant.intent:
+            yield from (f"tenant {tenant.name}: {problem}" for problem in tenant.intent.problems())
 
 
 def _guest_problems(topology: Topology) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What advisors would do: each asked like a controller that acts, and nothing of it carried out."""
+"""What advisors would do: each decides like the acting controller, and nothing is carried out."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ NO_CHANGES = Changes(Counter(), 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What an advisor would have done at one time, and its memory after it.
+    """What an advisor would have done at one time, and its memory afterwards.
 
-    Of one that failed ``decided`` is absent, ``fault`` says why, and the memory is that before.
+    Where it failed, ``decided`` is None, ``fault`` says why, and the memory is unchanged.
     """
 
     advisor: str
-    seen: Observation
+    observed: Observation
     decided: Decision | None
     would: Changes
     memory: Any
@@ -37,19 +37,25 @@ class Advice:
 
 
 def ask(
-    advisor: str, controller: Controller, memory: Any, seen: Observation, setting: Setting
+    advisor: str, controller: Controller, memory: Any, observation: Observation, setting: Setting
 ) -> Advice:
-    """Ask an advisor. Whatever goes wrong in it is its own matter: the run goes on.
+    """The advice of one controller. An exception in it becomes a fault, and the run goes on.
 
-    What the guard would refuse changes nothing.
+    Actions that the guard would refuse do not count as changes.
     """
     try:
-        after, decided = controller.decide(memory, seen)
-        allowed = (one.step.action for one in check(decided, seen, setting) if not one.refusal)
-        return Advice(advisor, seen, decided, Changes.of(allowed, seen), after)
+        after, decided = controller.decide(memory, observation)
+        allowed = (
+            checked.step.action
+            for checked in check(decided, observation, setting)
+            if not checked.refusal
+        )
+        return Advice(
+            advisor, observation, decided, Changes.from_actions(allowed, observation), after
+        )
     except Exception as error:
         fault = " ".join(f"{type(error).__name__}: {error}".split())
-        return Advice(advisor, seen, None, NO_CHANGES, memory, fault[:200])
+        return Advice(advisor, observation, None, NO_CHANGES, memory, fault[:200])
 
 
 def advice_rows(
@@ -58,22 +64,22 @@ def advice_rows(
     """Columns of the table ``advice``, a row per operator, each beside what was done then."""
     names = [field.name for field in dataclasses.fields(AdviceRow)]
     columns: Columns = {name: [] for name in names}
-    for one, done in advice:
-        for row in _rows(one, done, operators):
+    for asked, done in advice:
+        for row in _rows(asked, done, operators):
             for name in names:
                 columns[name].append(getattr(row, name))
     return columns
 
 
 def _rows(advice: Advice, done: Changes, operators: Sequence[str]) -> Iterator[AdviceRow]:
-    seen, would = advice.seen, advice.would
-    hosts = sum(not host.releasing for host in seen.hosts.values())
+    observation, would = advice.observed, advice.would
+    hosts = sum(not host.releasing for host in observation.hosts.values())
     why = _reasons(advice)
     for operator in operators:
-        instances = len(seen.serving(operator))
+        instances = len(observation.serving(operator))
         reason, because = why.get(operator, why.get("", ("", "")))
         yield AdviceRow(
-            time_s=seen.now_s,
+            time_s=observation.now_s,
             advisor=advice.advisor,
             operator=operator,
             instances=instances,
@@ -90,17 +96,17 @@ def _rows(advice: Advice, done: Changes, operators: Sequence[str]) -> Iterator[A
 
 
 def _reasons(advice: Advice) -> dict[str, tuple[str, str]]:
-    """By operator the first reason to start, stop or move an instance of it; as "" that of the
-    whole decision, where it is about no operator more than another."""
+    """Reason and sentence of the first action on each operator; where no action is about an
+    operator, those of the whole decision under ""."""
     decided = advice.decided
     if decided is None:
         return {"": ("", advice.fault)}
-    found: dict[str, tuple[str, str]] = {}
+    reasons: dict[str, tuple[str, str]] = {}
     for step in decided.steps:
-        if operator := operator_of(step.action, advice.seen):
-            found.setdefault(operator, _why(step))
-    return found or {"": _why(decided)}
+        if operator := operator_of(step.action, advice.observed):
+            reasons.setdefault(operator, _why(step))
+    return reasons or {"": _why(decided)}
 
 
-def _why(one: Decision | Reasoned) -> tuple[str, str]:
-    return one.reason.value, one.because
+def _why(step: Decision | Reasoned) -> tuple[str, str]:
+    return step.reason.value, step.because

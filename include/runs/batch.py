@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from include.experiment.spec import RunSpec
 from include.model.errors import TestbedError, TidebenchError
-from include.runs.stages import look, run_all, run_alone, store_of
+from include.runs.stages import run_all, run_alone, store_of, stored_state
 from include.runs.stored import Stored
 from include.testbeds import TESTBEDS
 
@@ -104,9 +104,9 @@ def run_batch(
 
 def require_complete(results: Sequence[RunResult]) -> None:
     """Raise TestbedError with every run that failed and why; the others are kept."""
-    failed = [one for one in results if one.outcome == "failed"]
+    failed = [result for result in results if result.outcome == "failed"]
     if failed:
-        listed = "\n".join(f"  - {one.spec.run_id}: {one.error}" for one in failed)
+        listed = "\n".join(f"  - {result.spec.run_id}: {result.error}" for result in failed)
         raise TestbedError(
             f"{len(failed)} of {len(results)} runs failed; the others are kept, and are reused "
             f"when this is started again.\n{listed}"
@@ -120,7 +120,7 @@ def measured(spec: RunSpec, root: Path) -> RunResult:
         with run_alone(spec, root):
             if (reused := _reused(spec, root)) is not None:  # somebody else was at it
                 return reused
-            stored = look(spec, root).value
+            stored = stored_state(spec, root).value
             if damage := store_of(spec, root).damage(spec.windows):
                 stored = f"{stored}: {damage}"
             summaries = tuple(run_all(spec, root))
@@ -140,7 +140,7 @@ def _reused(spec: RunSpec, root: Path) -> RunResult | None:
     if not store.manifest.is_file():
         return None
     try:
-        stored = look(spec, root)
+        stored = stored_state(spec, root)
         if stored is not Stored.COMPLETE:
             return None
         summaries = tuple(store.read_commit(window)["summary"] for window in range(spec.windows))

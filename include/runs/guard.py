@@ -18,10 +18,10 @@ class Checked:
     refusal: str
 
 
-def check(decision: Decision, seen: Observation, setting: Setting) -> list[Checked]:
+def check(decision: Decision, observation: Observation, setting: Setting) -> list[Checked]:
     """Every step of a decision with its refusal, as if those before it were carried out."""
     cluster = PlannedCluster(
-        seen=seen,
+        observed=observation,
         topology=setting.topology,
         flavor=setting.flavor,
         max_hosts=setting.max_hosts,

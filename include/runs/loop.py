@@ -19,9 +19,9 @@ from include.testbeds.base import ACTS, Testbed
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """One turn of the loop: what was seen, decided, and became of it; the memory after it."""
+    """One observation, the decision on it, the outcome of each action, and the memory after."""
 
-    seen: Observation
+    observed: Observation
     decided: Decision
     outcomes: tuple[Outcome, ...]
     memory: Any
@@ -29,9 +29,9 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One time at which somebody decides: the controller that acts, advisors, or both.
+    """One time at which the acting controller, advisors, or both decide.
 
-    ``memories`` are those of all after it, by name; that of whoever acts is called ``ACTS``.
+    ``memories`` are those afterwards, by name; the acting controller's is called ``ACTS``.
     """
 
     acted: Tick | None
@@ -56,28 +56,29 @@ class Loop:
         """Every turn from ``start_s`` up to, not at, ``end_s``; then time moves to ``end_s``."""
         for at_s, due in self._turns(start_s, end_s):
             self.testbed.advance_to(at_s)
-            seen = {who: self.testbed.observe(who) for who in due if who != ACTS}
+            observations = {who: self.testbed.observe(who) for who in due if who != ACTS}
             acted = self._act(memories[ACTS]) if ACTS in due else None
             advice = tuple(
-                ask(who, self.advisors[who], memories[who], seen[who], self.setting) for who in seen
+                ask(who, self.advisors[who], memories[who], observations[who], self.setting)
+                for who in observations
             )
-            memories = {**memories, **{one.advisor: one.memory for one in advice}}
+            memories = {**memories, **{asked.advisor: asked.memory for asked in advice}}
             if acted:
                 memories[ACTS] = acted.memory
             yield Turn(acted, advice, memories)
         self.testbed.advance_to(end_s)
 
     def _act(self, memory: Any) -> Tick:
-        seen = self.testbed.observe()
-        memory, decided = self.controller.decide(memory, seen)
-        return Tick(seen, decided, self._apply(decided, seen), memory)
+        observation = self.testbed.observe()
+        memory, decided = self.controller.decide(memory, observation)
+        return Tick(observation, decided, self._apply(decided, observation), memory)
 
     def _turns(self, start_s: float, end_s: float) -> Iterator[tuple[float, list[str]]]:
-        """When somebody decides, and who; times that are the same to a microsecond are one."""
+        """Times and who decides then; times that are equal to a microsecond are merged."""
         ticks = merge(
             *(
-                _ticks(who, one.interval_s, start_s, end_s)
-                for who, one in {ACTS: self.controller, **self.advisors}.items()
+                _ticks(who, decider.interval_s, start_s, end_s)
+                for who, decider in {ACTS: self.controller, **self.advisors}.items()
             )
         )
         for _, due in groupby(ticks, key=lambda tick: round(tick[0] * 1e6)):
@@ -88,17 +89,17 @@ class Loop:
         """Carry out the first decision; returns when everything it started is up."""
         return self.testbed.deploy(decided)
 
-    def _apply(self, decided: Decision, seen: Observation) -> tuple[Outcome, ...]:
+    def _apply(self, decided: Decision, observation: Observation) -> tuple[Outcome, ...]:
         if not decided.steps:
             return ()
-        checked = check(decided, seen, self.setting)
-        allowed = replace(decided, steps=tuple(one.step for one in checked if not one.refusal))
+        checked = check(decided, observation, self.setting)
+        allowed = replace(decided, steps=tuple(step.step for step in checked if not step.refusal))
         applied = iter(self.testbed.apply(allowed))
         return tuple(
-            Outcome(one.step.action, one.step.because, False, "", one.refusal)
-            if one.refusal
+            Outcome(step.step.action, step.step.because, False, "", step.refusal)
+            if step.refusal
             else next(applied)
-            for one in checked
+            for step in checked
         )
 
 

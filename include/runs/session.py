@@ -16,7 +16,7 @@ from include.model.cluster import Changes
 from include.model.compliance import LEVELS
 from include.runs.advice import NO_CHANGES, Advice, advice_rows
 from include.runs.loop import Loop, Tick
-from include.runs.trace import decision_rows, done_in
+from include.runs.trace import changes_made, decision_rows
 from include.testbeds.base import ACTS, Leasing
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ FAILED = "advisors_failed"
 
 @dataclass(slots=True)
 class Session:
-    """A loop and what those who decide remember; stored as one snapshot between windows.
+    """A loop and the memories of its controllers; stored as one snapshot between windows.
 
     ``memories`` are by name; that of the controller that acts is called ``ACTS``.
     """
@@ -45,7 +45,7 @@ class Session:
         controller, advisors = run.build_controller(), run.build_advisors()
         loop = Loop(run.build_testbed(), controller, run.setting, advisors)
         deciders = {ACTS: controller, **advisors}
-        memories = {who: one.initial_memory() for who, one in deciders.items()}
+        memories = {who: decider.initial_memory() for who, decider in deciders.items()}
         return cls(run, loop, run.setting, memories)
 
     def deploy(self) -> None:
@@ -63,8 +63,8 @@ class Session:
             done = NO_CHANGES
             if turn.acted:
                 ticks.append(turn.acted)
-                done = done_in(turn.acted)
-            advice += [(one, done) for one in turn.advice]
+                done = changes_made(turn.acted)
+            advice += [(asked, done) for asked in turn.advice]
             self.memories = turn.memories
         tables = {"decision": decision_rows(ticks)}
         if self.loop.advisors:
@@ -72,8 +72,10 @@ class Session:
         return tables
 
     def summary(self, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """What a person wants to see of a window at once: counts, and what stands at its end."""
-        seen = self.loop.testbed.look()  # not observe: what arrived is for the next tick to count
+        """Counts of a window and the state at its end, as lines of progress show them."""
+        observation = (
+            self.loop.testbed.look()
+        )  # not observe: what arrived is for the next tick to count
         measured = tables.get("processing_duration", {})
         within = dict.fromkeys((name for name, _ in LEVELS), 0)
         samples = 0
@@ -86,9 +88,9 @@ class Session:
         return {
             "samples": samples,
             "samples_within": within,
-            "instances": sum(not one.stopping for one in seen.instances.values()),
-            "hosts": len(seen.hosts),
-            "waiting_items": sum(one.waiting_items for one in seen.operators.values()),
+            "instances": sum(not instance.stopping for instance in observation.instances.values()),
+            "hosts": len(observation.hosts),
+            "waiting_items": sum(sample.waiting_items for sample in observation.operators.values()),
             "scalings": {name: activities.count(name) for name in sorted(set(activities))},
             "refused": tables["decision"]["accepted"].count(False),
             **_failures(tables.get("advice", {})),
@@ -161,7 +163,7 @@ def _failures(advice: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, str]]:
 
 def failed_advisors(summaries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """The last error of every advisor that failed, by name, from the summaries of windows."""
-    return {who: error for one in summaries for who, error in one.get(FAILED, {}).items()}
+    return {who: error for summary in summaries for who, error in summary.get(FAILED, {}).items()}
 
 
 def _by_code(codes: np.ndarray, values: list[float]) -> np.ndarray:

@@ -51,8 +51,8 @@ def run_alone(spec: RunSpec, root: Path) -> AbstractContextManager[None]:
 def provision(spec: RunSpec, root: Path, by: DagRun = BY_HAND) -> Run:
     """Look everything up and store it as run.json; nothing is stored when the spec is wrong.
 
-    What other code has stored of the run is removed, and what is stored of an interrupted one that
-    was given back. Unless the run is complete, ``by`` is who measures it.
+    Results that other code has stored are removed, as are those of an interrupted run whose hosts
+    were given back. Unless the run is complete, ``by`` is who measures it.
 
     Raises SpecError with every problem, StoreError when the folder holds another run, or a complete
     one that other code has measured in real time.
@@ -63,21 +63,21 @@ def provision(spec: RunSpec, root: Path, by: DagRun = BY_HAND) -> Run:
 
 def _provision(spec: RunSpec, root: Path, by: DagRun) -> Run:
     run, store = resolve(spec), store_of(spec, root)
-    found = find_stored(run, store)
-    if found is Stored.OTHER_INPUTS:
+    stored = find_stored(run, store)
+    if stored is Stored.OTHER_INPUTS:
         raise StoreError(
             f"{store.home} holds a run of the same spec with other inputs (a trace, topology or "
             "calibration file has changed). Remove that folder to measure anew, or give the "
             "experiment another name"
         )
-    if found is Stored.OTHER_CODE:
+    if stored is Stored.OTHER_CODE:
         if TESTBEDS[spec.testbed].real_time and store.manifest.is_file():
             raise StoreError(
                 f"{store.home} was measured by other code, and measuring it again takes as long as "
                 "it did. Remove that folder to do so, or give the experiment another name"
             )
         forget(spec, root)
-    if found is Stored.DAMAGED:
+    if stored is Stored.DAMAGED:
         if TESTBEDS[spec.testbed].real_time:
             raise StoreError(
                 f"{store.home} is damaged ({store.damage(spec.windows)}), and measuring it again "
@@ -85,24 +85,24 @@ def _provision(spec: RunSpec, root: Path, by: DagRun) -> Run:
                 "it; then run it again"
             )
         forget(spec, root)
-    if found is Stored.BEGUN and _is_given_back(run, store):
+    if stored is Stored.BEGUN and _is_given_back(run, store):
         forget(spec, root)
     mark_code(store, spec)
-    if found is not Stored.COMPLETE:
+    if stored is not Stored.COMPLETE:
         mark_origin(store, by)
     write_bytes(store.run_json, run.to_json().encode())
     return run
 
 
-def look(spec: RunSpec, root: Path) -> Stored:
+def stored_state(spec: RunSpec, root: Path) -> Stored:
     """What is stored of a run, and so whether it will be reused. Raises SpecError."""
     return find_stored(resolve(spec), store_of(spec, root))
 
 
 def holds_other_inputs(run: Run, root: Path) -> bool:
     """Whether the run's folder was provisioned for the same spec with other inputs."""
-    stored = store_of(run.spec, root).run_json
-    return stored.is_file() and stored.read_text(encoding="utf-8") != run.to_json()
+    run_json = store_of(run.spec, root).run_json
+    return run_json.is_file() and run_json.read_text(encoding="utf-8") != run.to_json()
 
 
 def deploy(spec: RunSpec, root: Path) -> None:
@@ -258,8 +258,8 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
         "summary": summary,
     }
     if final:
-        commits = [store.read_commit(one) for one in range(window)]
-        committed = [one["parts"][0]["sha256"] for one in (*commits, commit)]
+        commits = [store.read_commit(earlier) for earlier in range(window)]
+        committed = [content["parts"][0]["sha256"] for content in (*commits, commit)]
         whole = store.gather(per_window, committed)
         _write_manifest(run, store, [*whole, *parts[1:]])
     write_json(store.commit(window), commit)
@@ -287,7 +287,7 @@ def _per_window(spec: RunSpec) -> list[str]:
 def _summaries(run: Run, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     return summarised(
         tables.get(SAMPLES, {}),
-        {one.name: one.slo_ms for one in run.topology.operators},
+        {operator.name: operator.slo_ms for operator in run.topology.operators},
         duration_s=run.spec.duration_s,
         monitor_every_s=run.spec.monitor_every_s,
     )
@@ -338,24 +338,24 @@ def _once_per_run(run: Run, store: RunStore, session: Session) -> dict[str, Mapp
 
 def _billing(books: Sequence[PriceBook]) -> dict[str, Mapping[str, Any]]:
     """How books bill that do not only count BTUs; no table where there are none."""
-    own = [book for book in books if isinstance(book, CloudPriceBook)]
+    billed = [book for book in books if isinstance(book, CloudPriceBook)]
     names = [field.name for field in fields(Billing)]
     columns = {
-        name: [getattr(book, name) for book in own]
+        name: [getattr(book, name) for book in billed]
         for name in names
         if name not in ("price_book", "cap_per_month")
     }
-    columns["price_book"] = [book.name for book in own]
-    columns["cap_per_month"] = [book.cap_per_month or 0.0 for book in own]
-    return {"billing": {name: columns[name] for name in names}} if own else {}
+    columns["price_book"] = [book.name for book in billed]
+    columns["cap_per_month"] = [book.cap_per_month or 0.0 for book in billed]
+    return {"billing": {name: columns[name] for name in names}} if billed else {}
 
 
 def _lease_log(
     store: RunStore, windows: int, left: Mapping[str, list[Any]]
 ) -> Mapping[str, list[Any]]:
-    """What windows have committed of leases that ended, and what is left, in order of the hosts."""
+    """Leases that ended, as windows committed them, and those ``left``, in order of the hosts."""
     logs = [*(store.read_commit(k)["ended_leases"] for k in range(windows)), left]
-    log = {name: [value for one in logs for value in one[name]] for name in left}
+    log = {name: [value for lease_log in logs for value in lease_log[name]] for name in left}
     # A host's number grows with the time of its order: host-2 comes before host-10.
     keys = list(zip(log["ordered_s"], map(len, log["host"]), log["host"], strict=True))
     order = sorted(range(len(keys)), key=keys.__getitem__)

@@ -65,7 +65,7 @@ def runs_of_other_code(folder: Path) -> list[str]:
 
 def mark_code(store: RunStore, spec: RunSpec) -> None:
     """Say that what is stored from here on is measured by the code that is here now."""
-    controllers = sorted({one.name for one in spec.all_controllers})
+    controllers = sorted({controller.name for controller in spec.all_controllers})
     write_json(_mark(store), {"sha256": code_digest(controllers), "controllers": controllers})
 
 

@@ -42,14 +42,14 @@ def decision_rows(ticks: Iterable[Tick]) -> dict[str, list[Any]]:
     return columns
 
 
-def done_in(tick: Tick) -> Changes:
+def changes_made(tick: Tick) -> Changes:
     """What was carried out in a tick."""
-    accepted = (one.action for one in tick.outcomes if one.accepted)
-    return Changes.of(accepted, tick.seen)
+    accepted = (outcome.action for outcome in tick.outcomes if outcome.accepted)
+    return Changes.from_actions(accepted, tick.observed)
 
 
 def _rows(tick: Tick) -> Iterable[DecisionRow]:
-    now_s = tick.seen.now_s
+    now_s = tick.observed.now_s
     if not tick.outcomes:
         why = tick.decided
         yield DecisionRow(now_s, 0, "wait", "", "", "", True, why.reason, why.because, "")
@@ -66,15 +66,21 @@ def _row(step: int, decided: Reasoned, outcome: Outcome, tick: Tick) -> Decision
             operator, host = action.operator, action.host
         case StopInstance() | MigrateInstance():
             subject = subject or action.instance
-            one = tick.seen.instances.get(action.instance)
-            operator = one.operator if one else ""
-            host = action.host if isinstance(action, MigrateInstance) else one.host if one else ""
+            instance = tick.observed.instances.get(action.instance)
+            operator = instance.operator if instance else ""
+            host = (
+                action.host
+                if isinstance(action, MigrateInstance)
+                else instance.host
+                if instance
+                else ""
+            )
         case LeaseHost():
             host = subject
         case ProlongLease() | ReleaseHost():
             host = subject = action.host
     return DecisionRow(
-        tick.seen.now_s,
+        tick.observed.now_s,
         step,
         NAMES[type(action)],
         operator,

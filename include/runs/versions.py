@@ -86,22 +86,22 @@ def modules_behind(module: str) -> dict[str, Path]:
 
 def _source_of(module: str) -> Path | None:
     try:
-        found = find_spec(module)
+        spec = find_spec(module)
     except (ImportError, ValueError):  # a class or function of the module before the dot
         return None
-    return Path(found.origin) if found and found.origin and found.origin.endswith(".py") else None
+    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
 
 
 def _imports(path: Path, package: str) -> Iterator[str]:
     """What a source file imports, in full; names of modules and of what is in them alike."""
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             parents = package.split(".")[: 1 - node.level or None] if node.level else []
             base = ".".join([*parents, *filter(None, [node.module])])
             yield base
-            yield from (f"{base}.{one.name}" for one in node.names)
+            yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
 @cache
@@ -115,13 +115,13 @@ def versions() -> dict[str, str]:
 
 
 def _package_versions() -> list[str]:
-    found = []
+    installed = []
     for name in PACKAGES:
         try:
-            found.append(version(name))
+            installed.append(version(name))
         except PackageNotFoundError:
-            found.append("")
-    return found
+            installed.append("")
+    return installed
 
 
 def git_commit() -> str:

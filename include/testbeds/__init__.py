@@ -134,7 +134,12 @@ TESTBEDS: Mapping[str, TestbedRegistration] = {
         build=docker, parameters=docker_parameters, real_time=True, reaper=docker_reaper
     ),
     "flink": TestbedRegistration(
-        build=flink, parameters=flink_parameters, real_time=True, reaper=flink_reaper
+        build=flink,
+        parameters=flink_parameters,
+        real_time=True,
+        reaper=flink_reaper,
+        measures=("rescale", "machine"),
+        serves_by_key=True,
     ),
     "openstack": TestbedRegistration(
         build=openstack,

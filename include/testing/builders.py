@@ -111,7 +111,7 @@ def an_observation(
         now_s=now_s,
         operators={sample.operator: sample for sample in operators},
         hosts={host.host: host for host in hosts},
-        instances={one.instance: one for one in running},
+        instances={instance.instance: instance for instance in running},
     )
 
 
@@ -122,6 +122,6 @@ def why(sentence: str = "the test says so") -> Why:
 
 def decision(*actions: Action) -> Decision:
     """These actions, without a reason worth mentioning."""
-    said = why()
-    steps = (Reasoned(action, said.sentence, said.reason) for action in actions)
-    return Decision(tuple(steps), said.sentence, said.reason)
+    reason = why()
+    steps = (Reasoned(action, reason.sentence, reason.reason) for action in actions)
+    return Decision(tuple(steps), reason.sentence, reason.reason)

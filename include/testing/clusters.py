@@ -48,7 +48,7 @@ def samples(name: str) -> st.SearchStrategy[OperatorSample | None]:
     return st.one_of(st.sampled_from(usual), anything)
 
 
-def seen_hosts(name: str) -> st.SearchStrategy[HostSample]:
+def hosts(name: str) -> st.SearchStrategy[HostSample]:
     """Up and paid for long, or about to end; some boot, leave or were ordered just now."""
     return st.builds(
         a_host,
@@ -83,7 +83,7 @@ def observations(draw: st.DrawFn) -> Observation:
     sampled = [draw(samples(name)) for name in NAMES]
     return an_observation(
         operators=[sample for sample in sampled if sample is not None],
-        hosts=[draw(seen_hosts(name)) for name in names],
+        hosts=[draw(hosts(name)) for name in names],
         running=[
             an_instance(
                 f"i{n}", op, host, started_s=since, ready=ready, stopping=stops, cpu_share=cpu

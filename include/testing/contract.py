@@ -54,41 +54,41 @@ class ControllerContract:
 
     @any_cluster
     @given(observations())
-    def test_every_decision_can_be_carried_out(self, seen: Observation) -> None:
+    def test_every_decision_can_be_carried_out(self, observation: Observation) -> None:
         """Twice in a row, with the memory of the first time."""
         for controller in self.every():
             memory = controller.initial_memory()
             for later_s in (0.0, controller.interval_s):
-                now = dataclasses.replace(seen, now_s=seen.now_s + later_s)
+                now = dataclasses.replace(observation, now_s=observation.now_s + later_s)
                 memory, decision = controller.decide(memory, now)
                 Replay(now).run(decision)
 
     @any_cluster
     @given(observations())
     def test_deciding_is_a_function_whatever_the_order_of_its_mappings(
-        self, seen: Observation
+        self, observation: Observation
     ) -> None:
         """The same memory and observation give the same decision, and change neither."""
         for controller in self.every():
             memory = controller.initial_memory()
             shuffled = Observation(
-                now_s=seen.now_s,
-                operators=_reversed(seen.operators),
-                hosts=_reversed(seen.hosts),
-                instances=_reversed(seen.instances),
-                published_in_all=_reversed(seen.published_in_all),
+                now_s=observation.now_s,
+                operators=_reversed(observation.operators),
+                hosts=_reversed(observation.hosts),
+                instances=_reversed(observation.instances),
+                published_in_all=_reversed(observation.published_in_all),
             )
-            once = controller.decide(memory, seen)
-            assert controller.decide(memory, seen) == once
+            once = controller.decide(memory, observation)
+            assert controller.decide(memory, observation) == once
             assert controller.decide(memory, shuffled) == once
             assert memory == controller.initial_memory()
 
     @any_cluster
     @given(observations())
-    def test_every_decision_and_every_step_says_why(self, seen: Observation) -> None:
+    def test_every_decision_and_every_step_says_why(self, observation: Observation) -> None:
         """A sentence for people and a reason for programs each."""
         for controller in self.every():
-            _, decision = controller.decide(controller.initial_memory(), seen)
+            _, decision = controller.decide(controller.initial_memory(), observation)
             assert decision.because
             assert all(step.because for step in decision.steps)
             reasons = [decision.reason, *(step.reason for step in decision.steps)]
@@ -97,23 +97,23 @@ class ControllerContract:
 
     @any_cluster
     @given(observations())
-    def test_a_lease_that_has_run_out_is_decided_on(self, seen: Observation) -> None:
+    def test_a_lease_that_has_run_out_is_decided_on(self, observation: Observation) -> None:
         """Prolonged or released; nobody pays for a host by oversight."""
         for controller in self.every():
-            _, decision = controller.decide(controller.initial_memory(), seen)
+            _, decision = controller.decide(controller.initial_memory(), observation)
             leases = (a for a in decision.actions if isinstance(a, ProlongLease | ReleaseHost))
             decided = {action.host for action in leases}
-            for host in seen.hosts.values():
-                if not host.releasing and host.paid_until_s <= seen.now_s:
+            for host in observation.hosts.values():
+                if not host.releasing and host.paid_until_s <= observation.now_s:
                     assert host.host in decided
 
     @any_cluster
     @given(observations(), observations())
-    def test_memory_survives_json(self, seen: Observation, later: Observation) -> None:
+    def test_memory_survives_json(self, observation: Observation, later: Observation) -> None:
         """A window stores it, the next one goes on from it."""
         for controller in self.every():
-            memory, _ = controller.decide(controller.initial_memory(), seen)
-            later = dataclasses.replace(later, now_s=seen.now_s + controller.interval_s)
+            memory, _ = controller.decide(controller.initial_memory(), observation)
+            later = dataclasses.replace(later, now_s=observation.now_s + controller.interval_s)
             stored = _stored(type(memory))  # type: ignore[arg-type]  # a class has a hash
             revived = stored.validate_json(stored.dump_json(memory))
             assert revived == memory
@@ -121,15 +121,15 @@ class ControllerContract:
 
     @any_cluster
     @given(observations())
-    def test_a_controller_that_sees_nothing_does_nothing(self, seen: Observation) -> None:
+    def test_a_controller_that_sees_nothing_does_nothing(self, observation: Observation) -> None:
         """Absent readings are no reason to act."""
         for controller in self.every():
-            blind = dataclasses.replace(seen, operators={}, hosts={})
+            blind = dataclasses.replace(observation, operators={}, hosts={})
             assert controller.decide(controller.initial_memory(), blind)[1].actions == ()
 
     def test_operators_that_were_not_read_are_left_alone(self, subtests: pytest.Subtests) -> None:
         """Of three operators the monitor read one."""
-        seen = an_observation(
+        observation = an_observation(
             operators=[late("O1", 5000)],
             hosts=[a_host("h1"), a_host("h2")],
             running=instances({"h1": "O1 O2 O3", "h2": "O2 O3 O3"}),
@@ -140,8 +140,10 @@ class ControllerContract:
                 touched = {
                     action.operator
                     if isinstance(action, StartInstance)
-                    else seen.instances[action.instance].operator
-                    for action in controller.decide(controller.initial_memory(), seen)[1].actions
+                    else observation.instances[action.instance].operator
+                    for action in controller.decide(controller.initial_memory(), observation)[
+                        1
+                    ].actions
                     if isinstance(action, StartInstance | StopInstance | MigrateInstance)
                 }
                 assert touched <= {"O1"}
@@ -169,21 +171,21 @@ class ControllerContract:
     def _comes_to_rest(
         self, controller: Controller, waiting_items: int, restless: set[type]
     ) -> None:
-        seen = an_observation(
+        observation = an_observation(
             operators=[a_sample(name, waiting_items) for name in NAMES],
             hosts=[a_host(f"h{n}", paid_until_s=3600.0 + 130.0 * n) for n in range(1, 5)],
             running=instances({"h1": "O1 O2 O3", "h2": "O1 O4", "h3": "O1 O2 O3", "h4": "O2 O2"}),
         )
         memory, history = controller.initial_memory(), []
         for _ in range(int(3600 / controller.interval_s)):
-            memory, decision = controller.decide(memory, seen)
-            replay = Replay(seen)
+            memory, decision = controller.decide(memory, observation)
+            replay = Replay(observation)
             replay.run(decision)
             history.append(decision)
-            seen = replay.after(controller.interval_s)
+            observation = replay.after(controller.interval_s)
         actions = [action for decision in history for action in decision.actions]
         assert not any(isinstance(action, StartInstance | LeaseHost) for action in actions)
-        last_half = {type(a) for one in history[len(history) // 2 :] for a in one.actions}
+        last_half = {type(a) for decision in history[len(history) // 2 :] for a in decision.actions}
         assert last_half <= {ProlongLease} | restless
 
     def test_options_are_plain_so_that_a_yaml_file_can_set_them(
@@ -196,9 +198,9 @@ class ControllerContract:
                 assert dataclasses.is_dataclass(controller)
                 fields = dataclasses.fields(controller)
                 options = {
-                    one.name: getattr(one.type, "__name__", one.type)
-                    for one in fields
-                    if one.name != "setting"
+                    field.name: getattr(field.type, "__name__", field.type)
+                    for field in fields
+                    if field.name != "setting"
                 }
                 plain = {"int", "float", "bool", "str", "Mapping[str, Any] | None"}
                 assert set(options.values()) <= plain, options
@@ -212,11 +214,11 @@ class ControllerContract:
         for name, make in self.controllers.items():
             with subtests.test(controller=name):
                 controller = make(setting=SETTING)
-                for seen in (empty, lost, flooded):
-                    _, decision = controller.decide(controller.initial_memory(), seen)
-                    Replay(seen).run(decision)
+                for observation in (empty, lost, flooded):
+                    _, decision = controller.decide(controller.initial_memory(), observation)
+                    Replay(observation).run(decision)
                     starts = (a for a in decision.actions if isinstance(a, StartInstance))
-                    assert {start.operator for start in starts} == set(seen.operators)
+                    assert {start.operator for start in starts} == set(observation.operators)
 
 
 @cache

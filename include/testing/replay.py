@@ -23,10 +23,10 @@ class Replay:
     not read, nor twice, and the last host, and the last ready instance of an operator, stay.
     """
 
-    def __init__(self, seen: Observation) -> None:
-        self.seen = seen
+    def __init__(self, observation: Observation) -> None:
+        self.observed = observation
         self.cluster = PlannedCluster(
-            seen=seen,
+            observed=observation,
             topology=TOPOLOGY,
             flavor=SETTING.flavor,
             max_hosts=SETTING.max_hosts,
@@ -48,13 +48,13 @@ class Replay:
     def _require_careful(self, action: Action) -> None:
         match action:
             case StartInstance(operator=operator):
-                assert operator in self.seen.operators, f"{operator} was not read"
+                assert operator in self.observed.operators, f"{operator} was not read"
             case StopInstance(instance=name):
                 self._require_another(self._instance(name))
             case MigrateInstance(instance=name, host=host):
                 self._instance(name)
-                assert host in self.seen.hosts, f"{host} is not there yet"
-                assert self.seen.hosts[host].up, f"{host} is not up"
+                assert host in self.observed.hosts, f"{host} is not there yet"
+                assert self.observed.hosts[host].up, f"{host} is not up"
             case ProlongLease(host=host):
                 self._require_undecided(host)
             case ReleaseHost(host=host):
@@ -64,18 +64,18 @@ class Replay:
 
     def _instance(self, name: str) -> InstanceSample:
         assert name in self.cluster.instances, f"{name} is unknown, stopping or acted on twice"
-        one = self.cluster.instances[name]
-        assert one.operator in self.seen.operators, f"{one.operator} was not read"
-        return one
+        instance = self.cluster.instances[name]
+        assert instance.operator in self.observed.operators, f"{instance.operator} was not read"
+        return instance
 
-    def _require_another(self, one: InstanceSample) -> None:
+    def _require_another(self, instance: InstanceSample) -> None:
         others = [
             other
             for other in self.cluster.instances.values()
-            if other.operator == one.operator and other is not one
+            if other.operator == instance.operator and other is not instance
         ]
-        if one.ready:
-            assert any(other.ready for other in others), f"the last ready {one.operator}"
+        if instance.ready:
+            assert any(other.ready for other in others), f"the last ready {instance.operator}"
 
     def _require_undecided(self, host: str) -> None:
         assert host not in self.decided, f"two decisions on the lease of {host}"

@@ -114,13 +114,13 @@ class MeasureCell(TidebenchOperator):
 
     def _measure(self, run: RunSpec, root: Path, by: DagRun) -> None:
         from include.runs.session import failed_advisors
-        from include.runs.stages import look, run_all
+        from include.runs.stages import run_all, stored_state
 
         def progress(window: dict[str, Any]) -> None:
             done = f"{run.run_id}: window {window['window'] + 1} of {run.windows}"
             self.say("%s, minute %g, %d hosts", done, window["end_min"], window["hosts"])
 
-        stored = look(run, root)
+        stored = stored_state(run, root)
         windows = run_all(run, root, progress, by)
         samples = max(sum(window["samples"] for window in windows), 1)
         in_time = sum(window["samples_within"]["real_time"] for window in windows)

@@ -19,10 +19,10 @@ RESULTS = "tidebench_results"
 def find(conn_id: str) -> Connection | None:
     """The connection, or None when nobody defined it."""
     try:
-        found: Connection = Connection.get(conn_id)
+        connection: Connection = Connection.get(conn_id)
     except AirflowNotFoundException:
         return None
-    return found
+    return connection
 
 
 def spark_runs_here(conn_id: str) -> bool:
@@ -31,11 +31,11 @@ def spark_runs_here(conn_id: str) -> bool:
     An undefined connection is defined here for this process, as all cores of this machine;
     the Spark provider itself would fall back to YARN.
     """
-    found = find(conn_id)
-    if found is None:
+    connection = find(conn_id)
+    if connection is None:
         local = '{"conn_type": "spark", "host": "local[*]"}'
         os.environ[f"AIRFLOW_CONN_{conn_id.upper()}"] = local
-    return found is None or (found.host or "").startswith("local")
+    return connection is None or (connection.host or "").startswith("local")
 
 
 def use_cloud(conn_id: str = "tidebench_openstack") -> None:
@@ -45,36 +45,36 @@ def use_cloud(conn_id: str = "tidebench_openstack") -> None:
     in the extra, named as in clouds.yaml (``project_name``, ``user_domain_name``, ``region_name``
     ...). A connection without a host names a cloud of clouds.yaml there: ``{"cloud": "mine"}``.
     """
-    found = find(conn_id)
-    if found is None:
+    connection = find(conn_id)
+    if connection is None:
         return
-    given = {name: str(value) for name, value in found.extra_dejson.items()}
-    if found.host:
+    settings = {name: str(value) for name, value in connection.extra_dejson.items()}
+    if connection.host:
         os.environ.pop("OS_CLOUD", None)
-        given |= {
-            "auth_url": found.host,
-            "username": found.login or "",
-            "password": found.password or "",
+        settings |= {
+            "auth_url": connection.host,
+            "username": connection.login or "",
+            "password": connection.password or "",
         }
-    os.environ.update({f"OS_{name.upper()}": value for name, value in given.items()})
+    os.environ.update({f"OS_{name.upper()}": value for name, value in settings.items()})
 
 
 def results_database_url(conn_id: str, root: Path) -> str:
     """SQLAlchemy URL of the results database: SQLite below ``root`` when undefined."""
     from sqlalchemy.engine import URL
 
-    found = find(conn_id)
-    if found is None:
+    connection = find(conn_id)
+    if connection is None:
         return f"sqlite:///{root / 'results.db'}"
-    if found.conn_type == "sqlite":
-        return f"sqlite:///{found.host or found.schema}"
+    if connection.conn_type == "sqlite":
+        return f"sqlite:///{connection.host or connection.schema}"
     url = URL.create(
         "postgresql+psycopg",
-        username=found.login,
-        password=found.password,
-        host=found.host,
-        port=found.port,
-        database=found.schema,
-        query={key: str(value) for key, value in found.extra_dejson.items()},
+        username=connection.login,
+        password=connection.password,
+        host=connection.host,
+        port=connection.port,
+        database=connection.schema,
+        query={key: str(value) for key, value in connection.extra_dejson.items()},
     )
     return url.render_as_string(hide_password=False)

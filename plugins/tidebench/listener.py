@@ -72,5 +72,5 @@ def on_task_instance_failed(previous_state: Any, task_instance: Any, error: Any)
     from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
     if isinstance(task_instance, RuntimeTaskInstance) and task_instance.dag_id in OURS and error:
-        said = str(error).strip() or type(error).__name__
-        task_instance.xcom_push(REASON, said[:MOST_LETTERS])
+        reason = str(error).strip() or type(error).__name__
+        task_instance.xcom_push(REASON, reason[:MOST_LETTERS])

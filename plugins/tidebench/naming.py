@@ -41,8 +41,8 @@ def _joined(params: Mapping[str, Any], *names: str, last: str) -> str:
 def _text(value: Any, most: int = MOST_LETTERS) -> str:
     """One value, or the first of several."""
     several = value if isinstance(value, list | tuple) else [value]
-    shown = [" ".join(str(one).split()) for one in several[:MOST_LISTED]]
-    text = ", ".join(shown)
+    texts = [" ".join(str(item).split()) for item in several[:MOST_LISTED]]
+    text = ", ".join(texts)
     text = text if len(text) <= most else f"{text[: most - 1]}…"
-    more = len(several) - len(shown)
+    more = len(several) - len(texts)
     return f"{text} and {more} more" if more else text

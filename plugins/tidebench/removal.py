@@ -25,7 +25,6 @@ class ResolveRuns(TidebenchOperator):
         self.conn_id = conn_id
 
     def execute(self, context: Context) -> list[str]:
-        """Return their ids, each once."""
         from include.experiment.spec import require_name
         from include.results.reports.removal import require_known
 
@@ -60,8 +59,10 @@ class RemoveRuns(TidebenchOperator):
         root = data_root()
         folder, url = root / self.experiment, results_database_url(self.conn_id, root)
         with without_vain_retries():
-            known = known_runs(folder, url)
-            runs = [run for run in self.run_ids if run in known]
-            said = remove_runs(folder, runs, url, even_if_taken=True) if runs else ["all are gone"]
-        for sentence in said:
+            run_ids = known_runs(folder, url)
+            runs = [run for run in self.run_ids if run in run_ids]
+            sentences = (
+                remove_runs(folder, runs, url, even_if_taken=True) if runs else ["all are gone"]
+            )
+        for sentence in sentences:
             self.say("%s", sentence)

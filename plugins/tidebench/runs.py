@@ -12,7 +12,7 @@ from airflow.providers.standard.operators.trigger_dagrun import DagIsPaused, Tri
 from airflow.sdk.exceptions import AirflowFailException
 
 from tidebench.stage import data_root, run_of
-from tidebench.waiting import UNDER_WAY, Look, Wait, count_dag_runs
+from tidebench.waiting import UNDER_WAY, Poll, PollingSensor, count_dag_runs
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -71,7 +71,7 @@ class TriggerRun(TriggerDagRunOperator):
                 ) from None
 
 
-class WaitForRun(Wait):
+class WaitForRun(PollingSensor):
     """Passes when the DAG run of a cell has ended and its run is complete.
 
     DAG runs of one testbed follow each other, so each may take as long as all ``cells`` of the
@@ -86,20 +86,19 @@ class WaitForRun(Wait):
         self.cells = cells
 
     def execute(self, context: Context) -> None:
-        """Choose the deadline from the cells, then look."""
+        """Choose the deadline from the cells, then poll."""
         self.timeout = sum(allowed_s(only_run(cell)) for cell in self.cells)
         super().execute(context)
 
-    def look(self, context: Context) -> LookAtRun:
-        """The run of the cell."""
-        return LookAtRun(cell=self.cell)
+    def poll(self, context: Context) -> RunPoll:
+        return RunPoll(cell=self.cell)
 
 
-class LookAtRun(Look):
+class RunPoll(Poll):
     """Passes when the DAG run of ``cell`` is over and its run is complete."""
 
     def passes(self) -> bool:
-        """Look once at the DAG run, then at what is stored."""
+        """Read the state of the DAG run, then what is stored."""
         run = only_run(self.about["cell"])
         if _is(run, *UNDER_WAY):
             return False
@@ -131,9 +130,9 @@ def allowed_s(run: RunSpec) -> float:
 
 def is_complete(run: RunSpec) -> bool:
     """Whether what is stored can stand for the run."""
-    from include.runs.stages import look
+    from include.runs.stages import stored_state
 
-    stored = look(run, data_root())
+    stored = stored_state(run, data_root())
     return stored is stored.COMPLETE
 
 

@@ -93,14 +93,14 @@ def complete_runs(cells: Sequence[Cell], experiment: str) -> list[str]:
 
     Fails for good when none is.
     """
-    from include.runs.stages import look
+    from include.runs.stages import stored_state
 
-    asked = [run_of(text) for cell in cells for text in cell["runs"]]
-    runs = [run for run in asked if run.experiment == experiment]
-    found = [run.run_id for run in runs if look(run, data_root()).name == "COMPLETE"]
-    if not found:
+    specs = [run_of(text) for cell in cells for text in cell["runs"]]
+    runs = [run for run in specs if run.experiment == experiment]
+    complete = [run.run_id for run in runs if stored_state(run, data_root()).name == "COMPLETE"]
+    if not complete:
         raise AirflowFailException("no cell is complete, so there is nothing to build")
-    return found
+    return complete
 
 
 def let_spark_find_this_python() -> None:

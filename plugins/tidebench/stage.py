@@ -56,12 +56,12 @@ def schedule_of(dag_id: str) -> str | None:
     Not by pausing: Airflow never begins what is triggered in a DAG that is paused, and whoever
     unpauses one to trigger it begins its schedule as well.
     """
-    named = set(os.environ.get("TIDEBENCH_SCHEDULES", "").replace(",", " ").split())
-    if unknown := sorted(named - SCHEDULES.keys()):
+    names = set(os.environ.get("TIDEBENCH_SCHEDULES", "").replace(",", " ").split())
+    if unknown := sorted(names - SCHEDULES.keys()):
         raise ValueError(
             f"TIDEBENCH_SCHEDULES names {', '.join(unknown)}; it may name {', '.join(SCHEDULES)}"
         )
-    return SCHEDULES[dag_id] if dag_id in named else None
+    return SCHEDULES[dag_id] if dag_id in names else None
 
 
 def run_of(text: str) -> RunSpec:
@@ -154,7 +154,6 @@ class Stage(TidebenchOperator):
 
     @property
     def home(self) -> Path:
-        """The folder of the run."""
         run = run_of(self.run)
         return data_root() / run.experiment / "runs" / run.run_id
 

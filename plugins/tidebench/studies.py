@@ -89,7 +89,7 @@ def seeds_in(context: Context) -> list[int]:
     try:
         return TypeAdapter(Seeds).validate_python(text) if text.strip() else []
     except ValidationError as error:
-        problems = [complaint(one, "seeds") for one in error.errors(include_url=False)]
+        problems = [complaint(problem, "seeds") for problem in error.errors(include_url=False)]
         raise SpecError("the params", problems) from None
 
 

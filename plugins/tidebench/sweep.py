@@ -94,4 +94,4 @@ class MeasurePoints(SparkSubmitOperator, Traced):
         from include.experiment.matrix import runs_in_file
 
         points = runs_in_file(spec_file(self.spec))
-        return measured(data_root() / points[0].experiment, [one.run_id for one in points])
+        return measured(data_root() / points[0].experiment, [point.run_id for point in points])

@@ -65,15 +65,15 @@ class ProvisionTestbed(Stage):
 
     def work(self, run: RunSpec, root: Path) -> None:
         """Provision; the teardown only follows a set-up that succeeded, so clean up here."""
-        from include.runs.stages import look, provision
+        from include.runs.stages import provision, stored_state
 
-        found = look(run, root)
+        stored = stored_state(run, root)
         try:
             provision(run, root, self.by)
         except Exception:
             self._release(run, root)
             raise
-        self.say("testbed of run %s is provisioned (%s)", run.run_id, found.value)
+        self.say("testbed of run %s is provisioned (%s)", run.run_id, stored.value)
 
     def reads(self) -> Iterable[Dataset]:
         """Nothing that is ours: it writes what the other tasks read."""
@@ -223,9 +223,12 @@ class PublishReport(Review):
 
         texts = [*self.runs, *(text for cell in self.cells for text in cell["runs"])]
         runs = map(run_of, texts)
-        own = {*self.run_ids, *(run.run_id for run in runs if run.experiment == self.experiment)}
+        own_runs = {
+            *self.run_ids,
+            *(run.run_id for run in runs if run.experiment == self.experiment),
+        }
         left_out = read_quarantine(data_root() / self.experiment)
-        failed = {run: checks for run, checks in left_out.items() if run in own}
+        failed = {run: checks for run, checks in left_out.items() if run in own_runs}
         if failed:
             raise AirflowFailException(
                 "\n".join(

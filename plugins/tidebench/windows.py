@@ -80,18 +80,18 @@ class ControlWindow(Stage):
         from include.runs.session import failed_advisors
         from include.runs.stages import control_window
 
-        seen: dict[str, Any] = control_window(run, root, self.window["index"])
+        summary: dict[str, Any] = control_window(run, root, self.window["index"])
         self.say(
             "%s: %d hosts, %d instances, %d items wait, %.0f %% of samples in real time",
             self.window["name"],
-            *(seen[name] for name in ("hosts", "instances", "waiting_items")),
-            100 * seen["samples_within"]["real_time"] / max(seen["samples"], 1),
+            *(summary[name] for name in ("hosts", "instances", "waiting_items")),
+            100 * summary["samples_within"]["real_time"] / max(summary["samples"], 1),
         )
-        for advisor, error in failed_advisors([seen]).items():
+        for advisor, error in failed_advisors([summary]).items():
             self.say(
                 "advisor %s failed, and the run goes on without its advice: %s", advisor, error
             )
-        return seen
+        return summary
 
     def writes(self) -> Iterable[Dataset]:
         """The measured tables that have rows of the run by now."""

@@ -69,7 +69,7 @@ def params_that_take_too_large(dag: Any) -> set[str]:
 def task_facts(task: Any) -> dict[str, Any]:
     """What is promised of a task, mapped or not."""
     from tidebench.lineage import Traced
-    from tidebench.waiting import Wait
+    from tidebench.waiting import PollingSensor
 
     kind = task.operator_class if task.is_mapped else type(task)
     keywords = getattr(task, "partial_kwargs", {})
@@ -96,7 +96,7 @@ def task_facts(task: Any) -> dict[str, Any]:
         "at_once": keywords.get("max_active_tis_per_dagrun"),
         "sensor": {
             "timeout": keywords.get("timeout", getattr(task, "timeout", None)),
-            "in_triggerer": issubclass(getattr(task, "operator_class", type(task)), Wait),
+            "in_triggerer": issubclass(getattr(task, "operator_class", type(task)), PollingSensor),
         }
         if getattr(task, "_is_sensor", False)
         else None,

@@ -27,7 +27,7 @@ CELL = {"name": RUN.run_id, "runs": [RUN.to_json()]}
 @pytest.fixture
 def states(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """States of DAG runs by their ids; the triggerer looks again at once."""
-    from tidebench import runs, turns, waiting
+    from tidebench import locks, runs, waiting
 
     states: dict[str, str] = {}
 
@@ -35,8 +35,8 @@ def states(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         return int(states.get(run_id) in wanted)
 
     monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
-    monkeypatch.setattr(waiting, "LOOK_EVERY_S", 0.0)
-    for module in (runs, turns):
+    monkeypatch.setattr(waiting, "POLL_EVERY_S", 0.0)
+    for module in (locks, runs):
         monkeypatch.setattr(module, "count_dag_runs", count)
     return states
 
@@ -63,9 +63,9 @@ def in_triggerer(trigger: Any) -> Any:
 
 
 def wait_for_turn(dag_run: str) -> Any:
-    from tidebench.turns import WaitForTurn
+    from tidebench.locks import AcquireExperimentLock
 
-    task = WaitForTurn(task_id="wait_for_turn", experiment="waits", runs=[RUN.to_json()])
+    task = AcquireExperimentLock(task_id="wait_for_turn", experiment="waits", runs=[RUN.to_json()])
     return defer(task, dag_run)
 
 
@@ -77,11 +77,11 @@ def wait_for_run() -> Any:
 
 
 def hold_the_turn(states: dict[str, str]) -> None:
+    from tidebench.locks import Holder, acquire
     from tidebench.stage import data_root
-    from tidebench.turns import Holder, take
 
     states["first"] = "running"
-    take(data_root() / "waits" / "turns.json", ["report"], Holder("experiment", "first"), bool)
+    acquire(data_root() / "waits" / "turns.json", ["report"], Holder("experiment", "first"), bool)
 
 
 async def event_after(trigger: Any, looks: int, then: Any) -> Any:
@@ -149,7 +149,7 @@ def test_a_look_that_fails_is_no_end_of_the_wait(
 ) -> None:
     from airflow.triggers.base import TaskSuccessEvent
 
-    from tidebench import turns
+    from tidebench import locks
 
     hold_the_turn(states)
     trigger = in_triggerer(wait_for_turn("second").trigger)
@@ -160,18 +160,18 @@ def test_a_look_that_fails_is_no_end_of_the_wait(
             raise failing.pop()
         return int(states.get(run_id) in wanted)
 
-    monkeypatch.setattr(turns, "count_dag_runs", count)
+    monkeypatch.setattr(locks, "count_dag_runs", count)
     event = asyncio.run(event_after(trigger, 3, lambda: states.update(first="success")))
     assert isinstance(event, TaskSuccessEvent)
-    assert trigger.told >= {repr(error)}
+    assert trigger.logged >= {repr(error)}
 
 
 def test_a_wait_that_takes_too_long_fails_for_good(states: dict[str, str]) -> None:
     from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout
 
-    from tidebench.turns import WaitForTurn
+    from tidebench.locks import AcquireExperimentLock
 
-    task = WaitForTurn(task_id="wait_for_turn", experiment="waits")
+    task = AcquireExperimentLock(task_id="wait_for_turn", experiment="waits")
     failure = {"error": "Trigger timeout"}
     with pytest.raises((AirflowSensorTimeout, AirflowFailException)):
         task.resume_execution("__fail__", failure, {})

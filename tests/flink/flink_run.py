@@ -100,7 +100,7 @@ class FlinkRun:
 
     def rescales(self) -> list[dict[str, Any]]:
         """Rows of rescales so far."""
-        columns = self.state.journal.read(0)[0].get("rescales", {})
+        columns = self.state.journal.read(0)[0].get("rescale", {})
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values())]
 
     def finish(self) -> dict[str, dict[str, Any]]:

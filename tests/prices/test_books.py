@@ -11,7 +11,7 @@ import yaml
 from include.cli import main
 from include.cli.prices import MOST_SHOWN
 from include.experiment.prices.books import book_of, load_book
-from include.experiment.prices.listed import PROVIDERS, listed, size_of
+from include.experiment.prices.listed import PROVIDERS, load_price_list, parse_size
 from include.experiment.prices.rules import RULES
 from include.experiment.problems import problems_of
 from include.experiment.run import Run, resolve
@@ -155,7 +155,7 @@ def test_what_is_not_listed_is_said(
     [("aws", "eu-central-1"), ("azure", "westeurope"), ("gce", "us-central1")],
 )
 def test_a_price_of_nothing_is_missing(provider: str, region: str) -> None:
-    found = listed(provider, region, size_of("4cpu-16gb"))
+    found = load_price_list(provider, region, parse_size("4cpu-16gb"))
     assert found.at_least(4, 16)
     assert all(one.per_hour > 0 for one in found.offers)
     assert not {one.instance_type for one in found.offers} & set(found.unpriced)
@@ -165,9 +165,10 @@ def test_a_price_of_nothing_is_missing(provider: str, region: str) -> None:
 
 def test_a_price_is_added_up_of_cores_and_memory() -> None:
     """n2 in us-central1: 0.031611 a core and 0.004237 a GB, as libcloud has them."""
-    found = {one.instance_type: one for one in listed("gce", "us-central1", (4, 16)).offers}
+    prices = load_price_list("gce", "us-central1", (4, 16))
+    found = {offer.instance_type: offer for offer in prices.offers}
     assert found["n2-4cpu-16gb"].per_hour == pytest.approx(4 * 0.031611 + 16 * 0.004237)
-    assert "n2-4cpu-16gb" in listed("gce", "europe-west6", (4, 16)).unpriced
+    assert "n2-4cpu-16gb" in load_price_list("gce", "europe-west6", (4, 16)).unpriced
     assert PROVIDERS == ("aws", "azure", "gce")
 
 

@@ -7,7 +7,7 @@ from include.results.reports.documents import (
     as_csv,
     as_latex,
     as_markdown,
-    shown,
+    cell_text,
     suffixes,
 )
 from include.results.tables.catalogue import Column, TableSchema
@@ -19,10 +19,10 @@ ROWS = [{"run": "a|b_50%", "resource_cost": 1 / 3}, {"run": 'say "x", y', "resou
 
 
 def test_numbers_are_rounded_and_zero_has_no_sign() -> None:
-    assert shown(68.0, COST) == "68.00"
-    assert shown(-0.001, COST) == "0.00"
-    assert shown(True, NAME) == "yes"
-    assert shown(None, COST) == ""
+    assert cell_text(68.0, COST) == "68.00"
+    assert cell_text(-0.001, COST) == "0.00"
+    assert cell_text(True, NAME) == "yes"
+    assert cell_text(None, COST) == ""
 
 
 def test_csv_quotes_what_needs_it() -> None:

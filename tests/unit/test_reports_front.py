@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from include.cli import app
 from include.model.errors import SpecError
 from include.results.reports.figures import front
-from include.results.reports.figures.front import Point, unbeaten
+from include.results.reports.figures.tournament import unbeaten
 from tests.builders_staged import restage
 
 SHARE = front.SHARE
@@ -60,12 +60,9 @@ def test_what_has_no_cost_or_no_compliance_is_no_point() -> None:
 
 
 def test_unbeaten_is_who_gives_no_less_for_no_more() -> None:
-    def point(cost: float, late: float) -> Point:
-        return Point("a", "", cost, late, 0.0, 0.0)
-
-    best, dear, worse, same = point(60, 10), point(80, 5), point(70, 10), point(60, 10)
-    points = [best, dear, worse, same]
-    assert [unbeaten(one, points) for one in points] == [True, True, False, True]
+    best, dear, worse, same = (60, 10), (80, 5), (70, 10), (60, 10)
+    places = [best, dear, worse, same]
+    assert [unbeaten(place, places) for place in places] == [True, True, False, True]
 
 
 def test_the_same_rows_give_the_same_bytes() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from include.cli.results import figure as draw_figure
 from include.controllers.base import Group
 from include.model.errors import StoreError
 from include.results.reports.figures import tournament as figure
-from include.results.reports.image import write_image
 from include.results.reports.page import pages
 from include.results.reports.summary import summary
 from include.results.reports.tournament import GROUPS, METRICS, is_tournament, matches
@@ -194,10 +194,13 @@ def test_whoever_gets_less_for_more_is_beaten_and_equals_are_not() -> None:
     worse = [row("fixed", "resource_cost", 12.0), row("fixed", COMPLIANCE, 94.0)]
     equal = [row("tide", "resource_cost", 12.0), row("tide", COMPLIANCE, 95.0)]
     (match,) = matches([*ROWS[:4], *worse, *equal])
-    found = [
-        one.name for one in match.standings if figure.unbeaten(one, match.standings, COMPLIANCE)
+    places = [figure.place_of(standing, COMPLIANCE) for standing in match.standings]
+    unbeaten = [
+        standing.name
+        for standing, place in zip(match.standings, places, strict=True)
+        if figure.unbeaten(place, places)
     ]
-    assert found == ["btu", "henge", "tide"]
+    assert unbeaten == ["btu", "henge", "tide"]
 
 
 def test_a_controller_of_ones_own_is_drawn_and_one_without_cost_is_not() -> None:
@@ -242,7 +245,7 @@ def test_the_image_is_made_from_the_published_table(tmp_path: Path) -> None:
     (tmp_path / "published").mkdir()
     table = staged_path(tmp_path, "tournament")
     (tmp_path / "published" / table.name).write_bytes(table.read_bytes())
-    write_image(tmp_path, tmp_path / "out.svg")
+    draw_figure(tmp_path, tmp_path / "out.svg")
     svg = (tmp_path / "out.svg").read_text()
     assert svg.startswith("<svg")
     assert "currentColor" not in svg
@@ -251,5 +254,5 @@ def test_the_image_is_made_from_the_published_table(tmp_path: Path) -> None:
 
 def test_without_a_report_there_is_no_image(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is missing"):
-        write_image(tmp_path, tmp_path / "out.svg")
+        draw_figure(tmp_path, tmp_path / "out.svg")
     assert not (tmp_path / "out.svg").exists()

@@ -74,14 +74,14 @@ def test_a_report_over_all_runs_can_tell_those_of_other_code(root, change_code):
 
 def test_a_run_stored_before_code_was_marked_is_of_other_code(root):
     (stages.store_of(SPEC, root).home / "code.json").unlink()
-    assert stages.look(SPEC, root) is Stored.OTHER_CODE
+    assert stages.stored_state(SPEC, root) is Stored.OTHER_CODE
 
 
 def test_windows_of_other_code_are_never_gone_on_from(root, change_code):
     store = stages.store_of(SPEC, root)
     store.commit(1).unlink()
     store.manifest.unlink()
-    assert stages.look(SPEC, root) is Stored.BEGUN
+    assert stages.stored_state(SPEC, root) is Stored.BEGUN
     change_code()
     with pytest.raises(StoreError, match="provision it again"):
         stages.control_window(SPEC, root, 1)
@@ -141,7 +141,7 @@ def test_an_interrupted_run_of_other_code_in_real_time_is_measured_anew(root, ch
 
 
 def test_nothing_stored_is_no_reason_to_say_anything(tmp_path):
-    assert stages.look(SPEC, tmp_path) is Stored.NOTHING
+    assert stages.stored_state(SPEC, tmp_path) is Stored.NOTHING
     assert "," not in measure(tmp_path).how
 
 

@@ -50,8 +50,8 @@ def price_book(name: str) -> PriceBook:
     try:
         book = load_book(name)
     except SpecError as error:
-        told = [f"price book {Path(name).name}: {problem}" for problem in error.problems]
-        raise SpecError("price book", told) from None
+        problems = [f"price book {Path(name).name}: {problem}" for problem in error.problems]
+        raise SpecError("price book", problems) from None
     problems = []
     if book.name in PRICE_BOOKS:
         problems.append(f"{name}: {book.name} is the name of another price book; choose one")

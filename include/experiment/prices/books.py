@@ -81,8 +81,12 @@ def book_of(raw: Mapping[str, Any], source: str) -> CloudPriceBook:
     try:
         book = _Book.model_validate(dict(raw))
     except ValidationError as error:
-        known = [one for one in validation_problems(error) if not problems or "per_hour" not in one]
-        raise SpecError(source, [*problems, *known, *_unknown_rule(raw)]) from None
+        shape_problems = [
+            problem
+            for problem in validation_problems(error)
+            if not problems or "per_hour" not in problem
+        ]
+        raise SpecError(source, [*problems, *shape_problems, *_unknown_rule(raw)]) from None
     problems += _unknown_rule(raw)
     if not problems:
         problems += _billing_problems(book)
@@ -116,9 +120,9 @@ def _unknown_rule(raw: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _billing(book: _Book, name: str) -> Any:
-    """What the book says of its billing, else what its rule says."""
-    said = getattr(book, name)
-    return getattr(RULES[book.rule], name) if said is None and book.rule else said
+    """A field of billing from the book, else from its rule."""
+    value = getattr(book, name)
+    return getattr(RULES[book.rule], name) if value is None and book.rule else value
 
 
 def _billing_problems(book: _Book) -> Iterator[str]:

@@ -33,7 +33,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class PriceList:
     """What a provider offers in a region, as of a day; ``unpriced`` types have no price there."""
 
     provider: str
@@ -46,37 +46,41 @@ class Listed:
     @property
     def unsized(self) -> tuple[str, ...]:
         """Types of which the data has a price, but neither CPUs nor memory."""
-        return tuple(one.instance_type for one in self.offers if one.vcpus is None)
+        return tuple(offer.instance_type for offer in self.offers if offer.vcpus is None)
 
     def at_least(self, vcpus: float, memory_gb: float) -> list[Offer]:
         """Types with so much of both, the cheapest first; of two as cheap the one by name."""
-        found = [
-            one
-            for one in self.offers
-            if one.vcpus is not None and one.vcpus >= vcpus and (one.memory_gb or 0) >= memory_gb
+        offers = [
+            offer
+            for offer in self.offers
+            if offer.vcpus is not None
+            and offer.vcpus >= vcpus
+            and (offer.memory_gb or 0) >= memory_gb
         ]
-        return sorted(found, key=lambda one: (one.per_hour, one.instance_type))
+        return sorted(offers, key=lambda offer: (offer.per_hour, offer.instance_type))
 
-    def named(self, instance_type: str) -> Offer:
+    def offer(self, instance_type: str) -> Offer:
         """The offer of a type. Raises SpecError when there is none, or it has no price."""
         if instance_type in self.unpriced:
-            told = f"{instance_type} has no price in {self.region}; take another type or region"
-            raise SpecError("prices", [told])
-        by_name = {one.instance_type: one for one in self.offers}
+            problem = f"{instance_type} has no price in {self.region}; take another type or region"
+            raise SpecError("prices", [problem])
+        by_name = {offer.instance_type: offer for offer in self.offers}
         if instance_type not in by_name:
             raise SpecError("prices", [unknown_name("type", instance_type, by_name)[:400]])
         return by_name[instance_type]
 
 
-def size_of(like: str) -> tuple[float, float]:
+def parse_size(like: str) -> tuple[float, float]:
     """CPUs and GB of ``4cpu-16gb``. Raises SpecError."""
-    found = _LIKE.fullmatch(like.strip())
-    if not found:
+    match = _LIKE.fullmatch(like.strip())
+    if not match:
         raise SpecError("--like", [f"write CPUs and memory such as 4cpu-16gb, got {like!r:.40}"])
-    return float(found[1]), float(found[2])
+    return float(match[1]), float(match[2])
 
 
-def listed(provider: str, region: str, like: tuple[float, float] = (1.0, 1.0)) -> Listed:
+def load_price_list(
+    provider: str, region: str, like: tuple[float, float] = (1.0, 1.0)
+) -> PriceList:
     """What a provider offers in a region. Raises SpecError for one that is not known.
 
     GCE has prices of cores and memory alone, so its offers are hosts of just the size ``like``.
@@ -84,11 +88,11 @@ def listed(provider: str, region: str, like: tuple[float, float] = (1.0, 1.0)) -
     if provider not in _READERS:
         raise SpecError("provider", [unknown_name("provider", provider, _READERS)])
     prices = _READERS[provider](like)
-    regions = {one for by_region in prices.values() for one in by_region[1]}
+    regions = {name for by_region in prices.values() for name in by_region[1]}
     if region not in regions:
         raise SpecError("--region", [unknown_name(f"region of {provider}", region, regions)])
     here = {name: (offer, by[region]) for name, (offer, by) in prices.items() if region in by}
-    return Listed(
+    return PriceList(
         provider=provider,
         region=region,
         offers=tuple(_priced(offer, per_hour) for offer, per_hour in here.values() if per_hour > 0),
@@ -115,7 +119,7 @@ Prices = dict[str, tuple[Offer, Mapping[str, float]]]
 def _ec2(_: tuple[float, float]) -> Prices:
     from libcloud.compute.constants.ec2_instance_types import INSTANCE_TYPES
 
-    found: Prices = {}
+    prices: Prices = {}
     for name, by_region in _data()["compute"]["ec2_linux"].items():
         size: Any = INSTANCE_TYPES.get(name)
         extra = size["extra"] if size else {}
@@ -126,35 +130,35 @@ def _ec2(_: tuple[float, float]) -> Prices:
             memory_gb=size["ram"] / 1024 if "vcpu" in extra else None,
             remark=str(extra.get("physicalProcessor", "")),
         )
-        found[name] = (offer, by_region)
-    return found
+        prices[name] = (offer, by_region)
+    return prices
 
 
 def _azure(_: tuple[float, float]) -> Prices:
     from libcloud.compute.drivers.azure import AZURE_COMPUTE_INSTANCE_TYPES
 
     sizes: dict[str, Any] = {
-        f"standard{name.lower()}": one for name, one in AZURE_COMPUTE_INSTANCE_TYPES.items()
+        f"standard{name.lower()}": size for name, size in AZURE_COMPUTE_INSTANCE_TYPES.items()
     }
-    found: Prices = {}
+    prices: Prices = {}
     for name, by_region in _data()["compute"]["azure_linux"].items():
         if name.startswith("lowpriority"):
             continue  # may be taken back at any time
         size = sizes.get(name)
-        known = size is not None and isinstance(size["cores"], int)
+        is_sized = size is not None and isinstance(size["cores"], int)
         offer = Offer(
             instance_type=name,
             per_hour=0.0,
-            vcpus=float(size["cores"]) if size and known else None,
-            memory_gb=size["ram"] / 1024 if size and known else None,
+            vcpus=float(size["cores"]) if size and is_sized else None,
+            memory_gb=size["ram"] / 1024 if size and is_sized else None,
         )
-        found[name] = (offer, by_region)
-    return found
+        prices[name] = (offer, by_region)
+    return prices
 
 
 def _gce(like: tuple[float, float]) -> Prices:
     vcpus, memory_gb = like
-    found: Prices = {}
+    prices: Prices = {}
     for family, parts in _data()["compute"]["gce_instances"].items():
         cores, memory = (parts.get(part, {}).get("on_demand", {}) for part in ("cpu", "ram"))
         name = f"{family}-{vcpus:g}cpu-{memory_gb:g}gb"
@@ -167,12 +171,12 @@ def _gce(like: tuple[float, float]) -> Prices:
             for region in cores.keys() & memory.keys()
         }
         if by_region:
-            found[name] = (offer, by_region)
-    return found
+            prices[name] = (offer, by_region)
+    return prices
 
 
 def _sum_known(vcpus: float, per_core: float, memory_gb: float, per_gb: float) -> float:
-    """The price of both; 0, which is missing, where one of them is."""
+    """The price of cores and memory; 0, which means missing, where one of them is missing."""
     return vcpus * per_core + memory_gb * per_gb if per_core > 0 and per_gb > 0 else 0.0
 
 
@@ -186,5 +190,5 @@ PROVIDERS = tuple(_READERS)
 
 @cache
 def _data() -> Any:
-    """What libcloud ships. Its own, not one that somebody downloaded: a result names its source."""
+    """The prices that libcloud ships, never a download of newer ones: a result names its source."""
     return json.loads((files("libcloud") / "data" / "pricing.json").read_text(encoding="utf-8"))

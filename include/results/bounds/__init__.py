@@ -1,1 +1,1 @@
-"""What a run must cost at least: the cheapest leases of somebody who knows every arrival."""
+"""Lower bounds of cost: the cheapest leases with every arrival known in advance."""

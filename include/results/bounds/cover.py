@@ -1,9 +1,8 @@
-"""The cover: what hosts cost that are always enough, for whoever knows the arrivals.
+"""The cover: the cost of hosts that always suffice, with every arrival known in advance.
 
 Every step has whole instances enough for its highest rate, packed on as few hosts as hold them,
-leased in the cheapest way. Nothing ever falls behind; boots, starts and moves take no time. So it
-is what a controller with perfect foresight could hope for that keeps up at every time, and what
-``cost / cover`` of any run is measured against.
+leased in the cheapest way. Nothing ever falls behind; boots, starts and moves take no time. A
+controller that never falls behind could hope for no less; ``cost / cover`` is the regret of a run.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Cover:
     step_s: float
 
     def cost(self, book: PriceBook) -> tuple[float, float]:
-        """Of the cheapest leases, at least and at most."""
+        """Cost of the cheapest leases: a lower and an upper bound."""
         low, high = (cheapest_cost(hosts, book, self.step_s) for hosts in (self.low, self.high))
         return low, high
 
@@ -50,8 +49,8 @@ def cover_of_demand(demand: Demand, flavor: HostFlavor, busy_at_most: float) -> 
     least = np.ceil(hosts_of_work(demand, flavor, busy_at_most) - 1e-9).astype(int)
     low, high = zip(*(packed[place] for place in np.ravel(which)), strict=True)
     return Cover(
-        tuple(int(one) for one in np.maximum(low, least)),
-        tuple(int(one) for one in np.maximum(high, least)),
+        tuple(int(count) for count in np.maximum(low, least)),
+        tuple(int(count) for count in np.maximum(high, least)),
         demand.step_s,
     )
 

@@ -1,4 +1,4 @@
-"""The floor: what hosts cost that get all work done by the end, however long it waits.
+"""The floor: the least cost of hosts that do all work by the end, however long items wait.
 
 A mixed-integer program over steps: leases begin at steps and last whole BTUs, a host that comes up
 gives nothing while it boots, at least one instance of every operator runs at all times, instances
@@ -24,7 +24,10 @@ WITHIN_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """Cost at least and of the best leases found; equal once the solver has finished."""
+    """A lower bound of the cost, and the cost of the best leases found (None where none were).
+
+    They are equal once the solver has finished.
+    """
 
     low: float
     high: float | None
@@ -59,9 +62,9 @@ def floor_of_demand(
     def rows(*blocks: tuple[int, csr_array]) -> csr_array:
         """Constraints that are made of these blocks of variables; the others are 0."""
         count = blocks[0][1].shape[0]
-        given = dict(blocks)
+        by_variable = dict(blocks)
         return csr_array(
-            hstack([given.get(i, coo_array((count, size))) for i, size in enumerate(sizes)])
+            hstack([by_variable.get(i, coo_array((count, size))) for i, size in enumerate(sizes)])
         )
 
     # Hosts that come up: at least as many as there are more; those of the first step are ready.
@@ -83,18 +86,18 @@ def floor_of_demand(
         rows((2, csr_array(busy)), (3, -eye_array(operators * steps, format="csr"))), ub=0
     )
     grows = LinearConstraint(rows((2, csr_array(kron(eye_array(nodes), -change)))), ub=0)
-    known = LinearConstraint(
+    arrives = LinearConstraint(
         rows((2, csr_array(kron(csr_array(np.eye(nodes) - demand.inside), each)))),
         ub=np.cumsum(demand.outside, axis=1).ravel(),
     )
     done = np.zeros((nodes, steps))
     done[:, -1] = demand.arriving.sum(axis=1) * (1 - 1e-9)
-    constraints = [rises, room, served, grows, known]
+    constraints = [rises, room, served, grows, arrives]
     if flavor.cpu_shared:  # instances are promised more than there is, and work shares it
         cores = kron(csr_array(demand.work_s.sum(axis=0)[None, :] / demand.step_s), change)
         blocks = (0, -up * flavor.vcpus), (1, each * (waits * flavor.vcpus)), (2, csr_array(cores))
         constraints.append(LinearConstraint(rows(*blocks), ub=0))
-    found = milp(
+    solution = milp(
         np.concatenate([np.ones(steps), np.zeros(sum(sizes[1:]))]),
         constraints=constraints,
         integrality=np.concatenate([np.ones(steps), np.zeros(sum(sizes[1:]))]),
@@ -103,6 +106,6 @@ def floor_of_demand(
         ),
         options={"time_limit": within_s},
     )
-    low = 0.0 if found.mip_dual_bound is None else float(np.ceil(found.mip_dual_bound - 1e-6))
-    high = None if found.x is None else round(found.fun) * book.price_per_btu
+    low = 0.0 if solution.mip_dual_bound is None else float(np.ceil(solution.mip_dual_bound - 1e-6))
+    high = None if solution.x is None else round(solution.fun) * book.price_per_btu
     return Floor(low * book.price_per_btu, high)

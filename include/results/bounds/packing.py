@@ -1,4 +1,4 @@
-"""How few hosts hold so many instances of each operator."""
+"""The fewest hosts that hold a number of instances of each operator."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Counts = NDArray[np.int64]
 
 
 def fewest_hosts(counts: Counts, offered: Series, needs: Series) -> tuple[int, int]:
-    """At least, and at most, as many hosts; equal where the packing is known to be the best.
+    """A lower and an upper bound of the hosts; equal where the packing is known to be the best.
 
     ``counts`` are instances by operator, ``offered`` what a host has of every resource (shape
     (resources,)), ``needs`` what an instance takes (resources, operators).
     """
-    low = max(math.ceil(one - 1e-9) for one in (needs @ counts) / offered)
+    low = max(math.ceil(least - 1e-9) for least in (needs @ counts) / offered)
     high = first_fit_hosts(counts, offered, needs)
     return (low, high) if low == high else _exact(counts, offered, needs, low, high)
 
@@ -60,7 +60,7 @@ def _exact(counts: Counts, offered: Series, needs: Series, low: int, high: int) 
     placed = hstack([csr_array(np.tile(np.eye(kinds), high)), csr_array((kinds, high))])
     alike = csr_array(np.eye(high - 1, high, 1) - np.eye(high - 1, high))
     in_order = hstack([csr_array((high - 1, kinds * high)), alike])  # those in use come first
-    found = milp(
+    solution = milp(
         np.concatenate([np.zeros(kinds * high), np.ones(high)]),
         constraints=[
             LinearConstraint(fits.tocsr(), ub=0),
@@ -71,6 +71,6 @@ def _exact(counts: Counts, offered: Series, needs: Series, low: int, high: int) 
         bounds=Bounds(0, np.concatenate([np.tile(counts, high), np.ones(high)])),
         options={"time_limit": EXACT_WITHIN_S},
     )
-    if found.mip_dual_bound is not None:
-        low = max(low, math.ceil(found.mip_dual_bound - 1e-6))
-    return low, high if found.x is None else min(high, round(found.fun))
+    if solution.mip_dual_bound is not None:
+        low = max(low, math.ceil(solution.mip_dual_bound - 1e-6))
+    return low, high if solution.x is None else min(high, round(solution.fun))

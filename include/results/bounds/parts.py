@@ -68,13 +68,13 @@ def leased_for(demand: Demand, cover: Cover, flavor: HostFlavor, use: HostUse) -
         use.hosts.mean(),
     )
     lasted_s = demand.steps * demand.step_s
-    return np.diff([0.0, *(float(one) * lasted_s for one in hosts), use.leased_s])
+    return np.diff([0.0, *(float(count) * lasted_s for count in hosts), use.leased_s])
 
 
 def parts_of(leased_s: Series, book: PriceBook, billed: float) -> CostParts:
     """The parts of what a run was billed under a price book, from what ``leased_for`` says."""
-    costs = [float(one) for one in leased_s * book.price_per_btu / book.btu_s]
-    shares = (round(one, 9) + 0.0 for one in (*costs, billed - sum(costs)))  # nor a -0.0
+    costs = [float(cost) for cost in leased_s * book.price_per_btu / book.btu_s]
+    shares = (round(cost, 9) + 0.0 for cost in (*costs, billed - sum(costs)))  # nor a -0.0
     return CostParts(**dict(zip(CostParts.__slots__, shares, strict=True)))
 
 

@@ -22,7 +22,6 @@ class SharedLoad:
     cover: Cover
 
     def __str__(self) -> str:
-        """What arrives, in words."""
         spec, topology = self.runs[0].spec, self.runs[0].topology
         return f"{topology.name} {spec.pattern} seed {spec.seed}, {spec.duration_min:g} min"
 
@@ -51,53 +50,53 @@ def bounds_of(runs: Iterable[Run], floor_within_s: float | None) -> Iterator[Bou
     loads: dict[str, list[Run]] = {}
     for run in runs:
         loads.setdefault(_load_of(run), []).append(run)
-    for those in loads.values():
-        run = those[0]
+    for alike in loads.values():
+        run = alike[0]
         books = [book for book in run.price_books if is_bounded(book)]
         if not books or not is_whole(run.spec.duration_s):
             continue
         demand = demand_of(run)
         cover = cover_of_demand(demand, run.flavor, BUSY_AT_MOST)
-        load = SharedLoad(tuple(those), demand, cover)
+        load = SharedLoad(tuple(alike), demand, cover)
         for book in books:
-            asked = floor_within_s if is_whole(book.btu_s) else None
-            floor = None if asked is None else floor_of(run, book, asked)
+            within_s = floor_within_s if is_whole(book.btu_s) else None
+            floor = None if within_s is None else floor_of(run, book, within_s)
             yield BoundRow(load, book, floor, *cover.cost(book))
 
 
 def unbounded(run: Run) -> list[str]:
-    """What of a run has no bound, and why: durations that are no whole minutes, BTUs that are
-    none and do not fit into one, and books with a minimum or a cap."""
+    """Why a run, or one of its price books, has no bound: its duration is not whole minutes, a BTU
+    neither whole minutes nor an equal part of one, or a book has a minimum or a cap."""
     short = [book.name for book in run.price_books if not is_bounded(book)]
     problems = []
     if not is_whole(run.spec.duration_s):
         problems.append(f"duration_min must be whole minutes, not {run.spec.duration_min:g}")
     if short:
-        told = "price books that bill whole minutes, or equal parts of one, and nothing else, not "
-        problems.append(f"{told}{', '.join(short)}; take others in price_books")
+        text = "price books that bill whole minutes, or equal parts of one, and nothing else, not "
+        problems.append(f"{text}{', '.join(short)}; take others in price_books")
     return problems
 
 
 def require_bounded(runs: Iterable[Run]) -> None:
     """Raise SpecError, with every problem once, where something would be left out."""
-    if problems := list(dict.fromkeys(told for run in runs for told in unbounded(run))):
+    if problems := list(dict.fromkeys(problem for run in runs for problem in unbounded(run))):
         raise SpecError("bound", problems)
 
 
 def is_whole(length_s: float) -> bool:
-    """Whether steps fill it."""
+    """Whether a length is a whole number of steps."""
     steps = round(length_s / STEP_S)
     return steps > 0 and abs(length_s - steps * STEP_S) < 1e-6
 
 
 def is_bounded(book: PriceBook) -> bool:
-    """Whether the cheapest leases under a book are known: whole BTUs of whole minutes, or as many
-    of them in every minute."""
+    """Whether the cheapest leases under a book can be computed: it bills BTUs alone, and these are
+    whole minutes or equal parts of one."""
     return book.pays_whole_btus and (is_whole(book.btu_s) or _fits(book.btu_s))
 
 
 def _fits(btu_s: float) -> bool:
-    """Whether whole ones fill a step."""
+    """Whether a step is a whole number of BTUs."""
     return abs(round(STEP_S / btu_s) * btu_s - STEP_S) < 1e-6
 
 

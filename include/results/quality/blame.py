@@ -15,18 +15,18 @@ ROWS_KEPT = 100
 
 def by_run(checks: Iterable[Check]) -> Quarantine:
     """Per run the checks it failed, each with its own rows only; warnings are held against none."""
-    found: dict[str, list[Check]] = {}
+    failed_by_run: dict[str, list[Check]] = {}
     for check in checks:
         if not check.refuses:
             continue
-        own: dict[str | None, list[Mapping[str, Any]]] = {}
+        rows_by_run: dict[str | None, list[Mapping[str, Any]]] = {}
         for row in check.rows:
-            own.setdefault(_run_of(check, row), []).append(row)
-        for run, rows in own.items():
+            rows_by_run.setdefault(_run_of(check, row), []).append(row)
+        for run, rows in rows_by_run.items():
             if run is not None:
                 kept = replace(check, rows=tuple(rows[:ROWS_KEPT]))
-                found.setdefault(run, []).append(kept)
-    return {run: tuple(failed) for run, failed in found.items()}
+                failed_by_run.setdefault(run, []).append(kept)
+    return {run: tuple(failed) for run, failed in failed_by_run.items()}
 
 
 def can_go_on_without(failed: Quarantine, runs: Sequence[str], checks: Iterable[Check]) -> bool:
@@ -47,7 +47,7 @@ def can_go_on_without(failed: Quarantine, runs: Sequence[str], checks: Iterable[
 
 
 def _run_of(check: Check, row: Mapping[str, Any]) -> str | None:
-    """The run that an offending row is about, or that has no row; None when it is nobody's."""
+    """The run of an offending row, or the run that is missing; None where there is neither."""
     if not is_by_run(check.table):
         return None
     run = row.get("run")

@@ -77,9 +77,9 @@ def require_sound(folder: Path, tables: Sequence[str]) -> None:
 
     Raises GateFailed with every check that failed, StoreError when a table was not built.
     """
-    failed = [one for one in _data_docs(folder, (), tables) if one.refuses]
+    failed = [check for check in _data_docs(folder, (), tables) if check.refuses]
     if failed:
-        listed = "\n".join(str(one) for one in failed)
+        listed = "\n".join(str(check) for check in failed)
         docs = folder / "data_docs" / "index.html"
         raise GateFailed(
             f"{folder.name}: nothing was published, for these checks failed:\n{listed}\n"
@@ -163,11 +163,11 @@ def _context(docs: Path) -> AbstractDataContext:
 
 def _check(table: str, result: dict[str, Any]) -> Check:
     config, passed = result["expectation_config"], bool(result["success"])
-    given = config["kwargs"]
-    columns = [given[key] for key in ("column", "column_A", "column_B") if key in given]
+    arguments = config["kwargs"]
+    columns = [arguments[key] for key in ("column", "column_A", "column_B") if key in arguments]
     return Check(
         table=table,
-        columns=tuple(columns or given.get("column_list", ())),
+        columns=tuple(columns or arguments.get("column_list", ())),
         expectation=config["type"],
         sentence=str(config.get("notes") or config["type"]),
         passed=passed,
@@ -183,8 +183,8 @@ def _offending(result: dict[str, Any]) -> list[dict[str, Any]]:
     rows += [{"missing": value} for value in outcome.get("partial_missing_list") or ()]
     if rows:
         return rows
-    seen = outcome.get("observed_value")
-    return [{"observed": seen} if seen is not None else {"error": _broken(result)}]
+    observed = outcome.get("observed_value")
+    return [{"observed": observed} if observed is not None else {"error": _broken(result)}]
 
 
 def _broken(result: dict[str, Any]) -> str:

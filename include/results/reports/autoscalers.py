@@ -1,4 +1,4 @@
-"""A figure for every autoscaler in use today: one run of each, drawn as it saw it.
+"""A figure for every autoscaler in use today: one run of each, with the value that it watched.
 
 ``python -m include.results.reports.autoscalers docs/images/autoscalers`` draws them anew.
 """
@@ -39,12 +39,12 @@ def figure_of(controller: str, duration_min: float = DURATION_MIN) -> str:
     if not isinstance(rule, Watching):
         raise TypeError(f"{controller} does not show what it watches")
     operator = SHOWN.get(controller, LARGEST)
-    looks = [*looks_of(spec, rule, operator)]
-    return autoscaler.draw(f"{controller}: {operator}", rule.watches, looks, duration_min)
+    readings = [*readings_of(spec, rule, operator)]
+    return autoscaler.draw(f"{controller}: {operator}", rule.watches, readings, duration_min)
 
 
-def looks_of(spec: RunSpec, rule: Watching, operator: str) -> Iterator[autoscaler.Reading]:
-    """Every look at an operator in a run whose sources follow one level; nothing is stored."""
+def readings_of(spec: RunSpec, rule: Watching, operator: str) -> Iterator[autoscaler.Reading]:
+    """Every reading of an operator in a run whose sources follow one level; nothing is stored."""
     run = resolve(spec)
     session = Session.open(run)
     session.deploy()
@@ -53,14 +53,14 @@ def looks_of(spec: RunSpec, rule: Watching, operator: str) -> Iterator[autoscale
     for turn in session.loop.run(memories, 0, spec.duration_s):
         if turn.acted is None:
             continue
-        seen = turn.acted.seen
-        if operator in seen.operators:
+        observation = turn.acted.observed
+        if operator in observation.operators:
             yield autoscaler.Reading(
-                minute=seen.now_s / 60,
-                watched=rule.watched(memories[ACTS], seen, operator),
-                instances=len(seen.serving(operator)),
-                busy_instances=each * level.at(seen.now_s),
-                waiting_items=seen.operators[operator].waiting_items,
+                minute=observation.now_s / 60,
+                watched=rule.watched(memories[ACTS], observation, operator),
+                instances=len(observation.serving(operator)),
+                busy_instances=each * level.at(observation.now_s),
+                waiting_items=observation.operators[operator].waiting_items,
             )
         memories = turn.memories
 

@@ -82,22 +82,22 @@ def compare_compliance(
         if row["scope"] != "overall":
             continue
         for metric in _COMPLIANCE:
-            found = printed(row["run"], metric, row["btu_min"])
+            figure = printed(row["run"], metric, row["btu_min"])
             label = in_words(metric.removesuffix("_compliance")).capitalize()
-            yield _compared(row["run"], label, "percent", row[f"{metric}_percent"], found)
+            yield _compared(row["run"], label, "percent", row[f"{metric}_percent"], figure)
 
 
 def billed_by(cost: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """How a reader tells price books apart: by the BTU; by name as well where several share one,
     or one is that of a cloud."""
-    of = {
+    books = {
         row["price_book"]: (row["price_book_btu_min"], bool(row.get("price_source")))
         for row in cost
     }
-    alike = Counter(btu_min for btu_min, _ in of.values())
+    alike = Counter(btu_min for btu_min, _ in books.values())
     return {
         name: f"BTU {btu_min:g} min" + (f", {name}" if of_cloud or alike[btu_min] > 1 else "")
-        for name, (btu_min, of_cloud) in of.items()
+        for name, (btu_min, of_cloud) in books.items()
     }
 
 
@@ -113,16 +113,16 @@ def compare_cost(cost: Sequence[dict[str, Any]], printed: Printed) -> Iterator[C
     for row in cost:
         book_min = row["price_book_btu_min"]
         for metric in _COST:
-            found = None if row.get("price_source") else printed(row["run"], metric, book_min)
+            figure = None if row.get("price_source") else printed(row["run"], metric, book_min)
             label = (
                 f"{in_words(metric.removesuffix('_cost')).capitalize()}, {books[row['price_book']]}"
             )
-            compared = _compared(row["run"], label, "cost", row[metric], found)
+            compared = _compared(row["run"], label, "cost", row[metric], figure)
             yield replace(compared, own=book_min == row["btu_min"])
 
 
 def _compared(
-    run: str, label: str, unit: str, measured: float, found: PublishedFigure | None
+    run: str, label: str, unit: str, measured: float, figure: PublishedFigure | None
 ) -> Comparison:
-    published = found.mean if found else None
-    return Comparison(run, label, unit, measured, published, found.where if found else "")
+    published = figure.mean if figure else None
+    return Comparison(run, label, unit, measured, published, figure.where if figure else "")

@@ -21,8 +21,8 @@ from urllib.parse import unquote
 from include.files.whole import digest, json_bytes, new_file, read_json, write_bytes
 from include.model.errors import PublishError, SpecError, command
 from include.results.quality.verdict import verdict_path
+from include.results.reports.integrity import changes, published_manifest, require_outside
 from include.results.reports.publication import origins_of
-from include.results.reports.unchanged import changes, published_manifest, require_outside
 from include.runs.measurements.origin import Origin
 from include.runs.measurements.sources import KEPT
 
@@ -83,7 +83,7 @@ def pack_crate(folder: Path, out: Path, licence: str = "", *, overwrite: bool = 
     if problems := [*changes(folder, manifest), *_measured_anew(folder, manifest)]:
         raise PublishError("\n".join([f"{folder} cannot be packed:", *problems]))
     described = _Description(folder, manifest, licence).to_json()
-    files = sorted(unquote(one["@id"]) for one in described["@graph"] if "sha256" in one)
+    files = sorted(unquote(entity["@id"]) for entity in described["@graph"] if "sha256" in entity)
     with new_file(out) as draft, zipfile.ZipFile(draft, "w") as target:
         _add(target, METADATA, json_bytes(described))
         for name in files:
@@ -105,7 +105,7 @@ def _file_of(folder: Path, name: str) -> Path:
 
 
 def _measured_anew(folder: Path, manifest: Mapping[str, Any]) -> Iterable[str]:
-    """What is missing of the published runs, or other rows than theirs, each with what to do."""
+    """Published runs that are missing or have other rows now, each with what to do."""
     from include.runs.measurements.store import RunStore
 
     for row in manifest["runs"]:
@@ -128,7 +128,7 @@ def _kept_runs(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Origin]:
 
     stores = [RunStore(folder, folder.name, row["run"]) for row in manifest["runs"]]
     kept = [store.run_id for store in stores if _is_kept(store)]
-    return {one.run: one for one in origins_of(folder, kept)}
+    return {origin.run: origin for origin in origins_of(folder, kept)}
 
 
 def _is_kept(store: RunStore) -> bool:
@@ -154,17 +154,17 @@ class _Description:
         self.crate: ROCrate = ROCrate(version=_RO_CRATE)
         self.runs = [row["run"] for row in manifest["runs"]]
         self.origins = _kept_runs(folder, manifest)
-        self.known: dict[str, Any] = {}
+        self.entities: dict[str, Any] = {}
         """Entities by id: the library looks through all of them for one that is not there."""
         self._root(licence)
         self.workflow = self._workflow()
         kept = [row for row in manifest["runs"] if row["run"] in self.origins]
         runs = [self._run(row) for row in kept]
-        given, measured = (
-            [self.known[f"runs/{row['run']}/{name}"] for row in kept]
+        inputs, measured = (
+            [self.entities[f"runs/{row['run']}/{name}"] for row in kept]
             for name in ("run.json", "manifest.json")
         )
-        self._parameters(given, measured)
+        self._parameters(inputs, measured)
         actions = [*runs, *self._publication(measured)]
         self.crate.root_dataset["mentions"] = actions
 
@@ -175,10 +175,13 @@ class _Description:
             entity.update((name, _alone(value)) for name, value in entity.items())
         head = (METADATA, "./")
         content["@graph"].sort(
-            key=lambda one: (head.index(one["@id"]) if one["@id"] in head else 2, one["@id"])
+            key=lambda entity: (
+                head.index(entity["@id"]) if entity["@id"] in head else 2,
+                entity["@id"],
+            )
         )
-        parts = next(one for one in content["@graph"] if one["@id"] == "./")["hasPart"]
-        parts.sort(key=lambda one: one["@id"])
+        parts = next(entity for entity in content["@graph"] if entity["@id"] == "./")["hasPart"]
+        parts.sort(key=lambda part: part["@id"])
         return content
 
     def _root(self, licence: str) -> None:
@@ -191,7 +194,7 @@ class _Description:
         )
         crate.license = licence or NO_LICENCE
         crate.datePublished = datetime.fromisoformat(
-            max(one.measured_at for one in self.origins.values())
+            max(origin.measured_at for origin in self.origins.values())
         )
         crate.root_dataset["identifier"] = f"{name}, edition {self.manifest['edition']}"
         crate.root_dataset["conformsTo"] = [
@@ -225,8 +228,8 @@ class _Description:
         workflow["softwareRequirements"] = [
             self._package(name, version) for name, version in self._published_with()
         ]
-        for one in pinned:
-            self._file(one, "Packages of the project, pinned")
+        for path in pinned:
+            self._file(path, "Packages of the project, pinned")
         return workflow
 
     def _published_with(self) -> list[tuple[str, str]]:
@@ -237,7 +240,7 @@ class _Description:
         run, origin = row["run"], self.origins[row["run"]]
         kept = read_json(self.folder / "runs" / run / "manifest.json")
         home, by = f"runs/{run}", origin.by
-        given = self._file(f"{home}/run.json", f"Everything run {run} was given, looked up")
+        inputs = self._file(f"{home}/run.json", f"Everything run {run} was given, looked up")
         seed = self._value(f"#seed-{row['seed']}", "seed", row["seed"])
         spec_hash = self._value(f"#spec-{row['spec_hash']}", "spec_hash", row["spec_hash"])
         results = [
@@ -245,14 +248,14 @@ class _Description:
             self._file(f"{home}/arrivals.csv", f"Level of the arrivals of run {run} over time"),
             *(self._part(part) for part in kept["parts"]),
         ]
-        asked = f"the DAG run {by.dag_run} of {by.dag_id}" if by.dag_id else "the command line"
+        requester = f"the DAG run {by.dag_run} of {by.dag_id}" if by.dag_id else "the command line"
         return self._context(
             f"#measured-{run}",
             "CreateAction",
             name=f"Measurement of run {run}",
-            description=f"Asked for by {asked}, on the testbed {kept['testbed']}.",
+            description=f"Asked for by {requester}, on the testbed {kept['testbed']}.",
             instrument=[self.workflow, self._code(run, kept["versions"])],
-            object=[given, seed, spec_hash],
+            object=[inputs, seed, spec_hash],
             result=results,
             endTime=origin.measured_at,
             actionStatus="http://schema.org/CompletedActionStatus",
@@ -263,7 +266,11 @@ class _Description:
         mark = self.folder / "runs" / run / "code.json"  # earlier versions kept none
         sha256 = read_json(mark)["sha256"] if mark.is_file() else "unknown"
         commit = versions.get("git_commit", "")
-        needs = [self._package(*one) for one in sorted(versions.items()) if one[0] != "git_commit"]
+        needs = [
+            self._package(*package)
+            for package in sorted(versions.items())
+            if package[0] != "git_commit"
+        ]
         return self._context(
             f"#code-{sha256}",
             "SoftwareApplication",
@@ -273,9 +280,9 @@ class _Description:
             description=f"Its version is the SHA-256 of the code; commit {commit or 'unknown'}.",
         )
 
-    def _parameters(self, given: list[File], measured: list[File]) -> None:
+    def _parameters(self, inputs: list[File], measured: list[File]) -> None:
         """What goes into the workflow and comes out of it, with the files of all runs."""
-        for side, name, files in (("input", "run", given), ("output", "measurements", measured)):
+        for side, name, files in (("input", "run", inputs), ("output", "measurements", measured)):
             parameter = self._context(
                 f"#{side}-{name}",
                 "FormalParameter",
@@ -292,9 +299,9 @@ class _Description:
         """The actions that came after: tables, checks, pages."""
         versions = dict(self._published_with())
         names = [f"published/{name}" for name in sorted(self.manifest["sha256"])]
-        of = {name: self._file(name, f"Published: {Path(name).name}") for name in names}
-        tables = [file for name, file in of.items() if name.endswith(".parquet")]
-        pages = [file for name, file in of.items() if not name.endswith(".parquet")]
+        published = {name: self._file(name, f"Published: {Path(name).name}") for name in names}
+        tables = [file for name, file in published.items() if name.endswith(".parquet")]
+        pages = [file for name, file in published.items() if not name.endswith(".parquet")]
         pages.append(self._file("published/manifest.json", "What was published, with what"))
         verdict = verdict_path(self.folder).relative_to(self.folder).as_posix()
         checks = self._file(verdict, "Every check of the tables and whether it passed")
@@ -310,11 +317,11 @@ class _Description:
                 name=step,
                 description=name,
                 instrument=self._package(tool, versions.get(tool, "")),
-                object=given,
+                object=inputs,
                 result=made,
                 actionStatus="http://schema.org/CompletedActionStatus",
             )
-            for step, name, tool, given, made in steps
+            for step, name, tool, inputs, made in steps
         ]
 
     def _package(self, name: str, version: str) -> ContextEntity:
@@ -332,11 +339,11 @@ class _Description:
         return self._context(id_, "PropertyValue", name=name, value=value)
 
     def _file(self, path: str, name: str) -> File:
-        def made() -> File:
+        def add_file() -> File:
             about = {"name": name, **self._of_file(path)}
             return self.crate.add_file(_file_of(self.folder, path), path, properties=about)
 
-        return self._once(path, made)
+        return self._once(path, add_file)
 
     def _of_file(self, path: str) -> dict[str, Any]:
         file = _file_of(self.folder, path)
@@ -348,19 +355,19 @@ class _Description:
         """An entity that is no file; the same id is the same entity."""
         from rocrate.model import ContextEntity
 
-        if known := self.known.get(id_):
-            return known
-        given = {name: value for name, value in properties.items() if not _refers(value)}
-        entity = self.crate.add(ContextEntity(self.crate, id_, {"@type": type_, **given}))
+        if earlier := self.entities.get(id_):
+            return earlier
+        plain = {name: value for name, value in properties.items() if not _refers(value)}
+        entity = self.crate.add(ContextEntity(self.crate, id_, {"@type": type_, **plain}))
         for name, value in properties.items():
-            if name not in given:
+            if name not in plain:
                 entity[name] = value
         return self._once(id_, lambda: entity)
 
-    def _once(self, id_: str, made: Callable[[], Any]) -> Any:
-        if id_ not in self.known:
-            self.known[id_] = made()
-        return self.known[id_]
+    def _once(self, id_: str, make: Callable[[], Any]) -> Any:
+        if id_ not in self.entities:
+            self.entities[id_] = make()
+        return self.entities[id_]
 
 
 def _alone(value: Any) -> Any:
@@ -373,4 +380,4 @@ def _refers(value: Any) -> bool:
     from rocrate.model.entity import Entity
 
     many = value if isinstance(value, list) else [value]
-    return any(isinstance(one, Entity) for one in many)
+    return any(isinstance(item, Entity) for item in many)

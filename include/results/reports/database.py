@@ -59,14 +59,14 @@ def removed_rows(database_url: str, experiment: str, runs: Sequence[str] | None)
         yield deleted
 
 
-def _remove(connection: Connection, table: str, of: Mapping[str, str]) -> int:
+def _remove(connection: Connection, table: str, key: Mapping[str, str]) -> int:
     from sqlalchemy import delete
 
-    return connection.execute(delete(_published(table)).filter_by(**of)).rowcount
+    return connection.execute(delete(_published(table)).filter_by(**key)).rowcount
 
 
 def _remove_labels(connection: Connection, experiment: str, runs: Sequence[str] | None) -> None:
-    """What people have said of runs goes with them: another run of this name is another one."""
+    """Labels go with their runs, so that a later run of the same name begins without."""
     from sqlalchemy import text
 
     of_run = "" if runs is None else " AND run = :run"
@@ -95,7 +95,7 @@ def transaction(database_url: str) -> Iterator[Connection]:
 
 
 def engine_of(database_url: str) -> Engine:
-    """Of the results database; PublishError for a URL that is none."""
+    """An engine of the results database. Raises PublishError for a URL that cannot be used."""
     from sqlalchemy import create_engine
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError, NoSuchModuleError
@@ -159,9 +159,10 @@ def table_of(name: str, types: Mapping[str, str], key: Sequence[str]) -> Table:
     """A table with these columns; types are those of the schemas of published tables."""
     from sqlalchemy import BigInteger, Boolean, Column, Double, MetaData, Table, Text
 
-    known = {"string": Text, "double": Double, "bigint": BigInteger, "boolean": Boolean}
+    sql_types = {"string": Text, "double": Double, "bigint": BigInteger, "boolean": Boolean}
     columns: list[Column[Any]] = [
-        Column(one, known[type_], primary_key=one in key) for one, type_ in types.items()
+        Column(column, sql_types[type_], primary_key=column in key)
+        for column, type_ in types.items()
     ]
     return Table(name, MetaData(), *columns)
 
@@ -189,7 +190,9 @@ def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any
         connection.exec_driver_sql(compiled.string, list(rows))
 
 
-def _forget(connection: Connection, table: Table, of: Publication, runs: Sequence[str]) -> None:
+def _forget(
+    connection: Connection, table: Table, publication: Publication, runs: Sequence[str]
+) -> None:
     """Delete what an earlier edition published and this one does not have any more.
 
     Rows of a run that this edition does not hold stay, unless the table is about the experiment
@@ -197,7 +200,11 @@ def _forget(connection: Connection, table: Table, of: Publication, runs: Sequenc
     """
     from sqlalchemy import delete
 
-    older = delete(table).filter_by(experiment=of.experiment).where(table.c.edition != of.edition)
+    older = (
+        delete(table)
+        .filter_by(experiment=publication.experiment)
+        .where(table.c.edition != publication.edition)
+    )
     connection.execute(older.where(table.c.run.in_(runs)) if "run" in table.c else older)
 
 
@@ -210,10 +217,10 @@ def _add_new_columns(connection: Connection, tables: Iterable[str]) -> None:
     from sqlalchemy import inspect, text
     from sqlalchemy.schema import CreateColumn
 
-    known = inspect(connection)
-    stored = set(known.get_table_names())
+    database = inspect(connection)
+    stored = set(database.get_table_names())
     there = {
-        _published(name): {column["name"] for column in known.get_columns(name)}
+        _published(name): {column["name"] for column in database.get_columns(name)}
         for name in tables
         if name in stored
     }
@@ -226,7 +233,7 @@ def _add_new_columns(connection: Connection, tables: Iterable[str]) -> None:
         )
     for table, names in there.items():
         quoted = connection.dialect.identifier_preparer.format_table(table)
-        for column in (one for one in table.columns if one.name not in names):
+        for column in (column for column in table.columns if column.name not in names):
             defined = CreateColumn(column).compile(dialect=connection.dialect)
             connection.execute(text(f"ALTER TABLE {quoted} ADD COLUMN {defined}"))
 
@@ -237,14 +244,17 @@ def _may_grow(table: Table, names: set[str]) -> bool:
 
 
 def _note(connection: Connection, publication: Publication) -> None:
-    """Publishing again moves the time of an edition, and changes no origin measured before."""
-    of = publication
-    about = {"edition": of.edition, "published_at": of.published_at, "checks": of.checks}
-    upsert(connection, _publications(), [{"experiment": of.experiment, **about, **asdict(of.by)}])
-    whose = [
-        {"run": one.run, "measured_at": one.measured_at, **asdict(one.by)} for one in of.origins
+    """Record a publication and the origins of its runs, in place of earlier records of them."""
+    experiment = publication.experiment
+    about = {name: getattr(publication, name) for name in ("edition", "published_at", "checks")}
+    upsert(
+        connection, _publications(), [{"experiment": experiment, **about, **asdict(publication.by)}]
+    )
+    origins = [
+        {"run": origin.run, "measured_at": origin.measured_at, **asdict(origin.by)}
+        for origin in publication.origins
     ]
-    upsert(connection, _origins(), [{"experiment": of.experiment, **one} for one in whose])
+    upsert(connection, _origins(), [{"experiment": experiment, **row} for row in origins])
 
 
 def _cannot(url: URL, error: Exception) -> PublishError:

@@ -11,7 +11,7 @@ from include.results.tables.catalogue import Column, TableSchema
 Rows = Sequence[Mapping[str, Any]]
 
 
-def shown(value: Any, column: Column) -> str:
+def cell_text(value: Any, column: Column) -> str:
     """One cell as text: rounded, booleans as yes or no, a missing value empty."""
     if value is None:
         return ""
@@ -81,8 +81,8 @@ def _cells(
 
 
 def _texts(values: list[Any], column: Column, written: Callable[[str], str]) -> list[str]:
-    known = {value: written(shown(value, column)) for value in set(values)}
-    return [known[value] for value in values]
+    texts = {value: written(cell_text(value, column)) for value in set(values)}
+    return [texts[value] for value in values]
 
 
 def _is_number(column: Column) -> bool:

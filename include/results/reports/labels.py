@@ -1,4 +1,4 @@
-"""What people say of published runs: tags, a note, and that a run is put away.
+"""Labels of published runs: tags, a note, and whether a run is archived.
 
 Kept beside the results, in a table of their own: publishing again, or another edition, leaves them
 as they are; removing a run removes them.
@@ -25,7 +25,7 @@ NAMES = ("tags", "note", "changed_at", "changed_by")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What is to become of the labels of some runs; None leaves it as it is."""
+    """A change of the labels of runs; None leaves a field as it is."""
 
     tags: Sequence[str] | None = None
     add_tags: Sequence[str] = ()
@@ -89,23 +89,23 @@ def _is_published(connection: Connection, experiment: str, run: str) -> bool:
     from sqlalchemy import text
 
     statement = text("SELECT 1 FROM runs WHERE experiment = :experiment AND run = :run")
-    found = connection.execute(statement, {"experiment": experiment, "run": run})
-    return found.first() is not None
+    result = connection.execute(statement, {"experiment": experiment, "run": run})
+    return result.first() is not None
 
 
 def _labels(connection: Connection, table: Table, experiment: str, run: str) -> Mapping[str, Any]:
     from sqlalchemy import select
 
-    found = connection.execute(select(table).filter_by(experiment=experiment, run=run))
-    row = found.mappings().first()
+    result = connection.execute(select(table).filter_by(experiment=experiment, run=run))
+    row = result.mappings().first()
     return dict(row) if row else {"tags": "", "note": "", "archived": False}
 
 
-def _changed(own: Mapping[str, Any], change: Change) -> dict[str, Any]:
-    tags = (own["tags"] or "").split() if change.tags is None else change.tags
+def _changed(labels: Mapping[str, Any], change: Change) -> dict[str, Any]:
+    tags = (labels["tags"] or "").split() if change.tags is None else change.tags
     tags = tags_in(" ".join([*tags, *change.add_tags]))
     return {
         "tags": f" {' '.join(tags)} " if tags else "",
-        "note": own["note"] if change.note is None else change.note.strip(),
-        "archived": own["archived"] if change.archived is None else change.archived,
+        "note": labels["note"] if change.note is None else change.note.strip(),
+        "archived": labels["archived"] if change.archived is None else change.archived,
     }

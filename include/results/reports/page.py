@@ -23,7 +23,6 @@ from include.results.reports.comparison import (
 from include.results.reports.documents import WRITERS, suffixes
 from include.results.reports.figures import bill
 from include.results.reports.figures import tournament as tournament_figure
-from include.results.reports.names import named
 from include.results.reports.run_pages import (
     MANY_RUNS,
     OPEN_FIGURES,
@@ -32,12 +31,12 @@ from include.results.reports.run_pages import (
     about_runs,
     by,
     by_run,
-    drawn_from,
+    figures_of,
     on_first_page,
     run_pages,
     templates,
 )
-from include.results.reports.tournament import METRICS, is_tournament, matches
+from include.results.reports.tournament import METRICS, controller_name, is_tournament, matches
 from include.results.tables.catalogue import PUBLISHED, schema_of
 from include.results.tables.staged import Row
 
@@ -73,7 +72,7 @@ def pages(
     ``tables`` are the published tables by name, ``verdict`` is verdict.json, ``origin`` says
     experiment, edition, git_commit and versions, ``reference`` what was printed about a run.
     """
-    figures = drawn_from(tables)
+    figures = figures_of(tables)
     yield "report.html", _rendered(tables, verdict, origin, reference, figures)
     yield from run_pages(tables, origin["experiment"], figures)
 
@@ -101,8 +100,10 @@ def _rendered(
             bill=_bill(tables),
             compliance=by(shares, lambda one: one.run),
             totals_of=[row for row in tables["compliance"] if row["scope"] == "overall"],
-            cost=by(costs, lambda one: one.run),
-            printed_in=sorted({one.where for one in (*shares, *costs) if one.where}),
+            cost=by(costs, lambda comparison: comparison.run),
+            printed_in=sorted(
+                {comparison.where for comparison in (*shares, *costs) if comparison.where}
+            ),
             totals=tables["scaling_total"],
             prices=by_run(tables["cost"]),
             prices_of_all=tables["cost"],
@@ -134,9 +135,9 @@ def _tournament(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
     """What its section shows; None for an experiment that is none."""
     if not is_tournament(tables["runs"]):
         return None
-    found = matches(tables["tournament"])
-    figure = Markup(tournament_figure.draw(found))
-    return {"matches": found, "figure": figure, "headings": METRICS}
+    workloads = matches(tables["tournament"])
+    figure = Markup(tournament_figure.draw(workloads))
+    return {"matches": workloads, "figure": figure, "headings": METRICS}
 
 
 def _bill(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
@@ -144,18 +145,18 @@ def _bill(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
     rows = tables["cost_parts_means"]
     if not rows:
         return None
-    known = {row["run"] for row in tables["cost_parts"]}
+    with_parts = {row["run"] for row in tables["cost_parts"]}
     return {
         "rows": rows,
         "columns": [*schema_of("cost_parts_means").column_names],
         "figure": Markup(bill.draw(rows)),
-        "without": [row["run"] for row in tables["runs"] if row["run"] not in known],
+        "without": [row["run"] for row in tables["runs"] if row["run"] not in with_parts],
     }
 
 
 def _sentence(runs: Sequence[Row]) -> str:
     """What was run, in one sentence."""
-    controllers = _listed(named(row) for row in runs)
+    controllers = _listed(controller_name(row) for row in runs)
     patterns = _listed(row["pattern"] for row in runs)
     lengths = _listed(f"{row['duration_min']:g}" for row in runs)
     btus = _listed(f"{row['btu_min']:g}" for row in runs)
@@ -175,4 +176,6 @@ def _listed(values: Any) -> str:
 
 
 def _by_table(verdict: Mapping[str, Any]) -> dict[str, list[Row]]:
-    return {table: list(own) for table, own in groupby(verdict["checks"], lambda c: c["table"])}
+    return {
+        table: list(checks) for table, checks in groupby(verdict["checks"], lambda c: c["table"])
+    }

@@ -36,4 +36,4 @@ def origins_of(folder: Path, runs: Iterable[str]) -> list[Origin]:
     from include.runs.measurements.store import RunStore
 
     stores = (RunStore(folder, folder.name, run) for run in runs)
-    return [found for store in stores if (found := origin_of(store))]
+    return [origin for store in stores if (origin := origin_of(store))]

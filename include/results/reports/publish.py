@@ -171,13 +171,13 @@ def _made_of(folder: Path, runs: Iterable[str]) -> dict[str, str]:
 
 def tool_versions() -> dict[str, str]:
     """Versions of Python and of the packages that decide about the numbers."""
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def quarantine_csv(quarantined: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:

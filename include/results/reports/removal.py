@@ -30,7 +30,7 @@ def remove_runs(
     the database cannot be written; repeated, it removes what is left.
     """
     require_known(folder, runs, database_url)
-    taken = [] if even_if_taken else [_taken(folder, run) for run in runs]
+    taken = [] if even_if_taken else [_may_be_under_way(folder, run) for run in runs]
     if any(taken):
         raise StoreError("\n".join(filter(None, taken)))
     stored = _stored(folder)
@@ -59,10 +59,10 @@ def known_runs(folder: Path, database_url: str) -> set[str]:
 
 def require_known(folder: Path, runs: Sequence[str], database_url: str) -> None:
     """Raise StoreError, with every problem at once, for runs that are not there."""
-    known = known_runs(folder, database_url)
-    if not known:
+    names = known_runs(folder, database_url)
+    if not names:
         raise StoreError(f"{folder} holds no run, so there is none to remove")
-    problems = [unknown_name("run", run, known) for run in runs if run not in known]
+    problems = [unknown_name("run", run, names) for run in runs if run not in names]
     if problems:
         raise StoreError("\n".join(problems))
 
@@ -81,7 +81,7 @@ def _what(is_stored: bool) -> str:
     return "the measurements" if is_stored else "what was published"
 
 
-def _taken(folder: Path, run: str) -> str:
+def _may_be_under_way(folder: Path, run: str) -> str:
     """Why a run may be under way; empty when it is not. Only Airflow knows which DAG runs are."""
     store, turns = RunStore(folder, folder.name, run), folder / "turns.json"
     if store.manifest.is_file() or not (store.home.is_dir() and turns.is_file()):

@@ -110,8 +110,8 @@ def find_runs(database_url: str, query: Query) -> FoundRuns:
 
     Raises PublishError when the database cannot be read.
     """
-    with _Reading(database_url) as reading:
-        if not reading.is_there:
+    with _Reader(database_url) as reader:
+        if not reader.is_there:
             return FoundRuns()
         equal = {
             name: value for name, value in query.equal.items() if name in FILTERS and value != ""
@@ -123,13 +123,13 @@ def find_runs(database_url: str, query: Query) -> FoundRuns:
             for kind, pattern in _patterns(word).items()
         }
         values = {**equal, **patterns, **query.ranges}
-        if query.tag and reading.has_labels:
+        if query.tag and reader.has_labels:
             values["tag"] = f"% {_literally(query.tag)} %"
-        shape = _shape(equal, reading) | {
+        shape = _shape(equal, reader) | {
             "words": list(words), "counted": True, "tagged": query.tag, "shown": query.shown,
-            "ranges": _ranges(query, reading),
+            "ranges": _ranges(query, reader),
         }  # fmt: skip
-        (counted,) = reading.rows("runs", shape, values)
+        (counted,) = reader.rows("runs", shape, values)
         shape |= {
             "counted": False,
             "order": ORDERS.get(query.sort, ORDERS["when"]),
@@ -137,13 +137,13 @@ def find_runs(database_url: str, query: Query) -> FoundRuns:
         }
         place = {"limit": PAGE_RUNS, "offset": PAGE_RUNS * (max(query.page, 1) - 1)}
         return FoundRuns(
-            runs=reading.rows("runs", shape, {**values, **place}),
+            runs=reader.rows("runs", shape, {**values, **place}),
             total=counted["runs"],
             choices={
-                column: [row["choice"] for row in reading.rows("choices", {"column": column})]
+                column: [row["choice"] for row in reader.rows("choices", {"column": column})]
                 for column in CHOICES
             },
-            tags=_tags(reading),
+            tags=_tags(reader),
         )
 
 
@@ -161,43 +161,43 @@ def read_runs(
     database_url: str, runs: Sequence[tuple[str, str]], tables: Sequence[str] = ()
 ) -> list[dict[str, list[Row]] | None]:
     """The same of several runs, each given by experiment and run, over one connection."""
-    with _Reading(database_url) as reading:
-        if not reading.is_there:
+    with _Reader(database_url) as reader:
+        if not reader.is_there:
             return [None] * len(runs)
-        return [_read(reading, experiment, run, tables) for experiment, run in runs]
+        return [_read(reader, experiment, run, tables) for experiment, run in runs]
 
 
 def _read(
-    reading: _Reading, experiment: str, run: str, tables: Sequence[str]
+    reader: _Reader, experiment: str, run: str, tables: Sequence[str]
 ) -> dict[str, list[Row]] | None:
     key = {"experiment": experiment, "run": run}
-    found = reading.rows("runs", _shape(key, reading), {**key, "limit": 1, "offset": 0})
-    if not found:
+    rows = reader.rows("runs", _shape(key, reader), {**key, "limit": 1, "offset": 0})
+    if not rows:
         return None
-    others = {table: reading.rows("of_run", {"table": schema_of(table)}, key) for table in tables}
-    return {"runs": found, **others}
+    others = {table: reader.rows("of_run", {"table": schema_of(table)}, key) for table in tables}
+    return {"runs": rows, **others}
 
 
 def runs_of(database_url: str, experiment: str) -> list[str]:
     """Ids of the published runs of an experiment. Raises PublishError as the others do."""
-    with _Reading(database_url) as reading:
-        if not reading.is_there:
+    with _Reader(database_url) as reader:
+        if not reader.is_there:
             return []
-        found = reading.rows("of_experiment", {}, {"experiment": experiment})
-        return [row["run"] for row in found]
+        rows = reader.rows("of_experiment", {}, {"experiment": experiment})
+        return [row["run"] for row in rows]
 
 
-def _tags(reading: _Reading) -> list[str]:
-    rows = reading.rows("tags", {}) if reading.has_labels else []
+def _tags(reader: _Reader) -> list[str]:
+    rows = reader.rows("tags", {}) if reader.has_labels else []
     return sorted({tag for row in rows for tag in row["tags"].split()})
 
 
-def _ranges(query: Query, reading: _Reading) -> list[tuple[str, str, str]]:
+def _ranges(query: Query, reader: _Reader) -> list[tuple[str, str, str]]:
     """Column, comparison and parameter of each; a column that is absent is less than nothing."""
     return [
         (
             "CAST(NULL AS DOUBLE PRECISION)"
-            if column.removeprefix("o.") in reading.absent
+            if column.removeprefix("o.") in reader.absent
             else column,
             sign,
             f"{name}_{end}",
@@ -208,13 +208,13 @@ def _ranges(query: Query, reading: _Reading) -> list[tuple[str, str, str]]:
     ]
 
 
-def _shape(equal: Iterable[str], reading: _Reading) -> dict[str, Any]:
+def _shape(equal: Iterable[str], reader: _Reader) -> dict[str, Any]:
     """What `runs` is rendered with: no words, the newest first."""
     return {
         "equal": list(equal), "words": [], "searched": SEARCHED, "separators": SEPARATORS,
-        "origins": "origins" in reading.tables, "counted": False, "order": ORDERS["when"],
-        "descending": True, "outcomes": _OUTCOMES, "absent": reading.absent,
-        "labels": reading.has_labels, "tagged": "", "shown": "all", "ranges": [],
+        "origins": "origins" in reader.tables, "counted": False, "order": ORDERS["when"],
+        "descending": True, "outcomes": _OUTCOMES, "absent": reader.absent,
+        "labels": reader.has_labels, "tagged": "", "shown": "all", "ranges": [],
     }  # fmt: skip
 
 
@@ -233,7 +233,7 @@ def _literally(word: str) -> str:
     return word.lower()
 
 
-class _Reading:
+class _Reader:
     """The database, opened for reading and closed at the end of the block."""
 
     def __init__(self, database_url: str) -> None:
@@ -250,8 +250,8 @@ class _Reading:
 
         if self._connection is None:
             return False
-        known = inspect(self._connection)
-        self.tables = frozenset(known.get_table_names())
+        database = inspect(self._connection)
+        self.tables = frozenset(database.get_table_names())
         if "runs" not in self.tables:
             return False
         if missing := sorted(NEEDED - self.tables):
@@ -260,7 +260,7 @@ class _Reading:
                 f"{', '.join(missing)}. Remove it (the file, if it is SQLite) or give another "
                 "one, then publish the experiments again: their folders keep all tables"
             )
-        there = {column["name"] for column in known.get_columns("outcomes")}
+        there = {column["name"] for column in database.get_columns("outcomes")}
         self.absent = frozenset(name for name in _OUTCOMES if name not in there)
         return True
 
@@ -272,14 +272,13 @@ class _Reading:
     def rows(
         self, statement: str, shape: Mapping[str, Any], values: Mapping[str, Any] | None = None
     ) -> list[Row]:
-        """What a statement finds."""
         from sqlalchemy import text
 
         assert self._connection is not None
         sql = _SQL.get_template(f"{statement}.sql.j2").render(shape)
         return [dict(row) for row in self._connection.execute(text(sql), values or {}).mappings()]
 
-    def __enter__(self) -> _Reading:
+    def __enter__(self) -> _Reader:
         """Connect; a SQLite file that is not there is not made."""
         from sqlalchemy.exc import SQLAlchemyError
 

@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from include.model.errors import command
-from include.results.reports.documents import shown
+from include.results.reports.documents import cell_text
 from include.results.reports.figures import advice, compliance, scaling, timeline
 from include.results.tables.catalogue import schema_of
 from include.results.tables.staged import Row
@@ -66,14 +66,14 @@ def about_runs(tables: Tables) -> Mapping[str, Any]:
     """What parts.html.j2 needs to know."""
     return {
         "schema_of": schema_of,
-        "shown": shown,
+        "cell_text": cell_text,
         "utilisation": {row["run"]: row for row in tables["utilisation"]},
         "adapt": by_run(tables["time_to_adapt"]),
         "advisors": by_run(tables["advisors"]),
     }
 
 
-def drawn_from(tables: Tables) -> Figures:
+def figures_of(tables: Tables) -> Figures:
     """Draws the figures of a run; runs of one topology are compared, so they share their axes.
 
     Their frames are made by matplotlib and filled with numbers; both escape their text.
@@ -114,4 +114,4 @@ def by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 def by(rows: Sequence[Any], key: Callable[[Any], str]) -> dict[str, list[Any]]:
     """Rows by what they have in common, which is in order."""
-    return {name: list(own) for name, own in groupby(sorted(rows, key=key), key)}
+    return {name: list(group) for name, group in groupby(sorted(rows, key=key), key)}

@@ -16,8 +16,7 @@ from include.results.reports.comparison import (
     nothing_printed,
     printed_for,
 )
-from include.results.reports.names import named
-from include.results.reports.tournament import Cell, Match, matches
+from include.results.reports.tournament import Cell, Match, controller_name, matches
 from include.results.tables.quarantine import read_quarantine, sentences
 from include.results.tables.staged import Row, read_table
 
@@ -57,8 +56,8 @@ _REGRET = {
 
 
 def summary(folder: Path, reference: Reference = nothing_printed) -> str:
-    """What a run came to when items left undone count, then compliance and cost beside what
-    ``reference`` knows, as plain text; of several runs the controllers ranked by their means.
+    """Strict figures of a run, then compliance and cost beside those of ``reference``, as plain
+    text; of several runs the controllers ranked by their means.
 
     Price books that neither the run was controlled with nor the paper used are left to the
     page. Ends with the runs that were left out, and where the page and the Data Docs lie. Raises
@@ -101,9 +100,9 @@ def _ranking(match: Match) -> list[str]:
             *(_OF_MANY_RUNS[name] for name in metrics),
         )
     ]
-    for rank, one in enumerate(match.ranking, start=1):
-        means = (_mean(one.cells.get(name)) for name in metrics)
-        cells.append((f"{rank:>3} {one.name}", str(one.runs), *means))
+    for rank, standing in enumerate(match.ranking, start=1):
+        means = (_mean(standing.cells.get(name)) for name in metrics)
+        cells.append((f"{rank:>3} {standing.name}", str(standing.runs), *means))
     return [match.title, *_aligned(cells, least=0), ""]
 
 
@@ -120,10 +119,10 @@ def _strict(run: Row, compliance: Sequence[Row], cost: Sequence[Row]) -> list[st
     books = billed_by(cost)
     for row in cost:
         if row["run"] == run["run"] and row["price_book_btu_min"] == run["btu_min"]:
-            known = _STRICT_COST | (_REGRET if row["regret"] is not None else {})
+            labels = _STRICT_COST | (_REGRET if row["regret"] is not None else {})
             cells += [
                 (f"  {label}, {books[row['price_book']]}", _number(row[name], 2))
-                for name, label in known.items()
+                for name, label in labels.items()
             ]
     return _aligned(cells)
 
@@ -134,7 +133,7 @@ def _number(value: float | None, decimals: int) -> str:
 
 def _title(run: dict[str, Any]) -> str:
     return (
-        f"{run['run']}: controller {named(run)}, {run['pattern']}, "
+        f"{run['run']}: controller {controller_name(run)}, {run['pattern']}, "
         f"BTU {run['btu_min']:g} min, {run['duration_min']:g} min, seed {run['seed']}"
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import inf
+from typing import Any
 
 from include.results.reports.statistics import interval
 from include.results.tables.staged import Row
@@ -47,6 +48,8 @@ OTHERS = "not registered"
 
 Workload = tuple[str, str, str]
 """Topology, pattern and conditions."""
+Case = tuple[str, str, str, float]
+"""A workload and a BTU in minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +105,8 @@ class Match:
     @property
     def groups(self) -> list[tuple[str, list[Standing]]]:
         """The standings by group, with its title."""
-        by_group = groupby(self.standings, lambda one: one.group or OTHERS)
-        return [(title, list(of)) for title, of in by_group]
+        by_group = groupby(self.standings, lambda standing: standing.group or OTHERS)
+        return [(title, list(group)) for title, group in by_group]
 
     @property
     def quality(self) -> str:
@@ -121,8 +124,8 @@ class Match:
         """The standings by the mean of ``ranked_by``, the best first; who has none comes last."""
         _, _, more = METRICS[self.ranked_by]
 
-        def behind(one: Standing) -> float:
-            cell = one.cells.get(self.ranked_by)
+        def behind(standing: Standing) -> float:
+            cell = standing.cells.get(self.ranked_by)
             return inf if cell is None else -cell.mean if more else cell.mean
 
         return sorted(self.standings, key=behind)
@@ -140,7 +143,7 @@ def is_tournament(runs: Sequence[Row]) -> bool:
 def matches(tournament: Sequence[Row]) -> list[Match]:
     """The rows of the table tournament by workload, with 95 % confidence intervals."""
     rows = sorted(tournament, key=_workload)
-    return [_match(workload, list(own)) for workload, own in groupby(rows, _workload)]
+    return [_match(workload, list(group)) for workload, group in groupby(rows, _workload)]
 
 
 def _workload(row: Row) -> Workload:
@@ -151,30 +154,39 @@ def _match(workload: Workload, rows: Sequence[Row]) -> Match:
     best = {metric: _best(metric, rows) for metric in METRICS}
     several = len({row["btu_min"] for row in rows}) > 1
     names = [_name(row, several) for row in rows]
-    own: dict[str, list[Row]] = {name: [] for name in sorted(set(names))}
+    rows_by_name: dict[str, list[Row]] = {name: [] for name in sorted(set(names))}
     for name, row in zip(names, rows, strict=True):
-        own[name].append(row)
+        rows_by_name[name].append(row)
     standings = [
         Standing(
             name=name,
-            runs=max(row["runs"] for row in mine),
-            cells={row["metric"]: _cell(row, best[row["metric"]]) for row in mine},
-            group=group_of(mine[0]["controller"]),
+            runs=max(row["runs"] for row in own_rows),
+            cells={row["metric"]: _cell(row, best[row["metric"]]) for row in own_rows},
+            group=group_of(own_rows[0]["controller"]),
         )
-        for name, mine in own.items()
+        for name, own_rows in rows_by_name.items()
     ]
     return Match(
         workload=workload,
         metrics=tuple(metric for metric in METRICS if best[metric] is not None),
-        standings=tuple(sorted(standings, key=lambda one: GROUPS.index(one.group))),
+        standings=tuple(sorted(standings, key=lambda standing: GROUPS.index(standing.group))),
     )
+
+
+def controller_name(row: Mapping[str, Any]) -> str:
+    """A controller with its options: ``threshold (scale_up_above_items=500)``."""
+    return f"{row['controller']} ({row['variant']})" if row["variant"] else str(row["controller"])
+
+
+def case_of(row: Row) -> Case:
+    """The case that a row of a table over several runs is about."""
+    return row["topology"], row["pattern"], row["conditions"], row["btu_min"]
 
 
 def _name(row: Row, several_btus: bool) -> str:
     """The controller, with its options and, where they differ, its BTU."""
-    options = f" ({row['variant']})" if row["variant"] else ""
     btu = f" BTU {row['btu_min']:g}" if several_btus else ""
-    return f"{row['controller']}{options}{btu}"
+    return f"{controller_name(row)}{btu}"
 
 
 def group_of(controller: str) -> str:

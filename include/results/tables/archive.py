@@ -34,8 +34,8 @@ def main() -> int:
         _make(draft)
         draft.replace(ARCHIVE)
     except (SetupError, OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", None) or error
-        sys.stderr.write(f"no archive was made, so Spark takes longer to start: {said}\n")
+        reason = getattr(error, "stderr", None) or error
+        sys.stderr.write(f"no archive was made, so Spark takes longer to start: {reason}\n")
     finally:
         draft.unlink(missing_ok=True)
     return 0

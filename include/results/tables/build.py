@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from include.model.errors import StoreError
-from include.results.tables.cases import require_each_once, require_same_files
 from include.results.tables.catalogue import schema_of
 from include.results.tables.covers import read_covers, read_parts
 from include.results.tables.measured import (
@@ -21,6 +20,7 @@ from include.results.tables.measured import (
 )
 from include.results.tables.quarantine import Quarantine, sentences, unreadable, write_quarantine
 from include.results.tables.queries import SHARED, STEPS, is_read, read_by, run_query, share
+from include.results.tables.same_inputs import require_each_once, require_same_files
 from include.results.tables.staged import staged_path, write_table
 from include.runs.measurements.rows import COST_PART, COVER
 from include.runs.measurements.sources import keep_sources, sources_of
@@ -55,8 +55,8 @@ def build_tables(
     computed = {COVER: read_covers(folder), COST_PART: read_parts(folder)}
     with spark_session(master, many=not here, small=few) as spark:
         register(spark, folder, paths, here=here)
-        for name, known in computed.items():
-            spark.createDataFrame(known).createOrReplaceTempView(name)
+        for name, rows_of_table in computed.items():
+            spark.createDataFrame(rows_of_table).createOrReplaceTempView(name)
         results = _queried(spark, at_once=2 if few else 1)
     measured = results["runs"].to_pylist()
     require_same_files(folder, measured)

@@ -1,9 +1,9 @@
 """The covers of runs and the parts of their costs, kept in ``<experiment>/bounds.json``.
 
-``tidebench bound FOLDER`` writes it and every report reads it; without it nothing is
-known of the cover, the regret and the parts. By run it has the hash of the resolved spec and the
-cost of the cover and of the floor by price book, which are of the load alone; and the SHA-256 of
-the run's manifest with the parts by price book, which are of what was measured.
+``tidebench bound FOLDER`` writes it and every report reads it; without it cover, regret and parts
+are absent. By run it has the hash of the resolved spec with the cost of the cover and of the floor
+by price book, which depend on the load alone; and the SHA-256 of the run's manifest with the parts
+by price book, which depend on what was measured.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ NAME = "bounds.json"
 
 
 @dataclass(frozen=True, slots=True)
-class _OfRun:
+class _RunBounds:
     spec_hash: str
     cover_cost: Mapping[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
     floor_cost: Mapping[str, tuple[NonNegativeFloat, NonNegativeFloat | None]] = field(
         default_factory=dict
     )
-    """At least, and of the best leases found; none of a book whose floor nobody asked for."""
+    """By price book a lower bound and the best leases found; only where a floor was asked for."""
     measured: str = ""
     parts: tuple[CostPartRow, ...] = field(default=())
 
 
-_STORED = TypeAdapter(dict[str, _OfRun])
+_STORED = TypeAdapter(dict[str, _RunBounds])
 
 
 def stored_runs(folder: Path) -> list[Run]:
@@ -76,10 +76,10 @@ def write_covers(folder: Path, rows: Iterable[BoundRow], regrets: Iterable[Regre
             about["cover_cost"][row.book.name] = row.cover_found
             if row.floor:
                 about["floor_cost"][row.book.name] = astuple(row.floor)
-    for one in regrets:
-        if of_run := by_run.get(name := one.run.spec.run_id):
+    for regret in regrets:
+        if of_run := by_run.get(name := regret.run.spec.run_id):
             of_run["measured"] = _measured(folder, name)
-            parts = {"price_book": one.price_book, **asdict(one.parts)}
+            parts = {"price_book": regret.price_book, **asdict(regret.parts)}
             of_run.setdefault("parts", []).append(parts)
     write_json(folder / NAME, by_run)
 
@@ -92,29 +92,29 @@ def read_covers(folder: Path) -> pa.Table:
     return _table(
         COVER,
         (
-            {"experiment": folder.name, "run": run, "spec_hash": of.spec_hash,
+            {"experiment": folder.name, "run": run, "spec_hash": bounds.spec_hash,
              "price_book": book, "cover_cost": cost, "floor_cost": low, "floor_found_cost": high}
-            for run, of in _stored(folder).items()
-            for book, cost in of.cover_cost.items()
-            for low, high in [of.floor_cost.get(book, (None, None))]
+            for run, bounds in _stored(folder).items()
+            for book, cost in bounds.cover_cost.items()
+            for low, high in [bounds.floor_cost.get(book, (None, None))]
         ),
     )  # fmt: skip
 
 
 def read_parts(folder: Path) -> pa.Table:
-    """The same of the parts of costs, without runs that were measured anew since."""
+    """One row per run and price book with the parts of its cost; none of runs measured since."""
     return _table(
         COST_PART,
         (
             {"experiment": folder.name, "run": run, **asdict(parts)}
-            for run, of in _stored(folder).items()
-            if of.parts and of.measured == _measured(folder, run)
-            for parts in of.parts
+            for run, bounds in _stored(folder).items()
+            if bounds.parts and bounds.measured == _measured(folder, run)
+            for parts in bounds.parts
         ),
     )
 
 
-def _stored(folder: Path) -> Mapping[str, _OfRun]:
+def _stored(folder: Path) -> Mapping[str, _RunBounds]:
     path = folder / NAME
     if not path.is_file():
         return {}
@@ -127,7 +127,7 @@ def _stored(folder: Path) -> Mapping[str, _OfRun]:
 
 
 def _measured(folder: Path, run: str) -> str:
-    """What says which rows a run has; nothing where it is gone."""
+    """SHA-256 of a run's manifest, which has those of its rows; "" where the run is gone."""
     manifest = folder / "runs" / run / "manifest.json"
     return digest(manifest) if manifest.is_file() else ""
 

@@ -26,13 +26,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, required=True, help="folder of the experiment")
     parser.add_argument("--experiment", required=True, help="its name")
     parser.add_argument("--runs", default="", help="run ids, separated by commas; default: all")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     try:
         rows = build_tables(
-            given.folder,
-            given.experiment,
-            [run for run in given.runs.split(",") if run],
+            options.folder,
+            options.experiment,
+            [run for run in options.runs.split(",") if run],
             master=None if submitted else "local[*]",
         )
     except TidebenchError as error:
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     for table, count in rows.items():
         sys.stdout.write(f"{table}: {count} rows\n")
-    for sentence in sentences(read_quarantine(given.folder)):
+    for sentence in sentences(read_quarantine(options.folder)):
         sys.stdout.write(f"{sentence}\n")
     return 0
 

@@ -36,27 +36,27 @@ _SPARK_TYPE = {
 
 
 def complete_runs(folder: Path, runs: Sequence[str] = ()) -> tuple[str, ...]:
-    """The named runs, or every complete one when none is named, sorted.
+    """Return the ids of complete runs, sorted; all of them if ``runs`` is empty.
 
-    A run is complete when its manifest is there. Raises StoreError, saying what to do, when
-    there is none or when a named one is unknown or not complete.
+    A run is complete when its manifest is there. Raises StoreError, saying what to do, when no run
+    is complete, or when one of ``runs`` is unknown or not complete.
     """
-    found = sorted(path.parent.name for path in folder.glob("runs/*/manifest.json"))
-    if not found:
+    complete = sorted(path.parent.name for path in folder.glob("runs/*/manifest.json"))
+    if not complete:
         raise StoreError(
             f"{folder} holds no complete run. Run the experiment to its end first, "
             "or give the folder of an experiment that was."
         )
     for run in runs:
-        if run in found:
+        if run in complete:
             continue
         if (folder / "runs" / run).is_dir():
             raise StoreError(
                 f"run {run!r} in {folder} has no manifest.json: it was stopped before its end. "
                 "Start it again, which goes on from its last window, or leave it out."
             )
-        raise StoreError(unknown_name("run", run, found))
-    return tuple(sorted(set(runs))) or tuple(found)
+        raise StoreError(unknown_name("run", run, complete))
+    return tuple(sorted(set(runs))) or tuple(complete)
 
 
 def spark_columns(table: str) -> str:
@@ -161,7 +161,7 @@ def _require_what_was_measured(folder: Path, run: str) -> None:
 
 
 def _require_may_be_missing(part: Path, table: str) -> None:
-    of_all = sorted(one.name for one in part.parents[1].glob("experiment=*"))
+    of_all = sorted(folder.name for folder in part.parents[1].glob("experiment=*"))
     if table in ("run", "operator", "price"):
         if of_all and part.parent.name not in of_all:
             name = of_all[0].partition("=")[2]

@@ -37,12 +37,12 @@ class Check:
 
     @property
     def refuses(self) -> bool:
-        """Whether what did not pass it is not published."""
+        """Whether it failed and keeps a run from being published."""
         return not self.passed and self.severity == "fail"
 
     @property
     def warns(self) -> bool:
-        """Whether readers are told that something did not pass it."""
+        """Whether it failed and is shown to readers as a warning."""
         return not self.passed and not self.refuses
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ Quarantine = Mapping[str, tuple[Check, ...]]
 
 
 def unreadable(error: StoreError) -> Check:
-    """What is held against a run whose measurements cannot be read."""
+    """The failed check of a run whose measurements cannot be read."""
     return Check(
         table="measurements",
         columns=(),
@@ -73,7 +73,7 @@ def unreadable(error: StoreError) -> Check:
 
 
 def read_quarantine(folder: Path) -> Quarantine:
-    """Of the staged tables of an experiment. Raises StoreError when it is damaged."""
+    """The quarantine of an experiment's staged tables. Raises StoreError when it is damaged."""
     path = folder / "staged" / NAME
     if not path.is_file():
         return {}

@@ -60,13 +60,13 @@ def _rows(store: RunStore, table: str) -> pa.Table:
     import pyarrow as pa
 
     where = store.part(table, 0).parent
-    found = [read_arrow(path) for path in sorted(where.glob("*.parquet"))]
-    if not found:
+    tables = [read_arrow(path) for path in sorted(where.glob("*.parquet"))]
+    if not tables:
         raise StoreError(
             f"{where} has no file, though the run is complete. Remove the run "
             f"({command('remove', store.folder, store.run_id)}) and measure it again."
         )
-    return pa.concat_tables(found)
+    return pa.concat_tables(tables)
 
 
 def _use(run: Run, queue: pa.Table, hosts: pa.Table, leases: pa.Table) -> HostUse:
@@ -76,9 +76,11 @@ def _use(run: Run, queue: pa.Table, hosts: pa.Table, leases: pa.Table) -> HostUs
     instances = np.zeros((len(names), len(times_s)), dtype=np.int64)
     places = {name: place for place, name in enumerate(names)}
     # A chained operator has no instances of its own.
-    of = np.array([places.get(name, -1) for name in queue["operator"].to_pylist()])
-    own, read_at = of >= 0, np.searchsorted(times_s, queue["time_s"].to_numpy())
-    instances[of[own], read_at[own]] = queue["instances"].to_numpy()[own]
+    operator_at = np.array([places.get(name, -1) for name in queue["operator"].to_pylist()])
+    has_instances, read_at = operator_at >= 0, np.searchsorted(times_s, queue["time_s"].to_numpy())
+    instances[operator_at[has_instances], read_at[has_instances]] = queue["instances"].to_numpy()[
+        has_instances
+    ]
     used_s = hosts["time_s"].to_numpy()[hosts["instances"].to_numpy() > 0]
     used_s = used_s[np.isin(used_s, times_s)]
     return HostUse(

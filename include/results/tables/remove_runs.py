@@ -1,4 +1,4 @@
-"""Staged tables again without some runs, and without reading a measurement again."""
+"""Remove runs from staged tables without rebuilding them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 def leave_out(folder: Path, failed: Quarantine) -> None:
-    """Take runs out of every staged table of an experiment, and remember why.
+    """Take runs out of every staged table of an experiment, and store why in the quarantine.
 
-    Rows of a run say nothing of another one, so those of the others stay as they are. Tables over
-    several runs are queried anew, from the rows that are left: the bytes are those of tables that
-    were built without these runs. All files are replaced at once. Raises SetupError without Java.
+    In tables by run the rows of other runs stay as they are. Tables over several runs are queried
+    anew from the rows that are left. The bytes are those of tables that were built without these
+    runs. All files are replaced at once. Raises SetupError without Java.
     """
     staged = folder / "staged"
     with new_folder(staged) as draft, spark_session("local[*]", small=True) as spark:
         for table in (INPUT_CHECKS, *PUBLISHED):
             if is_by_run(table):
-                rows = _of_others(read_arrow(staged_path(folder, table)), failed)
+                rows = _rows_of_other_runs(read_arrow(staged_path(folder, table)), failed)
             else:
                 rows = run_query(spark, table).toArrow()
             spark.createDataFrame(rows).createOrReplaceTempView(table)
@@ -36,7 +36,7 @@ def leave_out(folder: Path, failed: Quarantine) -> None:
         swap_in(draft, staged)
 
 
-def _of_others(rows: pa.Table, runs: Quarantine) -> pa.Table:
+def _rows_of_other_runs(rows: pa.Table, runs: Quarantine) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 

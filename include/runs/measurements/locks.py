@@ -47,7 +47,7 @@ def alone(folder: Path, name: str, wait_s: float = WAIT_S) -> Iterator[None]:
     if path in _held:
         yield
         return
-    file = _taken(path, name, time.monotonic() + wait_s)
+    file = _acquired(path, name, time.monotonic() + wait_s)
     _held.add(path)
     try:
         yield
@@ -59,11 +59,11 @@ def alone(folder: Path, name: str, wait_s: float = WAIT_S) -> Iterator[None]:
             path.parent.rmdir()
 
 
-def _taken(path: Path, name: str, end_s: float) -> IO[str]:
+def _acquired(path: Path, name: str, end_s: float) -> IO[str]:
     """The open lock file, locked."""
     waits = False
     while True:
-        file = _opened(path)
+        file = _open_file(path)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -86,7 +86,7 @@ def _taken(path: Path, name: str, end_s: float) -> IO[str]:
     return file
 
 
-def _opened(path: Path) -> IO[str]:
+def _open_file(path: Path) -> IO[str]:
     while True:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Which files of its runs a build of tables was made of, by their SHA-256.
 
-Runs may be measured again at any time, by other code, and files be edited. Whoever hands figures on
-has to know that the files beside them are those that the figures are of.
+Runs may be measured again at any time, by other code, and files be edited. Figures may be handed on
+only with the files that they were made of.
 """
 
 from __future__ import annotations
@@ -29,6 +29,6 @@ def digest_or_absent(path: Path) -> str:
     return digest(path) if path.is_file() else ABSENT
 
 
-def keep_sources(folder: Path, found: dict[str, str]) -> None:
+def keep_sources(folder: Path, digests: dict[str, str]) -> None:
     """Write them beside the staged tables."""
-    write_json(folder / "staged" / SOURCES, found)
+    write_json(folder / "staged" / SOURCES, digests)

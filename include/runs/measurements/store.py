@@ -63,7 +63,6 @@ class RunStore:
         return self.home / "manifest.json"
 
     def commit(self, window: int) -> Path:
-        """The commit of a window."""
         return self.home / "commits" / f"{window:03d}.json"
 
     def read_commit(self, window: int) -> dict[str, Any]:
@@ -139,7 +138,7 @@ class RunStore:
     def write_window(self, window: int, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Store the rows of a window until they are gathered; returns what ``write_rows`` does."""
         arrow = {table: to_arrow(table, columns) for table, columns in tables.items()}
-        rows = sum(one.num_rows for one in arrow.values())
+        rows = sum(table_rows.num_rows for table_rows in arrow.values())
         return self._written(self.rows(window), rows, window_content(arrow))
 
     def gather(self, tables: Sequence[str], sha256: Sequence[str]) -> list[dict[str, Any]]:
@@ -210,8 +209,8 @@ def to_arrow(table: str, columns: Mapping[str, Any]) -> pa.Table:
     import pyarrow as pa
 
     fields = schema(table)
-    given = {**_defaults(table, columns), **columns}
-    arrays = [_arrow_array(given[one.name] if columns else (), one.type) for one in fields]
+    complete = {**_defaults(table, columns), **columns}
+    arrays = [_arrow_array(complete[field.name] if columns else (), field.type) for field in fields]
     return pa.Table.from_arrays(arrays, schema=fields)
 
 

@@ -51,18 +51,18 @@ def summarised(
         return {}
     codes, names = samples["operator"]
     codes = np.asarray(codes, dtype=np.int64)
-    known = np.array([name in slo_ms for name in names], dtype=bool)[codes]
+    has_slo = np.array([name in slo_ms for name in names], dtype=bool)[codes]
     slo = np.array([slo_ms.get(name, math.inf) for name in names])[codes]
     time_s, duration_ms, wait_ms = (
         np.asarray(samples[name], dtype=float) for name in ("time_s", "duration_ms", "wait_ms")
     )
     counts = _Counts(codes * BINS + _bin_of(duration_ms), len(names) * BINS)
     counted = {
-        "samples": counts.of(),
-        "ages": _Counts(codes * BINS + _bin_of(samples["age_ms"]), len(names) * BINS).of(),
-        **{f"{name}_late": counts.of(duration_ms > factor * slo) for name, factor in LEVELS},
-        "bad": counts.of(~((duration_ms >= 0) & (wait_ms >= 0))),
-        "outside": counts.of(known & ((time_s < 0) | (time_s > duration_s))),
+        "samples": counts.count(),
+        "ages": _Counts(codes * BINS + _bin_of(samples["age_ms"]), len(names) * BINS).count(),
+        **{f"{name}_late": counts.count(duration_ms > factor * slo) for name, factor in LEVELS},
+        "bad": counts.count(~((duration_ms >= 0) & (wait_ms >= 0))),
+        "outside": counts.count(has_slo & ((time_s < 0) | (time_s > duration_s))),
     }
     there = np.flatnonzero(counted["samples"] + counted["ages"])
     return {
@@ -80,12 +80,12 @@ def merged(table: str, parts: Iterable[pa.Table]) -> pa.Table:
 
     A few windows at a time, so that memory does not grow with their number.
     """
-    some: list[pa.Table] = []
+    pending: list[pa.Table] = []
     for part in parts:
-        some.append(part)
-        if len(some) == WINDOWS_AT_ONCE:
-            some = [_added_up(table, some)]
-    return _added_up(table, some)
+        pending.append(part)
+        if len(pending) == WINDOWS_AT_ONCE:
+            pending = [_added_up(table, pending)]
+    return _added_up(table, pending)
 
 
 def _added_up(table: str, parts: Sequence[pa.Table]) -> pa.Table:
@@ -106,10 +106,10 @@ class _Counts:
     def __init__(self, numbers: np.ndarray, most: int) -> None:
         self._numbers, self._most = numbers, most
 
-    def of(self, which: np.ndarray | None = None) -> np.ndarray:
+    def count(self, mask: np.ndarray | None = None) -> np.ndarray:
         import numpy as np
 
-        numbers = self._numbers if which is None else self._numbers[which]
+        numbers = self._numbers if mask is None else self._numbers[mask]
         return np.bincount(numbers, minlength=self._most)
 
 

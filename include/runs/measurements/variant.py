@@ -35,25 +35,27 @@ def conditions_of(spec: RunSpec) -> str:
     nothing that happens in a run.
     """
     usual = Conditions.model_validate({"patterns": spec.pattern, **run_defaults(spec.topology)})
-    given = {name: getattr(spec, name) for name in _CONDITIONS}
+    conditions = {name: getattr(spec, name) for name in _CONDITIONS}
     return _text(
-        {name: value for name, value in given.items() if value != getattr(usual, name)}
+        {name: value for name, value in conditions.items() if value != getattr(usual, name)}
         | _changed(PATTERNS[spec.pattern], spec.pattern_options)
         | {f"faults.{name}": value for name, value in spec.faults.items()}
     )
 
 
-def _changed(factory: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _changed(factory: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """Options, in the types of the registered class, whose value is not the default one.
 
     Values that the class does not take are left to ``problems_of``.
     """
-    values, _ = checked_options("", option_types(factory), given)
+    values, _ = checked_options("", option_types(factory), options)
     preset = factory.keywords if isinstance(factory, partial) else {}
     cls = factory.func if isinstance(factory, partial) else factory
     defaults = {
-        one.name: one.default_factory() if one.default_factory is not MISSING else one.default
-        for one in fields(cls)  # type: ignore[arg-type]
+        field.name: field.default_factory()
+        if field.default_factory is not MISSING
+        else field.default
+        for field in fields(cls)  # type: ignore[arg-type]
     } | preset
     return {name: value for name, value in values.items() if value != defaults[name]}
 

@@ -1,4 +1,4 @@
-"""Runs as metrics of Prometheus. Absent is not zero: what nothing was committed of has no sample.
+"""Runs as metrics of Prometheus. A value that no window committed has no sample, never a zero.
 
 To add a metric: a line in ``METRICS`` and one in ``samples_of``. A test holds the dashboard in
 infra/grafana and docs/monitoring.md against ``METRICS``.
@@ -85,31 +85,31 @@ def samples_of(progress: RunProgress, *, complete: bool) -> Iterator[Sample]:
     if progress.windows:
         yield "run_time_seconds", (), progress.end_s
         yield "last_commit_timestamp_seconds", (), progress.committed_at_s
-        yield from _of_windows(progress)
-    for one in progress.queues:
+        yield from _window_samples(progress)
+    for reading in progress.queues:
         for name in ("waiting_items", "instances", "ready_instances"):
-            yield name, (one["operator"],), one[name]
+            yield name, (reading["operator"],), reading[name]
     for operator, instances in progress.recommended.items():
         yield "recommended_instances", (operator,), instances
-    yield from _of_advisors(progress)
+    yield from _advisor_samples(progress)
 
 
-def _of_advisors(progress: RunProgress) -> Iterator[Sample]:
+def _advisor_samples(progress: RunProgress) -> Iterator[Sample]:
     hosts: dict[str, int] = {}
-    for (advisor, operator), one in progress.advice.items():
-        yield "advised_instances", (advisor, operator), one["advised_instances"]
-        hosts[advisor] = one["hosts"] + one["would_lease"] - one["would_release"]
+    for (advisor, operator), advice in progress.advice.items():
+        yield "advised_instances", (advisor, operator), advice["advised_instances"]
+        hosts[advisor] = advice["hosts"] + advice["would_lease"] - advice["would_release"]
     for advisor, count in hosts.items():
         yield "advised_hosts", (advisor,), count
     for advisor, times in sorted(progress.advice_failed.items()):
         yield "advice_failed_total", (advisor,), times
 
 
-def _of_windows(progress: RunProgress) -> Iterator[Sample]:
+def _window_samples(progress: RunProgress) -> Iterator[Sample]:
     if progress.hosts is not None:
         yield "hosts", (), progress.hosts
     if progress.leases is not None:
-        ended = sum(one["released"] for one in progress.leases)
+        ended = sum(lease["released"] for lease in progress.leases)
         yield "leases", ("open",), len(progress.leases) - ended
         yield "leases", ("ended",), ended
     for (action, reason, accepted), count in sorted(progress.decisions.items()):
@@ -152,7 +152,7 @@ class RunsCollector:
             families = {name: _family(name) for name in METRICS}
             unreadable = sum(not self._add(run, families) for run in shown)
             kept = {_key(run) for run in shown}
-            self._known = {key: one for key, one in self._known.items() if key in kept}
+            self._known = {key: progress for key, progress in self._known.items() if key in kept}
         counts = (len(recent), len(recent) - len(shown), unreadable)
         for (name, text), count in zip(OF_ALL.items(), counts, strict=True):
             yield GaugeMetricFamily(f"tidebench_{name}", text, value=count)
@@ -170,15 +170,15 @@ class RunsCollector:
             readable = False
         try:
             samples = [
-                (name, own, float(value))
-                for name, own, value in (
+                (name, own_labels, float(value))
+                for name, own_labels, value in (
                     samples_of(progress, complete=complete) if progress else ()
                 )
             ]
         except DAMAGED:
             return False
-        for name, own, value in samples:
-            labels = [run.store.experiment, run.store.run_id, *own]
+        for name, own_labels, value in samples:
+            labels = [run.store.experiment, run.store.run_id, *own_labels]
             families[name].add_metric(labels, value)  # type: ignore[attr-defined]
         return readable
 
@@ -188,6 +188,6 @@ def _key(run: RecentRun) -> tuple[Path, tuple[int, int]]:
 
 
 def _family(name: str) -> Metric:
-    text, own = METRICS[name]
+    text, own_labels = METRICS[name]
     kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
-    return kind(f"tidebench_{name}", text, labels=[*OF_RUN, *own])
+    return kind(f"tidebench_{name}", text, labels=[*OF_RUN, *own_labels])

@@ -1,7 +1,6 @@
-"""How far a run has come: sums over its committed windows, and what stands at the last one's end.
+"""Progress of a run: sums over its committed windows, and the state at the end of the last one.
 
-Nothing else is read than what windows have committed, so looking at a run never disturbs it. What
-nothing was committed of is absent.
+Only committed files are read, so watching never disturbs a run. What was not committed is absent.
 """
 
 from __future__ import annotations
@@ -69,10 +68,10 @@ class RunProgress:
         for book in self.run.price_books if self.leases is not None else ():
             costs[book.name] = sum(
                 book.resource_cost(
-                    one["ended_s"] - one["ordered_s"],
-                    one["paid_until_s"] - one["ordered_s"] if book.btu_s == btu_s else 0.0,
+                    lease["ended_s"] - lease["ordered_s"],
+                    lease["paid_until_s"] - lease["ordered_s"] if book.btu_s == btu_s else 0.0,
                 )
-                for one in self.leases or ()
+                for lease in self.leases or ()
             )
         return costs
 
@@ -89,25 +88,27 @@ class RunProgress:
         """Read what was committed since. Of a run that has ended all tables are whole files.
 
         Raises StoreError when a file is missing, and that or one of ``DAMAGED`` when one is
-        damaged; what was read before stays. So it is for the moment in which the rows of a run
-        that ends are gathered.
+        damaged; what was read before stays. A run that has just ended may raise it once, while its
+        rows are being gathered.
         """
         wholes: dict[str, pa.Table] = {}
         while (commit := store.commit(self.windows)).is_file():
             content = read_json(commit)
             end_s = content["summary"]["end_min"] * 60
             decisions, queues, advice = (
-                _within(_table(store, one, self.windows, wholes), self._begin_s, end_s)
-                if one != "advice" or self.run.spec.advisors
+                _within(_table(store, table, self.windows, wholes), self._begin_s, end_s)
+                if table != "advice" or self.run.spec.advisors
                 else []
-                for one in ("decision", "queue", "advice")
+                for table in ("decision", "queue", "advice")
             )
             later = self._copied()
             later._add(content, decisions, queues)
-            later._advised([one for one in advice if one["time_s"] < later.end_s])
+            later._advised([row for row in advice if row["time_s"] < later.end_s])
             later.committed_at_s = commit.stat().st_mtime
-            for one in fields(self):  # all of the window, or nothing where the commit is damaged
-                setattr(self, one.name, getattr(later, one.name))
+            for attribute in fields(
+                self
+            ):  # all of the window, or nothing where the commit is damaged
+                setattr(self, attribute.name, getattr(later, attribute.name))
 
     def _copied(self) -> RunProgress:
         return replace(
@@ -129,18 +130,20 @@ class RunProgress:
         self._ended += _as_rows(commit["ended_leases"])
         self._standing = _as_rows(commit["leases"]) if "leases" in commit else None
         # A decision at the end of a window is the first of the next one.
-        of_window = [one for one in decisions if one["time_s"] < self.end_s]
-        self.decisions.update((one["action"], one["reason"], one["accepted"]) for one in of_window)
+        of_window = [decision for decision in decisions if decision["time_s"] < self.end_s]
+        self.decisions.update(
+            (decision["action"], decision["reason"], decision["accepted"]) for decision in of_window
+        )
         readings = [*self.queues, *queues]
         self._recommend(of_window, readings)
         self.queues = _last(readings)
         self.windows += 1
 
     def _advised(self, advice: list[Row]) -> None:
-        given = [one for one in advice if not one["failed"]]
-        self.advice |= {(one["advisor"], one["operator"]): one for one in given}
-        self.advice_failed.update(dict.fromkeys((one["advisor"] for one in advice), 0))
-        failed = {(one["advisor"], one["time_s"]) for one in advice if one["failed"]}
+        succeeded = [row for row in advice if not row["failed"]]
+        self.advice |= {(row["advisor"], row["operator"]): row for row in succeeded}
+        self.advice_failed.update(dict.fromkeys((row["advisor"] for row in advice), 0))
+        failed = {(row["advisor"], row["time_s"]) for row in advice if row["failed"]}
         self.advice_failed.update(advisor for advisor, _ in failed)
 
     @property
@@ -151,19 +154,20 @@ class RunProgress:
     def _recommend(self, decisions: list[Row], readings: list[Row]) -> None:
         if not decisions:
             return
-        at_s = max(one["time_s"] for one in decisions)
-        seen = _last([one for one in readings if one["time_s"] <= at_s])
-        asked = Counter[str]()
-        for one in decisions:
-            if one["time_s"] == at_s:
-                asked[one["operator"]] += CHANGES.get(one["action"], 0)
+        at_s = max(decision["time_s"] for decision in decisions)
+        last_readings = _last([reading for reading in readings if reading["time_s"] <= at_s])
+        changes = Counter[str]()
+        for decision in decisions:
+            if decision["time_s"] == at_s:
+                changes[decision["operator"]] += CHANGES.get(decision["action"], 0)
         self.recommended = {
-            one["operator"]: one["instances"] + asked[one["operator"]] for one in seen
+            reading["operator"]: reading["instances"] + changes[reading["operator"]]
+            for reading in last_readings
         }
 
 
 def begin(store: RunStore) -> RunProgress:
-    """Of a run of which nothing was read yet. Raises StoreError when it cannot be read."""
+    """Progress before any window is read. Raises StoreError when run.json cannot be read."""
     try:
         return RunProgress(Run.from_json(store.run_json.read_text(encoding="utf-8")))
     except DAMAGED as error:
@@ -200,4 +204,4 @@ def _as_rows(columns: dict[str, list[Any]]) -> list[Row]:
 
 def _last(readings: list[Row]) -> list[Row]:
     """Per operator the last of its readings, which are in order of time."""
-    return list({one["operator"]: one for one in readings}.values())
+    return list({reading["operator"]: reading for reading in readings}.values())

@@ -23,20 +23,20 @@ class RecentRun:
 
 def recent_runs(root: Path, within_s: float, now_s: float) -> list[RecentRun]:
     """Runs of which something was written within ``within_s``, the newest first."""
-    found = [run for run in _runs(root) if run.touched_s >= now_s - within_s]
-    return sorted(found, key=lambda run: (-run.touched_s, run.store.run_id))
+    recent = [run for run in _runs(root) if run.touched_s >= now_s - within_s]
+    return sorted(recent, key=lambda run: (-run.touched_s, run.store.run_id))
 
 
 def _runs(root: Path) -> Iterator[RecentRun]:
     for path in root.glob("*/runs/*/run.json"):
         home, folder = path.parent, path.parents[2]
         try:
-            given = path.stat()
+            stat = path.stat()
         except OSError:
             continue  # removed a moment ago
-        times = [given.st_mtime, *map(_touched_s, (home / "commits", home / "manifest.json"))]
+        times = [stat.st_mtime, *map(_touched_s, (home / "commits", home / "manifest.json"))]
         store = RunStore(folder, folder.name, home.name)
-        yield RecentRun(store, max(times), (given.st_ino, given.st_mtime_ns))
+        yield RecentRun(store, max(times), (stat.st_ino, stat.st_mtime_ns))
 
 
 def _touched_s(path: Path) -> float:

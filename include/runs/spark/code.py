@@ -13,20 +13,20 @@ from include.runs.versions import COMMIT, INCLUDE, versions
 SKIPPED = {"__pycache__"}
 
 
-def own_roots(controllers: Iterable[str]) -> dict[Path, Path]:
+def user_roots(controllers: Iterable[str]) -> dict[Path, Path]:
     """Packages and modules that controllers of a user's own lie in, each with its folder."""
     roots = {}
     for name in controllers:
         top = CONTROLLERS.path_of(name).partition(":")[0].partition(".")[0]
-        found = find_spec(top) if top else None
-        if found and found.origin and top != INCLUDE.name:
-            source = Path(found.origin)
+        spec = find_spec(top) if top else None
+        if spec and spec.origin and top != INCLUDE.name:
+            source = Path(spec.origin)
             root = source.parent if source.name == "__init__.py" else source
             roots[root] = root.parent
     return roots
 
 
-def archive_in(folder: Path, own: Mapping[Path, Path]) -> Path:
+def archive_in(folder: Path, user_roots: Mapping[Path, Path]) -> Path:
     """Write ``tidebench.zip`` into a folder: `include/` as it is here, and of which commit it is,
     with packages of a user's ``own`` beside it.
 
@@ -35,7 +35,7 @@ def archive_in(folder: Path, own: Mapping[Path, Path]) -> Path:
     """
     path = folder / "tidebench.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for root, parent in {INCLUDE: INCLUDE.parent, **own}.items():
+        for root, parent in {INCLUDE: INCLUDE.parent, **user_roots}.items():
             for file in sorted(root.rglob("*")) if root.is_dir() else [root]:
                 within = file.relative_to(parent)
                 if file.is_file() and not SKIPPED.intersection(within.parts):

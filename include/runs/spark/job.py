@@ -28,15 +28,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--root", type=Path, required=True, help="the data root")
     parser.add_argument("--dag-id", default="", help="of the DAG run that measures, if one does")
     parser.add_argument("--dag-run", default="", help="its id")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     try:
         rows = sweep(
-            runs_in_file(given.spec),
-            given.root,
+            runs_in_file(options.spec),
+            options.root,
             master=None if submitted else "local[*]",
             say=_say,
-            by=DagRun(given.dag_id, given.dag_run),
+            by=DagRun(options.dag_id, options.dag_run),
         )
     except TidebenchError as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")

@@ -38,7 +38,6 @@ class PointStatus:
     error: str = ""
 
     def line(self) -> str:
-        """For a terminal."""
         if self.outcome == "failed":
             reason = self.error.strip().splitlines()
             return f"{self.run}  FAILED: {reason[-1] if reason else 'for no known reason'}"
@@ -61,10 +60,10 @@ def measure_point(text: str, root: str) -> str:
 def status_of(result: RunResult) -> PointStatus:
     """The status of a run that has ended, one way or the other."""
     spec = result.spec
-    samples = sum(one["samples"] for one in result.summaries)
+    samples = sum(summary["samples"] for summary in result.summaries)
     shares = {
         f"{level}_percent": 100
-        * sum(one["samples_within"][level] for one in result.summaries)
+        * sum(summary["samples_within"][level] for summary in result.summaries)
         / samples
         for level, _ in LEVELS
         if samples

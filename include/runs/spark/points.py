@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from include.experiment.spec import RunSpec
 from include.runs.batch import RunResult
-from include.runs.spark.code import archive_in, own_roots
+from include.runs.spark.code import archive_in, user_roots
 from include.runs.spark.point import PointStatus, measure_point, status_of
 from include.runs.spark.session import spark_session
 from include.runs.versions import INCLUDE
@@ -47,8 +47,8 @@ def measure_points(
     """
     with spark_session(master) as spark, tempfile.TemporaryDirectory() as folder:
         context = spark.sparkContext
-        named = {one.name for spec in specs for one in spec.all_controllers}
-        _let_workers_find_this_code(context, Path(folder), own_roots(sorted(named)))
+        controllers = {controller.name for spec in specs for controller in spec.all_controllers}
+        _let_workers_find_this_code(context, Path(folder), user_roots(sorted(controllers)))
         waiting = {spec.run_id: spec for spec in specs}
         finished = _in_one_job(context, list(waiting.values()), root)
         for status in finished:
@@ -66,14 +66,14 @@ def _in_one_job(
     if not specs:
         return
     rows: Any = context.accumulator([], _Appended())  # type: ignore[arg-type]
-    seen = 0
+    reported = 0
     with ThreadPoolExecutor(1) as thread:
         job = thread.submit(_run_job, context, specs, root, rows)
         try:
             while True:
                 ended = bool(wait([job], timeout=POLL_S).done)
-                new = rows.value[seen:]
-                seen += len(new)
+                new = rows.value[reported:]
+                reported += len(new)
                 yield from (PointStatus(**json.loads(row)) for row in new)
                 if ended:
                     return
@@ -126,14 +126,18 @@ class _Appended:
 
 
 def _let_workers_find_this_code(
-    context: SparkContext, folder: Path, own: Mapping[Path, Path]
+    context: SparkContext, folder: Path, user_roots: Mapping[Path, Path]
 ) -> None:
     """Tasks of a local master read this repository; others the archive, in their own folder."""
     if not str(context.master).startswith("local"):
-        context.addArchive(f"{archive_in(folder, own)}#{UNPACKED}")
+        context.addArchive(f"{archive_in(folder, user_roots)}#{UNPACKED}")
         # Relative: an executor unpacks it where it runs, wherever that is.
         context.environment["PYTHONPATH"] = UNPACKED
         return
     before = context.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
-    parts = [str(REPOSITORY), *map(str, own.values()), *filter(None, before.split(os.pathsep))]
+    parts = [
+        str(REPOSITORY),
+        *map(str, user_roots.values()),
+        *filter(None, before.split(os.pathsep)),
+    ]
     context.environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(parts))

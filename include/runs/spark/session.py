@@ -64,7 +64,7 @@ def local_driver() -> dict[str, str]:
     }
 
 
-_OWN_VIEWS = {
+_SESSION = {
     # Java's own lower case. The other library draws up a table of all characters at its first use.
     "spark.sql.icu.caseMappings.enabled": "false",
     "spark.sql.files.openCostInBytes": "65536",
@@ -114,10 +114,10 @@ def require_java() -> None:
     if java is None:
         where = f"JAVA_HOME is {home}, which has no bin/java" if home else "there is no java"
         raise SetupError(f"Spark needs Java {OLDEST_JAVA} or later, but {where}. {_INSTALL}")
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
-    if found is None or int(found[1]) < OLDEST_JAVA:
-        version = found[1] if found else "of unknown version"
+    reply = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    match = re.search(r'version "(?:1\.)?(\d+)', reply)
+    if match is None or int(match[1]) < OLDEST_JAVA:
+        version = match[1] if match else "of unknown version"
         raise SetupError(
             f"Spark needs Java {OLDEST_JAVA} or later, but {java} is Java {version}. {_INSTALL}"
         )
@@ -154,7 +154,7 @@ def spark_session(
     with tempfile.TemporaryDirectory(prefix="tidebench-warehouse-") as warehouse:
         spark = running or _started(master, warehouse, many, small)
         try:
-            yield _own_views(spark, small)
+            yield _session_with_settings(spark, small)
         finally:
             if running is None:
                 spark.stop()
@@ -174,13 +174,13 @@ def _started(master: str | None, warehouse: str, many: bool, small: bool) -> Spa
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
-        with _java_heard(), _own_interrupt():
+        with _java_heard(), _kept_interrupt():
             spark = builder.getOrCreate()
     except Exception as error:  # of Java, of Py4J or of Python, by what was wrong
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        told = f"Spark does not start with the master {master or 'that was chosen'!r}"
+        problem = f"Spark does not start with the master {master or 'that was chosen'!r}"
         how = "choose another --master, such as local[*], or see that it runs"
-        raise SetupError(f"{told} ({reason}); {how}") from error
+        raise SetupError(f"{problem} ({reason}); {how}") from error
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
@@ -202,7 +202,7 @@ def _java_heard() -> Iterator[None]:
 
 
 @contextmanager
-def _own_interrupt() -> Iterator[None]:
+def _kept_interrupt() -> Iterator[None]:
     """Keep what this process does on Ctrl-C, where it has chosen that: Spark puts its own there."""
     chosen = signal.getsignal(signal.SIGINT)
     handler = chosen if callable(chosen) and chosen is not signal.default_int_handler else None
@@ -224,17 +224,17 @@ def _pass_on(reads: int, terminal: int) -> None:
                 passed_on.write(line)
 
 
-def _own_views(spark: SparkSession, small: bool) -> SparkSession:
-    own = spark.newSession()
-    settings = dict(_OWN_VIEWS)
+def _session_with_settings(spark: SparkSession, small: bool) -> SparkSession:
+    session = spark.newSession()
+    settings = dict(_SESSION)
     if _is_local(spark.sparkContext.master):
         settings |= _LOCAL_MASTER
     else:
         # The default is 200, a task each: far too many for the rows of a few runs.
         settings["spark.sql.shuffle.partitions"] = str(spark.sparkContext.defaultParallelism)
     for name, value in (settings | (_SMALL if small else {})).items():
-        own.conf.set(name, value)
-    return own
+        session.conf.set(name, value)
+    return session
 
 
 def _is_local(master: str | None) -> bool:

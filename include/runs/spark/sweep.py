@@ -77,7 +77,7 @@ class _Progress:
 
     def write(self) -> list[PointStatus]:
         """Write what is known, in the order of the points."""
-        rows = [self.found[one.run_id] for one in self.points if one.run_id in self.found]
+        rows = [self.found[point.run_id] for point in self.points if point.run_id in self.found]
         write_bytes(self.status_csv, _as_csv(rows))
         return rows
 
@@ -89,7 +89,10 @@ class _Progress:
 
 
 def _summary(rows: Sequence[PointStatus], points: int, took_s: float, status_csv: Path) -> str:
-    counts = {one: [r.outcome for r in rows].count(one) for one in ("measured", "reused", "failed")}
+    counts = {
+        outcome: [r.outcome for r in rows].count(outcome)
+        for outcome in ("measured", "reused", "failed")
+    }
     parts = [f"{count} {outcome}" for outcome, count in counts.items() if count]
     if points > len(rows):
         parts.append(f"{points - len(rows)} not reached")
@@ -98,5 +101,5 @@ def _summary(rows: Sequence[PointStatus], points: int, took_s: float, status_csv
 
 
 def _as_csv(rows: Sequence[PointStatus]) -> bytes:
-    columns = [one.name for one in fields(PointStatus)]
+    columns = [field.name for field in fields(PointStatus)]
     return csv_text(columns, [tuple(asdict(row).values()) for row in rows]).encode()

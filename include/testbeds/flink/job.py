@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -80,9 +81,21 @@ def write_job(
 
 
 def _state_of(topology: Topology, limits: FlinkCalibration, name: str) -> dict[str, Any]:
-    operator = topology.operator[name]
-    state_mb = limits.state_mb.get(name, operator.state_mb if operator.stateful else 0.0)
+    """Of a keyed operator that of each key, of another that of all of its instances."""
+    keyed = topology.operator[name].keyed
+    if keyed:
+        of_key = {"keys": keyed.keys, "exponent": keyed.exponent}
+        return {**of_key, "state_kb": math.ceil(keyed.state_kb)}
+    state_mb = state_mb_of(topology, limits, name)
     return {"state_kb": round(state_mb * 1024)} if state_mb else {}
+
+
+def state_mb_of(topology: Topology, limits: FlinkCalibration, name: str) -> float:
+    """All state of an operator."""
+    op = topology.operator[name]
+    if op.keyed:
+        return op.keyed.keys * math.ceil(op.keyed.state_kb) / 1024
+    return limits.state_mb.get(name, op.state_mb if op.stateful else 0.0)
 
 
 def expected_items(config: TestbedConfig) -> dict[str, int]:

@@ -173,7 +173,8 @@ class FlinkMonitor:
         except NoAnswerError as error:
             state.event("monitoring_gap", "job-manager", str(error)[:200])
             return
-        if newest.failed > state.failed_checkpoints:
+        # One that a start of the job cut short has no reason.
+        if newest.failed > state.failed_checkpoints and newest.why_failed:
             number = newest.failed - state.failed_checkpoints
             detail = f"{number} of them since the last reading: {newest.why_failed}"
             state.event("checkpoint_failed", "job", detail[:300])

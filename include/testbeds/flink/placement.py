@@ -11,6 +11,7 @@ from include.testbeds.base import TestbedConfig
 from include.testbeds.flink.calibration import FlinkCalibration
 from include.testbeds.flink.fleet import FlinkFleet, FlinkInstance
 from include.testbeds.flink.instances import Start
+from include.testbeds.flink.job import state_mb_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,6 @@ def slots_of(config: TestbedConfig, limits: FlinkCalibration) -> int:
 
 def heap_mb(config: TestbedConfig, limits: FlinkCalibration) -> int:
     """Of a TaskManager: any may get all of the state, and a copy of it while it is stored."""
-    state_mb = sum(
-        limits.state_mb.get(op.name, op.state_mb if op.stateful else 0.0)
-        for op in config.topology.operators
-    )
+    topology = config.topology
+    state_mb = sum(state_mb_of(topology, limits, name) for name in topology.operator)
     return 64 + math.ceil(3 * state_mb)

@@ -3,12 +3,14 @@ done again."""
 
 from __future__ import annotations
 
+import math
+
 from include.testbeds.flink.instances import Start, counted
 from include.testbeds.flink.rows import Row, RowFile, bounds_of, counts, row_files
 from include.testbeds.flink.state import FlinkState, Restart
 
 SHOWN_AFTER_S = 10.0
-"""Outputs have so long (wall) to say something after a start; then the gap ends there."""
+"""Outputs have so long (wall) to say something after a start; then nobody knows its gap."""
 
 
 class RestartRows:
@@ -25,7 +27,6 @@ class RestartRows:
         if not state.restarts:
             return
         files = list(row_files(state.folder, state.operators))
-        bounds = bounds_of(starts)
         left = []
         for restart in state.restarts:
             first_s = self._first_output_s(restart, files)
@@ -33,29 +34,30 @@ class RestartRows:
             if first_s is None and waited_s < SHOWN_AFTER_S and not at_end:
                 left.append(restart)
                 continue
-            end_s = first_s if first_s is not None else state.now_s()
-            previous = next((each for each in starts if each.graph == restart.previous), None)
-            down_s = self._down_s(previous) if previous else restart.up_s
-            last_s = self._last_output_s(restart, files, bounds)
-            undone = self._undone(restart.previous, files, bounds)
-            state.journal.append(
-                "rescales",
-                [
-                    (
-                        restart.asked_s if restart.asked_s >= 0 else down_s,
-                        down_s,
-                        restart.up_s,
-                        round(max(0.0, end_s - (last_s if last_s is not None else down_s)), 6),
-                        restart.cause,
-                        undone,
-                        restart.checkpoint_s,
-                        restart.checkpoint_bytes,
-                        restart.before,
-                        restart.after,
-                    )
-                ],
-            )
+            state.journal.append("rescale", [self._row(restart, first_s, starts, files)])
         state.restarts = left
+
+    def _row(
+        self, restart: Restart, first_s: float | None, starts: list[Start], files: list[RowFile]
+    ) -> tuple[float | str | int, ...]:
+        """Columns of the table; the gap is NaN where no output says when it ended."""
+        bounds = bounds_of(starts)
+        previous = next(each for each in starts if each.graph == restart.previous)
+        down_s = min(self._down_s(previous), restart.up_s)
+        last_s = self._last_output_s(restart, files, bounds)
+        gap_s = math.nan if first_s is None or last_s is None else max(0.0, first_s - last_s)
+        return (
+            min(restart.asked_s, down_s) if restart.asked_s >= 0 else down_s,
+            down_s,
+            restart.up_s,
+            round(gap_s, 6),
+            restart.cause,
+            self._undone(restart.previous, files, bounds),
+            restart.checkpoint_s,
+            restart.checkpoint_bytes,
+            restart.before,
+            restart.after,
+        )
 
     def _down_s(self, start: Start) -> float:
         """When the first of its subtasks closed; where none could, when the last wrote last."""

@@ -21,6 +21,21 @@ with the rate. A step (one second by default) goes like this:
    weighted by flow, network included; its 95th percentile is that of the gamma distribution
    with this mean and variance (Wilson and Hilferty's approximation).
 
+What a job does beyond that is off by default, and a setting of the calibration each:
+
+- ``restart``: the whole job is down when instances come or go, once for each decision, then does
+  again what was not in a checkpoint, and is slow for a while. What is done again takes CPU and time
+  before anything new; it is counted once. ``restarts`` among the faults come by themselves.
+- ``key_groups``: items come in parts, an instance takes whole ones, and the operator is as slow as
+  its fullest instance. Hosts are counted at the mean of the instances.
+- ``rest_s``: how long an item is with an operator that is idle. It is
+  in its age, and counts as waiting; the next operator has it in the same step nevertheless.
+- ``cpu_residuals``: readings of CPU are away from the model as recorded ones were, in blocks drawn
+  by the seed, on top of ``cpu_noise``; hosts and instances are all alike.
+- ``input_items``: what may wait for an operator; what feeds a full one is slowed, to the source.
+  With ``sources_keep`` a source is a log: it takes everything, and it is what waits there that is
+  the lag of the operator that reads it. Otherwise it is outside, and counts for nobody.
+
 A stateless instance migrates without a gap: the old one serves until the new one is ready.
 That of a stateful operator does too, and then its operator pauses while the state moves
 (``migration_pause_s`` + ``state_mb`` / ``state_mb_per_s``); arriving items wait.

@@ -53,6 +53,8 @@ class Graph(NamedTuple):
     service_s: F64
     cores: F64
     """(operators,): what a busy instance wants."""
+    rest_s: F64
+    """(operators,): how long an item is with an operator that is idle, on no core."""
     step_s: float
     service_cv: float
     settle_s: float
@@ -61,6 +63,8 @@ class Graph(NamedTuple):
     """Items are dealt out to the instances on arrival, each of which has a queue of its own."""
     input_limit: int = 0
     """Micro-items that may wait in front of an operator before what feeds it waits; 0: no bound."""
+    sources_keep: bool = False
+    """The bound is none for what sources give: that waits in front of whoever reads them."""
 
 
 class QueueState(NamedTuple):
@@ -74,6 +78,10 @@ class QueueState(NamedTuple):
     chunk_range: I64
     """(operators, 2): head and tail of the row of chunks."""
     inbound: F64
+    checkpointed: I64
+    """(operators,): micro-items that were completed at the last checkpoint."""
+    again: I64
+    """(operators,): micro-items that were completed and are to be processed again."""
 
 
 class Layout(NamedTuple):
@@ -99,6 +107,8 @@ class Layout(NamedTuple):
     """(hosts,): cores that its instances want when all are busy."""
     latency_s: F64
     """(edges,): mean, given which share of the messages crosses hosts."""
+    even: F64
+    """(operators,): how busy instances are on average while the busiest works all the time."""
 
 
 class Segment(NamedTuple):
@@ -108,6 +118,8 @@ class Segment(NamedTuple):
     """Number of the first of them since the run began."""
     open_share: F64
     """(steps, operators): share of the step that an operator does not pause."""
+    slower: F64
+    """(steps,): how many times as long an item takes."""
     background: F64
     """(steps,): cores that other processes want on every host."""
     published: I64
@@ -123,7 +135,7 @@ class Meter(NamedTuple):
     """(hosts, 2), core seconds used, and threads that ran or waited times seconds."""
     sinks: F64
     random_items: F64
-    """(operators,): items that wait only because of randomness, in the last step."""
+    """(operators,): items that wait without a backlog: by chance, or they rest; last step."""
     sample: F64
     """(7,): the item that is written down next."""
     rows: I64

@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from include.model.errors import SpecError, unknown_name
+from include.model.topology import Topology
 from include.testbeds.calibrations import CalibrationFiles, calibration_folders
 from include.testbeds.virtual import calibration as virtual
-from include.testbeds.virtual.calibration import NotNegative
+from include.testbeds.virtual.calibration import Bounds, NotNegative
 
 FOLDERS = calibration_folders("flow", Path(__file__).parent)
 Positive = Annotated[float, Field(gt=0)]
+BY_OPERATOR = ("key_groups", "rest_s")
+"""Settings of some operators; a name that the topology does not have is refused."""
+
+
+class JobRestart(BaseModel):
+    """What it does to a job to be taken down as a whole and deployed again. Times are drawn for
+    every restart, uniform between their bounds.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    down_s: Bounds = (0, 0)
+    """Nobody processes anything."""
+    checkpoint_every_s: NotNegative = 0
+    """What was processed since the last checkpoint is processed again; 0: nothing is."""
+    hot_s: Bounds = (0, 0)
+    """How long items take more time afterwards, ``hot_factor`` times as much."""
+    hot_factor: Bounds = (1, 1)
 
 
 class FlowCalibration(virtual.VirtualCalibration):
@@ -29,8 +49,31 @@ class FlowCalibration(virtual.VirtualCalibration):
     migration_pause_s: NotNegative = 0.5
     state_mb_per_s: Positive = 100
     rescale_pause_s: NotNegative = 0
+    restart: JobRestart | None = None
     own_queues: bool = False
+    key_groups: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
+    key_skew_cv: NotNegative = 0
+    rest_s: dict[str, NotNegative] = Field(default_factory=dict)
+    cpu_residuals: tuple[float, ...] = ()
+    cpu_residual_block: Annotated[int, Field(ge=1)] = 20
     input_items: Annotated[int, Field(ge=0)] = 0
+    sources_keep: bool = False
+
+    def complete(self, topology: Topology) -> Self:
+        """With a service time for every operator. Raises SpecError with all that is wrong."""
+        unknown = [
+            f"{setting}: {unknown_name('operator', name, topology.operator)}"
+            for setting in BY_OPERATOR
+            for name in getattr(self, setting)
+            if name not in topology.operator
+        ]
+        try:
+            completed = super().complete(topology)
+        except SpecError as error:
+            raise SpecError(error.source, [*error.problems, *unknown]) from None
+        if unknown:
+            raise SpecError(f"topology {topology.name}", unknown)
+        return completed
 
 
 def _periods(periods: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
@@ -51,6 +94,8 @@ class FlowFaults(virtual.VirtualFaults):
     """[start_s, end_s]: no statistics arrive."""
     cpu_spikes: Spikes = ()
     """[start_s, end_s, cores]: other processes want as many cores on every host."""
+    restarts: tuple[tuple[NotNegative, NotNegative], ...] = ()
+    """[at_s, down_s]: the job restarts by itself; the rest is as ``restart`` of the calibration."""
 
 
 Faults = FlowFaults

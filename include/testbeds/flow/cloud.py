@@ -7,9 +7,12 @@ from typing import Any
 
 from include.model.decision import LeaseHost
 from include.model.errors import CapacityExhausted
-from include.testbeds.flow.calibration import FlowCalibration, FlowFaults
+from include.testbeds.flow.calibration import FlowCalibration, FlowFaults, JobRestart
 from include.testbeds.virtual.cloud import VirtualCloud, us
 from include.testbeds.virtual.fleet import VirtualHost, VirtualInstance
+
+NOBODY = 0
+"""The number of no instance."""
 
 
 @dataclass(slots=True)
@@ -22,6 +25,13 @@ class FlowCloud(VirtualCloud):
     """Instances that start to replace another one: new number to old."""
     pauses_us: list[tuple[int, int, int, int]] = field(default_factory=list)
     """(operator, from, until, instance whose coming or going is the reason)."""
+    downs_us: list[int] = field(default_factory=list)
+    """When the job is taken down next: what is not in a checkpoint then is lost."""
+    hot_us: list[tuple[int, int, float]] = field(default_factory=list)
+    """(from, until, how many times as long an item takes)."""
+    restarts: int = 0
+    _changes_us: list[int] = field(default_factory=list)
+    """When instances come or go by the decision that is being carried out."""
 
     def drained(self, now_us: int) -> dict[int, int]:
         """Instances that have ended and were not taken away yet, with the time of their end."""
@@ -41,6 +51,7 @@ class FlowCloud(VirtualCloud):
             new: old for new, old in self.replaces.items() if self._starts(new, now_us)
         }
         self.pauses_us = [pause for pause in self.pauses_us if pause[2] > now_us]
+        self.hot_us = [period for period in self.hot_us if period[1] > now_us]
         for one in self.fleet.instances.values():
             if one.successor and not self._starts(one.successor, now_us):
                 one.successor = 0
@@ -51,6 +62,7 @@ class FlowCloud(VirtualCloud):
             self._lose(who, now_us)
             self.events.append((now_us / 1e6, "instance_crash", who.name, "its items wait"))
             self.settle(now_us)
+            self.restart_after_changes(now_us)
             return
         gone = self.fleet.on_host(who.number)
         for one in gone:
@@ -58,10 +70,45 @@ class FlowCloud(VirtualCloud):
         who.ended_us = now_us
         detail = f"{len(gone)} instances lost, their items wait"
         self.events.append((now_us / 1e6, who.fails_as, who.name, detail))
+        self.restart_after_changes(now_us)
+
+    def restart_after_changes(self, now_us: int) -> None:
+        """Restart the job once all that comes and goes by one decision has."""
+        changes_us, self._changes_us = self._changes_us, []
+        if changes_us and (settings := self.calibration.restart):
+            down_us = self.draws.between_us("down", str(self.restarts), settings.down_s)
+            self.restart_job(max(changes_us), down_us)
+            detail = f"down for {down_us / 1e6:.1f} s from {max(changes_us) / 1e6:.1f} s on"
+            self.events.append((now_us / 1e6, "job_restart", "job", detail))
+
+    def restart_job(self, from_us: int, down_us: int) -> None:
+        """Nobody processes anything for so long, and then all are slow for a while."""
+        settings = self.calibration.restart or JobRestart()
+        self.restarts += 1
+        hot_us = self.draws.between_us("hot", str(self.restarts), settings.hot_s)
+        low, high = settings.hot_factor
+        share = float(self.draws.generator("hot_factor", str(self.restarts)).random())
+        until_us = from_us + down_us
+        self.pauses_us += [(row, from_us, until_us, NOBODY) for row in self.rows.values()]
+        self.downs_us.append(from_us)
+        if hot_us:
+            self.hot_us.append((until_us, until_us + hot_us, low + share * (high - low)))
+
+    def calm(self) -> None:
+        """What was deployed runs; only the restarts that are given are to come."""
+        self.pauses_us, self._changes_us = [], []
+        for at_s, down_s in self.faults.restarts:
+            self.restart_job(us(at_s), us(down_s))
 
     def to_plain(self) -> dict[str, Any]:
         """Plain values for a snapshot (taken when no measured rows are left)."""
-        own = {"replaces": list(self.replaces.items()), "pauses_us": self.pauses_us}
+        own = {
+            "replaces": list(self.replaces.items()),
+            "pauses_us": self.pauses_us,
+            "downs_us": self.downs_us,
+            "hot_us": self.hot_us,
+            "restarts": self.restarts,
+        }
         return VirtualCloud.to_plain(self) | own
 
     def load_plain(self, plain: dict[str, Any]) -> None:
@@ -69,6 +116,8 @@ class FlowCloud(VirtualCloud):
         VirtualCloud.load_plain(self, plain)
         self.replaces = dict(plain["replaces"])
         self.pauses_us = [tuple(pause) for pause in plain["pauses_us"]]
+        self.downs_us, self.restarts = plain["downs_us"], plain["restarts"]
+        self.hot_us = [tuple(period) for period in plain["hot_us"]]
 
     def lease(self, action: LeaseHost, now_us: int) -> VirtualHost:
         """Order a host. Raises CapacityExhausted when all are leased."""
@@ -80,6 +129,7 @@ class FlowCloud(VirtualCloud):
         """Start an instance; rescaling may pause its operator."""
         one = self.new_instance(operator, host, now_us)
         self._pause(one, one.ready_us, self._rescale_s(operator))
+        self._changes_us.append(one.ready_us)
         self.log(now_us, "upscaling", operator, one.name, host.name)
         return one
 
@@ -98,6 +148,7 @@ class FlowCloud(VirtualCloud):
             pause_s += operator.state_mb / self.calibration.state_mb_per_s
             self._pause(one, one.ready_us, pause_s)
         self.hand_over(old, one, overlaps=overlaps)
+        self._changes_us.append(one.ready_us)
         if not overlaps:
             old.stopped_us = one.ready_us
             self.replaces[one.number] = old.number
@@ -109,6 +160,7 @@ class FlowCloud(VirtualCloud):
         self._cancel(one, now_us)
         one.stopped_us = now_us
         self._pause(one, now_us, self._rescale_s(one.operator))
+        self._changes_us.append(now_us)
         self.log(now_us, "downscaling", one.operator, one.name, f"host-{one.host}")
 
     def _rescale_s(self, operator: str) -> float:
@@ -137,3 +189,5 @@ class FlowCloud(VirtualCloud):
     def _lose(self, one: VirtualInstance, now_us: int) -> None:
         self._cancel(one, now_us)
         self.fleet.instances.pop(one.number, None)
+        if one.ready_us <= now_us:
+            self._changes_us.append(now_us)

@@ -87,7 +87,10 @@ def _find_room(graph, state, scratch):
         for e in range(first, end):
             scratch.carry[e] = state.sent[e] + room // (end - first)
             node = graph.origin[e]
-            if node < graph.in_first.size - 1:
+            if node >= graph.in_first.size - 1:
+                if graph.sources_keep:
+                    scratch.carry[e] = UNLIMITED
+            else:
                 fits = scratch.carry[e] * graph.ratio[e, 1] // graph.ratio[e, 0]
                 fits = max(fits - state.counts[node, COMPLETED], 0)
                 scratch.release[node] = min(scratch.release[node], fits)
@@ -104,18 +107,20 @@ def _want(k, graph, state, layout, segment, scratch):
             available += carried - state.sent[e]
         if graph.input_limit > 0:
             available = min(available, scratch.release[o])
-        most = layout.ready[o] * segment.open_share[k, o]
-        work = available * graph.service_s[o] / MICRO / graph.step_s
+        most = layout.ready[o] * segment.open_share[k, o] * layout.even[o]
+        service_s = graph.service_s[o] * segment.slower[k]
+        work = (available + state.again[o]) * service_s / MICRO / graph.step_s
         scratch.busy[o] = 0.0 if layout.ready[o] == 0 else min(work, most) / layout.ready[o]
         if work > most:
-            available = min(available, int(most * graph.step_s / graph.service_s[o] * MICRO))
+            able = int(most * graph.step_s / service_s * MICRO)
+            available = min(available, max(able - state.again[o], 0))
         scratch.want[o] = available
         rows += available // (MICRO * graph.sample_every) + 2
     return rows
 
 
 @compiled
-def _limited(graph, layout, scratch):
+def _limited(k, graph, state, layout, segment, scratch):
     """What operators on crowded hosts can process at most; whether there are any.
 
     What is behind them wants the less CPU for it, and the more is left to them.
@@ -127,7 +132,9 @@ def _limited(graph, layout, scratch):
             granted += layout.pair_count[p] * scratch.grant[p]
         scratch.most[o] = UNLIMITED
         if granted < layout.ready[o] * scratch.busy[o] - EPSILON:
-            scratch.most[o] = int(granted * graph.step_s / graph.service_s[o] * MICRO)
+            service_s = graph.service_s[o] * segment.slower[k]
+            able = int(granted * graph.step_s / service_s * MICRO)
+            scratch.most[o] = max(able - state.again[o], 0)
             found = True
     return found
 
@@ -198,10 +205,9 @@ def _take_in(k, o, graph, state, layout, segment, scratch):
 
 
 @compiled
-def _use_cpu(o, amount, granted, graph, layout, meter, scratch):
-    """Book the CPU that ``amount`` takes. Returns how many instances it keeps busy."""
+def _use_cpu(o, used, granted, graph, layout, meter, scratch):
+    """Book the CPU of ``used`` instances that work. Returns how many it keeps busy."""
     step_s, busy = graph.step_s, 0.0
-    used = amount * graph.service_s[o] / MICRO / step_s
     share = min(1.0, used / granted) if granted > 0 else 0.0
     for p in range(layout.pair_first[o], layout.pair_first[o + 1]):
         h, count = layout.pair_host[p], layout.pair_count[p]
@@ -238,24 +244,31 @@ def _serve(k, o, graph, state, layout, segment, meter, scratch):
     granted, n = 0.0, layout.ready[o]
     for p in range(layout.pair_first[o], layout.pair_first[o + 1]):
         granted += layout.pair_count[p] * scratch.grant[p]
+    service_s = graph.service_s[o] * segment.slower[k]
     amount = min(state.counts[o, ARRIVED] - state.counts[o, COMPLETED], scratch.want[o])
+    able = int(granted * graph.step_s / service_s * MICRO)
+    again = min(state.again[o], able)
     if granted < n * scratch.busy[o] - EPSILON:
-        amount = min(amount, int(granted * graph.step_s / graph.service_s[o] * MICRO))
+        amount = min(amount, able - again)
     meter.random_items[o] = 0.0
+    if amount + again == 0:
+        return
+    used = (amount + again) * service_s / MICRO / graph.step_s
+    busy = _use_cpu(o, used, granted, graph, layout, meter, scratch)
+    state.again[o] -= again
     if amount == 0:
         return
-    busy = _use_cpu(o, amount, granted, graph, layout, meter, scratch)
-    used = amount * graph.service_s[o] / MICRO / graph.step_s
-    taken_s = graph.service_s[o] * max(1.0, busy / used)
-    full, closed = min(busy / n, 1 - 1e-6), 1 - segment.open_share[k, o]
+    taken_s = service_s * max(1.0, busy / used)
+    # The busiest instance is the one that others wait for.
+    full, closed = min(busy / n / layout.even[o], 1 - 1e-6), 1 - segment.open_share[k, o]
     random_s, chance = _random_wait(o, full, taken_s, closed, n, graph, state)
     meter.sample[R_RANDOM_S], meter.sample[R_CHANCE] = random_s, chance
     meter.sample[R_SERVICE_S] = taken_s
     wait_s, age_s, squares = _let_go(k, o, amount, graph, state, layout, segment, meter)
     extra_s, cs2 = max(random_s - wait_s, 0.0), graph.service_cv**2
-    meter.random_items[o] = extra_s * amount / MICRO / graph.step_s
+    meter.random_items[o] = (extra_s + graph.rest_s[o]) * amount / MICRO / graph.step_s
     variance = max(squares - age_s**2, 0.0) + extra_s**2 * (2 / chance - 1) + cs2 * taken_s**2
-    age_s += extra_s + taken_s
+    age_s += extra_s + taken_s + graph.rest_s[o]
     scratch.flow[o, AGE], scratch.flow[o, AGE_VARIANCE] = age_s, variance
     # Marshall's formula. QNA's for many servers overrates what even sources cause downstream.
     scratch.flow[o, CD2] = full**2 * cs2 + (1 - full**2) * state.inbound[o, CA2]
@@ -325,7 +338,7 @@ def advance(graph, state, layout, segment, meter, scratch):
             return k
         share_cpu(k, graph, layout, segment, scratch)
         for _ in range(REVISIONS):
-            if not _limited(graph, layout, scratch):
+            if not _limited(k, graph, state, layout, segment, scratch):
                 break
             _want(k, graph, state, layout, segment, scratch)
             share_cpu(k, graph, layout, segment, scratch)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from include.testbeds.flow.arrays import F64, I64, Graph, Layout
+from include.testbeds.flow.key_groups import loads_of_instances
 from include.testbeds.virtual.fleet import VirtualFleet
 
 LEAST_CORES = 0.01
@@ -19,12 +20,14 @@ class Serving:
     """A layout and what its rows stand for, until ``until_us``.
 
     ``instances`` holds the numbers of the serving instances, in the order of their pairs;
-    ``pair_of`` the pair of each. ``hosts`` are numbers of hosts that are up.
+    ``pair_of`` the pair of each, ``load`` what it does over the
+    mean of its operator. ``hosts`` are numbers of hosts that are up.
     """
 
     layout: Layout
     instances: I64
     pair_of: I64
+    load: F64
     hosts: I64
     until_us: int
 
@@ -42,6 +45,8 @@ class Planner:
     overhead_cores: float
     latency_s: float
     local_latency_s: float
+    group_sizes: Mapping[int, F64]
+    """By operator that deals out key groups; see :mod:`~include.testbeds.flow.key_groups`."""
 
     def serving(self, fleet: VirtualFleet, now_us: int) -> Serving:
         """Who serves from ``now_us`` until something starts, stops or boots."""
@@ -63,7 +68,17 @@ class Planner:
         pair_operator = of[first_of_pair]
         pair_host = np.searchsorted(hosts, on[first_of_pair])
         layout = self._layout(pair_operator, pair_host, counts, numbers, (operators, hosts.size))
-        return Serving(layout, numbers, pair_of, hosts, _next_change_us(fleet, now_us))
+        load = self._load(of, layout)
+        return Serving(layout, numbers, pair_of, load, hosts, _next_change_us(fleet, now_us))
+
+    def _load(self, operator: I64, layout: Layout) -> F64:
+        """What each instance does over the mean of its operator's; sets ``layout.even``."""
+        load = np.ones(operator.size)
+        for o, sizes in self.group_sizes.items():
+            if layout.ready[o]:
+                load[operator == o] = loads_of_instances(sizes, int(layout.ready[o]))
+                layout.even[o] = 1 / load[operator == o].max()
+        return load
 
     def _layout(
         self,
@@ -93,6 +108,7 @@ class Planner:
             host_overhead=self.vcpus - left,
             host_weight=self.graph.cores @ instances_on,
             latency_s=self._latency_s(instances_on, ready),
+            even=np.ones(operators),
         )
 
     def _latency_s(self, instances_on: F64, ready: I64) -> F64:

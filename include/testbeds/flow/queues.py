@@ -28,12 +28,14 @@ from include.testbeds.flow.arrays import (
 )
 from include.testbeds.flow.calibration import FlowCalibration, FlowFaults
 from include.testbeds.flow.cloud import FlowCloud
+from include.testbeds.flow.key_groups import group_sizes
 from include.testbeds.flow.layout import Planner, Serving
 from include.testbeds.virtual.cloud import us
 from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.jit import start_numba
 
 FIRST_ROWS = 4096
+NEVER = 2**62
 
 
 def step_us_of(config: TestbedConfig, calibration: FlowCalibration) -> int:
@@ -91,6 +93,8 @@ class FluidQueues:
             chunk_age=np.zeros((operators, CHUNKS, 4)),
             chunk_range=_zeros(operators, 2),
             inbound=np.zeros((operators, 2)),
+            checkpointed=_zeros(operators),
+            again=_zeros(operators),
         )
         local_ms = calibration.local_latency_ms
         self._planner = Planner(
@@ -100,6 +104,11 @@ class FluidQueues:
             overhead_cores=calibration.overhead_cores,
             latency_s=calibration.latency_ms / 1000,
             local_latency_s=(calibration.latency_ms if local_ms is None else local_ms) / 1000,
+            group_sizes={
+                o: group_sizes(self.draws, name, groups, calibration.key_skew_cv)
+                for o, name in enumerate(self.names)
+                if (groups := calibration.key_groups.get(name))
+            },
         )
         self.used_s, self.host_used_s = np.zeros((1, 2)), np.zeros((1, 2))
         self.meter = Meter(
@@ -119,7 +128,7 @@ class FluidQueues:
         while self.step < step:
             serving = self._serving or self._serve()
             change = -(-serving.until_us // self.step_us)
-            segment = self._segment(min(step, change))
+            segment = self._segment(min(step, change, self._keep_and_lose()))
             done = 0
             while done < segment.background.size:
                 done += kernel.advance(
@@ -136,6 +145,27 @@ class FluidQueues:
             if self.step >= change:
                 self.reorder()
 
+    def _keep_and_lose(self) -> int:
+        """Take the checkpoint that is due and lose what a job that is taken down has not in one.
+
+        Returns the step at which this is to be done next.
+        """
+        settings, downs_us = self.calibration.restart, self.cloud.downs_us
+        if settings is None or not settings.checkpoint_every_s:
+            downs_us.clear()
+            return NEVER
+        every = max(1, us(settings.checkpoint_every_s) // self.step_us)
+        state = self.state
+        completed = state.counts[:, COMPLETED]
+        downs = [-(-down_us // self.step_us) for down_us in downs_us]
+        if min(downs, default=NEVER) <= self.step:
+            state.again[:] = completed - state.checkpointed
+        if self.step % every == 0:
+            state.checkpointed[:] = completed - state.again
+        downs_us[:] = [at for at, step in zip(downs_us, downs, strict=True) if step > self.step]
+        later = (step for step in downs if step > self.step)
+        return min([(self.step // every + 1) * every, *later])
+
     def reorder(self) -> None:
         """Hosts or instances changed: book what was used so far, and look again who serves."""
         self._book()
@@ -145,7 +175,8 @@ class FluidQueues:
         self.used_s = _grown(self.used_s, self.cloud.fleet.instances_started + 1)
         self.host_used_s = _grown(self.host_used_s, self.cloud.fleet.hosts_leased + 1)
         if serving := self._serving:
-            self.used_s[serving.instances] += self.meter.pairs[serving.pair_of]
+            used_s = self.meter.pairs[serving.pair_of] * serving.load[:, None]
+            self.used_s[serving.instances] += used_s
             self.host_used_s[serving.hosts] += self.meter.hosts
             self.meter.pairs[:], self.meter.hosts[:] = 0.0, 0.0
 
@@ -171,7 +202,7 @@ class FluidQueues:
         return sinks
 
     def waiting_items(self) -> I64:
-        """Whole items in front of each operator: its backlog and what randomness adds."""
+        """Whole items in front of each operator: a backlog, what rests, waits by chance."""
         counts = self.state.counts
         backlog = (counts[:, ARRIVED] - counts[:, COMPLETED]) // MICRO
         return np.asarray(backlog + self.meter.random_items.astype(np.int64))
@@ -233,12 +264,15 @@ class FluidQueues:
         pauses_us = [pause[:3] for pause in self.cloud.pauses_us]
         for o, from_us, until_us in [*pauses_us, *self._stalls_between(first, end)]:
             open_share[:, o] -= _overlap(starts_us, step_us, from_us, until_us)
+        slower = np.ones(end - first)
+        for from_us, until_us, factor in self.cloud.hot_us:
+            slower += (factor - 1) * _overlap(starts_us, step_us, from_us, until_us)
         background = np.full(end - first, float(self.calibration.background_cores))
         for start_s, end_s, cores in self.faults.cpu_spikes:
             background += cores * _overlap(starts_us, step_us, us(start_s), us(end_s))
         last = len(self._published) - 1
         rows = np.minimum(np.arange(first, end + 1), last)
-        return Segment(first, open_share.clip(0, 1), background, self._published[rows])
+        return Segment(first, open_share.clip(0, 1), slower, background, self._published[rows])
 
     def _stalls(self) -> I64:
         """Periods in which an operator does nothing: (n, 3), operator, from and until."""
@@ -271,6 +305,8 @@ class FluidQueues:
             "counts": state.counts,
             "sent": state.sent,
             "inbound": state.inbound,
+            "checkpointed": state.checkpointed,
+            "again": state.again,
             "chunks": np.diff(state.chunk_range, axis=1)[:, 0],
             "chunk_items": np.concatenate([state.chunk_items[o, at] for o, at in enumerate(spans)]),
             "chunk_age": np.concatenate([state.chunk_age[o, at] for o, at in enumerate(spans)]),
@@ -291,7 +327,7 @@ class FluidQueues:
         """Continue from :meth:`arrays` of queues of the same run."""
         self.step = int(arrays["step"][0])
         state, counts = self.state, arrays["chunks"]
-        for name in ("counts", "sent", "inbound"):
+        for name in ("counts", "sent", "inbound", "checkpointed", "again"):
             getattr(state, name)[:] = arrays[name]
         first = np.concatenate([[0], np.cumsum(counts)])
         for o, count in enumerate(counts.tolist()):
@@ -333,12 +369,14 @@ def _graph(
         sink=(~np.isin(np.arange(len(names)), origin)).astype(np.int64),
         service_s=np.array([calibration.service_ms[name] for name in names]) / 1000,
         cores=np.array(cores),
+        rest_s=np.array([calibration.rest_s.get(name, 0.0) for name in names]),
         step_s=step_s,
         service_cv=float(calibration.service_cv),
         settle_s=float(calibration.settle_s),
         sample_every=calibration.sample_every_items,
         own_queues=calibration.own_queues,
         input_limit=calibration.input_items * MICRO,
+        sources_keep=calibration.sources_keep,
     )
     return graph, targets
 
@@ -355,6 +393,7 @@ def _after(segment: Segment, done: int) -> Segment:
     return Segment(
         segment.first + done,
         segment.open_share[done:],
+        segment.slower[done:],
         segment.background[done:],
         segment.published[done:],
     )

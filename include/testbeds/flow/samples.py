@@ -14,6 +14,21 @@ BLOCK = 1024
 HAS_TO_WAIT, WAIT, SERVICE, MESSAGE = range(4)
 
 
+def cpu_residual(draws: Draws, calibration: FlowCalibration, reading: int) -> float:
+    """What a reading of CPU is away from the model: of a recording, in whole blocks of readings.
+
+    Blocks are drawn anew one after the other, each beginning anywhere and going on at the first
+    residual after the last: the circular bootstrap (Politis and Romano, A circular block-resampling
+    procedure for stationary data, 1992). So what is alike from reading to reading stays so.
+    """
+    residuals, length = calibration.cpu_residuals, calibration.cpu_residual_block
+    if not residuals:
+        return 0.0
+    block, row = divmod(reading, length)
+    first = int(draws.generator("cpu_residual", "monitor", block).integers(len(residuals)))
+    return residuals[(first + row) % len(residuals)]
+
+
 @dataclass(slots=True)
 class ItemSampler:
     """Draws per operator and number of the sample, so that nothing else decides about them."""
@@ -23,11 +38,13 @@ class ItemSampler:
     draws: Draws
     _drawn: F64 = field(init=False)
     _block: I64 = field(init=False)
+    _rest_s: F64 = field(init=False)
 
     def __post_init__(self) -> None:
         """No block has been drawn yet."""
         self._drawn = np.zeros((len(self.names), BLOCK, 4))
         self._block = np.full(len(self.names), -1)
+        self._rest_s = np.array([self.calibration.rest_s.get(name, 0.0) for name in self.names])
 
     def durations(self, rows: I64, values: F64) -> tuple[F64, F64, F64]:
         """Recorded duration, wait and age of each row, in milliseconds."""
@@ -36,6 +53,7 @@ class ItemSampler:
         waits = drawn[:, HAS_TO_WAIT] < chance
         # Queued by a backlog or by chance: the longer of the two, as in the means.
         waited_s = np.maximum(wait_s, waits * drawn[:, WAIT] * random_s / chance)
+        waited_s += self._rest_s[rows[:, R_OPERATOR]]
         service_s = service_s * drawn[:, SERVICE]
         duration_s = drawn[:, MESSAGE] * latency_s + waited_s + service_s
         age_s = age_s + np.maximum(waited_s - wait_s, 0.0) + service_s

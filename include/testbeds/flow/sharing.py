@@ -78,7 +78,8 @@ def _lend(k, graph, layout, segment, scratch):
                 helpers += layout.pair_count[p]
         if missing <= EPSILON or helpers == 0:
             continue
-        extra = min(segment.open_share[k, o] - scratch.busy[o], missing / helpers)
+        most = segment.open_share[k, o] * layout.even[o]
+        extra = min(most - scratch.busy[o], missing / helpers)
         for p in range(layout.pair_first[o], layout.pair_first[o + 1]):
             h = layout.pair_host[p]
             if scratch.fair[h] == 1.0:

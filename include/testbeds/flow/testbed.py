@@ -72,6 +72,10 @@ class FlowTestbed(VirtualTestbed):
             if self.now_us - period_us < us(start_s) <= self.now_us:
                 detail = f"{cores:g} cores of each for {end_s - start_s:g} s"
                 self.cloud.events.append((start_s, "cpu_spike", "every host", detail))
+        for at_s, down_s in self.cloud.faults.restarts:
+            if self.now_us - period_us < us(at_s) <= self.now_us:
+                detail = f"by itself, down for {down_s:g} s"
+                self.cloud.events.append((at_s, "job_restart", "job", detail))
         self.monitor.read(self.now_us, period_us, self.fleet, missed=missed)
         published: list[int] = self.queues.published_items().tolist()
         return published
@@ -93,14 +97,17 @@ class FlowTestbed(VirtualTestbed):
 
     def deploy(self, decision: Decision) -> tuple[Outcome, ...]:
         """Carry out the first decision; hosts and instances are up before time starts."""
-        outcomes = VirtualTestbed.deploy(self, decision)
-        self.cloud.pauses_us = []
+        outcomes = VirtualTestbed.apply(self, decision)
+        self.cloud.begin()
+        self.cloud.calm()
         return outcomes
 
     def apply(self, decision: Decision) -> tuple[Outcome, ...]:
         """Carry out each action in order; unknown hosts and instances are refused."""
         self.queues.reorder()
-        return VirtualTestbed.apply(self, decision)
+        outcomes = VirtualTestbed.apply(self, decision)
+        self.cloud.restart_after_changes(self.now_us)
+        return outcomes
 
     def start(self, operator: str, host: VirtualHost) -> VirtualInstance:
         return self.cloud.start(operator, host, self.now_us)

@@ -21,7 +21,7 @@ COLUMNS = {
     "scaling_activity": "time_s activity operator instance host",
     "arrival": "time_s source level published_items",
     "event": "time_s event subject detail",
-    "rescales": "asked_s down_s up_s gap_s cause reprocessed_items checkpoint_s checkpoint_bytes"
+    "rescale": "asked_s down_s up_s gap_s cause reprocessed_items checkpoint_s checkpoint_bytes"
     " instances_before instances_after",
 }
 """By table. ``number`` counts the items of an instance; it is not handed over."""

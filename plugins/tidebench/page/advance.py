@@ -1,4 +1,4 @@
-"""How far a DAG run has come, and how long it will take: from its tasks, without a database."""
+"""Progress of a DAG run and how long it will take, from its tasks; without a database."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-SAID: Mapping[str, str] = {
+DOING: Mapping[str, str] = {
     "resolve_spec": "looks up what was asked for",
     "resolve_matrix": "looks up what was asked for",
     "resolve_points": "looks up what was asked for",
@@ -19,11 +19,11 @@ SAID: Mapping[str, str] = {
     "check_tables": "checks the tables",
     "publish_report": "publishes the report",
 }
-"""What a DAG run is at while this task is. Tasks that are not here are not worth a word."""
+"""What a DAG run does while a task is at work. Other tasks are too short to be named."""
 PARTS: Mapping[str, str] = {
     "control_window": "window", "measure_cell": "cell", "cell_run.wait_for_run": "cell",
 }  # fmt: skip
-"""Tasks that are mapped over what a DAG run is made of, and what one of these is called."""
+"""Tasks that are mapped over the parts of a DAG run, and what a part is called."""
 TAIL = ("build_tables", "check_tables", "publish_report")
 AT_WORK = ("running", "deferred", "queued", "scheduled", "up_for_retry", "up_for_reschedule")
 
@@ -57,7 +57,7 @@ class Advance:
 
     @property
     def text(self) -> str:
-        """As a person says it: `window 2 of 12` is the one that is under way."""
+        """In words: `window 2 of 12` is under way."""
         if not self.total or self.stage:
             return self.stage
         return f"{self.part} {min(self.done + 1, self.total)} of {self.total}"
@@ -89,8 +89,8 @@ def advance_of(
     part takes at least, where that is known beforehand: in real time.
     """
     parts = _parts(tasks)
-    ended = [one for one in parts if one.state == "success"]
-    done, total = sum(one.count for one in ended), max((p.highest + 1 for p in parts), default=0)
+    ended = [part for part in parts if part.state == "success"]
+    done, total = sum(part.count for part in ended), max((p.highest + 1 for p in parts), default=0)
     stage = _stage(tasks)
     to_go_s = _parts_to_go_s(parts, done, total, now, part_s) if total else None
     left = [task for task in TAIL if not _is_over(tasks, task)]
@@ -107,10 +107,14 @@ def advance_of(
 
 
 def _parts(tasks: Sequence[TasksInState]) -> list[TasksInState]:
-    """Of the tasks that are mapped, that which is not skipped as the way that was not chosen."""
-    known = {task: [one for one in tasks if one.task_id == task] for task in PARTS}
-    chosen = [own for own in known.values() if own and any(one.state != "skipped" for one in own)]
-    begun = [own for own in chosen if any(one.began for one in own)]
+    """Copies of the mapped task that measures: another way to measure is skipped."""
+    by_task = {task: [copies for copies in tasks if copies.task_id == task] for task in PARTS}
+    chosen = [
+        states
+        for states in by_task.values()
+        if states and any(copies.state != "skipped" for copies in states)
+    ]
+    begun = [states for states in chosen if any(copies.began for copies in states)]
     return next(iter(begun or chosen), [])
 
 
@@ -122,8 +126,10 @@ def _parts_to_go_s(
     part_s: float | None,
 ) -> float | None:
     """As long as the parts so far took on average, less what the present one has taken."""
-    begun = min((one.began for one in parts if one.began), default=None)
-    last = max((one.ended for one in parts if one.ended and one.state == "success"), default=begun)
+    begun = min((part.began for part in parts if part.began), default=None)
+    last = max(
+        (part.ended for part in parts if part.ended and part.state == "success"), default=begun
+    )
     if done == total:
         return 0.0
     if begun is None or last is None:
@@ -135,13 +141,13 @@ def _parts_to_go_s(
 
 
 def _stage(tasks: Sequence[TasksInState]) -> str:
-    """What is said of the task that is at work, if it is not one of the parts."""
-    at_work = {one.task_id for one in tasks if one.state in AT_WORK}
+    """What the task at work does, unless it is one of the parts."""
+    at_work = {copies.task_id for copies in tasks if copies.state in AT_WORK}
     if at_work & PARTS.keys():
         return ""
-    return next((said for task, said in SAID.items() if task in at_work), "")
+    return next((words for task, words in DOING.items() if task in at_work), "")
 
 
 def _is_over(tasks: Sequence[TasksInState], task: str) -> bool:
-    own = [one for one in tasks if one.task_id == task]
-    return not own or all(one.state in ("success", "skipped") for one in own)
+    states = [copies for copies in tasks if copies.task_id == task]
+    return not states or all(copies.state in ("success", "skipped") for copies in states)

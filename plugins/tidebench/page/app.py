@@ -24,7 +24,13 @@ from fastapi.responses import (
 from include.model.errors import PublishError
 from tidebench.connections import RESULTS, results_database_url
 from tidebench.page.cases import cases_of, way_of
-from tidebench.page.changes import MAY_REMOVE, asked, label, require_same_site, triggered
+from tidebench.page.changes import (
+    MAY_REMOVE,
+    label,
+    require_same_site,
+    runs_by_experiment,
+    trigger_removal,
+)
 from tidebench.page.checks import checks_of
 from tidebench.page.compare import MOST_RUNS, compared, found_runs
 from tidebench.page.concurrency import ConcurrencyLimit
@@ -39,7 +45,7 @@ from tidebench.page.files import (
     styled,
     with_way_back,
 )
-from tidebench.page.listing import listed
+from tidebench.page.listing import runs_list
 from tidebench.page.query import query_of
 from tidebench.page.render import PAGE_HEADERS, home, render
 from tidebench.page.tables import bundle, tables_of
@@ -77,7 +83,7 @@ def create_app() -> FastAPI:
             RequestValidationError: _misunderstood,
         },
     )
-    busy = _said("Many pages are asked for at once. Load this one again in a moment.", 503)
+    busy = _message("Many pages are asked for at once. Load this one again in a moment.", 503)
     app.add_middleware(ConcurrencyLimit, busy=busy)
     app.get("/", response_class=HTMLResponse)(show_list)
     app.get("/under-way", response_class=HTMLResponse)(show_under_way)
@@ -102,7 +108,7 @@ def show_list(request: Request, user: GetUserDep) -> HTMLResponse:
     root = data_root()
     query = query_of(request.query_params)
     going = _under_way(user, str(query.equal.get("experiment", "")))
-    return _page("list", {**listed(_database(root), root, query), "under_way": going})
+    return _page("list", {**runs_list(_database(root), root, query), "under_way": going})
 
 
 def show_under_way(user: GetUserDep, experiment: str = "") -> HTMLResponse:
@@ -122,35 +128,35 @@ def _under_way(user: BaseUser, experiment: str) -> list[UnderWay]:
 
 def show_runs(run: Annotated[list[str] | None, Query()] = None, by: str = "") -> HTMLResponse:
     """One run, or several side by side; each is given as `experiment/run`."""
-    asked = list(dict.fromkeys(run or ()))
+    chosen = list(dict.fromkeys(run or ()))
     root = data_root()
-    return _page("compare", compared(_database(root), root, asked, by))
+    return _page("compare", compared(_database(root), root, chosen, by))
 
 
 def show_curves(run: Annotated[list[str] | None, Query()] = None, by: str = "") -> Response:
     """Curves of the same runs, for the script of that page."""
-    found = found_runs(_database(data_root()), list(dict.fromkeys(run or ())), [TABLE])
-    runs = [tables["runs"][0] for tables in found]
-    return JSONResponse(curves_of(cases_of(runs, way_of(runs, by)), found), headers=dict(HEADERS))
+    chosen = found_runs(_database(data_root()), list(dict.fromkeys(run or ())), [TABLE])
+    runs = [tables["runs"][0] for tables in chosen]
+    return JSONResponse(curves_of(cases_of(runs, way_of(runs, by)), chosen), headers=dict(HEADERS))
 
 
 def ask_removal(run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
     """Which runs would be removed, and a button that does it."""
-    return _page("remove", {"runs": asked(run or ()), "dag_runs": {}})
+    return _page("remove", {"runs": runs_by_experiment(run or ()), "dag_runs": {}})
 
 
 def remove(user: GetUserDep, run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
     """Trigger the DAG that removes the runs."""
-    runs = asked(run or ())
-    return _page("remove", {"runs": runs, "dag_runs": triggered(runs, user.get_name())})
+    runs = runs_by_experiment(run or ())
+    return _page("remove", {"runs": runs, "dag_runs": trigger_removal(runs, user.get_name())})
 
 
 def show_checks(experiment: str) -> HTMLResponse:
     """What the gate said about the tables of an experiment, and its evidence."""
-    found = checks_of(data_root(), experiment)
-    if found is None:
+    checks = checks_of(data_root(), experiment)
+    if checks is None:
         raise HTTPException(404, "There are no checks of such an experiment here.")
-    return _page("checks", found)
+    return _page("checks", checks)
 
 
 def show_figure(
@@ -159,8 +165,8 @@ def show_figure(
     """A figure of one run as SVG, on axes that fit the runs beside it as well."""
     if figure not in FIGURES:
         raise HTTPException(404, "There is no such figure.")
-    asked = [f"{experiment}/{run}", *(beside or ())][: MOST_RUNS + 1]
-    svg = figure_of(_database(data_root()), figure, asked)
+    chosen = [f"{experiment}/{run}", *(beside or ())][: MOST_RUNS + 1]
+    svg = figure_of(_database(data_root()), figure, chosen)
     if svg is None:
         raise HTTPException(404, "There is no such run.")
     return Response(svg, media_type=KINDS[".svg"], headers=dict(HEADERS))
@@ -168,10 +174,10 @@ def show_figure(
 
 def show_tables(experiment: str) -> HTMLResponse:
     """Every published table of an experiment in every format."""
-    found = tables_of(data_root(), experiment)
-    if found is None:
+    tables = tables_of(data_root(), experiment)
+    if tables is None:
         raise HTTPException(404, "Nothing is published of such an experiment here.")
-    return _page("tables", found)
+    return _page("tables", tables)
 
 
 def show_bundle(experiment: str) -> StreamingResponse:
@@ -188,17 +194,17 @@ def show_bundle(experiment: str) -> StreamingResponse:
 def show_file(experiment: str, path: str) -> Response:
     """A published file, or one of the Data Docs; our page of checks in place of their index."""
     root = data_root()
-    found = find_file(root, experiment, path)
-    if found is None:
+    file = find_file(root, experiment, path)
+    if file is None:
         raise HTTPException(404, "There is no such file among what is published.")
     if path == DOCS_INDEX:
         return RedirectResponse(f"../../../checks/{experiment}")
-    if found.suffix == ".html":
+    if file.suffix == ".html":
         docs = path.startswith("data_docs/")
-        text = styled(found) if docs else found.read_text(encoding="utf-8", errors="replace")
+        text = styled(file) if docs else file.read_text(encoding="utf-8", errors="replace")
         text = with_way_back(text, home(), experiment, files_of(root, experiment))
         return HTMLResponse(text, headers=dict(HEADERS))
-    return FileResponse(found, media_type=KINDS[found.suffix], headers=dict(HEADERS))
+    return FileResponse(file, media_type=KINDS[file.suffix], headers=dict(HEADERS))
 
 
 def show_asset(name: str) -> FileResponse:
@@ -223,17 +229,17 @@ async def _refused(request: Request, error: Exception) -> Response:
     if error.status_code == 401 and reader:
         here = str(request.url.replace(scheme="", netloc=""))
         return RedirectResponse(get_auth_manager().get_url_login(next_url=here), 302)
-    return _said(str(error.detail), error.status_code)
+    return _message(str(error.detail), error.status_code)
 
 
 async def _unpublished(request: Request, error: Exception) -> Response:
-    return _said(str(error), 503)
+    return _message(str(error), 503)
 
 
 async def _misunderstood(request: Request, error: Exception) -> Response:
-    return _said("This address or form is not one that a page here has made.", 422)
+    return _message("This address or form is not one that a page here has made.", 422)
 
 
-def _said(text: str, status: int) -> HTMLResponse:
+def _message(text: str, status: int) -> HTMLResponse:
     content = render("message", {"text": text})
     return HTMLResponse(content, status_code=status, headers=dict(PAGE_HEADERS))

@@ -35,7 +35,9 @@ def mean_of(values: Sequence[float]) -> Mean:
     mean = math.fsum(values) / runs
     if runs == 1:
         return Mean(mean, None, 1)
-    return Mean(mean, math.sqrt(math.fsum((one - mean) ** 2 for one in values) / (runs - 1)), runs)
+    return Mean(
+        mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (runs - 1)), runs
+    )
 
 
 @cache
@@ -54,32 +56,32 @@ def direction_of(name: str) -> int:
     return -1 if any(word in name for word in LOWER) else 0
 
 
-def verdict_of(first: Mean, own: Mean, direction: int) -> str:
+def verdict_of(first: Mean, second: Mean, direction: int) -> str:
     """Whether the second is `better` or `worse` than the first, `unclear`, or nothing is said.
 
     Single runs are held against each other as they are. Means have to differ by more than Welch's
     95 % interval of their difference; a mean and a single run cannot be told apart.
     """
-    difference = own.mean - first.mean
+    difference = second.mean - first.mean
     if not direction or not difference:
         return ""
-    if first.runs > 1 or own.runs > 1:
-        half = _welch_half(first, own)
+    if first.runs > 1 or second.runs > 1:
+        half = _welch_half(first, second)
         if half is None or abs(difference) <= half:
             return "unclear"
     return "better" if difference * direction > 0 else "worse"
 
 
-def _welch_half(first: Mean, own: Mean) -> float | None:
+def _welch_half(first: Mean, second: Mean) -> float | None:
     """Half the width of the 95 % interval of a difference of means."""
     from scipy.special import stdtrit
 
-    if first.sigma is None or own.sigma is None:
+    if first.sigma is None or second.sigma is None:
         return None
-    parts = [one.sigma**2 / one.runs for one in (first, own) if one.sigma is not None]
+    parts = [mean.sigma**2 / mean.runs for mean in (first, second) if mean.sigma is not None]
     if not sum(parts):
         return 0.0
     freedom = sum(parts) ** 2 / sum(
-        part**2 / (one.runs - 1) for part, one in zip(parts, (first, own), strict=True)
+        part**2 / (mean.runs - 1) for part, mean in zip(parts, (first, second), strict=True)
     )
     return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * math.sqrt(sum(parts))

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from include.results.reports.names import named
+from include.results.reports.tournament import controller_name
 
 SAME = (
     "experiment", "controller", "variant", "topology", "pattern", "conditions", "btu_min",
     "duration_min", "testbed", "flavor",
 )  # fmt: skip
 TELLING = ("experiment", "topology", "pattern", "conditions", "btu_min")
-"""What is said of a case beside its controller; conditions have testbed, flavor and duration."""
+"""What labels a case beside its controller; conditions have testbed, flavor and duration."""
 BY_RUN, BY_CASE = "run", "case"
 
 
@@ -26,7 +26,7 @@ class SeedCase:
 
     @property
     def seeds(self) -> str:
-        """As it is said to a reader."""
+        """Seeds in words."""
         seeds = sorted(run["seed"] for run in self.runs)
         if len(seeds) == 1:
             return f"seed {seeds[0]}"
@@ -39,7 +39,10 @@ def cases_of(runs: Sequence[Mapping[str, Any]], by: str) -> list[SeedCase]:
     for place, run in enumerate(runs):
         key = tuple(run[name] for name in SAME) if by == BY_CASE else (place,)
         places.setdefault(key, []).append(place)
-    return [SeedCase(tuple(runs[k] for k in own), tuple(own)) for own in places.values()]
+    return [
+        SeedCase(tuple(runs[k] for k in case_places), tuple(case_places))
+        for case_places in places.values()
+    ]
 
 
 def way_of(runs: Sequence[Mapping[str, Any]], asked: str) -> str:
@@ -54,7 +57,9 @@ def labels_of(cases: Sequence[SeedCase]) -> list[str]:
     first = [case.runs[0] for case in cases]
     telling = [name for name in TELLING if len({run[name] for run in first}) > 1]
     labels = [
-        " · ".join(filter(None, [named(run), *(_said(name, run[name]) for name in telling)]))
+        " · ".join(
+            filter(None, [controller_name(run), *(_words(name, run[name]) for name in telling)])
+        )
         for run in first
     ]
     labels = [f"{label} · {case.seeds}" for label, case in zip(labels, cases, strict=True)]
@@ -63,5 +68,5 @@ def labels_of(cases: Sequence[SeedCase]) -> list[str]:
     return [f"{label} · {run['run']}" for label, run in zip(labels, first, strict=True)]
 
 
-def _said(name: str, value: Any) -> str:
+def _words(name: str, value: Any) -> str:
     return f"BTU {value:g}" if name == "btu_min" else str(value)

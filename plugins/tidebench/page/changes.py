@@ -45,29 +45,29 @@ def require_same_site(request: Request) -> None:
         raise HTTPException(403, "This is changed from the page Experiments only.")
 
 
-def asked(chosen: Sequence[str]) -> Mapping[str, list[str]]:
+def runs_by_experiment(chosen: Sequence[str]) -> Mapping[str, list[str]]:
     """The chosen runs by experiment, each given as `experiment/run`. HTTPException 404 for none."""
     runs: dict[str, list[str]] = {}
-    for one in dict.fromkeys(chosen):
-        experiment, _, run = one.partition("/")
+    for chosen_run in dict.fromkeys(chosen):
+        experiment, _, run = chosen_run.partition("/")
         if not (is_experiment(experiment) and run):
-            raise HTTPException(404, f"{one} is not a run; choose in the list.")
+            raise HTTPException(404, f"{chosen_run} is not a run; choose in the list.")
         runs.setdefault(experiment, []).append(run)
     if not runs:
         raise HTTPException(404, "Choose at least one run in the list, then remove again.")
     return runs
 
 
-def triggered(runs: Mapping[str, Sequence[str]], user: str) -> Mapping[str, str]:
+def trigger_removal(runs: Mapping[str, Sequence[str]], user: str) -> Mapping[str, str]:
     """Trigger a DAG run per experiment; returns their ids."""
     ids = {}
-    for experiment, own in runs.items():
+    for experiment, run_ids in runs.items():
         try:
             dag_run = trigger_dag(
                 DAG_ID,
                 triggered_by=DagRunTriggeredByType.UI,
                 triggering_user_name=user,
-                conf={"experiment": experiment, "runs": list(own)},
+                conf={"experiment": experiment, "runs": list(run_ids)},
             )
         except DagNotFound as error:
             raise HTTPException(
@@ -95,7 +95,11 @@ def label(
 
     From the list that is the list; from the page of one run, which gives ``note``, that page.
     """
-    runs = [(experiment, one) for experiment, own in asked(form.run).items() for one in own]
+    runs = [
+        (experiment, run)
+        for experiment, run_ids in runs_by_experiment(form.run).items()
+        for run in run_ids
+    ]
     try:
         change = Change(
             tags=None if form.tags is None else tags_in(form.tags),
@@ -103,12 +107,12 @@ def label(
             note=None if form.note is None else form.note.replace("\r\n", "\n"),
             archived=None if form.archived is None else form.archived == "yes",
         )
-        known = change_labels(
+        changed = change_labels(
             results_database_url(RESULTS, data_root()), runs, change, user.get_name()
         )
     except SpecError as error:
         raise HTTPException(422, str(error)) from error
-    if not known:
+    if not changed:
         raise HTTPException(404, "There is no such published run; choose one in the list.")
     if form.note is not None and request.query_params.get("run"):
         return RedirectResponse(f"{home()}/compare?{request.query_params}", 303)

@@ -19,20 +19,22 @@ def checks_of(root: Path, experiment: str) -> Mapping[str, object] | None:
     verdict = find_file(root, experiment, "data_docs/verdict.json")
     if verdict is None:
         return None
-    found = json.loads(verdict.read_text(encoding="utf-8"))
-    checks = sorted(found["checks"], key=lambda check: check["table"])
+    content = json.loads(verdict.read_text(encoding="utf-8"))
+    checks = sorted(content["checks"], key=lambda check: check["table"])
     tables = [
-        _table(root, experiment, name, list(own))
-        for name, own in groupby(checks, key=lambda check: check["table"])
+        _table(root, experiment, name, list(table_checks))
+        for name, table_checks in groupby(checks, key=lambda check: check["table"])
     ]
     tables.sort(key=lambda table: (not table["failed"], not table["warned"], table["name"]))
     return {
         "experiment": experiment,
-        "passed": found["passed"],
+        "passed": content["passed"],
         "count": len(checks),
         "warned": sum(map(_warns, checks)),
         "tables": tables,
-        "quarantined": found.get("quarantined", {}),  # absent where an earlier version has checked
+        "quarantined": content.get(
+            "quarantined", {}
+        ),  # absent where an earlier version has checked
         "most_rows": MOST_ROWS,
     }
 

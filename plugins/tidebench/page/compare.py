@@ -55,8 +55,8 @@ class Line:
     @property
     def overfull(self) -> bool:
         """Whether some share is more than all there is, so that a reader wonders why."""
-        shown = (one.mean if isinstance(one, Mean) else one for one in self.values)
-        return self.unit == "percent" and any(value > 100 for value in shown if value)
+        numbers = (value.mean if isinstance(value, Mean) else value for value in self.values)
+        return self.unit == "percent" and any(value > 100 for value in numbers if value)
 
     @property
     def differs(self) -> bool:
@@ -65,15 +65,15 @@ class Line:
 
     def difference(self, place: int) -> float | None:
         """Of one column from the first; None for words, and where either has no number."""
-        first, own = _mean(self.values[0]), _mean(self.values[place])
-        return None if place == 0 or first is None or own is None else own.mean - first.mean
+        first, other = _mean(self.values[0]), _mean(self.values[place])
+        return None if place == 0 or first is None or other is None else other.mean - first.mean
 
     def verdict(self, place: int) -> str:
         """Whether it is better or worse than the first, as `verdict_of` says it."""
-        first, own = _mean(self.values[0]), _mean(self.values[place])
-        if place == 0 or first is None or own is None:
+        first, other = _mean(self.values[0]), _mean(self.values[place])
+        if place == 0 or first is None or other is None:
             return ""
-        return verdict_of(first, own, self.direction)
+        return verdict_of(first, other, self.direction)
 
     def over(self, cases: Sequence[SeedCase]) -> Line:
         """The same over cases: means of numbers, and of words those that there are."""
@@ -83,60 +83,62 @@ class Line:
         return replace(self, values=values, decimals=decimals)
 
 
-def compared(database_url: str, root: Path, asked: Sequence[str], by: str) -> Mapping[str, object]:
+def compared(database_url: str, root: Path, chosen: Sequence[str], by: str) -> Mapping[str, object]:
     """Everything that the page shows. Raises HTTPException 404 for a run that is not there.
 
     ``by`` is `run` or `case`, or anything else for what fits the runs.
     """
-    found = found_runs(database_url, asked, TABLES)
-    runs = [tables["runs"][0] for tables in found]
+    tables_by_run = found_runs(database_url, chosen, TABLES)
+    runs = [tables["runs"][0] for tables in tables_by_run]
     way = way_of(runs, by)
     cases = cases_of(runs, way)
     sections = {
         "What was run": [_given(name, runs) for name in GIVEN],
-        "What came of it": list(_lines("outcomes", found)),
-        "Cost by price book": list(_keyed("cost", "price_book", COST, found)),
-        "Compliance of all operators": list(_keyed("compliance", "scope", COMPLIANCE, found)),
-        "Scaling": list(_lines("scaling_total", found)),
-        "Utilisation": list(_lines("utilisation", found)),
+        "What came of it": list(_lines("outcomes", tables_by_run)),
+        "Cost by price book": list(_keyed("cost", "price_book", COST, tables_by_run)),
+        "Compliance of all operators": list(
+            _keyed("compliance", "scope", COMPLIANCE, tables_by_run)
+        ),
+        "Scaling": list(_lines("scaling_total", tables_by_run)),
+        "Utilisation": list(_lines("utilisation", tables_by_run)),
     }
     return {
         "runs": runs,
         "cases": cases,
         "by": way,
-        "other_way": _address(asked, BY_CASE if way == BY_RUN else BY_RUN)
+        "other_way": _address(chosen, BY_CASE if way == BY_RUN else BY_RUN)
         if len(cases_of(runs, BY_CASE)) < len(runs)
         else "",
-        "here": _address(asked, way),
+        "here": _address(chosen, way),
         "sections": {
             title: [line.over(cases) for line in lines] for title, lines in sections.items()
         },
         "figures": FIGURES,
-        "beside": f"?{urlencode({'beside': asked}, doseq=True)}" if len(asked) > 1 else "",
+        "beside": f"?{urlencode({'beside': chosen}, doseq=True)}" if len(chosen) > 1 else "",
         "files_at": {run["experiment"]: files_of(root, run["experiment"]) for run in runs},
     }
 
 
 def found_runs(
-    database_url: str, asked: Sequence[str], tables: Sequence[str]
+    database_url: str, chosen: Sequence[str], tables: Sequence[str]
 ) -> list[dict[str, list[Row]]]:
     """Runs, each given as `experiment/run`, with rows of some tables. HTTPException 404 for none,
     for too many, and for one that is not there."""
-    if not asked:
+    if not chosen:
         raise HTTPException(404, "Choose at least one run in the list, then compare again.")
-    if len(asked) > MOST_RUNS:
+    if len(chosen) > MOST_RUNS:
         raise HTTPException(404, f"At most {MOST_RUNS} runs fit side by side; choose fewer.")
-    keys = [(experiment, run) for experiment, _, run in (one.partition("/") for one in asked)]
-    found = []
-    for one, known in zip(asked, read_runs(database_url, keys, tables), strict=True):
-        if known is None:
-            raise HTTPException(404, f"There is no published run {one}; choose one in the list.")
-        found.append(known)
-    return found
+    keys = [(experiment, run) for experiment, _, run in (text.partition("/") for text in chosen)]
+    tables_by_run = []
+    for text, rows_by_table in zip(chosen, read_runs(database_url, keys, tables), strict=True):
+        if rows_by_table is None:
+            raise HTTPException(404, f"There is no published run {text}; choose one in the list.")
+        tables_by_run.append(rows_by_table)
+    return tables_by_run
 
 
-def _address(asked: Sequence[str], by: str) -> str:
-    return urlencode({"run": asked, "by": by}, doseq=True)
+def _address(chosen: Sequence[str], by: str) -> str:
+    return urlencode({"run": chosen, "by": by}, doseq=True)
 
 
 def _mean(value: Any) -> Mean | None:
@@ -153,29 +155,31 @@ def _folded(values: Sequence[Any]) -> Any:
     means = [_mean(value) for value in values]
     if all(mean is not None for mean in means) and values:
         return mean_of(values)
-    known = dict.fromkeys(values)
-    return next(iter(known)) if len(known) == 1 else ", ".join(str(one) for one in known)
+    distinct = dict.fromkeys(values)
+    return (
+        next(iter(distinct)) if len(distinct) == 1 else ", ".join(str(value) for value in distinct)
+    )
 
 
-def _lines(table: str, found: Sequence[Mapping[str, list[Row]]]) -> Iterator[Line]:
+def _lines(table: str, tables_by_run: Sequence[Mapping[str, list[Row]]]) -> Iterator[Line]:
     """The measured columns of a table with at most one row per run."""
-    given = {*GIVEN, "run"}
-    rows = [tables[table][0] if tables[table] else {} for tables in found]
+    inputs = {*GIVEN, "run"}
+    rows = [tables[table][0] if tables[table] else {} for tables in tables_by_run]
     for column in schema_of(table).columns:
-        if column.name not in given:
+        if column.name not in inputs:
             yield _line_of(column.name, rows, column)
 
 
 def _keyed(
-    table: str, key: str, columns: Sequence[str], found: Sequence[Mapping[str, list[Row]]]
+    table: str, key: str, columns: Sequence[str], tables_by_run: Sequence[Mapping[str, list[Row]]]
 ) -> Iterator[Line]:
     """Columns of a table with several rows per run; of compliance only those over all operators."""
-    by_key = [{row[key]: row for row in tables[table]} for tables in found]
+    by_key = [{row[key]: row for row in tables[table]} for tables in tables_by_run]
     names = dict.fromkeys(name for rows in by_key for name in rows)
-    wanted = [one for one in names if table != "compliance" or one == "overall"]
-    for name in wanted:
+    shown_names = [name for name in names if table != "compliance" or name == "overall"]
+    for name in shown_names:
         for column in columns:
-            rows = [one.get(name, {}) for one in by_key]
+            rows = [rows_of_run.get(name, {}) for rows_of_run in by_key]
             prefix = "" if name == "overall" else f"{name}: "
             yield _line_of(column, rows, _column(table, column), prefix)
 
@@ -183,7 +187,9 @@ def _keyed(
 def _given(name: str, runs: Sequence[Row]) -> Line:
     """What was asked for is shown as it was, neither rounded nor as a mean."""
     line = _line_of(name, runs, _column("runs", name))
-    values = tuple(f"{one:g}" if isinstance(one, float) else str(one or "-") for one in line.values)
+    values = tuple(
+        f"{value:g}" if isinstance(value, float) else str(value or "-") for value in line.values
+    )
     return replace(line, decimals=None, values=values)
 
 
@@ -193,9 +199,9 @@ def _line_of(name: str, rows: Sequence[Row], column: Column | None, prefix: str 
         "" if column is None or column.unit in ("name", "text", "number", "count") else column.unit
     )
     words = label.removesuffix(" ms").removesuffix(" min")
-    shown = f"{prefix}{words}" + (f" ({unit})" if unit and unit not in words else "")
+    title = f"{prefix}{words}" + (f" ({unit})" if unit and unit not in words else "")
     return Line(
-        shown if prefix else shown[:1].upper() + shown[1:],
+        title if prefix else title[:1].upper() + title[1:],
         "" if column is None else column.description,
         None if column is None else column.decimals,
         tuple(row.get(name) for row in rows),

@@ -24,14 +24,14 @@ Values = list[float | None]
 
 
 def curves_of(
-    cases: Sequence[SeedCase], found: Sequence[Mapping[str, list[Row]]]
+    cases: Sequence[SeedCase], tables_by_run: Sequence[Mapping[str, list[Row]]]
 ) -> dict[str, Any]:
     """For every quantity a curve per case: a run, or the mean of several with its 95 % interval.
 
     ``found`` has the rows of ``timeline`` of every run that was chosen. ``x`` is in minutes; a
     point stands for the mean of the ``step_s`` seconds before it.
     """
-    end_s = max(float(tables["runs"][0]["duration_min"]) * 60 for tables in found)
+    end_s = max(float(tables["runs"][0]["duration_min"]) * 60 for tables in tables_by_run)
     step_s = max(LEAST_STEP_S, end_s / MOST_POINTS)
     grid = [step_s * k for k in range(math.ceil(end_s / step_s - 1e-9) + 1)]
     return {
@@ -43,7 +43,7 @@ def curves_of(
                 "name": name,
                 "title": title,
                 "series": [
-                    _series([_on_grid(found[k][TABLE], name, grid) for k in case.places])
+                    _series([_on_grid(tables_by_run[k][TABLE], name, grid) for k in case.places])
                     for case in cases
                 ],
             }
@@ -57,16 +57,16 @@ def _on_grid(rows: Sequence[Row], name: str, grid: Sequence[float]) -> Values:
 
     Nothing before the first reading, and nothing after the last.
     """
-    read = [(float(row["time_s"]), float(row[name])) for row in rows if row[name] is not None]
-    times = [at_s for at_s, _ in read]
+    readings = [(float(row["time_s"]), float(row[name])) for row in rows if row[name] is not None]
+    times = [at_s for at_s, _ in readings]
     values: Values = []
     begin = 0
     for at_s in grid:
         end = bisect_right(times, at_s)
         if end > begin:
-            values.append(sum(value for _, value in read[begin:end]) / (end - begin))
+            values.append(sum(value for _, value in readings[begin:end]) / (end - begin))
         else:
-            values.append(values[-1] if values and end < len(read) else None)
+            values.append(values[-1] if values and end < len(readings) else None)
         begin = end
     return values
 
@@ -84,11 +84,11 @@ def _series(runs: Sequence[Values]) -> dict[str, Values]:
 def _points(runs: Sequence[Values]) -> Iterator[tuple[float | None, float | None, float | None]]:
     """Mean and interval at every point of the grid, over the runs that have a value there."""
     for at_once in zip(*runs, strict=True):
-        known = [value for value in at_once if value is not None]
-        if not known:
+        values = [value for value in at_once if value is not None]
+        if not values:
             yield None, None, None
         else:
-            mean = mean_of(known)
+            mean = mean_of(values)
             half = mean.half or 0.0
             yield mean.mean, max(mean.mean - half, 0.0), mean.mean + half
 

@@ -18,22 +18,22 @@ _DRAWING = Lock()
 """matplotlib keeps its settings in one place for all threads."""
 
 
-def figure_of(database_url: str, figure: str, asked: Sequence[str]) -> str | None:
+def figure_of(database_url: str, figure: str, chosen: Sequence[str]) -> str | None:
     """The figure of the first run that is asked for as SVG, dark on white.
 
     Its axes fit all of the runs, each given as `experiment/run`, so that their figures can be
     compared. None when the first was not published.
     """
-    known = []
-    for one in asked:
-        experiment, _, run = one.partition("/")
-        found = read_run(database_url, experiment, run)
-        if found:
-            known.append((experiment, run, str(found["runs"][0]["edition"])))
-        elif not known:
+    editions = []
+    for text in chosen:
+        experiment, _, run = text.partition("/")
+        tables = read_run(database_url, experiment, run)
+        if tables:
+            editions.append((experiment, run, str(tables["runs"][0]["edition"])))
+        elif not editions:
             return None
     with _DRAWING:
-        return _drawn(database_url, figure, tuple(known))
+        return _drawn(database_url, figure, tuple(editions))
 
 
 @lru_cache(maxsize=256)
@@ -42,11 +42,13 @@ def _drawn(database_url: str, figure: str, runs: tuple[tuple[str, str, str], ...
     from include.results.reports.figures import compliance, scaling, style, timeline
 
     table, _ = FIGURES[figure]
-    found = [read_run(database_url, experiment, run, (table,)) for experiment, run, _ in runs]
-    compared = [tables for tables in found if tables is not None]
-    if found[0] is None:
+    tables_by_run = [
+        read_run(database_url, experiment, run, (table,)) for experiment, run, _ in runs
+    ]
+    compared = [tables for tables in tables_by_run if tables is not None]
+    if tables_by_run[0] is None:
         return None
-    run, rows = runs[0][1], found[0][table]
+    run, rows = runs[0][1], tables_by_run[0][table]
     if figure == "compliance":
         return style.standalone(compliance.draw(run, compliance.in_order(rows)))
     kind = timeline if figure == "timeline" else scaling

@@ -55,9 +55,9 @@ def find_file(root: Path, experiment: str, path: str) -> Path | None:
     if not is_experiment(experiment) or first not in FOLDERS or "\0" in rest:
         return None
     top = (root / experiment / first).resolve()
-    found = (top / rest).resolve()
-    inside = top.is_relative_to(root.resolve()) and found.is_relative_to(top)
-    return found if inside and found.suffix in KINDS and found.is_file() else None
+    file = (top / rest).resolve()
+    inside = top.is_relative_to(root.resolve()) and file.is_relative_to(top)
+    return file if inside and file.suffix in KINDS and file.is_file() else None
 
 
 def styled(page: Path) -> str:
@@ -85,10 +85,10 @@ def with_way_back(page: str, address: str, experiment: str, there: Mapping[str, 
     if there["report"]:
         places[f"?experiment={experiment}"] = f"Runs of {experiment}"
     places |= {
-        f"{one}/{experiment}": one.capitalize() for one in ("checks", "tables") if there[one]
+        f"{name}/{experiment}": name.capitalize() for name in ("checks", "tables") if there[name]
     }
     links = " · ".join(
-        f'<a href="{escape(address)}/{path}">{said}</a>' for path, said in places.items()
+        f'<a href="{escape(address)}/{path}">{text}</a>' for path, text in places.items()
     )
     bar = f'<p style="margin: 0; padding: .5rem 1.4rem; font: 14px system-ui">{links}</p>'
-    return re.sub(r"(<body[^>]*>)", lambda found: f"{found[1]}\n{bar}", page, count=1)
+    return re.sub(r"(<body[^>]*>)", lambda match: f"{match[1]}\n{bar}", page, count=1)

@@ -33,13 +33,13 @@ CALLED = {"btu_min": "BTU"}
 MOST_REFUSED = 20
 
 
-def listed(database_url: str, root: Path, query: Query) -> Mapping[str, object]:
+def runs_list(database_url: str, root: Path, query: Query) -> Mapping[str, object]:
     """Everything that the list shows."""
-    found = find_runs(database_url, query)
-    experiments = {row["experiment"] for row in found.runs}
+    runs_page = find_runs(database_url, query)
+    experiments = {row["experiment"] for row in runs_page.runs}
     return {
         "query": query,
-        "found": found,
+        "runs_page": runs_page,
         "headings": HEADINGS,
         "filters": CHOICES[:4],
         "more_filters": CHOICES[4:],

@@ -59,12 +59,12 @@ def sorted_by(query: Query, order: str) -> str:
 
 def _equal(values: Mapping[str, str]) -> Iterator[tuple[str, str | float]]:
     for name, read in FILTERS.items():
-        given = values.get(name, "").strip()
-        if read is int and not _WHOLE.fullmatch(given):
+        text = values.get(name, "").strip()
+        if read is int and not _WHOLE.fullmatch(text):
             continue  # longer ones are in no database
-        if given:
+        if text:
             with suppress(ValueError):
-                value = read(given)
+                value = read(text)
                 if isinstance(value, str) or math.isfinite(value):
                     yield name, value
 
@@ -72,9 +72,9 @@ def _equal(values: Mapping[str, str]) -> Iterator[tuple[str, str | float]]:
 def _ranges(values: Mapping[str, str]) -> Iterator[tuple[str, str | float]]:
     for name in RANGES:
         for end in (f"{name}_from", f"{name}_to"):
-            given = values.get(end, "").strip()
+            text = values.get(end, "").strip()
             with suppress(ValueError):
-                if name == "date" and given:
-                    yield end, date.fromisoformat(given).isoformat()
-                elif given and math.isfinite(float(given)):
-                    yield end, float(given)
+                if name == "date" and text:
+                    yield end, date.fromisoformat(text).isoformat()
+                elif text and math.isfinite(float(text)):
+                    yield end, float(text)

@@ -35,7 +35,7 @@ def render(name: str, content: Mapping[str, object]) -> str:
 
 @cache
 def _environment() -> Environment:
-    from include.results.reports.names import named
+    from include.results.reports.tournament import controller_name
 
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -44,7 +44,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(airflow=airflow_url(""), home=home(), named=named)
+    environment.globals.update(
+        airflow=airflow_url(""), home=home(), controller_name=controller_name
+    )
     environment.filters.update(
         number=number, shown=shown, difference=difference, when=when, moment=moment
     )

@@ -25,29 +25,29 @@ def tables_of(root: Path, experiment: str) -> Mapping[str, object] | None:
     manifest = find_file(root, experiment, "published/manifest.json")
     if manifest is None:
         return None
-    known = json.loads(manifest.read_text(encoding="utf-8"))
+    content = json.loads(manifest.read_text(encoding="utf-8"))
     tables = [
         {
             "name": name,
             "about": schema_of(name).description,
-            "rows": known.get("rows", {}).get(name),
+            "rows": content.get("rows", {}).get(name),
             "files": {
-                said: f"{name}.{suffix}"
-                for suffix, said in FORMATS.items()
+                format_name: f"{name}.{suffix}"
+                for suffix, format_name in FORMATS.items()
                 if find_file(root, experiment, f"published/{name}.{suffix}")
             },
         }
         for name in PUBLISHED
     ]
-    named = {f"{name}.{suffix}" for name in PUBLISHED for suffix in FORMATS}
+    table_files = {f"{name}.{suffix}" for name in PUBLISHED for suffix in FORMATS}
     others = [
         path.name
         for path in sorted(manifest.parent.iterdir())
-        if path.name not in named and find_file(root, experiment, f"published/{path.name}")
+        if path.name not in table_files and find_file(root, experiment, f"published/{path.name}")
     ]
     return {
         "experiment": experiment,
-        "edition": known.get("edition", ""),
+        "edition": content.get("edition", ""),
         "tables": [table for table in tables if table["files"]],
         "others": others,
         "formats": list(FORMATS.values()),
@@ -76,8 +76,8 @@ def _bundled(root: Path, experiment: str) -> Iterator[tuple[str, Path]]:
         top = root / experiment / folder
         for path in sorted(top.rglob("*")):
             name = f"{folder}/{path.relative_to(top)}"
-            if path.suffix in KINDS and (found := find_file(root, experiment, name)):
-                yield name, found
+            if path.suffix in KINDS and (file := find_file(root, experiment, name)):
+                yield name, file
 
 
 class _Sink(io.RawIOBase):

@@ -56,24 +56,24 @@ class UnderWay:
 
     @property
     def address(self) -> str:
-        """Of Airflow's page of the DAG run, below its own address."""
+        """Address of Airflow's page of the DAG run, below Airflow's own."""
         return f"/dags/{quote(self.dag_id)}/runs/{quote(self.run_id, safe='')}"
 
 
 def under_way(session: Session, user: BaseUser, experiment: str = "") -> list[UnderWay]:
-    """Those that this user may read, running ones first; of one experiment, if it is given."""
+    """DAG runs that this user may read, running ones first; all, or those of one experiment."""
     now = datetime.now(UTC)
-    runs = [one for one in _runs(session, user, now) if experiment in ("", _experiment_of(one))]
-    keys = [(one.dag_id, one.run_id) for one in runs]
+    runs = [run for run in _runs(session, user, now) if experiment in ("", _experiment_of(run))]
+    keys = [(run.dag_id, run.run_id) for run in runs]
     if not keys:
         return []
     tasks, reasons = _tasks(session, keys), _reasons(session, keys)
     tails = _tails(session, now)
-    found = []
+    listed = []
     for run in runs:
         key = (run.dag_id, run.run_id)
         reason, task = reasons.get(key) or _fallback(run, tasks[key])
-        found.append(
+        listed.append(
             UnderWay(
                 dag_id=run.dag_id,
                 run_id=run.run_id,
@@ -87,7 +87,7 @@ def under_way(session: Session, user: BaseUser, experiment: str = "") -> list[Un
                 task=task,
             )
         )
-    return found
+    return listed
 
 
 def _runs(session: Session, user: BaseUser, now: datetime) -> list[Any]:
@@ -104,10 +104,12 @@ def _runs(session: Session, user: BaseUser, now: datetime) -> list[Any]:
         DagRun.dag_id, DagRun.run_id, DagRun.state, DagRun.conf, DagRun.queued_at,
         DagRun.start_date, DagRun.end_date, DagRun.triggering_user_name,
     )  # fmt: skip
-    own = select(*columns).where(DagRun.dag_id.in_(readable))
-    going = own.where(DagRun.state.in_(("queued", "running"))).order_by(DagRun.id.desc())
+    readable_runs = select(*columns).where(DagRun.dag_id.in_(readable))
+    going = readable_runs.where(DagRun.state.in_(("queued", "running"))).order_by(DagRun.id.desc())
     ended = func.coalesce(DagRun.end_date, DagRun.updated_at)  # one that never began has no end
-    failed = own.where(DagRun.state == "failed", ended >= now - FAILED_FOR).order_by(ended.desc())
+    failed = readable_runs.where(DagRun.state == "failed", ended >= now - FAILED_FOR).order_by(
+        ended.desc()
+    )
     rows = [
         *session.execute(going.limit(MOST_UNDER_WAY)),
         *session.execute(failed.limit(MOST_FAILED)),
@@ -129,17 +131,17 @@ def _tasks(
         .where(tuple_(ti.dag_id, ti.run_id).in_(keys))
         .group_by(ti.dag_id, ti.run_id, ti.task_id, ti.state)
     )  # fmt: skip
-    found = defaultdict(list)
+    tasks = defaultdict(list)
     for row in session.execute(statement).mappings():
         values = {name: row[name] for name in TasksInState.__slots__}
-        found[row["dag_id"], row["run_id"]].append(TasksInState(**values))
-    return found
+        tasks[row["dag_id"], row["run_id"]].append(TasksInState(**values))
+    return tasks
 
 
 def _reasons(
     session: Session, keys: Sequence[tuple[str, str]]
 ) -> Mapping[tuple[str, str], tuple[str, str]]:
-    """Why the first task of each that failed did, and the task; what failed behind it follows."""
+    """By DAG run, why its first failed task failed, and the address of its log."""
     statement = (
         select(
             XComModel.dag_id, XComModel.run_id, XComModel.task_id, XComModel.map_index,
@@ -161,7 +163,7 @@ def _fallback(run: Any, tasks: Sequence[TasksInState]) -> tuple[str, str]:
     """What can be said of a failure that left no reason, as when a process was killed."""
     if run.state != "failed":
         return "", ""
-    failed = sorted((one for one in tasks if one.state == "failed"), key=_when_ended)
+    failed = sorted((task for task in tasks if task.state == "failed"), key=_when_ended)
     if not failed:
         return "It was marked failed by hand, or took longer than it may.", ""
     first = failed[0]
@@ -189,11 +191,11 @@ def _tails(session: Session, now: datetime) -> Mapping[str, Mapping[str, float]]
         )
         .group_by(ti.dag_id, ti.task_id)
     )  # fmt: skip
-    found: dict[str, dict[str, float]] = defaultdict(dict)
+    took_s: dict[str, dict[str, float]] = defaultdict(dict)
     for row in session.execute(statement):
         if row.took_s is not None:
-            found[row.dag_id][row.task_id] = float(row.took_s)
-    return found
+            took_s[row.dag_id][row.task_id] = float(row.took_s)
+    return took_s
 
 
 def _params(run: Any) -> Mapping[str, Any]:
@@ -217,5 +219,5 @@ def _part_s(params: Mapping[str, Any]) -> float | None:
     testbed, btu_min = params.get("testbed"), params.get("btu_min")
     if not (isinstance(testbed, str) and isinstance(btu_min, int | float)):
         return None
-    known = TESTBEDS.get(testbed)
-    return btu_min * 60 if known is not None and known.real_time else None
+    registration = TESTBEDS.get(testbed)
+    return btu_min * 60 if registration is not None and registration.real_time else None

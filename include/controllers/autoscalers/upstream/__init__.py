@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from include.controllers.autoscalers.upstream import flink, keda, kubernetes
+from include.controllers.autoscalers.upstream import druid, flink, keda, kubernetes
 
 Check = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 CHECKS: Mapping[str, Check] = {
+    "druid": druid.check,
     "flink": flink.check,
     "hpa": kubernetes.check,
     "keda": keda.check,

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from include.results.reports.figures import style
-from include.results.reports.figures.frame import Frame, framed
+from include.results.reports.figures.frame import Frame, framed, step_path
 
 Rows = Sequence[Mapping[str, Any]]
 _ACTUAL, _ADVISED = "actual_instances", "advised_instances"
@@ -62,21 +62,13 @@ def _frame(scale: style.Scale, advisors: tuple[str, ...]) -> Frame:
 def _lines(rows: Rows) -> str:
     """What there was as an area, what the advisor would have had as a line above it."""
     begin_min, end_min = (rows[place]["time_s"] / 60 for place in (0, -1))
-    actual, advised = _steps(rows, _ACTUAL), _steps(rows, _ADVISED)
+    actual, advised = (
+        step_path([(row["time_s"] / 60, row[column]) for row in rows])
+        for column in (_ACTUAL, _ADVISED)
+    )
     return (
         f'<path fill="{style.INSTANCES}" fill-opacity=".35" '
         f'd="{actual}H{end_min:g}V0H{begin_min:g}Z"/>'
         f'<path fill="none" stroke="{style.HOSTS}" stroke-width="1.5" '
         f'vector-effect="non-scaling-stroke" d="{advised}H{end_min:g}"/>'
     )
-
-
-def _steps(rows: Rows, column: str) -> str:
-    """A path that turns only where the value does."""
-    before = rows[0][column]
-    path = f"M{rows[0]['time_s'] / 60:g} {before:g}"
-    for row in rows:
-        if row[column] != before:
-            before = row[column]
-            path += f"H{row['time_s'] / 60:g}V{before:g}"
-    return path

@@ -1,4 +1,4 @@
-"""What an autoscaler watches of an operator, what it does about it, and what waits meanwhile."""
+"""An autoscaler at one operator: the value that it watches, instances, and items that wait."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ BEYOND = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An operator at one look: what the rule watched, the instances that run, those that the load
-    keeps busy, and what waits."""
+    """One reading of an operator: the watched value, instances that run, instances that the load
+    keeps busy, and items that wait."""
 
     minute: float
     watched: Gauge | None
@@ -31,14 +31,14 @@ class Reading:
     waiting_items: int
 
 
-def draw(name: str, watches: str, looks: Sequence[Reading], length_min: float) -> str:
+def draw(name: str, watches: str, readings: Sequence[Reading], length_min: float) -> str:
     """Three panels over the minutes of a run; ``name`` is that of controller and operator."""
     figure, axes = style.panels([1.5, 1.35, 1.2], WIDTH_IN)
-    minutes = [one.minute for one in looks]
-    _watched(axes[0], looks)
-    running = [float(one.instances) for one in looks]
-    waiting = [float(one.waiting_items) for one in looks]
-    _area(axes[1], minutes, [one.busy_instances for one in looks], style.LOAD)
+    minutes = [reading.minute for reading in readings]
+    _watched(axes[0], readings)
+    running = [float(reading.instances) for reading in readings]
+    waiting = [float(reading.waiting_items) for reading in readings]
+    _area(axes[1], minutes, [reading.busy_instances for reading in readings], style.LOAD)
     _line(axes[1], minutes, running, color=style.INSTANCES, linewidth=1.5)
     _area(axes[2], minutes, waiting, style.WAITING)
     for axis, values in ((axes[1], running), (axes[2], waiting)):
@@ -57,18 +57,21 @@ def draw(name: str, watches: str, looks: Sequence[Reading], length_min: float) -
     return style.as_svg(figure, f"autoscaler {name}", description)
 
 
-def _watched(axis: Axes, looks: Sequence[Reading]) -> None:
+def _watched(axis: Axes, readings: Sequence[Reading]) -> None:
     """The value as a line, its bounds dashed; a gap where the rule could say nothing."""
-    minutes, seen = [one.minute for one in looks], [one.watched for one in looks]
-    values = [one.value if one else math.nan for one in seen]
+    minutes, gauges = (
+        [reading.minute for reading in readings],
+        [reading.watched for reading in readings],
+    )
+    values = [gauge.value if gauge else math.nan for gauge in gauges]
     bounds = [
-        [_or_gap(one.low) if one else math.nan for one in seen],
-        [_or_gap(one.high) if one else math.nan for one in seen],
+        [_or_gap(gauge.low) if gauge else math.nan for gauge in gauges],
+        [_or_gap(gauge.high) if gauge else math.nan for gauge in gauges],
     ]
     for bound in bounds:
         _line(axis, minutes, bound, color=style.HOSTS, linewidth=0.9, linestyle=(0, (4, 2)))
     _line(axis, minutes, values, color=style.TEXT, linewidth=1.2)
-    most, highest = _most(values), _most([one for bound in bounds for one in bound])
+    most, highest = _most(values), _most([value for bound in bounds for value in bound])
     axis.set_ylim(0, 1.08 * max(highest, min(most, BEYOND * highest or most)))
     axis.tick_params(labelsize=9)
 

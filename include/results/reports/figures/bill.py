@@ -9,7 +9,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from include.results.reports.figures import style
-from include.results.reports.names import named
+from include.results.reports.tournament import Case, case_of, controller_name
 from include.results.tables.staged import Row
 
 if TYPE_CHECKING:
@@ -40,16 +40,21 @@ def draw(rows: Sequence[Row]) -> str:
 
     What is below 0 is left of it, so the number at the end of a bar is what was billed.
     """
-    panels = [(case, list(own)) for case, own in groupby(sorted(rows, key=_case), _case)]
-    bars = {name: place for place, name in enumerate(sorted({named(row) for row in rows}))}
+    panels = [
+        (case, list(rows_of_case))
+        for case, rows_of_case in groupby(sorted(rows, key=case_of), case_of)
+    ]
+    bars = {
+        name: place for place, name in enumerate(sorted({controller_name(row) for row in rows}))
+    }
     if not rows or len(panels) > MOST_PANELS or len(bars) > MOST_BARS:
         return ""
     columns = min(COLUMNS, len(panels))
     # Beside the bars there have to be titles of up to three lines, an axis and the legend.
     figure, axes = style.grid(-(-len(panels) // columns), columns, 0.17 * len(bars) + 1.2)
-    for place, (axis, (case, own)) in enumerate(zip(axes, panels, strict=False)):
+    for place, (axis, (case, case_rows)) in enumerate(zip(axes, panels, strict=False)):
         style.titled(axis, _title(case))
-        _bars(axis, own, bars)
+        _bars(axis, case_rows, bars)
         names = [shorten(name, MOST_LETTERS, placeholder=" ...") for name in bars]
         axis.set_yticks(list(bars.values()), names if place % columns == 0 else [])
     for unused in axes[len(panels) :]:
@@ -62,11 +67,7 @@ def draw(rows: Sequence[Row]) -> str:
     return style.as_svg(figure, "bill", "The cost of the hosts of every controller, in its parts")
 
 
-def _case(row: Row) -> tuple[str, str, str, float]:
-    return row["topology"], row["pattern"], row["conditions"], row["btu_min"]
-
-
-def _title(case: tuple[str, str, str, float]) -> str:
+def _title(case: Case) -> str:
     topology, pattern, conditions, btu_min = case
     words = f"{topology}\n{pattern}, BTU {btu_min:g} min".replace("_", " ")
     return f"{words}\n{conditions}" if conditions else words
@@ -74,15 +75,15 @@ def _title(case: tuple[str, str, str, float]) -> str:
 
 def _bars(axis: Axes, rows: Sequence[Row], bars: Mapping[str, int]) -> None:
     limit = _SHOWN * median(row["resource_cost"] for row in rows)
-    at = [bars[named(row)] for row in rows]
+    at = [bars[controller_name(row)] for row in rows]
     right, left = [0.0] * len(rows), [0.0] * len(rows)
     for part, (label, colour) in PARTS.items():
         begins, ends = [], []
         for place, row in enumerate(rows):
-            of = right if row[part] >= 0 else left
-            begins.append(min(of[place], limit))
-            of[place] += row[part]
-            ends.append(min(of[place], limit))
+            ends_at = right if row[part] >= 0 else left
+            begins.append(min(ends_at[place], limit))
+            ends_at[place] += row[part]
+            ends.append(min(ends_at[place], limit))
         widths = [end - begin for begin, end in zip(begins, ends, strict=True)]
         axis.barh(at, widths, left=begins, color=colour, height=0.72, label=label)
     far = min(limit, max(right)) or 1.0

@@ -64,10 +64,10 @@ def _bars(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _share(panel: Panel, place: int, row: Mapping[str, Any]) -> str:
     """The real-time share in words, inside its bar where that is wide enough."""
-    known = row["real_time_compliance_percent"]
-    share = known or 0.0
+    percent = row["real_time_compliance_percent"]
+    share = percent or 0.0
     x, y = panel.at(1.2 if share > 8 else share + 1.2, place)
-    text = "nothing was sampled" if known is None else f"{share:.0f} %"
+    text = "nothing was sampled" if percent is None else f"{share:.0f} %"
     colour = "#ffffff" if share > 8 else "currentColor"
     return f'<text style="{style.FONT}; fill: {colour}" x="{x:.1f}" y="{y + 3:.1f}">{text}</text>'
 

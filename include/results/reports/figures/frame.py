@@ -32,7 +32,9 @@ class Panel:
     def holding(self, shapes: str) -> str:
         """SVG elements whose coordinates are data."""
         numbers = (self.factors[0], 0, 0, self.factors[1], *self.origin)
-        return f'<g transform="matrix({" ".join(f"{one:.6g}" for one in numbers)})">{shapes}</g>'
+        return (
+            f'<g transform="matrix({" ".join(f"{number:.6g}" for number in numbers)})">{shapes}</g>'
+        )
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """The point of the picture for a point of the data."""
@@ -48,8 +50,8 @@ class Frame:
 
     def filled(self, run: str, shapes: Iterable[str]) -> str:
         """The figure of one run: ``shapes`` are SVG elements, drawn above each other."""
-        own = self.svg.replace(f"-{RUN}", f"-{_id(run)}").replace(RUN, escape(run, quote=False))
-        before, end, rest = own.rpartition("</g>")
+        svg = self.svg.replace(f"-{RUN}", f"-{_id(run)}").replace(RUN, escape(run, quote=False))
+        before, end, rest = svg.rpartition("</g>")
         return "".join([before, *shapes, end, rest])
 
 
@@ -58,6 +60,17 @@ def framed(figure: Figure, axes: Sequence[Axes], kind: str, description: str) ->
     svg = style.as_svg(figure, f"{kind} {RUN}", f"{description} {RUN}")
     width, height = figure.get_figwidth() * 72, figure.get_figheight() * 72
     return Frame(svg, tuple(_panel(axis, width, height) for axis in axes))
+
+
+def step_path(points: Sequence[tuple[float, float]]) -> str:
+    """An SVG path through (minute, value) in steps, which turns only where the value does."""
+    (begin_min, before), *later = points
+    path = f"M{begin_min:g} {before:g}"
+    for minute, value in later:
+        if value != before:
+            path += f"H{minute:g}V{value:g}"
+            before = value
+    return path
 
 
 def _panel(axis: Axes, width: float, height: float) -> Panel:

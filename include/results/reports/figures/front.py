@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from include.model.errors import SpecError, unknown_name
 from include.results.reports.figures import style
-from include.results.reports.figures.tournament import COLOURS, COST
-from include.results.reports.names import named
+from include.results.reports.figures.tournament import COLOURS, COST, unbeaten
 from include.results.reports.statistics import interval
-from include.results.reports.tournament import group_of
+from include.results.reports.tournament import case_of, controller_name, group_of
 from include.results.tables.staged import Row
 
 if TYPE_CHECKING:
@@ -54,28 +53,34 @@ class Point:
         """The value of its option, or the controller where all are at their defaults."""
         return self.variant.rpartition("=")[2] or self.controller
 
+    @property
+    def place(self) -> tuple[float, float]:
+        """Cost and percentage of late items: lower is better in both."""
+        return self.cost, self.late
+
 
 def draw(tournament: Sequence[Row], fitted: Collection[str]) -> str:
     """One panel per workload and BTU, from the rows of the table tournament.
 
     ``fitted`` are patterns that options were chosen on: where any is given, a panel says whether
     its own is one. Raises SpecError for a pattern that is not drawn.
-    Large where no other point gets at least as much for no more. Items that are overdue and were
-    not processed are late.
+    Large points are on the Pareto front. Items that are overdue and were not processed are late.
     """
-    by_case = groupby(sorted(tournament, key=_case), _case)
-    panels = [(case, points) for case, own in by_case if (points := _points(list(own)))]
+    by_case = groupby(sorted(tournament, key=case_of), case_of)
+    panels = [(case, points) for case, rows in by_case if (points := _points(list(rows)))]
     panels.sort(key=lambda panel: (panel[0][1] in fitted, panel[0]))
     drawn = {pattern for (_, pattern, _, _), _ in panels}
-    if unknown := [unknown_name("pattern", one, drawn) for one in fitted if one not in drawn]:
+    if unknown := [
+        unknown_name("pattern", pattern, drawn) for pattern in fitted if pattern not in drawn
+    ]:
         raise SpecError("--fitted", unknown)
     figure, axes = style.grid(max(1, len(panels)), 1, height_in=4.3)
     for axis, ((topology, pattern, conditions, btu_min), points) in zip(axes, panels, strict=False):
         words = " · ".join(filter(None, [topology, pattern, f"BTU {btu_min:g} min", conditions]))
-        seen = (
+        remark = (
             " (options were chosen on it)" if pattern in fitted else " (nothing was chosen on it)"
         )
-        style.titled(axis, words.replace("_", " ") + (seen if fitted else ""))
+        style.titled(axis, words.replace("_", " ") + (remark if fitted else ""))
         _panel(axis, points)
     style.share_limits(axes)
     for axis in axes:
@@ -86,28 +91,17 @@ def draw(tournament: Sequence[Row], fitted: Collection[str]) -> str:
     return style.as_svg(figure, "front", "Cost of the hosts against near real-time compliance")
 
 
-def unbeaten(one: Point, others: Sequence[Point]) -> bool:
-    """Whether nobody else is at least as good in both and better in one."""
-    own = one.cost, one.late
-    better = [(p.cost, p.late) for p in others if p.cost <= one.cost and p.late <= one.late]
-    return all(its == own for its in better)
-
-
-def _case(row: Row) -> tuple[str, str, str, float]:
-    return row["topology"], row["pattern"], row["conditions"], row["btu_min"]
-
-
 def _points(rows: Sequence[Row]) -> list[Point]:
-    """Those with a cost and a compliance, each controller's by cost."""
-    cells = {(named(row), row["metric"]): row for row in rows}
-    found = []
+    """The points of rows with a cost and a compliance, by controller and cost."""
+    cells = {(controller_name(row), row["metric"]): row for row in rows}
+    points = []
     for row in rows:
-        share = cells.get((named(row), SHARE))
+        share = cells.get((controller_name(row), SHARE))
         if row["metric"] == COST and row["mean"] > 0 and share:
             late = max(LEAST_LATE, 100 - share["mean"])
             halves = _half(row), min(_half(share), late - LEAST_LATE)
-            found.append(Point(row["controller"], row["variant"], row["mean"], late, *halves))
-    return sorted(found, key=lambda one: (one.controller, one.cost, one.late))
+            points.append(Point(row["controller"], row["variant"], row["mean"], late, *halves))
+    return sorted(points, key=lambda point: (point.controller, point.cost, point.late))
 
 
 def _half(row: Row) -> float:
@@ -118,15 +112,17 @@ def _half(row: Row) -> float:
 def _panel(axis: Axes, points: Sequence[Point]) -> None:
     axis.set_xscale("log")
     axis.set_yscale("log")
-    for controller, own in groupby(points, lambda one: one.controller):
-        mine, colour = list(own), COLOURS[group_of(controller)]
-        costs, late = [one.cost for one in mine], [one.late for one in mine]
+    places = [point.place for point in points]
+    for controller, group in groupby(points, lambda point: point.controller):
+        mine, colour = list(group), COLOURS[group_of(controller)]
+        costs, late = [point.cost for point in mine], [point.late for point in mine]
         axis.plot(costs, late, color=colour, linewidth=1.3, zorder=2)
         axis.errorbar(
-            costs, late, xerr=[one.cost_half for one in mine], yerr=[one.late_half for one in mine],
+            costs, late, xerr=[point.cost_half for point in mine],
+            yerr=[point.late_half for point in mine],
             color=colour, linestyle="", linewidth=0.7, alpha=0.5, zorder=1,
         )  # fmt: skip
-        sizes = [34 if unbeaten(one, points) else 9 for one in mine]
+        sizes = [34 if unbeaten(point.place, places) else 9 for point in mine]
         axis.scatter(costs, late, s=sizes, color=colour, zorder=3)
     axis.margins(0.06)
     axis.set_xlabel("cost of the hosts", fontsize=9)
@@ -143,13 +139,15 @@ def _ticks(axis: Axes) -> None:
     axis.set_xticks(costs, [f"{cost:g}" for cost in costs])
     least, most = axis.get_ylim()
     late = [
-        one for one in (0.5, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100) if least <= one <= most
+        percent
+        for percent in (0.5, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100)
+        if least <= percent <= most
     ]
-    axis.set_yticks(late, [f"{100 - one:g}" for one in late])
+    axis.set_yticks(late, [f"{100 - percent:g}" for percent in late])
     axis.set_ylim(most, least)
-    for one in (axis.xaxis, axis.yaxis):
-        one.set_minor_locator(NullLocator())
-        one.set_minor_formatter(NullFormatter())
+    for scale in (axis.xaxis, axis.yaxis):
+        scale.set_minor_locator(NullLocator())
+        scale.set_minor_formatter(NullFormatter())
     axis.tick_params(labelsize=8.5, length=0)
 
 
@@ -158,18 +156,19 @@ def _names(axis: Axes, points: Sequence[Point]) -> None:
     to_points = 72 / axis.figure.dpi
     at = [tuple(axis.transData.transform((p.cost, p.late)) * to_points) for p in points]
     taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in at]
-    order = sorted(range(len(points)), key=lambda k: (not unbeaten(points[k], points), k))
+    places = [point.place for point in points]
+    order = sorted(range(len(points)), key=lambda k: (not unbeaten(places[k], places), k))
     for k in order:
-        one = points[k]
-        boxes = [_box(at[k], one.name, place) for place in _PLACES]
+        point = points[k]
+        boxes = [_box(at[k], point.name, place) for place in _PLACES]
         met = [sum(_meet(box, other) for other in taken) for box in boxes]
         chosen = met.index(min(met))
         taken.append(boxes[chosen])
         right, up, side = _PLACES[chosen]
-        ours = group_of(one.controller) == "ours" and not one.variant
+        ours = group_of(point.controller) == "ours" and not point.variant
         lead = {"arrowstyle": "-", "color": style.TEXT, "linewidth": 0.4, "alpha": 0.6}
         axis.annotate(
-            one.name, (one.cost, one.late), xytext=(right, up), textcoords="offset points",
+            point.name, (point.cost, point.late), xytext=(right, up), textcoords="offset points",
             ha=side, fontsize=_FONT, color=style.TEXT, fontweight="bold" if ours else "normal",
             arrowprops=lead if abs(right) + abs(up) > _NEAR else None,
         )  # fmt: skip
@@ -186,5 +185,5 @@ def _box(at: tuple[float, ...], name: str, place: tuple[int, int, str]) -> Box:
     return left, at[1] + up, left + width, at[1] + up + _FONT
 
 
-def _meet(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _meet(box: Box, other: Box) -> bool:
+    return box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]

@@ -138,7 +138,7 @@ def as_svg(figure: Figure, name: str, description: str) -> str:
 def _without_ballast(svg: str) -> str:
     """Without ids that nothing refers to, rotations by nothing and indentation: half the size."""
     used = set(re.findall(r'#([^")]+)', svg))
-    svg = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in used else "", svg)
+    svg = re.sub(r' id="([^"]+)"', lambda match: match[0] if match[1] in used else "", svg)
     svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
     return re.sub(r" *\n *", "\n", svg)
 

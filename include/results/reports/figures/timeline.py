@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from include.results.reports.figures import style
-from include.results.reports.figures.frame import Frame, framed
+from include.results.reports.figures.frame import Frame, framed, step_path
 
 _PANELS = (
     ("level_machines", "Load: machines that publish", style.LOAD, 1.05),
@@ -52,17 +52,12 @@ def _frame(scale: style.Scale) -> Frame:
 
 
 def _area(rows: Sequence[Mapping[str, Any]], column: str, colour: str) -> str:
-    """A step line over minutes with what is below it, turning only where the value does."""
+    """A step line over minutes, and the area below it."""
     points = [(row["time_s"] / 60, row[column]) for row in rows if row[column] is not None]
     if not points:
         return ""
-    (begin_min, before), (end_min, _) = points[0], points[-1]
-    line = f"M{begin_min:g} {before:g}"
-    for at_min, value in points:
-        if value != before:
-            line += f"H{at_min:g}V{value:g}"
-            before = value
-    line += f"H{end_min:g}"
+    begin_min, end_min = points[0][0], points[-1][0]
+    line = f"{step_path(points)}H{end_min:g}"
     return (
         f'<path fill="{colour}" fill-opacity=".22" d="{line}V0H{begin_min:g}Z"/>'
         f'<path fill="none" stroke="{colour}" stroke-width="1.5" '

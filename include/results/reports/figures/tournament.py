@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -21,43 +21,43 @@ Lines = Mapping[str, float]
 """Controllers, and how far down each one's line is."""
 
 
-def draw(found: Sequence[Match]) -> str:
+def draw(matches: Sequence[Match]) -> str:
     """Means with their 95 % confidence intervals, the groups of controllers below each other.
 
-    Large where no other controller got at least as much for no more.
+    Large points are on the Pareto front of their workload.
     """
-    groups = _groups(found)
+    groups = _groups(matches)
     lines, titles = _lines(groups)
-    blocks = [found[at : at + COLUMNS] for at in range(0, len(found), COLUMNS)]
+    blocks = [matches[at : at + COLUMNS] for at in range(0, len(matches), COLUMNS)]
     most = max(map(len, blocks), default=1)
     height_in = 0.155 * (max(lines.values(), default=0) + 1) + 0.85
     figure, axes = style.grid(len(blocks), 2 * most, height_in)
     for block, row in enumerate(blocks):
-        own = axes[2 * most * block : 2 * most * (block + 1)]
+        row_axes = axes[2 * most * block : 2 * most * (block + 1)]
         for place, match in enumerate(row):
-            _panels(own[2 * place], own[2 * place + 1], match, lines)
-        for unused in own[2 * len(row) :]:
+            _panels(row_axes[2 * place], row_axes[2 * place + 1], match, lines)
+        for unused in row_axes[2 * len(row) :]:
             unused.set_visible(False)
-        _names(own[0], groups, lines, titles)
+        _names(row_axes[0], groups, lines, titles)
     description = "Strict compliance or utility, and cost of the hosts, of every controller"
     return style.as_svg(figure, "tournament", description)
 
 
-def _groups(found: Sequence[Match]) -> list[tuple[str, list[str]]]:
+def _groups(matches: Sequence[Match]) -> list[tuple[str, list[str]]]:
     """The controllers that have a point somewhere, by group."""
     drawn = {
-        (GROUPS.index(one.group), one.name)
-        for match in found
-        for one in match.standings
-        if _drawn(one, match)
+        (GROUPS.index(standing.group), standing.name)
+        for match in matches
+        for standing in match.standings
+        if _is_drawn(standing, match)
     }
-    by_group = groupby(sorted(drawn), lambda one: GROUPS[one[0]])
+    by_group = groupby(sorted(drawn), lambda place: GROUPS[place[0]])
     return [(group, [name for _, name in names]) for group, names in by_group]
 
 
-def _drawn(one: Standing, match: Match) -> bool:
-    cost = one.cells.get(COST)
-    return cost is not None and cost.mean > 0 and match.quality in one.cells
+def _is_drawn(standing: Standing, match: Match) -> bool:
+    cost = standing.cells.get(COST)
+    return cost is not None and cost.mean > 0 and match.quality in standing.cells
 
 
 def _lines(groups: Sequence[tuple[str, Sequence[str]]]) -> tuple[Lines, Lines]:
@@ -74,11 +74,12 @@ def _panels(got: Axes, paid: Axes, match: Match, lines: Lines) -> None:
     """What was got on the left, what the hosts cost on the right."""
     topology, _, rest = match.title.partition(" · ")
     style.titled(got, f"{topology}\n{rest}")
-    shown = [one for one in match.standings if _drawn(one, match)]
-    for one in shown:
-        down, colour = lines[one.name], COLOURS[one.group]
+    shown = [standing for standing in match.standings if _is_drawn(standing, match)]
+    places = [place_of(standing, match.quality) for standing in shown]
+    for standing in shown:
+        down, colour = lines[standing.name], COLOURS[standing.group]
         for axis, metric in ((got, match.quality), (paid, COST)):
-            cell = one.cells[metric]
+            cell = standing.cells[metric]
             half = cell.half or 0.0
             axis.plot(
                 [max(cell.mean - half, 0.1 * cell.mean), cell.mean + half], [down, down],
@@ -86,7 +87,7 @@ def _panels(got: Axes, paid: Axes, match: Match, lines: Lines) -> None:
             )  # fmt: skip
             axis.plot(
                 cell.mean, down, color=colour, linestyle="", marker="o", zorder=3,
-                markersize=6 if unbeaten(one, shown, match.quality) else 2.6,
+                markersize=6 if unbeaten(place_of(standing, match.quality), places) else 2.6,
             )  # fmt: skip
     for axis, metric in ((got, match.quality), (paid, COST)):
         axis.set_ylim(max(lines.values(), default=0) + 0.8, -0.8)
@@ -104,14 +105,16 @@ def _short(metric: str) -> str:
     return "cost of hosts" if metric == COST else METRICS[metric][0]
 
 
-def unbeaten(one: Standing, others: Sequence[Standing], quality: str) -> bool:
-    """Whether nobody else is at least as good in both and better in one."""
-    own = (-one.cells[COST].mean, one.cells[quality].mean)
-    for other in others:
-        its = (-other.cells[COST].mean, other.cells[quality].mean)
-        if its != own and its[0] >= own[0] and its[1] >= own[1]:
-            return False
-    return True
+def unbeaten(place: tuple[float, float], others: Iterable[tuple[float, float]]) -> bool:
+    """Whether no other point is at least as low in both and lower in one."""
+    return not any(
+        other != place and other[0] <= place[0] and other[1] <= place[1] for other in others
+    )
+
+
+def place_of(standing: Standing, quality: str) -> tuple[float, float]:
+    """The means of cost and, negative, of ``quality``: lower is better in both."""
+    return standing.cells[COST].mean, -standing.cells[quality].mean
 
 
 def _names(
@@ -119,7 +122,9 @@ def _names(
 ) -> None:
     """Controllers at the left, in the colour of their group, below its title."""
     named = [(titles[group], group or OTHERS, COLOURS[group], "bold") for group, _ in groups]
-    named += [(lines[one], one, COLOURS[group], "normal") for group, of in groups for one in of]
+    named += [
+        (lines[name], name, COLOURS[group], "normal") for group, names in groups for name in names
+    ]
     axis.set_yticks([down for down, *_ in named], [text for _, text, *_ in named])
     for label, (_, _, colour, weight) in zip(axis.get_yticklabels(), named, strict=True):
         label.set(color=colour if weight == "bold" else style.TEXT, fontweight=weight)

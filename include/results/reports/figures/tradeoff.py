@@ -67,15 +67,15 @@ def _measured(axis: Axes, points: Sequence[tuple[float, ...]], label: str, colou
 
 def _points(rows: Cells, pattern: str, controller: str) -> list[tuple[float, ...]]:
     """BTU, cost, compliance and both sigmas, for every BTU that has cost and compliance."""
-    own = {
+    cells = {
         (row["btu_min"], row["metric"]): row
         for row in rows
         if row["pattern"] == pattern and row["controller"] == controller
     }
     points: list[tuple[float, ...]] = []
-    for btu_min in sorted(btu for btu, metric in own if metric == _COST and btu is not None):
-        cost = own[btu_min, _COST]
-        share = own.get((btu_min, _COMPLIANCE)) or own.get((None, _COMPLIANCE))
+    for btu_min in sorted(btu for btu, metric in cells if metric == _COST and btu is not None):
+        cost = cells[btu_min, _COST]
+        share = cells.get((btu_min, _COMPLIANCE)) or cells.get((None, _COMPLIANCE))
         if share:
             sigmas = (cost["sigma"] or 0.0, share["sigma"] or 0.0)
             points.append((btu_min, cost["mean"], share["mean"], *sigmas))

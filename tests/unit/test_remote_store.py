@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from include.model.errors import SpecError, StoreError
-from include.runs.measurements.remote_store import at_hand, copy, shown
+from include.runs.measurements.remote_store import copy, local_copy, without_secrets
 
 
 def an_experiment(root: Path) -> Path:
@@ -29,14 +29,14 @@ def files(folder: Path) -> set[str]:
 
 
 def test_a_path_is_itself(tmp_path: Path) -> None:
-    with at_hand(str(tmp_path / "a" / ".." / "mine")) as here:
+    with local_copy(str(tmp_path / "a" / ".." / "mine")) as here:
         assert here == tmp_path / "mine"
 
 
 def test_what_is_measured_is_fetched_and_what_is_made_goes_back(tmp_path: Path) -> None:
     there = an_experiment(tmp_path)
     untouched = (there / "runs/r/manifest.json").stat().st_mtime_ns
-    with at_hand(there.as_uri()) as here:
+    with local_copy(there.as_uri()) as here:
         assert here.name == "mine"
         assert here != there
         assert files(here) == {
@@ -59,7 +59,7 @@ def test_what_was_made_goes_back_also_when_a_report_fails(tmp_path: Path) -> Non
     there = an_experiment(tmp_path)
 
     def fail() -> None:
-        with at_hand(there.as_uri()) as here:
+        with local_copy(there.as_uri()) as here:
             (here / "staged").mkdir()
             (here / "staged" / "quarantine.json").write_text("{}")
             raise StoreError(f"{here}/measurements is torn")
@@ -81,7 +81,7 @@ def test_a_report_that_fails_leaves_the_one_that_was_there(tmp_path: Path) -> No
     there = an_experiment(tmp_path)
 
     def fail() -> None:
-        with at_hand(there.as_uri()):
+        with local_copy(there.as_uri()):
             raise KeyboardInterrupt
 
     before = files(there)
@@ -94,7 +94,7 @@ def test_what_is_no_experiment_is_not_touched(tmp_path: Path) -> None:
     an_experiment(tmp_path)
     (tmp_path / "published").mkdir()
     (tmp_path / "published" / "thesis.pdf").write_text("years of work")
-    with pytest.raises(StoreError, match="holds no complete run"), at_hand(tmp_path.as_uri()):
+    with pytest.raises(StoreError, match="holds no complete run"), local_copy(tmp_path.as_uri()):
         pass
     assert (tmp_path / "published" / "thesis.pdf").exists()
 
@@ -116,7 +116,7 @@ def test_a_copy_ends_with_the_name_of_the_experiment(tmp_path: Path) -> None:
     ],
 )
 def test_a_uri_that_will_not_do_is_told_of_without_its_password(where: str, told: str) -> None:
-    with pytest.raises(SpecError, match=told) as error, at_hand(where):
+    with pytest.raises(SpecError, match=told) as error, local_copy(where):
         pass
     assert "secret" not in str(error.value)
 
@@ -124,7 +124,7 @@ def test_a_uri_that_will_not_do_is_told_of_without_its_password(where: str, told
 def test_nothing_there_is_told_of(tmp_path: Path) -> None:
     with (
         pytest.raises(StoreError, match="holds no complete run"),
-        at_hand((tmp_path / "no").as_uri()),
+        local_copy((tmp_path / "no").as_uri()),
     ):
         pass
     with pytest.raises(StoreError, match="is no folder with files"):
@@ -132,4 +132,4 @@ def test_nothing_there_is_told_of(tmp_path: Path) -> None:
 
 
 def test_options_of_a_uri_are_not_shown() -> None:
-    assert shown("s3://b/mine?endpoint_override=127.0.0.1:1") == "s3://b/mine"
+    assert without_secrets("s3://b/mine?endpoint_override=127.0.0.1:1") == "s3://b/mine"

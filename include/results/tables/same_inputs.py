@@ -25,9 +25,9 @@ def require_each_once(folder: Path, runs: Iterable[Mapping[str, Any]]) -> None:
     problems = []
     for row in sorted(runs, key=lambda row: str(row["run"])):
         key = tuple(value for name, value in row.items() if name not in ("run", "spec_hash"))
-        known = first.setdefault(key, row["run"])
-        if known != row["run"]:
-            problems.append(f"- {known} and {row['run']} measure the same")
+        earlier = first.setdefault(key, row["run"])
+        if earlier != row["run"]:
+            problems.append(f"- {earlier} and {row['run']} measure the same")
     if problems:
         how = f"remove one of each: {command('remove', folder, 'RUN')}"
         raise StoreError("\n".join([f"{folder}: seeds would count twice; {how}", *problems]))
@@ -39,25 +39,25 @@ def require_same_files(folder: Path, runs: Iterable[Mapping[str, Any]]) -> None:
     ``runs`` are rows of the table ``runs``. Runs whose inputs are not kept are taken as they are.
     """
     problems: dict[str, None] = {}
-    given: dict[tuple[Any, ...], tuple[str, str]] = {}
+    first_inputs: dict[tuple[Any, ...], tuple[str, str]] = {}
     for row in sorted(runs, key=lambda row: str(row["run"])):
         path = folder / "runs" / row["run"] / "run.json"
         if not path.is_file():
             continue
         try:
-            found = list(_inputs(read_json(path), row["seed"]))
+            inputs = list(_inputs(read_json(path), row["seed"]))
         except (KeyError, TypeError) as error:
             raise StoreError(f"{path} is damaged ({error!r}); remove it and run again") from error
-        for name, extra, digest in found:
+        for name, extra, digest in inputs:
             key = (*(row[column] for column in CASE), name, extra)
-            first, known = given.setdefault(key, (row["run"], digest))
-            if known != digest:
-                told = f"- {first} and {row['run']} have another {name} under the same name"
-                problems[told] = None
+            first, first_digest = first_inputs.setdefault(key, (row["run"], digest))
+            if first_digest != digest:
+                why = f"- {first} and {row['run']} have another {name} under the same name"
+                problems[why] = None
     if problems:
         how = f"remove the runs of one of them: {command('remove', folder, 'RUN')}"
-        told = "runs of other files would be averaged"
-        raise StoreError("\n".join([f"{folder}: {told}; {how}", *problems]))
+        why = "runs of other files would be averaged"
+        raise StoreError("\n".join([f"{folder}: {why}; {how}", *problems]))
 
 
 def _inputs(run: Any, seed: int) -> Iterator[tuple[str, Any, str]]:

@@ -20,7 +20,7 @@ UNDER_WAY = {"first", "second", "third"}
 @pytest.fixture
 def under_way(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Ids of the DAG runs that are under way; taking one out ends it."""
-    from tidebench import turns
+    from tidebench import locks
 
     under_way = set(UNDER_WAY)
 
@@ -30,7 +30,7 @@ def under_way(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
         return int(run_id in under_way)
 
     monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
-    monkeypatch.setattr(turns, "count_dag_runs", count)
+    monkeypatch.setattr(locks, "count_dag_runs", count)
     return under_way
 
 
@@ -47,11 +47,13 @@ def passes(
     """Whether the DAG run that measures the run of this seed has its turn."""
     from airflow.sdk.exceptions import TaskDeferred
 
-    from tidebench.turns import WaitForTurn
+    from tidebench.locks import AcquireExperimentLock
 
     run = run_from_params({"experiment": experiment, "seed": seed})
     whose = {"run_ids": [run.run_id]} if removes else {"runs": [run.to_json()]}
-    task = WaitForTurn(task_id="wait_for_turn", experiment=experiment, places=places, **whose)
+    task = AcquireExperimentLock(
+        task_id="wait_for_turn", experiment=experiment, places=places, **whose
+    )
     context: Any = {
         "ti": SimpleNamespace(dag_id="experiment", run_id=dag_run),
         "params": {"report": report},

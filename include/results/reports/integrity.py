@@ -16,8 +16,8 @@ EXPECTED = {
 
 
 def published_manifest(folder: Path) -> dict[str, Any]:
-    """What was published, and of what. Raises PublishError when nothing was, or by an earlier
-    version, which did not say of what."""
+    """The manifest of a publication. Raises PublishError when there is none, when it is damaged, or
+    when an earlier version wrote it, without the files that the tables were made of."""
     path = folder / "published" / "manifest.json"
     first = command("report", folder)
     if not path.is_file():
@@ -33,18 +33,18 @@ def published_manifest(folder: Path) -> dict[str, Any]:
     ):
         raise PublishError(f"{path} is damaged; publish again: {first}")
     made_of = manifest.get("made_of")
-    known = made_of if isinstance(made_of, dict) else {}
-    if any(f"runs/{row['run']}/run.json" not in known for row in manifest["runs"]):
+    digests = made_of if isinstance(made_of, dict) else {}
+    if any(f"runs/{row['run']}/run.json" not in digests for row in manifest["runs"]):
         raise PublishError(
             f"{path} does not say which measurements the tables are of, for an earlier version has "
             f"written it; publish again: {first}"
         )
-    return {**manifest, "made_of": known}
+    return {**manifest, "made_of": digests}
 
 
 def changes(folder: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """What is not as it was published, each with what to do: tables, pages, verdict, and whatever
-    the runs were given and what they are known by. Measured rows are not looked at here.
+    """Files that have changed since publication, each with what to do: tables, pages, the verdict,
+    inputs and manifests of runs. Measured rows are not checked here.
     """
     again = f"publish again: {command('report', folder)}"
     for name, sha256 in manifest["sha256"].items():

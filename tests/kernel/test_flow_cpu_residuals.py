@@ -1,0 +1,52 @@
+"""Readings of CPU that are away from the model as recorded ones were."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from include.testbeds.flow.calibration import FlowCalibration
+from include.testbeds.flow.samples import cpu_residual
+from include.testbeds.virtual.draws import Draws
+from tests.kernel.flows import a_chain, a_config, started
+
+RECORDED = tuple((0.05 * np.sin(np.arange(200) / 4)).round(4).tolist())
+
+
+def series(block: int, seed: int = 3, readings: int = 4000) -> np.ndarray:
+    calibration = FlowCalibration(cpu_residuals=RECORDED, cpu_residual_block=block)
+    return np.array([cpu_residual(Draws(seed), calibration, i) for i in range(readings)])
+
+
+def alike(values: np.ndarray) -> float:
+    """The correlation of a reading with the next."""
+    return float(np.corrcoef(values[:-1], values[1:])[0, 1])
+
+
+def test_blocks_keep_the_distribution_and_how_alike_neighbours_are():
+    """Within a block neighbours are as alike as recorded, across its edge not at all: 1 - 1 / b."""
+    drawn = series(50)
+    assert set(drawn.tolist()) <= set(RECORDED)
+    assert drawn.std() == pytest.approx(np.std(RECORDED), rel=0.05)
+    assert alike(drawn) == pytest.approx(alike(np.array(RECORDED)) * (1 - 1 / 50), abs=0.02)
+    assert alike(series(1)) == pytest.approx(0, abs=0.05)
+
+
+def test_every_reading_is_a_function_of_the_seed():
+    assert (series(20) == series(20)).all()
+    assert (series(20) != series(20, seed=4)).any()
+
+
+def test_readings_of_hosts_and_instances_move_together_and_work_does_not():
+    def measured(**calibration):
+        config = a_config(a_chain("O1", service_ms=10.0), 50.0, calibration=calibration)
+        testbed = started(config, instances=4)
+        testbed.advance_to(3000)
+        return testbed.take_measurements()
+
+    plain, moved = measured(), measured(cpu_residuals=RECORDED)
+    away = moved["instance_utilisation"]["cpu_share"] - plain["instance_utilisation"]["cpu_share"]
+    of_host = moved["host_utilisation"]["cpu_share"] - plain["host_utilisation"]["cpu_share"]
+    assert away.reshape(-1, 4) == pytest.approx(np.repeat(of_host[:, None], 4, axis=1), abs=2e-4)
+    assert of_host.std() == pytest.approx(np.std(RECORDED), rel=0.2)
+    assert np.array_equal(*(one["processing_duration"]["time_s"] for one in (plain, moved)))

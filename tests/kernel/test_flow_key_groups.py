@@ -1,0 +1,70 @@
+"""Operators whose items come in key groups: as slow as the fullest instance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from include.model.errors import SpecError
+from include.testbeds.flow.key_groups import group_sizes, loads_of_instances
+from include.testbeds.virtual.draws import Draws
+from tests.kernel.flows import a_chain, a_config, started
+
+
+def completed(instances: int, **calibration) -> tuple:
+    """Items a second of an operator that always has enough to do, and its sample."""
+    config = a_config(a_chain("O1", service_ms=50.0), 500.0, calibration=calibration)
+    testbed = started(config, hosts=8, instances=instances)
+    testbed.advance_to(600)
+    sample = testbed.observe().operators["O1"]
+    return sample.completed_items / 600, sample
+
+
+@pytest.mark.parametrize(
+    ("instances", "per_s"),
+    [(12, 12 * 20), (16, 12 * 20), (23, 12 * 20), (24, 24 * 20), (5, 24 / 5 * 20), (30, 24 * 20)],
+)
+def test_of_24_groups_only_as_many_instances_help_as_the_fullest_allows(instances, per_s):
+    """The fullest of 16 has two of 24 groups, and so has each of 12; more than 24 have none."""
+    assert completed(instances, key_groups={"O1": 24})[0] == pytest.approx(per_s, rel=0.001)
+
+
+def test_the_fullest_instance_works_all_the_time_and_the_others_less():
+    sample = completed(16, key_groups={"O1": 24})[1]
+    assert sample.busiest_share == 1
+    assert sample.busy_share == pytest.approx(24 / 32, abs=1e-3)
+
+
+def test_groups_that_divide_evenly_change_nothing():
+    assert completed(12, key_groups={"O1": 24}) == completed(12)
+
+
+def test_ranges_are_those_of_flink():
+    """128 groups, five instances: 0 to 25, 26 to 51, 52 to 76, 77 to 102, 103 to 127."""
+    counts = loads_of_instances(np.ones(128), 5) * 128 / 5
+    assert counts.round(9).tolist() == [26, 26, 25, 26, 25]
+
+
+def test_unequal_groups_are_drawn_by_the_seed_with_their_deviation():
+    sizes = group_sizes(Draws(1), "O1", 100_000, 0.5)
+    assert sizes.mean() == pytest.approx(1)
+    assert sizes.std() == pytest.approx(0.5, rel=0.02)
+    assert (sizes == group_sizes(Draws(1), "O1", 100_000, 0.5)).all()
+    assert (sizes != group_sizes(Draws(2), "O1", 100_000, 0.5)).any()
+
+
+def test_skew_slows_an_operator_by_its_heaviest_range():
+    sizes = group_sizes(Draws(7), "O1", 24, 0.8)
+    heaviest = sizes.reshape(8, 3).sum(axis=1).max() / sizes.sum()
+    expected = 20 / heaviest
+    assert completed(8, key_groups={"O1": 24}, key_skew_cv=0.8)[0] == pytest.approx(
+        expected, rel=0.001
+    )
+
+
+def test_groups_of_an_operator_that_is_not_there_are_refused():
+    config = a_config(a_chain("O1"), calibration={"key_groups": {"O2": 4, "O3": 8}})
+    with pytest.raises(SpecError) as caught:
+        started(config)
+    assert len(caught.value.problems) == 2
+    assert "O2" in caught.value.problems[0]

@@ -1,0 +1,40 @@
+"""Items that are with an idle operator for a while: in their age and among what waits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.kernel.flows import a_chain, a_config, rows_of, started
+
+
+def measured(level: float = 20.0, **calibration):
+    config = a_config(a_chain("O1", "O2", service_ms=10.0), level, calibration=calibration)
+    testbed = started(config)
+    testbed.advance_to(120)
+    return testbed, testbed.take_measurements()
+
+
+def test_by_littles_law_rate_times_rest_waits():
+    testbed, _ = measured(rest_s={"O1": 1.5})
+    waiting = {name: one.waiting_items for name, one in testbed.observe().operators.items()}
+    assert waiting == {"O1": 30, "O2": 0}
+
+
+def test_age_and_duration_are_longer_by_the_rest_and_nothing_else_is():
+    plain, rested = measured()[1], measured(rest_s={"O1": 1.5, "O2": 0.25})[1]
+    before, after = plain["processing_duration"], rested["processing_duration"]
+    for name, later_s, older_s in (("O1", 1.5, 1.5), ("O2", 0.25, 1.75)):
+        rows = rows_of(before, name)
+        more_ms = (after["duration_ms"] - before["duration_ms"])[rows]
+        older_ms = (after["age_ms"] - before["age_ms"])[rows]
+        assert more_ms == pytest.approx(1000 * later_s)
+        assert older_ms == pytest.approx(1000 * older_s)
+    cpu = (one["instance_utilisation"]["cpu_share"] for one in (plain, rested))
+    assert np.array_equal(*cpu)
+    assert np.array_equal(before["time_s"], after["time_s"])
+
+
+def test_no_load_leaves_nothing_to_rest():
+    testbed, _ = measured(level=0.0, rest_s={"O1": 9.0})
+    assert testbed.observe().operators["O1"].waiting_items == 0

@@ -1,0 +1,157 @@
+"""A job that is taken down as a whole: pause, what is done again, and slow items afterwards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from include.model.decision import StartInstance, StopInstance
+from include.runs.measurements.store import to_arrow
+from include.testbeds import TESTBEDS
+from include.testbeds.flow.arrays import COMPLETED, MICRO
+from include.testing.builders import decision
+from tests.kernel.flows import a_chain, a_config, started
+
+CHAIN = a_chain("O1", "O2", service_ms=50.0)
+"""An instance of each does 20 items a second."""
+
+
+def scaled(restart: dict | None, level: float = 10.0, *, faults: dict | None = None, seed: int = 7):
+    """One more instance of the first operator is asked for at 95 s and ready at 100 s."""
+    calibration = {} if restart is None else {"restart": restart}
+    config = a_config(CHAIN, level, calibration=calibration, faults=faults or {}, seed=seed)
+    testbed = started(config, hosts=2)
+    testbed.advance_to(95)
+    testbed.apply(decision(StartInstance("O1", "host-2")))
+    return testbed
+
+
+def completed(testbed, until_s: float) -> np.ndarray:
+    testbed.advance_to(until_s)
+    return testbed.queues.state.counts[:, COMPLETED] / MICRO
+
+
+def work_s(testbed) -> float:
+    """CPU seconds of all instances from 90 to 195 s, of readings every 15 s."""
+    taken = testbed.take_measurements()["instance_utilisation"]
+    return float(taken["cpu_share"][taken["time_s"] > 90].sum() * 15)
+
+
+def test_without_a_restart_a_scaling_pauses_nobody():
+    testbed = scaled(None)
+    assert completed(testbed, 100)[1] == pytest.approx(1000, abs=1)
+    assert completed(testbed, 110)[1] == pytest.approx(1100, abs=1)
+
+
+def test_all_operators_are_down_and_make_up_for_it_at_their_capacity():
+    """300 items wait after 30 s, and 20 - 10 a second of them go: 30 s more until none does."""
+    testbed = scaled({"down_s": [30, 30]})
+    before = completed(testbed, 100)
+    assert completed(testbed, 130) == pytest.approx(before, abs=1e-6)
+    assert completed(testbed, 150)[1] - before[1] == pytest.approx(20 * 20, abs=1)
+    assert completed(testbed, 161)[1] == pytest.approx(1610, abs=11)
+    age_s = testbed.take_measurements()["processing_duration"]["age_ms"].max() / 1000
+    assert age_s == pytest.approx(30, abs=1.5), "the first that came while it was down"
+
+
+def test_what_is_not_in_a_checkpoint_is_done_again_before_anything_new():
+    """The last checkpoint is 40 s old: 400 items of each operator, 20 s of the second's work."""
+    testbed = scaled({"down_s": [10, 10], "checkpoint_every_s": 60})
+    before = completed(testbed, 100)
+    assert completed(testbed, 110) == pytest.approx(before, abs=1e-6)
+    assert completed(testbed, 130)[1] == pytest.approx(before[1], abs=1)
+    assert completed(testbed, 140)[1] == pytest.approx(before[1] + 200, abs=21)
+    completed(testbed, 195)
+    plain = scaled({"down_s": [10, 10]})
+    completed(plain, 195)
+    assert work_s(testbed) - work_s(plain) == pytest.approx(2 * 400 * 0.05, abs=0.1)
+
+
+def test_a_second_restart_does_the_same_again_and_no_more():
+    """Down from 100 and from 104 s: nothing was processed in between, 400 items are lost once."""
+    faults = {"restarts": [[104, 6]]}
+    testbed = scaled({"down_s": [10, 10], "checkpoint_every_s": 60}, faults=faults)
+    completed(testbed, 110)
+    assert testbed.queues.state.again / MICRO == pytest.approx([400, 400], abs=11)
+
+
+def test_items_take_longer_for_a_while_afterwards():
+    testbed = scaled({"down_s": [0, 0], "hot_s": [30, 30], "hot_factor": [1.5, 1.5]})
+    completed(testbed, 195)
+    plain = scaled(None)
+    completed(plain, 195)
+    assert work_s(testbed) - work_s(plain) == pytest.approx(0.5 * 30 * 2 * 10 * 0.05, abs=0.1)
+
+
+def test_slow_items_take_capacity():
+    testbed = scaled({"hot_s": [40, 40], "hot_factor": [4, 4]}, level=15.0)
+    before = completed(testbed, 100)
+    assert completed(testbed, 140)[1] - before[1] == pytest.approx(40 * 5, abs=1)
+
+
+def test_one_decision_is_one_restart():
+    testbed = started(a_config(CHAIN, calibration={"restart": {"down_s": [2, 6]}}), hosts=2)
+    testbed.advance_to(60)
+    change = decision(StartInstance("O1", "host-2"), StartInstance("O2", "host-2"))
+    testbed.apply(change)
+    testbed.advance_to(120)
+    testbed.apply(decision(StopInstance("O1-3"), StopInstance("O2-4")))
+    testbed.advance_to(180)
+    events = testbed.take_measurements()["event"]
+    assert [one for one in events["event"] if one == "job_restart"] == ["job_restart"] * 2
+    assert events["time_s"] == [60, 120]
+
+
+def test_how_long_it_takes_is_drawn_by_the_seed():
+    def downs_s(seed: int) -> list[float]:
+        config = a_config(CHAIN, calibration={"restart": {"down_s": [2, 6]}}, seed=seed)
+        testbed, at = started(config, hosts=2), []
+        for t_s in range(60, 660, 60):
+            testbed.advance_to(t_s)
+            testbed.apply(decision(StartInstance("O1", "host-2")))
+            at.append((testbed.cloud.pauses_us[-1][2] - testbed.cloud.pauses_us[-1][1]) / 1e6)
+        return at
+
+    drawn = downs_s(1)
+    assert all(2 <= one <= 6 for one in drawn)
+    assert len(set(drawn)) == 10
+    assert drawn == downs_s(1)
+    assert drawn != downs_s(2)
+
+
+def test_a_job_restarts_by_itself_when_it_is_told():
+    config = a_config(CHAIN, 10.0, faults={"restarts": [[60, 12]]})
+    testbed = started(config)
+    before = completed(testbed, 60)
+    assert completed(testbed, 72) == pytest.approx(before, abs=1e-6)
+    assert completed(testbed, 90)[1] == pytest.approx(900, abs=1)
+    events = testbed.take_measurements()["event"]
+    assert (events["time_s"], events["event"]) == ([60], ["job_restart"])
+
+
+@pytest.mark.parametrize("cut_s", [60, 97.5, 103.3, 120, 131])
+def test_where_a_run_is_cut_changes_nothing(cut_s):
+    restart = {
+        "down_s": [5, 9], "checkpoint_every_s": 30, "hot_s": [20, 40], "hot_factor": [1.2, 2]
+    }  # fmt: skip
+
+    def rows(cuts_s: tuple[float, ...]):
+        calibration = {"restart": restart, "sample_every_items": 5}
+        config = a_config(CHAIN, 12.0, calibration=calibration, faults={"restarts": [[125, 3]]})
+        testbed, taken = started(config, hosts=2), []
+        for t_s in sorted({95, 180, *cuts_s}):
+            testbed.advance_to(t_s)
+            if t_s == 95:
+                testbed.apply(decision(StartInstance("O1", "host-2")))
+            if t_s in cuts_s:
+                taken.append(testbed.take_measurements())
+                stored, testbed = testbed.snapshot(), TESTBEDS["flow"].build(config)
+                testbed.restore(stored)
+        taken.append(testbed.take_measurements())
+        return [
+            row
+            for part in taken
+            for row in to_arrow("processing_duration", part["processing_duration"]).to_pylist()
+        ]
+
+    assert rows((cut_s,)) == rows(())
