@@ -31,7 +31,7 @@ tournament: setup  ## Run every approach on every workload, publish the table, d
 test: test-fast test-spark test-airflow  ## Run the tests; installs nothing on the system and needs no root
 
 test-fast: setup  ## Run the tests that need neither Spark nor Airflow
-	@$(ENV) pytest -q -n auto -m "not long and not spark and not airflow and not scheduler and not live and not openstack and not recorded"
+	@$(ENV) pytest -q -n auto -m "not long and not spark and not airflow and not scheduler and not live and not openstack and not recorded and not flink"
 
 test-spark: setup  ## Run the tests of tables, gates and reports
 	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not long and not live"

@@ -96,12 +96,13 @@ class FlinkRun:
     def events(self) -> list[tuple[str, str, str]]:
         """What has happened so far."""
         rows = self.state.journal.read(0)[0].get("event", {})
-        return list(zip(*(rows.get(name, []) for name in ("event", "subject", "detail"))))
+        columns = [rows.get(name, []) for name in ("event", "subject", "detail")]
+        return list(zip(*columns, strict=True))
 
     def rescales(self) -> list[dict[str, Any]]:
         """Rows of rescales so far."""
         columns = self.state.journal.read(0)[0].get("rescale", {})
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values())]
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def finish(self) -> dict[str, dict[str, Any]]:
         """Go on until all that is due is done; returns the tables."""

@@ -167,7 +167,8 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
         if passed_s <= 0 or not serving:
             return None
         busy_s: float = reading.busy_s[name] - before.get("busy_s", {}).get(name, 0.0)
-        return round(min(1.0, max(0.0, busy_s / passed_s / len(serving))), 4)
+        share: float = busy_s / passed_s / len(serving)
+        return round(min(1.0, max(0.0, share)), 4)
 
     def _host(self, host: FlinkHost) -> HostSample:
         reading = self._state.reading
