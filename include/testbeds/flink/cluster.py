@@ -127,9 +127,16 @@ class Cluster:
             "execution.checkpointing.snapshot-compression": "true",
             "execution.buffer-timeout.interval": "0 ms",
             "pipeline.object-reuse": "true",
-            # What waits in buffers holds up a checkpoint unless that overtakes it.
+            # What waits in buffers holds up a checkpoint unless that overtakes it, and then the next
+            # one until all of it is done: small and few they are, for items of a second are 40 bytes.
             "execution.checkpointing.unaligned.enabled": "true",
             "taskmanager.memory.segment-size": "4kb",
+            "taskmanager.memory.starting-segment-size": "128b",
+            "taskmanager.memory.min-segment-size": "64b",
+            "taskmanager.network.memory.buffers-per-channel": 2,
+            "taskmanager.network.memory.floating-buffers-per-gate": 2,
+            "taskmanager.network.memory.max-buffers-per-channel": 3,
+            "taskmanager.network.memory.max-overdraft-buffers-per-gate": 0,
             "taskmanager.network.memory.buffer-debloat.enabled": "true",
             "taskmanager.network.memory.buffer-debloat.target": "1 s",
         }
