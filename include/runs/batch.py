@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from include.experiment.spec import RunSpec
+from include.model.compliance import LEVEL_NAMES
 from include.model.errors import TestbedError, TidebenchError
 from include.runs.stages import run_all, run_alone, store_of, stored_state
 from include.runs.stored import Stored
@@ -43,6 +44,22 @@ class RunResult:
     error: str = ""
     took_s: float = 0.0
     stored: str = ""
+
+    @property
+    def samples(self) -> int:
+        return sum(summary["samples"] for summary in self.summaries)
+
+    @property
+    def compliance_percent(self) -> dict[str, float]:
+        """By level, the share of all samples within it; empty without a sample."""
+        samples = self.samples
+        return {
+            level: 100
+            * sum(summary["samples_within"][level] for summary in self.summaries)
+            / samples
+            for level in LEVEL_NAMES
+            if samples
+        }
 
     @property
     def how(self) -> str:

@@ -25,7 +25,7 @@ from include.runs.machine import MachineWatch
 from include.runs.measurements.locks import alone
 from include.runs.measurements.origin import BY_HAND, DagRun, mark_origin
 from include.runs.measurements.rows import MEASURED_BY_SOME, SAMPLES, TABLES, UNREAD, Billing
-from include.runs.measurements.store import RunStore, read_snapshot, write_snapshot
+from include.runs.measurements.store import RunStore
 from include.runs.measurements.summaries import summarised
 from include.runs.measurements.variant import conditions_of, variant_of
 from include.runs.session import Session
@@ -121,7 +121,7 @@ def deploy(spec: RunSpec, root: Path) -> None:
             return
         session = Session.open(run)
         session.deploy()
-        write_snapshot(store.snapshot(0), session.snapshot())
+        store.write_snapshot(0, session.snapshot())
         session.close()
 
 
@@ -229,7 +229,7 @@ def _is_given_back(run: Run, store: RunStore) -> bool:
 def _resumed(run: Run, store: RunStore, window: int) -> Session:
     sha256 = store.read_commit(window - 1)["snapshot_sha256"] if window else None
     session = Session.open(run)
-    session.restore(read_snapshot(store.snapshot(window), sha256))
+    session.restore(store.read_snapshot(window, sha256))
     return session
 
 
@@ -254,7 +254,7 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
         **session.summary(tables),
     }
     ended = session.loop.testbed.take_ended_leases()
-    sha256 = write_snapshot(store.snapshot(window + 1), session.snapshot())
+    sha256 = store.write_snapshot(window + 1, session.snapshot())
     commit = {
         "parts": parts,
         "ended_leases": ended,

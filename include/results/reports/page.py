@@ -21,7 +21,7 @@ from include.results.reports.comparison import (
     nothing_printed,
     printed_for,
 )
-from include.results.reports.documents import WRITERS, suffixes
+from include.results.reports.documents import FORMATS, WRITERS, suffixes
 from include.results.reports.figures import bill, rescales
 from include.results.reports.figures import tournament as tournament_figure
 from include.results.reports.run_pages import (
@@ -40,9 +40,6 @@ from include.results.reports.run_pages import (
 from include.results.reports.tournament import METRICS, controller_name, is_tournament, matches
 from include.results.tables.catalogue import PUBLISHED, schema_of
 from include.results.tables.staged import Row
-
-FORMATS = {"parquet": "Parquet", "csv": "CSV", "md": "Markdown", "tex": "LaTeX"}
-"""What tables can be downloaded as, by the suffix of the file beside the page."""
 
 _SPEC_COLUMNS = (
     "controller",
