@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any, Literal
@@ -48,6 +49,8 @@ class RunResult:
 
 
 Finished = Callable[[RunResult], None]
+Window = Callable[[RunSpec, Mapping[str, Any]], None]
+"""What is called with the summary of every window of a run in this process."""
 
 
 def how(outcome: str, took_s: float, stored: str) -> str:
@@ -64,6 +67,7 @@ def run_batch(
     *,
     processes: int | None = None,
     report: Finished = lambda _: None,
+    window: Window = lambda _, __: None,
 ) -> list[RunResult]:
     """Measure every run under ``root``; results in the order of ``specs``.
 
@@ -72,7 +76,8 @@ def run_batch(
     CPUs of their testbed, are measured one after the other in any case. A run that is complete,
     with the same inputs and by the same code, is reused, one that was interrupted goes on from its
     last window, and one that fails leaves the others alone: its error is in its result. ``report``
-    is called once per finished run, in the order in which they finish.
+    is called once per finished run, in the order in which they finish, and ``window`` after every
+    window of a run in this process.
     """
     results: dict[int, RunResult] = {}
 
@@ -86,20 +91,20 @@ def run_batch(
             finished(index, reused)
         else:
             (alone if TESTBEDS[spec.testbed].real_time else waiting).append(index)
-    for index in alone:
-        finished(index, measured(specs[index], root))
     workers = min(processes or os.cpu_count() or 1, len(waiting))
     if workers <= 1:
-        for index in waiting:
-            finished(index, measured(specs[index], root))
-    else:
-        _in_workers(specs, root, waiting, workers, finished)
+        alone, waiting = [*alone, *waiting], []
+    for index in alone:
+        finished(index, measured(specs[index], root, window))
+    _in_workers(specs, root, waiting, workers, finished)
     return [results[index] for index in range(len(specs))]
 
 
 def require_complete(results: Sequence[RunResult]) -> None:
     """Raise TestbedError with every run that failed and why; the others are kept."""
     failed = [result for result in results if result.outcome == "failed"]
+    if failed and len(results) == 1:
+        raise TestbedError(failed[0].error)
     if failed:
         listed = "\n".join(f"  - {result.spec.run_id}: {result.error}" for result in failed)
         raise TestbedError(
@@ -108,7 +113,7 @@ def require_complete(results: Sequence[RunResult]) -> None:
         )
 
 
-def measured(spec: RunSpec, root: Path) -> RunResult:
+def measured(spec: RunSpec, root: Path, window: Window = lambda _, __: None) -> RunResult:
     """Run one spec to its end in this process; whatever goes wrong is in the result."""
     started_s = time.perf_counter()
     try:
@@ -118,7 +123,7 @@ def measured(spec: RunSpec, root: Path) -> RunResult:
             stored = stored_state(spec, root).value
             if damage := store_of(spec, root).damage(spec.windows):
                 stored = f"{stored}: {damage}"
-            summaries = tuple(run_all(spec, root))
+            summaries = tuple(run_all(spec, root, partial(window, spec)))
     except TidebenchError as error:
         return RunResult(spec=spec, outcome="failed", error=str(error))
     except Exception:

@@ -35,6 +35,10 @@ class TestbedRegistration:
     real_time: bool
     reaper: Callable[[], Reaper] | None = None
     """For testbeds whose hosts outlive the process that leased them."""
+    measures: tuple[str, ...] = ()
+    """Tables that most testbeds do not measure: of ``rows.MEASURED_BY_SOME``."""
+    serves_by_key: bool = False
+    """Items of a keyed operator are served by the instance that has their key; else by any."""
     in_cloud: bool = False
     """Its hosts are leased from a cloud; DAG tasks connect to it first."""
 

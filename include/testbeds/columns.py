@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,3 +34,11 @@ def as_columns(rows: Sequence[tuple[Any, ...]], titles: Sequence[str]) -> dict[s
     """Rows as columns, one per title."""
     columns = zip(*rows, strict=True) if rows else [()] * len(titles)
     return dict(zip(titles, map(list, columns), strict=True))
+
+
+def as_text(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns of codes as columns of names, as a stored table has them."""
+    return {
+        name: np.array(column.names)[column.codes] if isinstance(column, Coded) else column
+        for name, column in columns.items()
+    }

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from include.files.inputs import input_text
 from include.files.plain_yaml import read_yaml
 from include.model.errors import SpecError, unknown_name
-from include.model.topology import Operator, Source, Topology
+from include.model.topology import Keyed, Operator, Source, Topology
 from include.workloads.layered import NAMES, is_layered, layered
 from include.workloads.tenants.shared import shared
 from include.workloads.topology_file import RunWith, TenantFile, TenantsFile, TopologyFile
@@ -227,6 +227,7 @@ def _single(parsed: TopologyFile) -> Topology:
                 service_ms=op.service_ms,
                 runs_in=op.runs_in,
                 high_volume=op.high_volume,
+                keyed=Keyed(**op.keyed.model_dump()) if op.keyed else None,
             )
             for name, op in parsed.operators.items()
         ),

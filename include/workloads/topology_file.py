@@ -54,6 +54,14 @@ class SourceFile(Strict):
     size_bytes: int = 0
 
 
+class KeyedFile(Strict):
+    """How items are spread over keys; see the model."""
+
+    keys: int
+    exponent: float = 0.0
+    state_kb: float = 0.0
+
+
 class OperatorFile(Strict):
     """An operator. A core has 1024 ``cpu_shares``."""
 
@@ -68,6 +76,7 @@ class OperatorFile(Strict):
     service_ms: float | None = Field(default=None, gt=0)
     runs_in: str = ""
     high_volume: bool = False
+    keyed: KeyedFile | None = None
 
 
 class EdgeFile(Strict):

@@ -91,7 +91,7 @@ def task_facts(task: Any) -> dict[str, Any]:
             name for name in ("runs", "run_ids", "cells") if getattr(task, name, ()) != ()
         ],
         "pulls": sorted(pulled_tasks(task)),
-        "outlets": [[one.name, one.uri] for one in task.outlets],
+        "outlets": [[asset.name, asset.uri] for asset in task.outlets],
         "places": getattr(task, "places", None),
         "at_once": keywords.get("max_active_tis_per_dagrun"),
         "sensor": {

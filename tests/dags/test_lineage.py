@@ -20,11 +20,13 @@ pytestmark = [
 def test_a_results_database_is_named_without_who_logs_in() -> None:
     from tidebench.lineage import results
 
-    found = results("postgresql+psycopg://me:not-for-anybody@db.example:5433/results?sslmode=on")
-    assert {one.namespace for one in found} == {"postgres://db.example:5433"}
-    assert "results.public.cost" in {one.name for one in found}
-    assert "not-for-anybody" not in str(found)
-    assert "me" not in {part for one in found for part in (one.namespace + one.name).split("/")}
+    datasets = results("postgresql+psycopg://me:not-for-anybody@db.example:5433/results?sslmode=on")
+    assert {dataset.namespace for dataset in datasets} == {"postgres://db.example:5433"}
+    assert "results.public.cost" in {dataset.name for dataset in datasets}
+    assert "not-for-anybody" not in str(datasets)
+    assert "me" not in {
+        part for dataset in datasets for part in (dataset.namespace + dataset.name).split("/")
+    }
 
 
 @pytest.fixture
@@ -43,10 +45,10 @@ def test_a_cell_writes_the_measured_tables_of_its_runs(
 
     task = MeasureCell(task_id="measure_cell", cell=cell)
     done = task.get_openlineage_facets_on_complete(SimpleNamespace(state="success"))
-    tables = {Path(one.name).name for one in done.outputs}
+    tables = {Path(dataset.name).name for dataset in done.outputs}
     assert {"queue", "decision", "run", "lease"} <= tables <= set(TABLES)
-    assert all(Path(one.name).is_dir() for one in done.outputs)
-    assert all(Path(one.name).is_relative_to(data_root) for one in done.outputs)
+    assert all(Path(dataset.name).is_dir() for dataset in done.outputs)
+    assert all(Path(dataset.name).is_relative_to(data_root) for dataset in done.outputs)
 
 
 @pytest.mark.parametrize("end", ["skipped", "failed"])

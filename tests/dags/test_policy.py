@@ -210,13 +210,13 @@ def test_nothing_is_published_unchecked(dags: dict[str, Any]) -> None:
 
 def test_what_publishes_tells_who_is_scheduled_on_its_tables(tasks: dict[str, Any]) -> None:
     """By names and URIs that others have written into their DAGs: they never change."""
-    told = {task_id: dict(task["outlets"]) for task_id, task in tasks.items() if task["outlets"]}
+    outlets = {task_id: dict(task["outlets"]) for task_id, task in tasks.items() if task["outlets"]}
     report = {f"tidebench.{table}": f"x-tidebench://published/{table}" for table in PUBLISHED}
-    assert told.pop("advise.publish_advice") == {
+    assert outlets.pop("advise.publish_advice") == {
         "tidebench.advice_ranking": "x-tidebench://published/advice_ranking"
     }
-    assert set(told) == {task_id for task_id in tasks if task_id.endswith(".publish_report")}
-    assert [task_id for task_id, assets in told.items() if assets != report] == []
+    assert set(outlets) == {task_id for task_id in tasks if task_id.endswith(".publish_report")}
+    assert [task_id for task_id, assets in outlets.items() if assets != report] == []
 
 
 def test_who_measures_fails_when_its_own_runs_are_left_out(dags: dict[str, Any]) -> None:

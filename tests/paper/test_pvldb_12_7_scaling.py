@@ -113,6 +113,33 @@ def test_nothing_need_be_stopped_because_instances_that_start_idle(name: str) ->
     assert decide(careful, idle).actions == (StopInstance("i2"),)
 
 
+def test_instances_that_start_need_not_count() -> None:
+    """Section 4.1: as they are spun up the average of the others, 0.93, "remains exceeded"."""
+    alone = Filtered(setting=SETTING, starting_counts=False)
+    seen = cluster(10.0, 0.9, 0.95, starting=1)
+    assert kinds(decide(alone, seen)) == [LeaseHost, StartInstance]
+    # Those that work are at 60 %: nothing is stopped because a third one is not there yet.
+    assert decide(alone, cluster(10.0, 0.6, 0.6, starting=1)).actions == ()
+
+
+def test_a_filter_with_a_count_asks_for_no_more_than_it_has_started() -> None:
+    """Of 5 that are started 7 - 2 were needed."""
+    ekf = Filtered(
+        setting=SETTING, filter="ekf", aim_between=1.0, cpu_per_rate_change=0.125,
+        starting_counts=False,
+    )  # fmt: skip
+    quiet = [cluster(i * 0.5, 0.5, 0.5, arrived=2) for i in range(60)]
+    for starting, more in ((0, 5), (2, 3), (5, 0)):
+        decision = decide(ekf, *quiet, cluster(30.0, 0.5, 0.5, arrived=10, starting=starting))
+        assert kinds(decision).count(StartInstance) == more
+
+
+@pytest.mark.parametrize(("now_s", "starts"), [(10.0, 1), (10.5, 0), (11.5, 0), (12.0, 1)])
+def test_an_operator_may_be_scaled_more_seldom_than_it_is_measured(now_s, starts) -> None:
+    decision = decide(Filtered(setting=SETTING, scales_every_s=2.0), cluster(now_s, 0.9, 0.95))
+    assert kinds(decision).count(StartInstance) == starts
+
+
 def test_nothing_is_scaled_while_an_instance_hands_over_its_state() -> None:
     busy = cluster(10.0, 0.9, 0.95, 0.9, i3={"stopping": True})
     assert decide(Filtered(setting=SETTING), busy).actions == ()

@@ -38,18 +38,18 @@ Limits = list[tuple[tuple[float, float], tuple[float, float]]]
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Limits]]:
     """Limits of the x and the y axis of every panel of all that matplotlib draws, by its name."""
-    seen: dict[str, list[Limits]] = {}
+    limits: dict[str, list[Limits]] = {}
     finish = style.as_svg
 
     def watched(figure: Figure, name: str, description: str) -> str:
-        own = [(a.get_xlim(), a.get_ylim()) for a in figure.axes if a.get_visible()]
-        seen.setdefault(name.removesuffix(f" {RUN}"), []).append(own)
+        axes = [(a.get_xlim(), a.get_ylim()) for a in figure.axes if a.get_visible()]
+        limits.setdefault(name.removesuffix(f" {RUN}"), []).append(axes)
         return finish(figure, name, description)
 
     monkeypatch.setattr(style, "as_svg", watched)
     for module in (timeline, compliance, scaling, advice):
         module._frame.cache_clear()
-    return seen
+    return limits
 
 
 def test_runs_of_one_page_share_their_axes(tmp_path: Path, drawn: dict[str, list[Limits]]) -> None:
@@ -88,22 +88,22 @@ def test_one_run_fills_its_own_axes(drawn: dict[str, list[Limits]]) -> None:
 def places_of(svg: str) -> list[tuple[float, float, float, float]]:
     """Left, lowest, right and highest point of what each path of a run's own shows, in points."""
     ElementTree.fromstring(svg)  # is well-formed
-    found = []
+    boxes = []
     for matrix, shapes in re.findall(r'<g transform="matrix\(([^)]*)\)">(.*?)</g>', svg):
         a, _, _, d, e, f = map(float, matrix.split())
         for path in re.findall(r' d="([^"]*)"', shapes):
             x = y = 0.0
             xs, ys = [], []
             for letter, numbers in re.findall(r"([MHVhv])([^MHVZhvz]*)", path):
-                given = [float(one) for one in numbers.split()]
+                values = [float(number) for number in numbers.split()]
                 if letter == "M":
-                    x, y = given
-                x = given[0] if letter == "H" else x + given[0] if letter == "h" else x
-                y = given[0] if letter == "V" else y + given[0] if letter == "v" else y
+                    x, y = values
+                x = values[0] if letter == "H" else x + values[0] if letter == "h" else x
+                y = values[0] if letter == "V" else y + values[0] if letter == "v" else y
                 xs.append(e + a * x)
                 ys.append(f + d * y)
-            found.append((min(xs), max(ys), max(xs), min(ys)))
-    return found
+            boxes.append((min(xs), max(ys), max(xs), min(ys)))
+    return boxes
 
 
 def test_a_run_is_drawn_where_the_axes_are() -> None:
@@ -111,7 +111,9 @@ def test_a_run_is_drawn_where_the_axes_are() -> None:
     svg = timeline.draw("a<b", rows, timeline.scale_of(rows, 2.0))
     assert "of run a&lt;b</title>" in svg
     boxes = re.findall(r'<rect x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)"', svg)
-    x, y, width, height = max(([float(one) for one in box] for box in boxes), key=lambda b: b[1])
+    x, y, width, height = max(
+        ([float(number) for number in box] for box in boxes), key=lambda b: b[1]
+    )
     # The lowest panel has the items that wait: 5 after 15 s, 40 in the end, on an axis to 43.2.
     area, line = places_of(svg)[-2:]
     zero, top = y + height, y + height * (1 - 40 / 43.2)
@@ -173,8 +175,8 @@ def test_patterns_of_a_reproduction_share_their_axes(drawn: dict[str, list[Limit
     low = {"threshold": [(0.0, 1.0, 2.0, 9.0), (1.0, 1.0, 3.0, 9.0)]}
     high = {"threshold": [(0.0, 8.0, 12.0, 60.0)]}
     scale = curves.scale_of([*low.values(), *high.values()], 120.0)
-    for pattern, own in (("low", low), ("high", high)):
-        curves.draw(pattern, own, scale)
+    for pattern, rows in (("low", low), ("high", high)):
+        curves.draw(pattern, rows, scale)
     assert drawn["curves low"] == drawn["curves high"]
     assert [top for _, (_, top) in drawn["curves low"][0]] == pytest.approx([8.64, 12.96, 64.8])
 

@@ -98,7 +98,7 @@ def _rendered(
             sentence=_sentence(runs),
             tournament=_tournament(tables),
             bill=_bill(tables),
-            compliance=by(shares, lambda one: one.run),
+            compliance=by(shares, lambda comparison: comparison.run),
             totals_of=[row for row in tables["compliance"] if row["scope"] == "overall"],
             cost=by(costs, lambda comparison: comparison.run),
             printed_in=sorted(

@@ -80,14 +80,13 @@ class RunStore:
         another its commits are read.
         """
         try:
-            if not self.manifest.is_file():
-                reached = [w for w in range(windows) if self.commit(w).is_file()]
-                for window in reached:
+            complete = self.manifest.is_file()
+            for window in range(windows):
+                if complete or self.commit(window).is_file():
                     self.read_commit(window)
+            if not complete:
                 return ""
             manifest = read_json(self.manifest)
-            for window in range(windows):
-                self.read_commit(window)
             for part in manifest["parts"]:
                 path = self.folder / part["path"]
                 if not path.is_file():
@@ -141,18 +140,20 @@ class RunStore:
         rows = sum(table_rows.num_rows for table_rows in arrow.values())
         return self._written(self.rows(window), rows, window_content(arrow))
 
-    def gather(self, tables: Sequence[str], sha256: Sequence[str]) -> list[dict[str, Any]]:
+    def gather(self, tables: Sequence[str], last: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Put a file per table in the place of one per window; returns what ``write_rows`` does.
 
-        ``sha256`` is that of each window, as it was committed.
-        To open a small file costs as much as to read some ten thousand rows. Killed anywhere and
-        repeated, it ends the same: windows are removed only when all tables are there, so while
-        one is missing they are complete. Raises StoreError when rows are missing or damaged.
+        ``last`` is the commit of the last window, which is written after this. To open a small file
+        costs as much as to read some ten thousand rows. Killed anywhere and repeated, it ends the
+        same: windows are removed only when all tables are there, so while one is missing they are
+        complete. Raises StoreError when rows are missing or damaged.
         """
-        parts = [self.rows(window) for window in range(len(sha256))]
+        windows = last["summary"]["window"] + 1
+        commits = [*map(self.read_commit, range(windows - 1)), last]
+        parts = [self.rows(window) for window in range(windows)]
         are_here = all(part.is_file() for part in parts)
-        for part, committed in zip(parts, sha256, strict=True) if are_here else ():
-            if digest(part) != committed:
+        for part, commit in zip(parts, commits, strict=True) if are_here else ():
+            if digest(part) != commit["parts"][0]["sha256"]:
                 raise StoreError(
                     f"rows in {part} are not those that were committed; {self._again()}"
                 )

@@ -21,7 +21,7 @@ from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.runs.session import Session
 from include.studies.base import FreeParameter
-from include.studies.pvldb127.metrics import figures_of
+from include.studies.pvldb127.metrics import READ, figures_of
 from include.studies.pvldb127.published import (
     FILTERS,
     FITTED,
@@ -29,6 +29,7 @@ from include.studies.pvldb127.published import (
     published,
 )
 from include.studies.pvldb127.study import runs
+from include.testbeds.columns import as_text
 
 Values = Mapping[str, float]
 Means = dict[tuple[str, str], float]
@@ -119,21 +120,8 @@ def attempt(spec: RunSpec, values: Values) -> dict[str, float]:
     session.run(0, spec.duration_s)
     testbed = session.loop.testbed
     tables = {**testbed.take_measurements(), "lease": testbed.leases()}
-    return dict(figures_of(_as_text(tables), run.calibration["sample_every_items"]).figures)
-
-
-def _as_text(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns of codes as columns of names, as a stored table has them."""
-    import numpy as np
-
-    found: dict[str, Any] = {}
-    for table in ("lease", "scaling_activity", "processing_duration", "queue"):
-        columns = tables.get(table, {})
-        found[table] = {
-            name: np.array(column.names)[column.codes] if hasattr(column, "codes") else column
-            for name, column in columns.items()
-        }
-    return found
+    text = {name: as_text(tables.get(name, {})) for name in READ}
+    return dict(figures_of(text, run.calibration["sample_every_items"]).figures)
 
 
 def pyramid(seeds: Sequence[int]) -> list[RunSpec]:

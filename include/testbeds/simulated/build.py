@@ -40,11 +40,16 @@ def build_network(
         )
         for source in topology.sources
     ]
+    in_first = np.searchsorted(targets, np.arange(len(names) + 1)).astype(np.int64)
+    places = calibration.prefetch * int(np.diff(in_first).max())  # so many items of every edge
     state = kernel.NetworkState(
-        in_first=np.searchsorted(targets, np.arange(len(names) + 1)).astype(np.int64),
+        in_first=in_first,
         out_first=np.searchsorted(np.sort(origin), np.arange(len(origins) + 1)).astype(np.int64),
         out_edge=np.argsort(origin, kind="stable").astype(np.int64),
         chained=_chained(topology, names),
+        prefetch=np.array([calibration.prefetch], dtype=np.int64),
+        held=_zeros(len(names), FIRST_SLOTS, places, kernel.HELD_COLUMNS),
+        holding=_zeros(len(names), FIRST_SLOTS, 2),
         ratio=np.array([(e.items_out, e.items_in) for e in edges], dtype=np.int64),
         items=_zeros(len(edges) * FIRST_ITEMS, 3),
         edges=rings.stretches(np.full(len(edges), FIRST_ITEMS)),

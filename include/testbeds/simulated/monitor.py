@@ -19,7 +19,7 @@ WAVES = 24
 
 @dataclass(frozen=True, slots=True)
 class _Deferred:
-    """A reading that :meth:`SimulatedMonitor.catch_up` processes. Arrays as in kernel.read."""
+    """A reading that :meth:`SimulatedMonitor.catch_up` processes. Arrays as in reading.read."""
 
     now_us: int
     per_operator: I64

@@ -159,7 +159,7 @@ class SimulatedTestbed(VirtualTestbed):
         if serves_s:
             instance.killed_us = self.now_us + us(serves_s)
             return
-        self.network.close_server(instance.row, instance.number)
+        self.network.close_server(instance.row, instance.number, self.now_us)
         if self.cloud.calibration.pause_on_stop_s and instance.ready_us <= self.now_us:
             end_us = self.now_us + us(self.cloud.calibration.pause_on_stop_s)
             self.network.pause(instance.row, self.now_us, end_us)

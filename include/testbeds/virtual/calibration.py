@@ -28,8 +28,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class VirtualCalibration(BaseModel):
     """Parameters of virtual testbeds; calibrations/*.yaml has the units.
 
-    ``flow`` accepts all of them; drift, pauses and held memory have an effect on ``simulated``
-    only.
+    ``flow`` accepts all of them; drift, pauses, prefetch and held memory have an effect on
+    ``simulated`` only.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -58,6 +58,9 @@ class VirtualCalibration(BaseModel):
     cpu_in_pause: Share = 0
     transfer_ms: NotNegative = 0
     """Mean transfer time of an item (exponential); adds to its age but uses no CPU."""
+    prefetch: Annotated[int, Field(ge=0)] = 0
+    """Items per queue that a broker binds to a busy instance ahead of service: they wait there even
+    if another instance is idle. 0: an item is bound when its service begins."""
     held_mb: dict[str, tuple[NotNegative, NotNegative]] = {}
     """By operator: memory of each instance, and of the state divided among all instances."""
 
