@@ -27,6 +27,10 @@ AHEAD_S = 3.0
 """A TaskManager starts so long (wall) before its host's boot is over."""
 AGAIN_AFTER_S = 4.0
 """Flink has so long to run by itself what it was asked for, after a start of the job (wall)."""
+TRIGGER_EVERY_S = 0.5
+"""How soon after a checkpoint that failed the next one is tried (wall)."""
+NOT_YET = "is not being executed"
+"""Why a checkpoint fails while a task still goes through what it had in its buffers."""
 LOST_AFTER = 3
 """What it does not run after it was asked so often is lost."""
 FIND_AGAIN_S = 30.0
@@ -44,6 +48,7 @@ class Reconciler:
         self._settled_at = time.monotonic()
         self._manager_at = time.monotonic()
         self._asked_again = 0
+        self._triggered_at = 0.0
 
     def reconcile(self) -> float:
         """Settle, and return in how many seconds to do so again."""
@@ -314,6 +319,7 @@ class Reconciler:
         """
         state, rescale = self._state, self._state.rescale
         assert rescale is not None
+        self._triggered_at = time.monotonic()
         try:
             if not rescale.leaving:
                 state.rest.ask_for(state.asked)
@@ -329,7 +335,8 @@ class Reconciler:
         state, rescale = self._state, self._state.rescale
         assert rescale is not None
         if not rescale.trigger:
-            self._ask()
+            if time.monotonic() - self._triggered_at > TRIGGER_EVERY_S:
+                self._ask()
         elif not rescale.done:
             self._await_checkpoint(rescale)
         passed_s = (state.now_s() - rescale.asked_s) / state.clock.scale
@@ -351,9 +358,9 @@ class Reconciler:
         if failure is None:
             return
         if failure:
-            if not rescale.troubled:
+            if not rescale.troubled and NOT_YET not in failure:
                 rescale.troubled = True
-                state.event("checkpoint_failed", "job", failure[:200])
+                state.event("checkpoint_failed", "job", failure[-200:])
             rescale.trigger = ""
             return
         rescale.done = True
