@@ -128,8 +128,8 @@ class Cluster:
             "execution.checkpointing.snapshot-compression": "true",
             "execution.buffer-timeout.interval": "0 ms",
             "pipeline.object-reuse": "true",
-            # What waits in buffers holds up a checkpoint unless that overtakes it, and then the next
-            # one until all of it is done: small and few they are, for items of a second are 40 bytes.
+            # What waits in buffers holds up a checkpoint unless that overtakes it, and then the
+            # next one until all of it is done: few and small, for an item has only 40 bytes.
             "execution.checkpointing.unaligned.enabled": "true",
             "taskmanager.memory.segment-size": "4kb",
             "taskmanager.memory.starting-segment-size": "128b",
