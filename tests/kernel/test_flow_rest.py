@@ -17,7 +17,7 @@ def measured(level: float = 20.0, **calibration):
 
 def test_by_littles_law_rate_times_rest_waits():
     testbed, _ = measured(rest_s={"O1": 1.5})
-    waiting = {name: one.waiting_items for name, one in testbed.observe().operators.items()}
+    waiting = {name: sample.waiting_items for name, sample in testbed.observe().operators.items()}
     assert waiting == {"O1": 30, "O2": 0}
 
 
@@ -30,7 +30,7 @@ def test_age_and_duration_are_longer_by_the_rest_and_nothing_else_is():
         older_ms = (after["age_ms"] - before["age_ms"])[rows]
         assert more_ms == pytest.approx(1000 * later_s)
         assert older_ms == pytest.approx(1000 * older_s)
-    cpu = (one["instance_utilisation"]["cpu_share"] for one in (plain, rested))
+    cpu = (tables["instance_utilisation"]["cpu_share"] for tables in (plain, rested))
     assert np.array_equal(*cpu)
     assert np.array_equal(before["time_s"], after["time_s"])
 

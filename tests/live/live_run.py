@@ -58,17 +58,17 @@ class LiveRun:
 
     def apply(self, *actions: Action) -> tuple[Outcome, ...]:
         outcomes = self.testbed.apply(decision(*actions))
-        assert all(one.accepted for one in outcomes), outcomes
+        assert all(outcome.accepted for outcome in outcomes), outcomes
         return outcomes
 
     def host_ids(self) -> dict[str, int]:
         """Numbers of the machine's hosts by name in the run."""
-        return {one.name: int(one.id) for one in self.testbed._state.fleet.leased()}
+        return {host.name: int(host.id) for host in self.testbed._state.fleet.leased()}
 
     def kill(self, instance: str) -> None:
         """SIGKILL, as nobody would stop an instance."""
-        for one in self.testbed._state.fleet.leased():
-            client = docker.DockerClient(one.endpoint, version=API_VERSION, timeout=10)
+        for host in self.testbed._state.fleet.leased():
+            client = docker.DockerClient(host.endpoint, version=API_VERSION, timeout=10)
             wanted = [f"{RUN_LABEL}={self.run}", f"{INSTANCE_LABEL}={instance}"]
             for container in client.containers.list(filters={"label": wanted}):
                 container.kill("SIGKILL")
@@ -77,11 +77,11 @@ class LiveRun:
     def events(self) -> dict[str, list[str]]:
         """Subjects by event, of everything that has happened so far."""
         rows, _ = self.testbed._state.journal.read(0)
-        found: dict[str, list[str]] = {}
+        subjects: dict[str, list[str]] = {}
         columns = rows.get("event", {"event": [], "subject": []})
         for event, subject in zip(columns["event"], columns["subject"], strict=True):
-            found.setdefault(event, []).append(subject)
-        return found
+            subjects.setdefault(event, []).append(subject)
+        return subjects
 
     def advance_until(self, condition: Callable[[], Any], give_up_s: float) -> float:
         """Go on until a condition holds; returns how long it took on the wall."""

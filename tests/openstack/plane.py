@@ -34,7 +34,7 @@ def is_up() -> bool:
 
 def client_settings() -> dict[str, str]:
     """The environment of a client of the project."""
-    return dict(one.split("=", 1) for one in script(OPENSTACK, "env").split())
+    return dict(line.split("=", 1) for line in script(OPENSTACK, "env").split())
 
 
 def hypervisor() -> str:
@@ -94,9 +94,9 @@ class Plane:
     def held(self) -> dict[str, list[str]]:
         """What the project holds: servers, ports, addresses, and what they are on this machine."""
         return {
-            "servers": [f"{one.name} {one.status}" for one in self.user.compute.servers()],
-            "ports": [one.id for one in self.user.network.ports()],
-            "addresses": [one.id for one in self.user.network.ips()],
+            "servers": [f"{server.name} {server.status}" for server in self.user.compute.servers()],
+            "ports": [port.id for port in self.user.network.ports()],
+            "addresses": [address.id for address in self.user.network.ips()],
             "machines": script(MACHINE, "list").split("\n")[:-1],
             "guests": script(OPENSTACK, "guests").split("\n")[:-1],
         }
