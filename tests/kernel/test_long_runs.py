@@ -22,7 +22,8 @@ DAY_S = 86_400.0
 
 def held_bytes(network) -> int:
     return sum(array.nbytes for array in network.state) + sum(
-        one.first.nbytes + one.pieces.nbytes for one in network.publications
+        publications.first.nbytes + publications.pieces.nbytes
+        for publications in network.publications
     )
 
 
@@ -55,12 +56,12 @@ def stalled():
 
 
 def test_stalls_that_have_ended_are_forgotten(stalled):
-    known = set()
+    counts = set()
     for reading_us in range(60_000_000, 5 * HOUR_US, 60_000_000):
         stalled.advance(reading_us)
         stalled.read(reading_us, 60_000_000)
-        known.add(int((stalled.state.stalls_us[0, :, 0] != NEVER).sum()))
-    assert max(known) < 10
+        counts.add(int((stalled.state.stalls_us[0, :, 0] != NEVER).sum()))
+    assert max(counts) < 10
     stored = stalled.arrays()
     assert stored["stalls_begun"][0] > 200
     assert stored["stalls_us"].nbytes < 400

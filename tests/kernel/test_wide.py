@@ -53,9 +53,9 @@ def test_one_long_queue_does_not_widen_the_others() -> None:
     assert stored["items_per_edge"].tolist() == kept.tolist()
     again = a_wide_one(100, servers=60)
     again.load(stored)
-    for one in (network, again):
-        one.take_records()
-        one.advance(31 * 60_000_000)
+    for each in (network, again):
+        each.take_records()
+        each.advance(31 * 60_000_000)
     assert np.array_equal(network.take_records(), again.take_records())
     for name, array in network.arrays().items():
         assert np.array_equal(array, again.arrays()[name]), name

@@ -25,7 +25,6 @@ from include.model.decision import Decision, Reason
 from include.model.errors import SpecError
 from include.model.observation import Observation
 from include.runs import stages
-from include.runs.measurements.store import read_snapshot
 from include.runs.session import Session
 
 ADVISORS = ["keda", {"name": "tide", "care": 2}, {"name": "fugu-local", "interval_s": 7.3}]
@@ -93,7 +92,7 @@ def test_a_run_without_advisors_is_what_it_was(tmp_path: Path) -> None:
     assert "advi" not in resolve(spec).to_json() + spec.to_json()
     assert not [name for name in digests(tmp_path) if "advi" in name]
     store = stages.store_of(spec, tmp_path)
-    assert set(read_snapshot(store.snapshot(1))) & {"memory", "advisors"} == {"memory"}
+    assert set(store.read_snapshot(1)) & {"memory", "advisors"} == {"memory"}
     assert "advisors_failed" not in read_json(store.commit(0))["summary"]
 
 
@@ -130,13 +129,13 @@ class Recorder:
     """Hands everything on to a controller, keeps what it was shown, and has it wait."""
 
     controller: Any
-    seen: list[Observation] = field(default_factory=list)
+    observations: list[Observation] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.controller, name)
 
     def decide(self, memory: Any, observation: Observation) -> tuple[Any, Decision]:
-        self.seen.append(observation)
+        self.observations.append(observation)
         return memory, Decision((), "it only looks", Reason.NOTHING_TO_DO)
 
 
@@ -165,12 +164,12 @@ def test_an_advisor_sees_what_it_would_in_the_controllers_place(
             session.run(start_s, start_s + 200)
             session.loop.testbed.take_measurements()
             session.loop.testbed.restore(session.loop.testbed.snapshot())
-    assert len(advisor.seen) == len(recorder.seen) == -(-600 // int(interval_s))
-    assert len(idle.seen) == 40
-    assert advisor.seen == recorder.seen
+    assert len(advisor.observations) == len(recorder.observations) == -(-600 // int(interval_s))
+    assert len(idle.observations) == 40
+    assert advisor.observations == recorder.observations
     assert any(
         sample.busy_share
-        for observation in advisor.seen
+        for observation in advisor.observations
         for sample in observation.operators.values()
     )
 

@@ -37,7 +37,9 @@ def test_the_command_runs_the_rows_of_the_package():
 def test_what_cannot_be_represented_is_in_the_ledger():
     left_out = {outcome.deviation for outcome in OUTCOMES if outcome.deviation}
     assert left_out
-    assert UNREAD not in left_out, [one.row.id for one in OUTCOMES if one.deviation == UNREAD]
+    assert UNREAD not in left_out, [
+        outcome.row.id for outcome in OUTCOMES if outcome.deviation == UNREAD
+    ]
     for deviation in left_out | {UNREAD}:
         assert re.search(rf"^\| {deviation} \|", LEDGER, re.MULTILINE), deviation
 

@@ -81,13 +81,13 @@ def test_the_best_room_is_that_of_the_definition_after_any_changes(
         if step == "copy":
             kept.append(rooms)
             rooms = rooms.copy()
-        for one in (rooms, *kept):
-            assert one.best(op, CACHE_FACTOR) == as_defined(one, op)
+        for each in (rooms, *kept):
+            assert each.best(op, CACHE_FACTOR) == as_defined(each, op)
             leaving = f"host-{number % 4}"
-            found = one.best(op, CACHE_FACTOR, leaving=leaving)
-            assert found == as_defined(one, op, leaving=leaving)
-            found = one.best(op, CACHE_FACTOR, only_up=True, leaving=leaving)
-            assert found == as_defined(one, op, only_up=True, leaving=leaving)
+            best = each.best(op, CACHE_FACTOR, leaving=leaving)
+            assert best == as_defined(each, op, leaving=leaving)
+            best = each.best(op, CACHE_FACTOR, only_up=True, leaving=leaving)
+            assert best == as_defined(each, op, only_up=True, leaving=leaving)
 
 
 @settings(deadline=None)
@@ -103,14 +103,14 @@ def test_many_instances_get_the_places_that_asking_for_each_gives(
     for step, op, number in changes:
         change(together, step, op, number)
     each, untouched = together.copy(), together.copy()
-    found = []
+    hosts = []
     for op in wanted:
         best = each.best(op, only_up=only_up)
-        found.append(best.host if best else None)
+        hosts.append(best.host if best else None)
         if best:
             each.reserve(best.host, op)
     before = dict(together)
-    assert together.reserve_best(wanted, only_up=only_up) == found
+    assert together.reserve_best(wanted, only_up=only_up) == hosts
     assert dict(together) == dict(each)
     assert dict(untouched) == before
     for op in OPERATORS:

@@ -131,7 +131,7 @@ def test_a_relay_sends_as_many_as_the_edge_says_and_never_in_bunches():
 @given(items_out=st.integers(1, 12), items_in=st.integers(1, 300), count=st.integers(1, 700))
 def test_the_numbers_a_relay_gives_have_no_gap_and_no_double(items_out, items_in, count):
     target = Target("next", items_out, items_in)
-    numbers = [one for number in range(count) for one in numbers_out(number, target)]
+    numbers = [out_number for number in range(count) for out_number in numbers_out(number, target)]
     assert numbers == list(range(count * items_out // items_in))
 
 

@@ -62,8 +62,8 @@ def test_a_variant_of_a_rival_has_its_name_too() -> None:
         *rows("ds2", 50.0, 80.0, variant="factor=0.3"),
         *rows("threshold", 55.0, 70.0, **low),
     ]
-    said = texts(front.draw(rivals, ()))
-    assert {"ds2 0.3", "threshold 2/25", "0.4"} <= set(said)
+    shown = texts(front.draw(rivals, ()))
+    assert {"ds2 0.3", "threshold 2/25", "0.4"} <= set(shown)
 
 
 def test_what_has_no_cost_or_no_compliance_is_no_point() -> None:

@@ -21,13 +21,13 @@ class Recorder:
     """Hands everything on to a controller, and keeps what it was shown."""
 
     controller: Any
-    seen: list[Observation] = field(default_factory=list)
+    observations: list[Observation] = field(default_factory=list)
 
     def __getattr__(self, name):
         return getattr(self.controller, name)
 
     def decide(self, memory, observation):
-        self.seen.append(observation)
+        self.observations.append(observation)
         return self.controller.decide(memory, observation)
 
 
@@ -49,7 +49,7 @@ def opened(run):
     session = Session.open(run)
     recorder = Recorder(session.loop.controller)
     session.loop = replace(session.loop, controller=recorder)
-    return session, recorder.seen
+    return session, recorder.observations
 
 
 def measured(session, start_s, end_s):
