@@ -16,6 +16,7 @@ def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file
     """Say everything that is wrong with an experiment, or what it would run."""
     from include.experiment.levels import trace_notes
     from include.experiment.matrix import runs_in_file
+    from include.experiment.problems import keyed_notes
     from include.experiment.size import size_of
 
     points = runs_in_file(spec)
@@ -24,6 +25,8 @@ def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file
     typer.echo(size_of(points))
     for note in dict.fromkeys(note for point in points for note in trace_notes(point)):
         typer.echo(f"trace: {note}")
+    for note in dict.fromkeys(note for point in points for note in keyed_notes(point)):
+        typer.echo(f"keyed: {note}")
 
 
 def run(
@@ -34,6 +37,10 @@ def run(
         str,
         typer.Option(help="A Spark master that shares the runs out, such as spark://HOST:7077."),
     ] = "",
+    side_by_side: Annotated[
+        int,
+        typer.Option(min=1, help="How many runs in real time share this machine at a time."),
+    ] = 1,
 ) -> None:
     """Measure every run of an experiment on its testbed. Complete runs are reused.
 
@@ -43,7 +50,7 @@ def run(
     from include.experiment.matrix import runs_in_file
     from include.experiment.size import size_of
     from include.runs.batch import require_complete, run_batch
-    from include.runs.stages import forget, run_all, run_alone, store_of, stored_state
+    from include.runs.stages import forget, run_alone
     from include.testbeds import TESTBEDS
 
     points = runs_in_file(spec)  # nothing starts before every point is known to be right
@@ -65,12 +72,13 @@ def run(
         typer.echo(f"Tables and page: {command('report', folder)}")
         return
     progress = Progress(len(points))
-    if len(points) == 1:
-        if (stored := stored_state(points[0], root)) is stored.DAMAGED:
-            damage = store_of(points[0], root).damage(points[0].windows)
-            typer.echo(f"{points[0].run_id} is {stored}: {damage}")
-        progress.begin(points[0])
-        progress.end(points[0], run_all(points[0], root, progress.window))
-    else:
-        require_complete(run_batch(points, root, report=progress.finished))
+    require_complete(
+        run_batch(
+            points,
+            root,
+            side_by_side=side_by_side,
+            report=progress.finished,
+            window=progress.window,
+        )
+    )
     typer.echo(f"\nMeasurements: {folder}\nTables and page: {command('report', folder)}")

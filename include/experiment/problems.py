@@ -43,6 +43,16 @@ def problems_by_field(spec: RunSpec) -> Iterator[Problem]:
         yield from (Problem(field, text) for text in check(spec))
 
 
+def keyed_notes(spec: RunSpec) -> tuple[str, ...]:
+    """The keyed operators of the topology whose keys the testbed ignores, as one sentence."""
+    topology = _read_topology(spec)
+    registration = TESTBEDS.get(spec.testbed)
+    if topology is None or registration is None or registration.serves_by_key:
+        return ()
+    operators = ", ".join(op.name for op in topology.operators if op.keyed)
+    return (f"{spec.testbed} ignores keys, their skew and state: {operators}",) * bool(operators)
+
+
 def least_duration_min(monitor_every_s: float) -> float:
     """The shortest run whose tables can pass their checks."""
     return LEAST_READINGS * monitor_every_s / 60

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,27 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from include.model.tenant import Tenant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keyed:
+    """How the items of an operator are spread over its keys; the instance with a key serves it.
+
+    An item has key k of 1 to ``keys`` with a probability proportional to k ** -``exponent``
+    (Zipf's law; 0 makes all keys alike). ``state_kb`` is the state of each key.
+    """
+
+    keys: int
+    exponent: float = 0.0
+    state_kb: float = 0.0
+
+    def problems(self) -> Iterator[str]:
+        """Every value that is out of range."""
+        if self.keys < 1:
+            yield f"keyed.keys must be at least 1, got {self.keys}"
+        for name in ("exponent", "state_kb"):
+            if not 0 <= getattr(self, name) < math.inf:
+                yield f"keyed.{name} must be a number of at least 0, got {getattr(self, name):g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +59,8 @@ class Operator:
     """The operator whose instances do this one's work, before their own; it has none itself."""
     high_volume: bool = False
     """Gets so many more items than the others that totals are given without it as well."""
+    keyed: Keyed | None = None
+    """None: any instance serves any item. Testbeds without ``serves_by_key`` ignore it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +186,10 @@ class Topology:
             for need in ("slo_ms", "cpu_cores", "memory_mb", "instances_at_start"):
                 if getattr(op, need) <= 0:
                     yield f"operator {op.name}: {need} must be above 0, got {getattr(op, need)}"
+            if op.keyed:
+                yield from (f"operator {op.name}: {problem}" for problem in op.keyed.problems())
+                if not op.stateful:
+                    yield f"operator {op.name}: keyed needs stateful: true"
         for source in self.sources:
             if source.items_per_level <= 0:
                 yield (

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from include.workloads.constant import Constant
+from include.workloads.espa.load_patterns import Cosine, Rounds, Walk
 from include.workloads.images.image_rates import Lab, Pyramid, Square
 from include.workloads.manufacturing.random_walk import PublishedWalk, RandomWalk
 from include.workloads.manufacturing.stepwise import Stepwise
@@ -30,6 +31,9 @@ PATTERNS: Mapping[str, Callable[..., Pattern]] = {
     "spike": Spike,
     "step": partial(Spike, to_s=0.0),
     "diurnal": Diurnal,
+    "espa_cosine": Cosine,
+    "espa_random": Walk,
+    "espa_step": Rounds,
     "trading_day_1": partial(TradingDay, number=1),
     "trading_day_2": partial(TradingDay, number=2),
     "trading_day_3": partial(TradingDay, number=3),

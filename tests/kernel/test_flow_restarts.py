@@ -98,7 +98,7 @@ def test_one_decision_is_one_restart():
     testbed.apply(decision(StopInstance("O1-3"), StopInstance("O2-4")))
     testbed.advance_to(180)
     events = testbed.take_measurements()["event"]
-    assert [one for one in events["event"] if one == "job_restart"] == ["job_restart"] * 2
+    assert [event for event in events["event"] if event == "job_restart"] == ["job_restart"] * 2
     assert events["time_s"] == [60, 120]
 
 
@@ -113,7 +113,7 @@ def test_how_long_it_takes_is_drawn_by_the_seed():
         return at
 
     drawn = downs_s(1)
-    assert all(2 <= one <= 6 for one in drawn)
+    assert all(2 <= pause_s <= 6 for pause_s in drawn)
     assert len(set(drawn)) == 10
     assert drawn == downs_s(1)
     assert drawn != downs_s(2)

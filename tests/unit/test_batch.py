@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
+import signal
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -49,19 +52,25 @@ def test_neither_the_processes_nor_a_run_that_fails_matter_to_the_others(alone, 
     heard = []
     specs = [a_spec(1, pattern="zigzag"), *SPECS]
     failed, *results = run_batch(specs, tmp_path, processes=2, report=heard.append)
-    assert [one.spec for one in results] == SPECS
-    assert [one.summaries for one in results] == [one.summaries for one in alone[0]]
-    assert sorted(one.spec.run_id for one in heard) == sorted(one.run_id for one in specs)
+    assert [result.spec for result in results] == SPECS
+    assert [result.summaries for result in results] == [result.summaries for result in alone[0]]
+    assert sorted(run.spec.run_id for run in heard) == sorted(run.run_id for run in specs)
     assert digests(tmp_path) == alone[1]
     assert failed.outcome == "failed"
     with pytest.raises(TestbedError, match=r"1 of 4 runs failed(.|\n)*zigzag"):
         require_complete([failed, *results])
 
 
-def test_runs_in_real_time_are_measured_one_after_the_other(alone, tmp_path, monkeypatch):
-    """In this process, in the order asked for: two workers would share the testbed's CPUs."""
+@pytest.fixture
+def in_real_time(monkeypatch):
+    """For this process: its children measure in virtual time, and take no longer."""
     real_time = replace(TESTBEDS["simulated"], real_time=True)
     monkeypatch.setitem(TESTBEDS, "simulated", real_time)
+
+
+@pytest.mark.usefixtures("in_real_time")
+def test_runs_in_real_time_are_measured_one_after_the_other(alone, tmp_path):
+    """In this process, in the order asked for: two workers would share the testbed's CPUs."""
     heard = []
 
     def finished(result):
@@ -70,13 +79,13 @@ def test_runs_in_real_time_are_measured_one_after_the_other(alone, tmp_path, mon
 
     results = run_batch(SPECS, tmp_path, processes=2, report=finished)
     assert heard == SPECS
-    assert [one.summaries for one in results] == [one.summaries for one in alone[0]]
+    assert [result.summaries for result in results] == [result.summaries for result in alone[0]]
 
 
 def test_complete_runs_are_reused(alone):
     results = run_batch(SPECS, alone[2], processes=1)
-    assert [one.outcome for one in results] == ["reused"] * 3
-    assert [one.summaries for one in results] == [one.summaries for one in alone[0]]
+    assert [result.outcome for result in results] == ["reused"] * 3
+    assert [result.summaries for result in results] == [result.summaries for result in alone[0]]
     assert digests(alone[2]) == alone[1]
 
 
@@ -113,7 +122,7 @@ def test_a_killed_worker_costs_time_but_no_run(alone, tmp_path):
     killed: list[int] = []
     results = run_batch(SPECS, tmp_path, processes=2, report=kill_the_other_worker_once)
     assert killed
-    assert [one.outcome for one in results] == ["measured"] * 3
+    assert [result.outcome for result in results] == ["measured"] * 3
     assert digests(tmp_path) == alone[1]
 
 
@@ -132,4 +141,55 @@ def test_a_run_whose_process_never_survives_fails_by_itself(tmp_path):
     finally:
         stop.set()
         killer.join()
-    assert [(one.outcome, one.error) for one in results] == [("failed", DIED)] * 2
+    assert [(result.outcome, result.error) for result in results] == [("failed", DIED)] * 2
+
+
+@pytest.mark.usefixtures("in_real_time")
+def test_runs_in_real_time_are_measured_side_by_side_when_told_to(alone, tmp_path):
+    at_once = []
+
+    def finished(result):
+        at_once.append(len(multiprocessing.active_children()))
+
+    results = run_batch(SPECS, tmp_path, side_by_side=2, report=finished)
+    assert [one.spec for one in results] == SPECS
+    assert max(at_once) <= 2
+    assert digests(tmp_path) == alone[1]
+
+
+@pytest.mark.usefixtures("in_real_time")
+def test_a_killed_run_fails_alone_and_goes_on_when_started_again(alone, tmp_path):
+    def kill_one_run():
+        while not (children := multiprocessing.active_children()):
+            stop.wait(0.05)
+        children[0].kill()
+
+    stop = threading.Event()
+    killer = threading.Thread(target=kill_one_run)
+    killer.start()
+    results = run_batch(SPECS, tmp_path, side_by_side=3)
+    killer.join()
+    assert sorted(one.error for one in results) == ["", "", DIED]
+    again = run_batch(SPECS, tmp_path, side_by_side=3)
+    assert sorted(one.outcome for one in again) == ["measured", "reused", "reused"]
+    assert digests(tmp_path) == alone[1]
+
+
+@pytest.mark.usefixtures("in_real_time")
+def test_an_interrupt_ends_every_run_that_is_under_way(tmp_path):
+    """Runs that would take minutes give back and end; none is begun after that."""
+    specs = [a_spec(seed, duration_min=20_000, btu_min=20_000) for seed in (1, 2, 3)]
+
+    def interrupt_when_two_run():
+        while len(list(tmp_path.rglob("run.json"))) < 2:
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    killer = threading.Thread(target=interrupt_when_two_run)
+    killer.start()
+    with pytest.raises(KeyboardInterrupt):
+        run_batch(specs, tmp_path, side_by_side=2)
+    killer.join()
+    assert not multiprocessing.active_children()
+    assert len(list(tmp_path.rglob("run.json"))) == 2
+    assert not list(tmp_path.rglob("*.lock"))

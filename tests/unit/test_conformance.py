@@ -21,7 +21,7 @@ LEDGER = Path("docs/autoscalers.md").read_text(encoding="utf-8")
 
 @pytest.mark.parametrize(
     "outcome",
-    [pytest.param(one, id=one.row.id) for one in OUTCOMES if not one.deviation],
+    [pytest.param(outcome, id=outcome.row.id) for outcome in OUTCOMES if not outcome.deviation],
 )
 def test_a_row_of_upstream_holds(outcome):
     assert outcome.holds, (outcome.row.expected, outcome.got)
@@ -30,20 +30,22 @@ def test_a_row_of_upstream_holds(outcome):
 def test_the_command_runs_the_rows_of_the_package():
     ran = CliRunner().invoke(app, ["conform"])
     assert ran.exit_code == 0, ran.output[-2000:]
-    held = sum(not one.deviation for one in OUTCOMES)
+    held = sum(not outcome.deviation for outcome in OUTCOMES)
     assert f"{held} of {held} rows as expected" in ran.output
 
 
 def test_what_cannot_be_represented_is_in_the_ledger():
-    left_out = {one.deviation for one in OUTCOMES if one.deviation}
+    left_out = {outcome.deviation for outcome in OUTCOMES if outcome.deviation}
     assert left_out
-    assert UNREAD not in left_out, [one.row.id for one in OUTCOMES if one.deviation == UNREAD]
+    assert UNREAD not in left_out, [
+        outcome.row.id for outcome in OUTCOMES if outcome.deviation == UNREAD
+    ]
     for deviation in left_out | {UNREAD}:
         assert re.search(rf"^\| {deviation} \|", LEDGER, re.MULTILINE), deviation
 
 
 def test_rows_are_named_once():
-    assert len({one.row.id for one in OUTCOMES}) == len(OUTCOMES)
+    assert len({outcome.row.id for outcome in OUTCOMES}) == len(OUTCOMES)
 
 
 def a_file(folder, *rows):

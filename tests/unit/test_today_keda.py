@@ -42,12 +42,12 @@ def test_where_nobody_counts_by_queue_all_that_waits_counts():
 
 
 def test_it_goes_down_to_one_after_the_window_of_the_hpa():
-    memory, found = KEDA.initial_memory(), []
+    memory, counts = KEDA.initial_memory(), []
     for turn in range(22):
         now = looked(15.0 * turn, look("O1", 7, waiting=0))
         memory, targets = KEDA.targets(memory, now)
-        found.append(numbers(targets)["O1"])
-    assert found == [7] * 21 + [1]
+        counts.append(numbers(targets)["O1"])
+    assert counts == [7] * 21 + [1]
 
 
 def test_it_never_asks_for_more_than_a_hundred():

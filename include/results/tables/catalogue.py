@@ -28,6 +28,7 @@ PUBLISHED: tuple[str, ...] = (
     "utilisation",
     "elasticity",
     "decisions",
+    "rescales",
     "advisors",
     "advisors_timeline",
     "metrics",

@@ -281,6 +281,44 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class RescaleRow:
+    """One time at which an engine stopped its job and started it again, by the clock of the run.
+
+    ``asked_s`` is when it was ordered, ``down_s`` when processing stopped and ``up_s`` when it
+    went on; of a ``cause`` that nobody ordered ``asked_s`` is ``down_s``. ``cause`` is controller,
+    crash, or engine where neither explains it. ``gap_s`` is the longest silence at the outputs
+    that this explains, NaN where it is not known. ``reprocessed_items`` were done again, over all
+    operators. ``checkpoint_s`` and ``checkpoint_bytes`` are of the checkpoint that it was restored
+    from, 0 without one; instances are those of all operators.
+    """
+
+    asked_s: float
+    down_s: float
+    up_s: float
+    gap_s: float
+    cause: str
+    reprocessed_items: int
+    checkpoint_s: float
+    checkpoint_bytes: int
+    instances_before: int
+    instances_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class MachineRow:
+    """How busy the machine was that a run in real time shared, over one window that ends then.
+
+    ``load`` is its highest load average over a minute. Timers of the process of the run were late
+    by at most ``timer_lag_p99_ms`` in 99 of 100 cases, and never by more than ``timer_lag_max_ms``.
+    """
+
+    time_s: float
+    load: float
+    timer_lag_p99_ms: float
+    timer_lag_max_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class CoverRow:
     """What the hosts of a run cost under a price book for whoever knows all arrivals.
 
@@ -333,9 +371,15 @@ TABLES: dict[str, type] = {
     "arrival": Arrival,
     "event": Event,
     "tenant": TenantRow,
+    "rescale": RescaleRow,
+    "machine": MachineRow,
 }
 """Measured tables by name: ``run``, ``operator``, ``price``, ``billing`` and ``lease`` once,
-the others once per window; ``advice`` only of a run with advisors."""
+the others once per window; ``advice`` only of a run with advisors, ``rescale`` and ``machine``
+only on testbeds that are registered with them."""
+
+MEASURED_BY_SOME = ("rescale", "machine")
+"""Tables of the testbeds that name them in their registration."""
 
 UNREAD = (SAMPLES, "instance_utilisation")
 """What no published table is made of; the largest two, which ``summaries_only`` leaves out."""

@@ -1,0 +1,89 @@
+"""Keyed operators: what a file may say, what it changes of a run, and who ignores it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from include.cli import app
+from include.experiment.run import Run, resolve
+from include.experiment.spec import RunSpec
+from include.model.errors import SpecError
+from include.model.topology import Keyed
+from include.workloads.topologies import load_topology, parse_topology
+
+FILE = """
+name: words
+emission_period_s: 1
+sources: {{S1: {{label: Words, items_per_level: 1}}}}
+operators:
+  count: {{label: Count, slo_ms: 50, cpu_shares: 512, memory_mb: 100, service_ms: 5, {fields}}}
+edges: [{{from: S1, to: count}}]
+"""
+
+
+def test_the_keys_of_the_word_count_are_those_of_its_file():
+    operator = load_topology("word_count_keyed").operator
+    assert operator["count"].keyed == Keyed(keys=10_000, exponent=1.0, state_kb=1.0)
+    assert operator["count"].stateful
+    assert operator["split"].keyed is None
+
+
+def test_every_wrong_value_is_named_at_once():
+    fields = "keyed: {keys: 0, exponent: -1, state_kb: .inf}"
+    with pytest.raises(SpecError) as error:
+        parse_topology(FILE.format(fields=fields), source="words.yaml")
+    assert error.value.problems == (
+        "operator count: keyed.keys must be at least 1, got 0",
+        "operator count: keyed.exponent must be a number of at least 0, got -1",
+        "operator count: keyed.state_kb must be a number of at least 0, got inf",
+        "operator count: keyed needs stateful: true",
+    )
+
+
+def test_a_misspelt_field_is_named():
+    fields = "stateful: true, keyed: {keys: 3, skew: 1}"
+    with pytest.raises(SpecError, match=r"operators\.count\.keyed\.skew: unknown field"):
+        parse_topology(FILE.format(fields=fields), source="words.yaml")
+
+
+def _run(topology: str) -> Run:
+    return resolve(
+        RunSpec(
+            experiment="test",
+            controller="threshold",
+            pattern="constant",
+            btu_min=10,
+            seed=1,
+            duration_min=10,
+            topology=topology,
+        )
+    )
+
+
+def test_a_run_without_keys_is_stored_as_it_was_before_there_were_any():
+    operators = json.loads(_run("manufacturing").to_json())["topology"]["operators"]
+    assert all("keyed" not in operator for operator in operators)
+
+
+def test_a_stored_run_keeps_its_keys():
+    run = _run("word_count_keyed")
+    assert Run.from_json(run.to_json()) == run
+
+
+@pytest.mark.parametrize("testbed", ["simulated", "flow"])
+def test_check_says_that_a_testbed_ignores_keys(testbed, tmp_path):
+    spec = tmp_path / "words.yaml"
+    spec.write_text(
+        f"name: words\ntopology: word_count_keyed\ncontrollers: [threshold]\ntestbed: {testbed}\n"
+    )
+    printed = CliRunner().invoke(app, ["check", str(spec)]).output
+    assert printed.splitlines()[-1] == (
+        f"keyed: {testbed} ignores keys, their skew and state: count"
+    )
+    spec.write_text(
+        "name: words\ntopology: manufacturing\ncontrollers: [btu]\npatterns: stepwise\n"
+    )
+    assert "keyed:" not in CliRunner().invoke(app, ["check", str(spec)]).output
