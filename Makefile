@@ -31,7 +31,7 @@ tournament: setup  ## Run every approach on every workload, publish the table, d
 test: test-fast test-spark test-airflow  ## Run the tests; installs nothing on the system and needs no root
 
 test-fast: setup  ## Run the tests that need neither Spark nor Airflow
-	@$(ENV) pytest -q -n auto -m "not long and not spark and not airflow and not scheduler and not live and not openstack and not recorded"
+	@$(ENV) pytest -q -n auto -m "not long and not spark and not airflow and not scheduler and not live and not openstack and not recorded and not flink"
 
 test-spark: setup  ## Run the tests of tables, gates and reports
 	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not long and not live"
@@ -71,6 +71,15 @@ live-calibrate: setup live-images  ## Record what operators take on real contain
 
 live-down:  ## Give back everything that live runs hold, and stop hosts and services
 	@$(ENV) infra/live/live.sh down
+
+flink: setup  ## Install Apache Flink 2.2.1 below var/.flink (313 MB once) and compile its job (javac 17)
+	@$(ENV) python -m infra.flink.install
+
+live-flink: flink  ## Measure threshold and tide on a real Flink, ten minutes, and print the tables
+	@$(ENV) infra/flink/live.sh
+
+test-flink: flink  ## Run the tests on a real Flink (under four minutes)
+	@$(ENV) pytest -q -m flink tests/flink
 
 openstack-up: setup live-images  ## Start a real OpenStack control plane on this machine (root, Debian)
 	@infra/openstack/openstack.sh up

@@ -35,21 +35,16 @@ class Progress:
     def finished(self, result: RunResult) -> None:
         """A run is measured, reused or has failed."""
         self.ended += 1
-        head = self._head(result.spec, self.ended)
+        start = "\r" if sys.stdout.isatty() else ""
+        head = start + self._head(result.spec, self.ended)
         if result.outcome == "failed":
             print(f"{head}  FAILED: {result.error.strip().splitlines()[-1]}")
             return
-        summaries = result.summaries
-        samples = max(1, sum(summary["samples"] for summary in summaries))
-        shares = [
-            100 * sum(summary["samples_within"][level] for summary in summaries) / samples
-            for level in LEVEL_NAMES
-        ]
-        compliance = " / ".join(f"{share:.1f}" for share in shares)
-        start = "\r" if sys.stdout.isatty() else ""
+        summaries, percent = result.summaries, result.compliance_percent
+        compliance = " / ".join(f"{percent.get(level, 0.0):.1f}" for level in LEVEL_NAMES)
         left = summaries[-1]["waiting_items"] if summaries else 0
         print(
-            f"{start}{head}  compliance {compliance} % "
+            f"{head}  compliance {compliance} % "
             f"(real-time / near real-time / relaxed), {left} items left  {result.how}"
         )
         for advisor, error in failed_advisors(summaries).items():

@@ -37,6 +37,10 @@ def run(
         str,
         typer.Option(help="A Spark master that shares the runs out, such as spark://HOST:7077."),
     ] = "",
+    side_by_side: Annotated[
+        int,
+        typer.Option(min=1, help="How many runs in real time share this machine at a time."),
+    ] = 1,
 ) -> None:
     """Measure every run of an experiment on its testbed. Complete runs are reused.
 
@@ -68,5 +72,13 @@ def run(
         typer.echo(f"Tables and page: {command('report', folder)}")
         return
     progress = Progress(len(points))
-    require_complete(run_batch(points, root, report=progress.finished, window=progress.window))
+    require_complete(
+        run_batch(
+            points,
+            root,
+            side_by_side=side_by_side,
+            report=progress.finished,
+            window=progress.window,
+        )
+    )
     typer.echo(f"\nMeasurements: {folder}\nTables and page: {command('report', folder)}")

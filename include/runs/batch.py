@@ -8,15 +8,18 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Literal
 
 from include.experiment.spec import RunSpec
+from include.model.compliance import LEVEL_NAMES
 from include.model.errors import TestbedError, TidebenchError
 from include.runs.stages import run_all, run_alone, store_of, stored_state
 from include.runs.stored import Stored
@@ -43,6 +46,22 @@ class RunResult:
     stored: str = ""
 
     @property
+    def samples(self) -> int:
+        return sum(summary["samples"] for summary in self.summaries)
+
+    @property
+    def compliance_percent(self) -> dict[str, float]:
+        """By level, the share of all samples within it; empty without a sample."""
+        samples = self.samples
+        return {
+            level: 100
+            * sum(summary["samples_within"][level] for summary in self.summaries)
+            / samples
+            for level in LEVEL_NAMES
+            if samples
+        }
+
+    @property
     def how(self) -> str:
         """How a run that succeeded came about, in the words of a line of progress."""
         return how(self.outcome, self.took_s, self.stored)
@@ -66,14 +85,15 @@ def run_batch(
     root: Path,
     *,
     processes: int | None = None,
+    side_by_side: int = 1,
     report: Finished = lambda _: None,
     window: Window = lambda _, __: None,
 ) -> list[RunResult]:
     """Measure every run under ``root``; results in the order of ``specs``.
 
     ``processes`` is the number of worker processes, one per CPU by default; with 1 everything
-    happens in this process. Measurements do not depend on it: runs in real time, which share the
-    CPUs of their testbed, are measured one after the other in any case. A run that is complete,
+    happens in this process. Measurements do not depend on it: of runs in real time, which share
+    the CPUs of their testbed, ``side_by_side`` are measured at a time. A run that is complete,
     with the same inputs and by the same code, is reused, one that was interrupted goes on from its
     last window, and one that fails leaves the others alone: its error is in its result. ``report``
     is called once per finished run, in the order in which they finish, and ``window`` after every
@@ -91,6 +111,9 @@ def run_batch(
             finished(index, reused)
         else:
             (alone if TESTBEDS[spec.testbed].real_time else waiting).append(index)
+    if side_by_side > 1 and len(alone) > 1:
+        _side_by_side(specs, root, alone, side_by_side, finished)
+        alone = []
     workers = min(processes or os.cpu_count() or 1, len(waiting))
     if workers <= 1:
         alone, waiting = [*alone, *waiting], []
@@ -147,6 +170,74 @@ def _reused(spec: RunSpec, root: Path) -> RunResult | None:
     except TidebenchError:
         return None  # measuring it says what is wrong, or puts it right
     return RunResult(spec=spec, outcome="reused", summaries=summaries, stored=stored.value)
+
+
+def _side_by_side(
+    specs: Sequence[RunSpec],
+    root: Path,
+    waiting: Sequence[int],
+    at_once: int,
+    finished: Callable[[int, RunResult], None],
+) -> None:
+    """Measure runs in real time, each in a process of its own that gives back what it leased.
+
+    Ctrl-C reaches every run that is under way, and nothing more is begun.
+    """
+    children: dict[int, BaseProcess] = {}
+    with ThreadPoolExecutor(at_once) as threads:
+        futures = {
+            threads.submit(_in_own_process, specs[index], root, index, children): index
+            for index in waiting
+        }
+        try:
+            for future in as_completed(futures):
+                finished(futures[future], future.result())
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            for child in list(children.values()):
+                if child.is_alive() and child.pid:
+                    os.kill(child.pid, signal.SIGINT)
+            raise
+
+
+def _in_own_process(
+    spec: RunSpec, root: Path, index: int, children: dict[int, BaseProcess]
+) -> RunResult:
+    context = get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_measured_into, args=(sender, spec, root))
+    child.start()
+    children[index] = child
+    sender.close()
+    try:
+        result: RunResult = receiver.recv()
+    except EOFError:
+        result = RunResult(spec=spec, outcome="failed", error=DIED)
+    child.join()
+    return result
+
+
+def _measured_into(sender: Connection, spec: RunSpec, root: Path) -> None:
+    """One run; Ctrl-C, or the end of the process that started it, ends it and gives back."""
+    signal.signal(signal.SIGINT, _interrupt_once)
+    threading.Thread(target=_interrupt_with_parent, daemon=True).start()
+    try:
+        sender.send(measured(spec, root))
+    except KeyboardInterrupt:
+        sender.send(RunResult(spec=spec, outcome="failed", error="interrupted"))
+
+
+def _interrupt_once(number: int, frame: object) -> None:
+    """What a run gives back is not interrupted again."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _interrupt_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGINT)
 
 
 def _in_workers(

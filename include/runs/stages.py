@@ -21,10 +21,11 @@ from include.files.whole import write_bytes, write_json
 from include.model.billing import CloudPriceBook
 from include.model.errors import StoreError, command
 from include.model.host import PriceBook
+from include.runs.machine import MachineWatch
 from include.runs.measurements.locks import alone
 from include.runs.measurements.origin import BY_HAND, DagRun, mark_origin
 from include.runs.measurements.rows import MEASURED_BY_SOME, SAMPLES, TABLES, UNREAD, Billing
-from include.runs.measurements.store import RunStore, read_snapshot, write_snapshot
+from include.runs.measurements.store import RunStore
 from include.runs.measurements.summaries import summarised
 from include.runs.measurements.variant import conditions_of, variant_of
 from include.runs.session import Session
@@ -120,7 +121,7 @@ def deploy(spec: RunSpec, root: Path) -> None:
             return
         session = Session.open(run)
         session.deploy()
-        write_snapshot(store.snapshot(0), session.snapshot())
+        store.write_snapshot(0, session.snapshot())
         session.close()
 
 
@@ -228,7 +229,7 @@ def _is_given_back(run: Run, store: RunStore) -> bool:
 def _resumed(run: Run, store: RunStore, window: int) -> Session:
     sha256 = store.read_commit(window - 1)["snapshot_sha256"] if window else None
     session = Session.open(run)
-    session.restore(read_snapshot(store.snapshot(window), sha256))
+    session.restore(store.read_snapshot(window, sha256))
     return session
 
 
@@ -236,7 +237,7 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
     """One window: ticks, rows, the next snapshot and, last of all, the commit."""
     start_s = window * run.spec.window_s
     end_s = min(start_s + run.spec.window_s, run.spec.duration_s)
-    decided = session.run(start_s, end_s)
+    decided = _decided(run.spec, session, start_s, end_s)
     tables: dict[str, Mapping[str, Any]] = {**session.loop.testbed.take_measurements(), **decided}
     tables |= _summaries(run, tables)
     per_window = _per_window(run.spec)
@@ -253,7 +254,7 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
         **session.summary(tables),
     }
     ended = session.loop.testbed.take_ended_leases()
-    sha256 = write_snapshot(store.snapshot(window + 1), session.snapshot())
+    sha256 = store.write_snapshot(window + 1, session.snapshot())
     commit = {
         "parts": parts,
         "ended_leases": ended,
@@ -266,6 +267,17 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
         _write_manifest(run, store, [*gathered, *parts[1:]])
     write_json(store.commit(window), commit)
     return summary
+
+
+def _decided(
+    spec: RunSpec, session: Session, start_s: float, end_s: float
+) -> dict[str, Mapping[str, Any]]:
+    """The tables of the controller's turns, and of the machine where the testbed wants it."""
+    if "machine" not in TESTBEDS[spec.testbed].measures:
+        return {**session.run(start_s, end_s)}
+    with MachineWatch() as machine:
+        decided = session.run(start_s, end_s)
+    return {**decided, "machine": machine.columns(end_s)}
 
 
 def _per_window(spec: RunSpec) -> list[str]:

@@ -106,11 +106,40 @@ def openstack_reaper() -> Reaper:
     return reap
 
 
+def flink(config: TestbedConfig) -> Testbed:
+    """A real Apache Flink on this machine, on the wall clock."""
+    from include.testbeds.flink.testbed import FlinkTestbed
+
+    return FlinkTestbed(config)
+
+
+def flink_parameters() -> Parameters:
+    """Pace, queues, checkpoints and deadlines; its faults are real."""
+    from include.testbeds.flink import calibration
+
+    return calibration
+
+
+def flink_reaper() -> Reaper:
+    """What dead runs have left on this machine."""
+    from include.testbeds.flink import reap
+
+    return reap
+
+
 TESTBEDS: Mapping[str, TestbedRegistration] = {
     "simulated": TestbedRegistration(build=simulated, real_time=False),
     "flow": TestbedRegistration(build=flow, parameters=flow_parameters, real_time=False),
     "docker": TestbedRegistration(
         build=docker, parameters=docker_parameters, real_time=True, reaper=docker_reaper
+    ),
+    "flink": TestbedRegistration(
+        build=flink,
+        parameters=flink_parameters,
+        real_time=True,
+        reaper=flink_reaper,
+        measures=("rescale", "machine"),
+        serves_by_key=True,
     ),
     "openstack": TestbedRegistration(
         build=openstack,

@@ -68,10 +68,8 @@ def params_that_take_too_large(dag: Any) -> set[str]:
 
 def task_facts(task: Any) -> dict[str, Any]:
     """What is promised of a task, mapped or not."""
-    from tidebench.lineage import Traced
     from tidebench.waiting import PollingSensor
 
-    kind = task.operator_class if task.is_mapped else type(task)
     keywords = getattr(task, "partial_kwargs", {})
     return {
         "retries": task.retries,
@@ -82,7 +80,6 @@ def task_facts(task: Any) -> dict[str, Any]:
         "fails_the_run": bool(getattr(task, "on_failure_fail_dagrun", False)),
         "trigger_rule": task.trigger_rule.value,
         "mapped": task.is_mapped,
-        "traced": issubclass(kind, Traced),
         "upstream": sorted(task.get_flat_relative_ids(upstream=True)),
         "name_of_copy": keywords.get(
             "map_index_template", getattr(task, "map_index_template", None)

@@ -89,9 +89,7 @@ def test_walks_that_nobody_had_looked_at() -> None:
 
 
 def test_billed_for_what_had_begun() -> None:
-    cells, of, walks, runs_of = stated(
-        r"these are (\d+) of (\d+) cells and (\d+) of (\d+) runs\."
-    )
+    cells, of, walks, runs_of = stated(r"these are (\d+) of (\d+) cells and (\d+) of (\d+) runs\.")
     assert len(table("tide_walks").groupby(list(WALK))) == runs_of
     assert counted("tide_cells", CELL, "begun_cost") == cells
     assert len(table("tide_cells").groupby(list(CELL))) == of

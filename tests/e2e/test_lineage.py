@@ -150,7 +150,6 @@ def test_columns_stand_beside_tables(events: list[dict[str, Any]]) -> None:
         for dataset in event.get("outputs", ())
         if "schema" in dataset.get("facets", {})
     }
-    assert {"time_s", "operator", "waiting_items"} <= columns["queue"]
     assert {"run", "price_book", "resource_cost"} <= columns["cost.parquet"]
     assert columns["main.cost"] == columns["cost.parquet"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from include.model.errors import SpecError
 from include.testbeds.simulated import kernel
 from include.testing.builders import a_topology, an_operator
 from tests.kernel.worlds import a_network, column, poisson_us, waiting_items
@@ -102,3 +103,9 @@ def test_binding_costs_waiting_where_instances_are_plenty() -> None:
         network.advance(1200 * S)
         waits_s[prefetch] = network.take_records()[:, kernel.R_WAIT_US].mean() / S
     assert waits_s[5] > 5 * waits_s[0]
+
+
+def test_nothing_is_held_of_an_operator_without_instances_of_its_own() -> None:
+    topology = a_topology(an_operator("O1"), an_operator("O2", runs_in="O1"))
+    with pytest.raises(SpecError, match="prefetch must be 0: O2 has no instances of its own"):
+        a_network(topology=topology, prefetch=5, service_ms={"O1": 1.0, "O2": 1.0})

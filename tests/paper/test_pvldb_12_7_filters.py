@@ -11,7 +11,7 @@ from filterpy.kalman import ExtendedKalmanFilter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.controllers.pvldb127.filters.base import Measured
+from include.controllers.pvldb127.filters.base import Measured, Pure
 from include.controllers.pvldb127.filters.bootstrap import (
     covariance,
     initial_state,
@@ -21,7 +21,6 @@ from include.controllers.pvldb127.filters.bootstrap import (
     with_rows,
 )
 from include.controllers.pvldb127.filters.ekf import Ekf, predict, update
-from include.controllers.pvldb127.filters.pure import Pure
 from include.controllers.pvldb127.filters.weierstrass import Weierstrass, kernel
 
 PERIOD_S = 0.5

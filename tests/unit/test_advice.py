@@ -25,7 +25,6 @@ from include.model.decision import Decision, Reason
 from include.model.errors import SpecError
 from include.model.observation import Observation
 from include.runs import stages
-from include.runs.measurements.store import read_snapshot
 from include.runs.session import Session
 
 ADVISORS = ["keda", {"name": "tide", "care": 2}, {"name": "fugu-local", "interval_s": 7.3}]
@@ -93,7 +92,7 @@ def test_a_run_without_advisors_is_what_it_was(tmp_path: Path) -> None:
     assert "advi" not in resolve(spec).to_json() + spec.to_json()
     assert not [name for name in digests(tmp_path) if "advi" in name]
     store = stages.store_of(spec, tmp_path)
-    assert set(read_snapshot(store.snapshot(1))) & {"memory", "advisors"} == {"memory"}
+    assert set(store.read_snapshot(1)) & {"memory", "advisors"} == {"memory"}
     assert "advisors_failed" not in read_json(store.commit(0))["summary"]
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
+import signal
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -58,10 +61,16 @@ def test_neither_the_processes_nor_a_run_that_fails_matter_to_the_others(alone, 
         require_complete([failed, *results])
 
 
-def test_runs_in_real_time_are_measured_one_after_the_other(alone, tmp_path, monkeypatch):
-    """In this process, in the order asked for: two workers would share the testbed's CPUs."""
+@pytest.fixture
+def in_real_time(monkeypatch):
+    """For this process: its children measure in virtual time, and take no longer."""
     real_time = replace(TESTBEDS["simulated"], real_time=True)
     monkeypatch.setitem(TESTBEDS, "simulated", real_time)
+
+
+@pytest.mark.usefixtures("in_real_time")
+def test_runs_in_real_time_are_measured_one_after_the_other(alone, tmp_path):
+    """In this process, in the order asked for: two workers would share the testbed's CPUs."""
     heard = []
 
     def finished(result):
@@ -133,3 +142,54 @@ def test_a_run_whose_process_never_survives_fails_by_itself(tmp_path):
         stop.set()
         killer.join()
     assert [(result.outcome, result.error) for result in results] == [("failed", DIED)] * 2
+
+
+@pytest.mark.usefixtures("in_real_time")
+def test_runs_in_real_time_are_measured_side_by_side_when_told_to(alone, tmp_path):
+    at_once = []
+
+    def finished(result):
+        at_once.append(len(multiprocessing.active_children()))
+
+    results = run_batch(SPECS, tmp_path, side_by_side=2, report=finished)
+    assert [one.spec for one in results] == SPECS
+    assert max(at_once) <= 2
+    assert digests(tmp_path) == alone[1]
+
+
+@pytest.mark.usefixtures("in_real_time")
+def test_a_killed_run_fails_alone_and_goes_on_when_started_again(alone, tmp_path):
+    def kill_one_run():
+        while not (children := multiprocessing.active_children()):
+            stop.wait(0.05)
+        children[0].kill()
+
+    stop = threading.Event()
+    killer = threading.Thread(target=kill_one_run)
+    killer.start()
+    results = run_batch(SPECS, tmp_path, side_by_side=3)
+    killer.join()
+    assert sorted(one.error for one in results) == ["", "", DIED]
+    again = run_batch(SPECS, tmp_path, side_by_side=3)
+    assert sorted(one.outcome for one in again) == ["measured", "reused", "reused"]
+    assert digests(tmp_path) == alone[1]
+
+
+@pytest.mark.usefixtures("in_real_time")
+def test_an_interrupt_ends_every_run_that_is_under_way(tmp_path):
+    """Runs that would take minutes give back and end; none is begun after that."""
+    specs = [a_spec(seed, duration_min=20_000, btu_min=20_000) for seed in (1, 2, 3)]
+
+    def interrupt_when_two_run():
+        while len(list(tmp_path.rglob("run.json"))) < 2:
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    killer = threading.Thread(target=interrupt_when_two_run)
+    killer.start()
+    with pytest.raises(KeyboardInterrupt):
+        run_batch(specs, tmp_path, side_by_side=2)
+    killer.join()
+    assert not multiprocessing.active_children()
+    assert len(list(tmp_path.rglob("run.json"))) == 2
+    assert not list(tmp_path.rglob("*.lock"))

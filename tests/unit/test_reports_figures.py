@@ -14,6 +14,7 @@ from include.results.reports.figures import (
     advice,
     compliance,
     curves,
+    rescales,
     scaling,
     style,
     timeline,
@@ -144,6 +145,34 @@ def test_every_advisor_has_a_panel_with_what_there_was() -> None:
     assert second[2] - second[0] == pytest.approx((area[2] - area[0]) / 2), "it ends after a minute"
     assert second[1] - would[1] == pytest.approx(up * 2 / 9)
     assert advice.draw("x", [], scale) == ""
+
+
+def test_stops_are_drawn_where_they_were_and_as_high_as_their_gap() -> None:
+    timeline_rows = tables_of("x")["timeline"]  # two minutes; 40 items wait in the end
+    stops = [
+        {"down_s": 30.0, "gap_s": 1.0, "cause": "controller"},
+        {"down_s": 60.0, "gap_s": 4.0, "cause": "crash"},
+        {"down_s": 90.0, "gap_s": None, "cause": "engine"},
+    ]
+    scale = rescales.scale_of(stops, timeline_rows, 2.0)
+    assert scale.limits == ((0.0, pytest.approx(40 * 1.08)), (0.0, pytest.approx(4 * 1.08)))
+    area, *lines = places_of(rescales.draw("x", stops, timeline_rows, scale))[-7:]
+    waits, gaps = lines[:3], lines[3:]
+    width = area[2] - area[0]  # from the first reading, at 15 s, to the end
+    for one, at_s in zip(waits, (30, 60, 90), strict=True):
+        assert one[0] == pytest.approx(area[0] + width * (at_s - 15) / 105, abs=0.01)
+    heights = [one[1] - one[3] for one in gaps]
+    assert heights[1] == pytest.approx(4 * heights[0])
+    assert heights[2] == 0.0
+    assert rescales.draw("x", [], timeline_rows, scale) == ""
+
+
+def test_gaps_are_a_distribution_per_controller() -> None:
+    svg = rescales.draw_gaps({"ds2": [0.4, 2.0, 1.0], "tide <care>": [0.5], "none": []})
+    assert "ds2 (3)" in svg
+    assert "tide &lt;care&gt; (1)" in svg
+    assert "none" not in re.findall(r">([^<]*)</text>", svg)
+    assert rescales.draw_gaps({"none": []}) == ""
 
 
 def test_shares_are_stacked_and_named() -> None:

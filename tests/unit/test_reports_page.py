@@ -226,6 +226,22 @@ def test_who_advised_has_a_section_where_somebody_did(page: str, tmp_path: Path)
     assert alone.count("<svg") == 3
 
 
+def test_an_engine_that_stopped_has_a_section(page: str, tmp_path: Path) -> None:
+    assert "#rescales" not in page
+    stop = {"run": RUN, "asked_s": 30.0, "down_s": 31.0, "up_s": 33.0, "cause": "controller",
+            "gap_s": 2.5, "reprocessed_items": 7, "checkpoint_s": 0.2, "checkpoint_bytes": 2048,
+            "instances_before": 9, "instances_after": 11}  # fmt: skip
+    folder = stage(tmp_path)
+    restage(folder, "rescales", [stop, stop | {"down_s": 60.0, "up_s": 61.0, "gap_s": None}])
+    shown = _page(folder)
+    assert '<a href="#rescales">Rescales</a>' in shown
+    section = shown[shown.index('<section id="rescales">') : shown.index('<section id="advice">')]
+    assert section.count("<svg") == 2
+    assert "btu (1)" in section  # one gap is known
+    assert '<th scope=row class="n">31.00</th>' in section
+    assert shown.count("<svg") == page.count("<svg") + 2
+
+
 def test_ids_are_unique_also_with_several_runs(tmp_path: Path) -> None:
     first, second = stage(tmp_path / "a", "run-a"), stage(tmp_path / "b", "run-b")
     tables = {t: read_staged(first, t) + read_staged(second, t) for t in PUBLISHED}

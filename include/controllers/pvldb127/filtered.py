@@ -216,7 +216,7 @@ def last_ready(plan: Plan, operator: str) -> InstanceSample | None:
 
 
 def _pure(options: Filtered) -> Any:
-    from include.controllers.pvldb127.filters.pure import Pure
+    from include.controllers.pvldb127.filters.base import Pure
 
     return Pure()
 

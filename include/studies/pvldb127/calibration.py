@@ -17,7 +17,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from include.experiment.run import resolve
+from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
 from include.runs.session import Session
 from include.studies.base import FreeParameter
@@ -115,9 +115,14 @@ def attempt(spec: RunSpec, values: Values) -> dict[str, float]:
     own = options(values) if spec.controller == "kalman-ekf" else {}
     spec = replace(spec, controller_options={**spec.controller_options, **own})
     run = resolve(spec)
-    session = Session.open(replace(run, calibration={**run.calibration, **changes(values)}))
+    return figures_in_memory(replace(run, calibration={**run.calibration, **changes(values)}))
+
+
+def figures_in_memory(run: Run) -> dict[str, float]:
+    """The five figures of a run of which nothing is stored."""
+    session = Session.open(run)
     session.deploy()
-    session.run(0, spec.duration_s)
+    session.run(0, run.spec.duration_s)
     testbed = session.loop.testbed
     tables = {**testbed.take_measurements(), "lease": testbed.leases()}
     text = {name: as_text(tables.get(name, {})) for name in READ}

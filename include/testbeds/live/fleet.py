@@ -9,16 +9,11 @@ from include.testbeds.fleet import Fleet, FleetHost, FleetInstance
 
 
 @dataclass(slots=True, kw_only=True)
-class LiveHost(FleetHost):
-    """A leased host. Times are seconds of the run; None means not (yet)."""
+class LeasedHost(FleetHost):
+    """A host by the wall clock. Times are seconds of the run; None means not (yet)."""
 
-    id: str
-    """Id of the host provider; numbers are per run."""
     ordered_s: float
     paid_until_s: float
-    endpoint: str = ""
-    """Address of its daemon; empty while it boots."""
-    silent_since_s: float | None = None
     ended_s: float | None = None
 
     @property
@@ -26,31 +21,48 @@ class LiveHost(FleetHost):
         """Whether its lease is over."""
         return self.ended_s is not None
 
+
+@dataclass(slots=True, kw_only=True)
+class OrderedInstance(FleetInstance):
+    """An instance by the wall clock, from the order to its end."""
+
+    started_s: float
+    ready_s: float | None = None
+    stopped_s: float | None = None
+    """When it was told to stop, or is to be told."""
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to stop, or is to be told."""
+        return self.stopped_s is not None
+
+
+@dataclass(slots=True, kw_only=True)
+class LiveHost(LeasedHost):
+    """A host with a Docker daemon."""
+
+    id: str
+    """The provider's; numbers are given anew in every run."""
+    endpoint: str = ""
+    """Where its daemon listens; empty while it boots."""
+    silent_since_s: float | None = None
+
     @property
     def up(self) -> bool:
         return bool(self.endpoint) and self.silent_since_s is None
 
 
 @dataclass(slots=True, kw_only=True)
-class LiveInstance(FleetInstance):
-    """An instance until its container has ended. Times as in :class:`LiveHost`."""
+class LiveInstance(OrderedInstance):
+    """A copy of an operator in a container."""
 
-    started_s: float
     container: str = ""
     """Container id; empty until started."""
     pull_s: float | None = None
-    ready_s: float | None = None
     first_item_s: float | None = None
-    stopped_s: float | None = None
-    """Time of the order to stop it, which may wait for its successor."""
     signalled_s: float | None = None
     overlaps: bool = False
     """In a migration: continues if its successor ends before it is ready."""
-
-    @property
-    def stopping(self) -> bool:
-        """Whether it was told to stop, or is to be told."""
-        return self.stopped_s is not None
 
     @property
     def serves(self) -> bool:

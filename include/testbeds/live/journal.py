@@ -21,6 +21,8 @@ COLUMNS = {
     "scaling_activity": "time_s activity operator instance host",
     "arrival": "time_s source level published_items",
     "event": "time_s event subject detail",
+    "rescale": "asked_s down_s up_s gap_s cause reprocessed_items checkpoint_s checkpoint_bytes"
+    " instances_before instances_after",
 }
 """Columns by table. ``number`` counts the items of an instance and is not stored."""
 

@@ -173,8 +173,8 @@ class LiveMonitor:
             replay.go_on()
             state.event("provider_restarted", "data provider", "it had died; it goes on from there")
 
-    def report_rate(self) -> None:
-        """Record as events how many of the due items were sent."""
+    def finish(self) -> None:
+        """How many of the items that were due have been sent, as events."""
         state = self._state
         plan = plan_of(state.run, state.config, state.clock.started_us, state.clock.scale)
         try:

@@ -7,6 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from include.model.errors import SpecError
 from include.model.topology import Topology
 from include.testbeds.calibrations import CalibrationFiles, calibration_folders, service_times
 
@@ -59,8 +60,8 @@ class VirtualCalibration(BaseModel):
     transfer_ms: NotNegative = 0
     """Mean transfer time of an item (exponential); adds to its age but uses no CPU."""
     prefetch: Annotated[int, Field(ge=0)] = 0
-    """Items per queue that a broker binds to a busy instance ahead of service: they wait there even
-    if another instance is idle. 0: an item is bound when its service begins."""
+    """Most items of each queue that a broker gives an instance, the one in service included: they
+    wait there even if another instance is idle. 0: an item is bound when its service begins."""
     held_mb: dict[str, tuple[NotNegative, NotNegative]] = {}
     """By operator: memory of each instance, and of the state divided among all instances."""
 
@@ -70,7 +71,12 @@ class VirtualCalibration(BaseModel):
         return self.pause_on_start_s > 0 or self.pause_on_stop_s > 0
 
     def complete(self, topology: Topology) -> Self:
-        """Fill in every operator's service time. Raises SpecError naming operators without one."""
+        """Fill in every operator's service time. Raises SpecError naming operators without one, or
+        operators that run in others' instances, which can hold no items of theirs.
+        """
+        if self.prefetch and (inside := [op.name for op in topology.operators if op.runs_in]):
+            problem = f"prefetch must be 0: {', '.join(inside)} has no instances of its own"
+            raise SpecError(f"topology {topology.name}", [problem])
         service_ms = service_times(self.service_ms, topology)
         return self.model_copy(update={"service_ms": service_ms})
 

@@ -1,0 +1,80 @@
+"""TaskManagers as hosts and subtasks as instances, as one process hands them to the next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from include.testbeds.fleet import Fleet
+from include.testbeds.live.fleet import LeasedHost, OrderedInstance
+from include.testbeds.live.processes import DetachedProcess
+
+
+@dataclass(slots=True, kw_only=True)
+class FlinkHost(LeasedHost):
+    """A TaskManager of the host's name; ``pid`` 0 until it was started."""
+
+    pid: int = 0
+    born: int = 0
+    up_s: float | None = None
+
+    @property
+    def up(self) -> bool:
+        """Whether it is registered, and its boot is over."""
+        return self.up_s is not None
+
+    @property
+    def process(self) -> DetachedProcess:
+        return DetachedProcess(self.pid, self.born)
+
+
+@dataclass(slots=True, kw_only=True)
+class FlinkInstance(OrderedInstance):
+    """A place among an operator's subtasks; ``runs`` from when it was first asked for."""
+
+    runs: bool = False
+
+    @property
+    def serves(self) -> bool:
+        """Whether it works as if nobody stopped it: also until its copy is ready."""
+        return not self.stopping or self.successor != 0
+
+
+FlinkFleet = Fleet[FlinkHost, FlinkInstance]
+
+
+def flink_fleet(plain: dict[str, Any]) -> FlinkFleet:
+    """The inverse of :meth:`Fleet.to_plain`."""
+    fleet = FlinkFleet()
+    fleet.load_plain(plain, FlinkHost, FlinkInstance)
+    return fleet
+
+
+def wanted(fleet: FlinkFleet, startable_s: float) -> list[FlinkInstance]:
+    """The instances that are to run now: those on hosts that are up, whose start is over.
+
+    ``startable_s``: orders up to that second of the run. One that migrates runs until its copy can;
+    the copy takes its place in the same rescale.
+    """
+    able = {
+        one.number
+        for one in fleet.instances.values()
+        if not one.stopping and fleet.hosts[one.host].up and one.started_s <= startable_s
+    }
+    return [
+        one
+        for one in fleet.instances.values()
+        if one.number in able or (one.stopping and _waits_for_copy(one, fleet, able))
+    ]
+
+
+def _waits_for_copy(one: FlinkInstance, fleet: FlinkFleet, able: set[int]) -> bool:
+    copy = fleet.instances.get(one.successor)
+    return copy is not None and copy.number not in able
+
+
+def by_operator(instances: list[FlinkInstance], operators: tuple[str, ...]) -> dict[str, int]:
+    """How many of each operator are to run: at least one, or there would be no job."""
+    counts = Counter(one.operator for one in instances)
+    return {name: max(1, counts[name]) for name in operators}

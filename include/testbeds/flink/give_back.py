@@ -1,0 +1,43 @@
+"""Give back whatever a run holds on this machine, whoever started it, in whatever state."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from signal import SIGKILL
+
+from include.model.errors import TestbedError, command
+from include.testbeds.flink.state import run_folder
+from include.testbeds.live.files import read_json
+from include.testbeds.live.processes import DetachedProcess
+
+AT_ONCE = 16
+
+
+def processes_of(run: str) -> dict[str, DetachedProcess]:
+    """What runs for a run, by name, from its file and the process numbers beside it."""
+    folder = run_folder(run)
+    return {
+        path.stem: process
+        for path in sorted((folder / "processes").glob("*.json"))
+        if (process := DetachedProcess(**read_json(path))).alive
+    }
+
+
+def give_back(run: str) -> None:
+    """End all of its processes, and remove its folder. Safe at any time and more than once.
+
+    They are killed: what a JVM would tidy up is in the folder. Raises TestbedError with what is
+    still there, and then keeps the folder, so that the next attempt finds it.
+    """
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for process in processes_of(run).values():
+            pool.submit(partial(process.end, first=SIGKILL))
+    if left := processes_of(run):
+        named = ", ".join(f"{name} (pid {process.pid})" for name, process in left.items())
+        raise TestbedError(
+            f"of run {run} these processes cannot be ended: {named}; try again with "
+            f"`{command('reap', '--remove')}`"
+        )
+    shutil.rmtree(run_folder(run), ignore_errors=True)

@@ -1,0 +1,32 @@
+package tidebench;
+
+import java.time.Instant;
+
+/** What flows. {@code number}: its place in the stream of its edge; times in microseconds since 1970. */
+public class Item {
+    public long number;
+    public long emitted;
+    public long sent;
+    public int edge;
+
+    public Item() {}
+
+    Item(long number, int edge, long emitted, long sent) {
+        this.number = number;
+        this.edge = edge;
+        this.emitted = emitted;
+        this.sent = sent;
+    }
+
+    static long nowUs() {
+        Instant now = Instant.now();
+        return now.getEpochSecond() * 1_000_000L + now.getNano() / 1000;
+    }
+
+    /** Well mixed bits of a number (the finaliser of SplitMix64): the same draw wherever it is made. */
+    static long mixed(long number) {
+        number = (number ^ (number >>> 30)) * 0xbf58476d1ce4e5b9L;
+        number = (number ^ (number >>> 27)) * 0x94d049bb133111ebL;
+        return number ^ (number >>> 31);
+    }
+}

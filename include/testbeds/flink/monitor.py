@@ -1,0 +1,326 @@
+"""Reads what the instances have counted, and keeps rows: of items, once they certainly count."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+from include.model.compliance import LEVELS
+from include.model.errors import TestbedError
+from include.testbeds.flink.instances import LAG_MS, Counted, Start, Subtask, counted, whole_line
+from include.testbeds.flink.job import schedules_of
+from include.testbeds.flink.rest import NoAnswerError
+from include.testbeds.flink.restarts import RestartRows
+from include.testbeds.flink.rows import Row, RowFile, bounds_of, counts, row_files
+from include.testbeds.flink.state import FlinkReading, FlinkState
+from include.testbeds.live.operators.wire import now_us
+from include.testbeds.live.reading import LAST_DURATIONS
+
+TICKS_S = os.sysconf("SC_CLK_TCK")
+LAST_CHECKPOINT_WITHIN_S = 60.0
+
+
+class FlinkMonitor:
+    """One reading per monitoring period, by whichever process looks after the run then."""
+
+    def __init__(self, state: FlinkState) -> None:
+        self._state = state
+        topology, twice = state.config.topology, dict(LEVELS)["near_real_time"]
+        self._late_ms = {op.name: twice * op.slo_ms for op in topology.operators}
+        self._schedules = schedules_of(state.config)
+        self._restarts = RestartRows(state)
+
+    def read(self, time_s: float) -> None:
+        """The reading of a monitoring time, which is now or has just passed."""
+        state, before = self._state, self._state.seen
+        reading = FlinkReading(**{**before.to_plain(), "time_s": time_s, "missed": False})
+        reading.wall_us = now_us()
+        state.reading = reading
+        starts = state.starts.look()
+        self._read_counts(starts[-1], reading, before)
+        self._read_durations(starts[-1], reading, before)
+        self._read_utilisation(reading, before)
+        self._hand_over(starts)
+        self._restarts.write(starts)
+        state.save()
+
+    def skip(self, time_s: float, times: int) -> None:
+        """Nobody was there to read ``times`` times, up to ``time_s``."""
+        detail = f"{times} readings up to second {time_s:g}: nobody was there to take them"
+        self._state.event("monitoring_gap", "monitor", detail)
+
+    # ---------------------------------------------------------------------- items
+
+    def _read_counts(self, start: Start, reading: FlinkReading, before: FlinkReading) -> None:
+        """Counters go back by what a restart undoes; what is shown does not."""
+        state, topology = self._state, self._state.config.topology
+        lines = {each: line for each in start.subtasks if (line := counted(each)) is not None}
+        of: dict[str, list[Counted]] = {name: [] for name in topology.operator_names}
+        for each, line in lines.items():
+            of[each.operator].append(line)
+        emitted, due = self._read_sources()
+        sent: Counter[str] = Counter()
+        pending: Counter[str] = Counter()
+        for name in topology.operator_names:
+            for place, edge in enumerate(e for e in topology.edges if e.origin == name):
+                sent[edge.target] += sum(line.sent[place] for line in of[name])
+        for edge in topology.edges:
+            if edge.origin in due:
+                left = [n[edge.origin] * edge.items_out // edge.items_in for n in (emitted, due)]
+                sent[edge.target] += left[1]
+                pending[edge.target] += left[1] - left[0]
+        self._keep_busy(start, lines, reading, before)
+        self._keep_lags(start, lines, reading)
+        serving = [one for one in state.fleet.instances.values() if one.serves]
+        running = Counter(one.operator for one in serving)
+        ready = Counter(one.operator for one in serving if one.ready_s is not None)
+        rows = []
+        for name in topology.operator_names:
+            received = sum(line.received for line in of[name])
+            queued = sum(line.waiting for line in of[name])
+            if state.calibration.queue == "engine":
+                queued = max(0, sent[name] - pending[name] - received)
+            waiting = queued + pending[name]
+            was = before.arrived.get(name, 0), before.completed.get(name, 0)
+            reading.arrived[name] = max(was[0], sent[name], received)
+            reading.completed[name] = max(was[1], sum(line.done for line in of[name]))
+            reading.waiting[name] = waiting
+            reading.longest[name] = max((line.waiting for line in of[name]), default=0)
+            oldest_us = max((line.oldest_us for line in of[name]), default=0)
+            reading.oldest_s[name] = oldest_us / 1e6 * state.clock.scale
+            changes = reading.arrived[name] - was[0], reading.completed[name] - was[1]
+            counts_now = running[name], ready[name]
+            rows.append((reading.time_s, name, waiting, *changes, *counts_now))
+        state.journal.append("queue", rows)
+        self._keep_arrivals(reading, before)
+
+    def _read_sources(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Items that each source has emitted, and that were due then: arrivals go on by the clock,
+        whoever takes them."""
+        emitted, due = {}, {}
+        for name, schedule in self._schedules.items():
+            line = whole_line(self._state.folder / "sources" / name)
+            us, count, _ = line if line else (0, 0, 0)
+            emitted[name] = count
+            due[name] = max(count, schedule.due_by(self._state.second_of(us)) if us else 0)
+        return emitted, due
+
+    def _keep_arrivals(self, reading: FlinkReading, before: FlinkReading) -> None:
+        config, rows = self._state.config, []
+        for source, levels in config.levels_of.items():
+            reading.sent[source] = self._schedules[source].due_by(reading.time_s)
+            items = reading.sent[source] - before.sent.get(source, 0)
+            level = levels.at(reading.time_s - config.monitor_every_s)
+            rows.append((reading.time_s, source, level, items))
+        self._state.journal.append("arrival", rows)
+
+    def _keep_busy(
+        self,
+        start: Start,
+        lines: Mapping[Subtask, Counted],
+        reading: FlinkReading,
+        before: FlinkReading,
+    ) -> None:
+        """Of operators since the run began; the share since the last reading of each subtask that
+        was read then. What a subtask wrote later than another counts for its own time."""
+        scale = self._state.clock.scale
+        busy: Counter[str] = Counter()
+        reading.busy_of, reading.busiest = {}, {}
+        for each, line in lines.items():
+            busy[each.operator] += line.busy_us
+            key = f"{start.graph} {each.operator} {each.number}"
+            reading.busy_of[key] = line.busy_us / 1e6 * scale
+            passed_s = (reading.wall_us - before.wall_us) / 1e6 * scale
+            if key in before.busy_of and passed_s > 0:
+                share = (reading.busy_of[key] - before.busy_of[key]) / passed_s
+                share = round(min(1.0, max(0.0, share)), 4)
+                reading.busiest[each.operator] = max(share, reading.busiest.get(each.operator, 0.0))
+        for name in self._state.operators:
+            now_s = busy[name] / 1e6 * scale
+            reading.busy_s[name] = max(before.busy_s.get(name, 0.0), now_s)
+
+    @staticmethod
+    def _keep_lags(start: Start, lines: Mapping[Subtask, Counted], reading: FlinkReading) -> None:
+        for each, line in lines.items():
+            reading.lags[f"{start.graph} {each.operator} {each.number}"] = list(line.lags)
+
+    def _read_durations(self, start: Start, reading: FlinkReading, before: FlinkReading) -> None:
+        """What was done since the last reading, whether it will count or not."""
+        state, scale = self._state, self._state.clock.scale
+        since_s = before.wall_us / 1e6
+        new: defaultdict[str, list[Row]] = defaultdict(list)
+        for file in row_files(state.folder, state.operators):
+            if file.graph == start.graph and _written_s(file.path) >= since_s:
+                rows, _ = file.rows()
+                new[file.operator] += [row for row in rows if row.done_us > before.wall_us]
+        for name, rows in new.items():
+            rows.sort(key=lambda row: row.done_us)
+            durations_ms = [(row.done_us - row.sent_us) / 1000 * scale for row in rows]
+            late = sum(each > self._late_ms[name] for each in durations_ms)
+            reading.recorded[name] = reading.recorded.get(name, 0) + len(rows)
+            reading.late[name] = reading.late.get(name, 0) + late
+            last = reading.durations_ms.get(name, [])
+            reading.durations_ms[name] = [*last, *durations_ms][-LAST_DURATIONS:]
+
+    def _hand_over(self, starts: list[Start]) -> None:
+        """Rows that are certain to count: a checkpoint after them is complete."""
+        state = self._state
+        try:
+            newest = state.rest.checkpoints()
+        except NoAnswerError as error:
+            state.event("monitoring_gap", "job-manager", str(error)[:200])
+            return
+        # One that a start of the job cut short has no reason.
+        if newest.failed > state.failed_checkpoints and newest.why_failed:
+            number = newest.failed - state.failed_checkpoints
+            detail = f"{number} of them since the last reading: {newest.why_failed}"
+            state.event("checkpoint_failed", "job", detail[:300])
+        state.failed_checkpoints = newest.failed
+        if newest.id <= state.counted_below:
+            return
+        bounds = bounds_of(state.starts.look())
+        for file in row_files(state.folder, state.operators):
+            if state.counted_below <= file.after < newest.id and counts(file, bounds):
+                self._keep_rows(file)
+        state.counted_below = newest.id
+
+    def _keep_rows(self, file: RowFile) -> None:
+        state, scale = self._state, self._state.clock.scale
+        names = state.names.get(file.graph, {}).get(file.operator, [])
+        known = file.subtask < len(names)
+        instance = names[file.subtask] if known else f"{file.operator}-0"
+        rows = []
+        for row in file.rows()[0]:
+            done_s = round(state.clock.at(row.done_us), 6)
+            if not 0 <= done_s <= state.config.duration_s:
+                continue
+            times_us = (
+                row.done_us - row.sent_us,
+                max(0, row.started_us - row.sent_us),
+                row.done_us - row.emitted_us,
+            )
+            times_ms = [max(0.0, round(us / 1000 * scale, 6)) for us in times_us]
+            rows.append((done_s, file.operator, instance, *times_ms, f"{row.edge}.{row.number}"))
+        state.journal.append("processing_duration", rows)
+
+    # ---------------------------------------------------------------- utilisation
+
+    def _read_utilisation(self, reading: FlinkReading, before: FlinkReading) -> None:
+        """Reservations of memory; CPU of the process where items burn it. Where they only wait,
+        what they would use stands in: the time that an instance works, of what it reserves."""
+        state, flavor = self._state, self._state.config.flavor
+        operators = state.config.topology.operator
+        burns = state.calibration.work == "burn"
+        reading.cpu_share, reading.memory_share = {}, {}
+        passed_s = (reading.wall_us - before.wall_us) / 1e6
+        busy = self._shares_by_name(reading, before)
+        hosts, instances = [], []
+        for host in state.fleet.leased():
+            here = state.fleet.on_host(host.number)
+            used_mb = sum(operators[one.operator].memory_mb for one in here)
+            for one in here:
+                if one.name in busy:
+                    reading.cpu_share[one.name] = busy[one.name]
+                    reading.memory_share[one.name] = 1.0
+                    about = one.name, one.operator, host.name
+                    instances.append((reading.time_s, *about, busy[one.name]))
+            if not host.up:
+                continue
+            used = sum(busy.get(one.name, 0.0) * operators[one.operator].cpu_cores for one in here)
+            cpu = used / flavor.vcpus
+            if burns:
+                reading.cpu_s[host.name] = cpu_s(host.pid)
+                last = before.cpu_s.get(host.name)
+                if last is None or passed_s <= 0:
+                    continue
+                cpu = (reading.cpu_s[host.name] - last) / (passed_s * flavor.vcpus)
+            reading.cpu_share[host.name] = round(min(1.0, max(0.0, cpu)), 4)
+            memory = round(used_mb / flavor.capacity.memory_mb, 4)
+            reading.memory_share[host.name] = memory
+            shares = reading.cpu_share[host.name], memory
+            hosts.append((reading.time_s, host.name, *shares, len(here)))
+        state.journal.append("host_utilisation", hosts)
+        state.journal.append("instance_utilisation", instances)
+
+    def _shares_by_name(self, reading: FlinkReading, before: FlinkReading) -> dict[str, float]:
+        """How busy each instance was since the last reading, of those that were read then."""
+        passed_s = (reading.wall_us - before.wall_us) / 1e6 * self._state.clock.scale
+        shares = {}
+        for key, busy_s in reading.busy_of.items():
+            graph, operator, number = key.rsplit(" ", 2)
+            names = self._state.names.get(graph, {}).get(operator, [])
+            if key in before.busy_of and int(number) < len(names) and passed_s > 0:
+                share = (busy_s - before.busy_of[key]) / passed_s
+                shares[names[int(number)]] = round(min(1.0, max(0.0, share)), 4)
+        return shares
+
+    # ------------------------------------------------------------------------ end
+
+    def finish(self) -> None:
+        """At the end of the run: a checkpoint, so that all rows count, and how late timers were.
+
+        Raises TestbedError when they were too late for the run to be taken as one.
+        """
+        state = self._state
+        if state.reading.time_s < state.config.duration_s - 1e-6 or not state.graph:
+            return
+        self._take_last_checkpoint()
+        starts = state.starts.look()
+        self._hand_over(starts)
+        self._restarts.write(starts, at_end=True)
+        state.save()
+        late_ms = lag_ms(state.seen.lags)
+        limit_ms = state.calibration.lag_limit_ms
+        load = os.getloadavg()[0]
+        detail = f"99 % of items within {late_ms:g} ms of their time, load average {load:.1f}"
+        state.event("timer_lag", "job", detail)
+        if late_ms > limit_ms:
+            raise TestbedError(
+                f"run {state.run} does not count: {detail}, and lag_limit_ms is {limit_ms:g}; "
+                "measure it again on a quieter machine"
+            )
+
+    def _take_last_checkpoint(self) -> None:
+        state, end_s = self._state, time.monotonic() + LAST_CHECKPOINT_WITHIN_S
+        trigger, why = "", "it took too long"
+        while time.monotonic() < end_s:
+            try:
+                trigger = trigger or state.rest.trigger_checkpoint()
+                failure = state.rest.checkpoint_failure(trigger)
+            except NoAnswerError as error:
+                failure = str(error)
+            if failure == "":
+                return
+            trigger, why = ("", failure) if failure else (trigger, why)
+            state.clock.rest(0.1 if failure is None else 1.0)
+        state.event("checkpoint_failed", "job", f"the last of the run: {why}"[:300])
+
+
+def lag_ms(lags: Mapping[str, list[int]]) -> float:
+    """Below which bound 99 % of timers were late; twice the last one where they were not."""
+    bins = [sum(column) for column in zip(*lags.values(), strict=True)]
+    total, passed = sum(bins), 0
+    for bound, count in zip((*LAG_MS, 2 * LAG_MS[-1]), bins, strict=False):
+        passed += count
+        if passed >= 0.99 * total:
+            return float(bound)
+    return 0.0
+
+
+def cpu_s(pid: int) -> float:
+    """CPU time of a process so far; 0 when there is none."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / TICKS_S
+
+
+def _written_s(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

@@ -1,0 +1,197 @@
+"""Everything a process must know to look after a run on Flink, and the files it is in."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from include.files.whole import write_json
+from include.testbeds.base import TestbedConfig
+from include.testbeds.flink.calibration import FlinkCalibration
+from include.testbeds.flink.cluster import Cluster, Ports
+from include.testbeds.flink.fleet import FlinkFleet, FlinkHost, FlinkInstance, flink_fleet
+from include.testbeds.flink.installation import flink_state, installation
+from include.testbeds.flink.instances import Starts
+from include.testbeds.flink.rest import Rest
+from include.testbeds.live.clock import Clock
+from include.testbeds.live.files import HEARTBEAT, read_json
+from include.testbeds.live.processes import DetachedProcess
+from include.testbeds.live.reading import LiveReading
+from include.testbeds.live.record import RunRecord
+
+PROVIDER = "provider"
+"""The TaskManager that is there for the sources: no host of the run, and nobody pays for it."""
+
+
+def run_folder(run: str) -> Path:
+    """Everything a run has to remember; gone once it has given back all."""
+    return flink_state() / "runs" / run
+
+
+@dataclass(slots=True, kw_only=True)
+class FlinkReading(LiveReading):
+    """With what an engine says beside what a broker does. Busy times are seconds so far."""
+
+    busy_s: dict[str, float] = field(default_factory=dict)
+    busy_of: dict[str, float] = field(default_factory=dict)
+    """By start of the job and subtask."""
+    busiest: dict[str, float] = field(default_factory=dict)
+    longest: dict[str, int] = field(default_factory=dict)
+    oldest_s: dict[str, float] = field(default_factory=dict)
+    lags: dict[str, list[int]] = field(default_factory=dict)
+    """How often timers were how late, by start of the job and subtask."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Rescale:
+    """What was asked of Flink, until the job is up again. Times are seconds of the run."""
+
+    asked_s: float
+    cause: str
+    before: int
+    graph: str
+    """The start of the job that is to end."""
+    leaving: list[str] = field(default_factory=list)
+    """Hosts that end with it."""
+    again: bool = False
+    """Nothing changes but places, so Flink would not start the job again by itself."""
+    trigger: str = ""
+    done: bool = False
+    """Its checkpoint is complete."""
+    troubled: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Restart:
+    """A start of the job that is up, and whose row waits until its gap can be seen."""
+
+    asked_s: float
+    cause: str
+    before: int
+    after: int
+    graph: str
+    previous: str
+    checkpoint_s: float
+    checkpoint_bytes: int
+    up_s: float
+
+
+@dataclass
+class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
+    """A run on Flink. Its file is written at every change, before what it announces."""
+
+    config: TestbedConfig
+    calibration: FlinkCalibration
+    clock: Clock = field(init=False)
+    fleet: FlinkFleet = field(default_factory=FlinkFleet)
+    reading: LiveReading = field(default_factory=FlinkReading)
+    ports: Ports = field(default_factory=lambda: Ports(0, 0))
+    job_manager: DetachedProcess = field(default_factory=lambda: DetachedProcess(0, 0))
+    provider: DetachedProcess = field(default_factory=lambda: DetachedProcess(0, 0))
+    graph: str = ""
+    """The start of the job that was settled last."""
+    names: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    """By start of the job and operator: which instance each subtask is."""
+    asked: dict[str, int] = field(default_factory=dict)
+    rescale: Rescale | None = None
+    restarts: list[Restart] = field(default_factory=list)
+    counted_below: int = 0
+    """Row files before this checkpoint have been handed over."""
+    failed_checkpoints: int = 0
+    again: int = 0
+    crashed: bool = False
+    """Something was lost since the job was up last."""
+    job_started_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.clock = Clock(scale=self.calibration.time_scale)
+
+    @property
+    def folder(self) -> Path:
+        return run_folder(self.run)
+
+    @property
+    def seen(self) -> FlinkReading:
+        """The reading, as what it is here."""
+        assert isinstance(self.reading, FlinkReading)
+        return self.reading
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        return self.config.topology.operator_names
+
+    @cached_property
+    def starts(self) -> Starts:
+        return Starts(self.folder, self.operators)
+
+    @property
+    def rest(self) -> Rest:
+        return Rest(self.ports.rest, self.job)
+
+    @property
+    def job(self) -> str:
+        """Its id, the same whichever process asks."""
+        return uuid5(NAMESPACE_URL, f"{self.folder}:{self.ports.rest}").hex
+
+    @property
+    def cluster(self) -> Cluster:
+        return Cluster(self.folder, installation(), self.calibration, self.ports, self.job)
+
+    def touch(self) -> None:
+        """Somebody looks after the run."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / HEARTBEAT).touch()
+
+    def processes(self) -> dict[str, DetachedProcess]:
+        """Everything that runs for it, by name."""
+        hosts = {host.name: host.process for host in self.fleet.hosts.values()}
+        every = {"job-manager": self.job_manager, PROVIDER: self.provider, **hosts}
+        return {name: process for name, process in every.items() if process.pid}
+
+    def to_plain(self) -> dict[str, Any]:
+        return {
+            "started_us": self.clock.started_us,
+            "fleet": self.fleet.to_plain(),
+            "reading": self.reading.to_plain(),
+            "ports": asdict(self.ports),
+            "job_manager": asdict(self.job_manager),
+            "provider": asdict(self.provider),
+            "graph": self.graph,
+            "names": self.names,
+            "asked": self.asked,
+            "rescale": asdict(self.rescale) if self.rescale else None,
+            "restarts": [asdict(each) for each in self.restarts],
+            "counted_below": self.counted_below,
+            "failed_checkpoints": self.failed_checkpoints,
+            "again": self.again,
+            "crashed": self.crashed,
+            "job_started_s": self.job_started_s,
+        }
+
+    def save(self) -> None:
+        write_json(self._file, self.to_plain())
+
+    def load(self) -> bool:
+        """Read the file; returns whether there is one, of a run that has begun."""
+        plain = read_json(self._file)
+        if plain is None:
+            return False
+        self.clock.started_us = plain.pop("started_us")
+        self.fleet = flink_fleet(plain.pop("fleet"))
+        self.reading = FlinkReading(**plain.pop("reading"))
+        self.ports = Ports(**plain.pop("ports"))
+        self.job_manager = DetachedProcess(**plain.pop("job_manager"))
+        self.provider = DetachedProcess(**plain.pop("provider"))
+        rescale = plain.pop("rescale")
+        self.rescale = Rescale(**rescale) if rescale else None
+        self.restarts = [Restart(**each) for each in plain.pop("restarts")]
+        for name, value in plain.items():
+            setattr(self, name, value)
+        return bool(self.clock.started_us)
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / "state.json"

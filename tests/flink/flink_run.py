@@ -1,0 +1,168 @@
+"""A short run on a real Flink, for tests: deployed, acted on, measured, given back."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from include.model.decision import Action, LeaseHost, Outcome, StartInstance
+from include.model.host import HostFlavor
+from include.model.topology import Edge, Operator, Source, Topology
+from include.testbeds.base import TestbedConfig
+from include.testbeds.flink.job import expected_items
+from include.testbeds.flink.rows import bounds_of, counts, row_files
+from include.testbeds.flink.testbed import FlinkTestbed
+from include.testing.builders import decision
+from include.workloads.pattern import Levels
+
+FLAVOR = HostFlavor(name="four", vcpus=4, memory_mb=4000)
+WITHIN_S = 60.0
+
+
+def a_line(*, state_mb: float = 0.0) -> Topology:
+    """A source, then front, then back, which gets two of three, and an output of its own."""
+    return Topology(
+        name="line",
+        level_unit="items",
+        emission_period_s=1.0,
+        operators=(
+            an_operator("front", 40),
+            an_operator("back", 30, state_mb),
+            an_operator("end", 5),
+        ),
+        sources=(Source(name="S", label="S", items_per_level=1, size_bytes=100),),
+        edges=(
+            Edge(origin="S", target="front"),
+            Edge(origin="front", target="back", items_out=2, items_in=3),
+            Edge(origin="front", target="end"),
+            Edge(origin="back", target="end"),
+        ),
+    )
+
+
+def an_operator(name: str, service_ms: float, state_mb: float = 0.0) -> Operator:
+    """One that takes a core and a quarter of a host."""
+    return Operator(
+        name=name,
+        label=name,
+        slo_ms=10 * service_ms,
+        cpu_cores=1.0,
+        memory_mb=1000,
+        storage_mb=10,
+        stateful=state_mb > 0,
+        state_mb=state_mb,
+        service_ms=service_ms,
+    )
+
+
+@dataclass
+class FlinkRun:
+    """A deployed run; ``at`` is how far its time has come."""
+
+    config: TestbedConfig
+    testbed: FlinkTestbed
+
+    @property
+    def state(self) -> Any:
+        return self.testbed._state
+
+    def again(self) -> FlinkTestbed:
+        """The same run, as the next process has it."""
+        return FlinkTestbed(self.config)
+
+    def apply(self, *actions: Action) -> tuple[Outcome, ...]:
+        """One decision; every action is accepted."""
+        outcomes = self.testbed.apply(decision(*actions))
+        assert all(each.accepted for each in outcomes), outcomes
+        return outcomes
+
+    def until(self, condition: Callable[[], Any], within_s: float = WITHIN_S) -> None:
+        """Let time pass until something holds; longer on a crowded machine."""
+        crowded = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        end_s = time.monotonic() + within_s * min(4.0, crowded)
+        while not condition():
+            assert time.monotonic() < end_s, self.events()
+            self.testbed.advance_to(max(self.testbed.now_s, self.state.now_s()) + 0.2)
+
+    def settle(self) -> None:
+        """Until everything that was ordered runs."""
+        self.until(lambda: self.testbed._reconciler.settled)
+
+    def events(self) -> list[tuple[str, str, str]]:
+        """What has happened so far."""
+        rows = self.state.journal.read(0)[0].get("event", {})
+        columns = [rows.get(name, []) for name in ("event", "subject", "detail")]
+        return list(zip(*columns, strict=True))
+
+    def rescales(self) -> list[dict[str, Any]]:
+        """Rows of rescales so far."""
+        columns = self.state.journal.read(0)[0].get("rescale", {})
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def finish(self) -> dict[str, dict[str, Any]]:
+        """Go on until all that is due is done; returns the tables."""
+        self.testbed.advance_to(self.config.duration_s)
+        return self.testbed.take_measurements()
+
+    def counted(self) -> dict[str, list[tuple[int, int]]]:
+        """Edge and number of every item of every operator that counts."""
+        state = self.state
+        bounds = bounds_of(state.starts.look())
+        numbers: dict[str, list[tuple[int, int]]] = {name: [] for name in state.operators}
+        for file in row_files(state.folder, state.operators):
+            if counts(file, bounds):
+                numbers[file.operator] += [(row.edge, row.number) for row in file.rows()[0]]
+        return numbers
+
+    def assert_exactly_once(self) -> dict[str, int]:
+        """Every operator got what arithmetic says, each item once."""
+        numbers = self.counted()
+        assert {name: len(of) for name, of in numbers.items()} == expected_items(self.config)
+        assert {name: len(set(of)) for name, of in numbers.items()} == expected_items(self.config)
+        return expected_items(self.config)
+
+
+def configured(
+    *,
+    topology: Topology | None = None,
+    rate: float = 20,
+    emits_s: float = 50,
+    duration_s: float = 90,
+    **calibration: Any,
+) -> TestbedConfig:
+    """A run whose source emits for a while; then it has time to finish what waits."""
+    return TestbedConfig(
+        topology=topology or a_line(),
+        levels_of={"S": Levels((0.0, emits_s), (rate, 0.0))},
+        flavor=FLAVOR,
+        max_hosts=6,
+        btu_s=600,
+        duration_s=duration_s,
+        seed=7,
+        monitor_every_s=5,
+        calibration={"host_boot_s": [2, 2], "checkpoint_every_s": 2, "lag_limit_ms": 1000}
+        | calibration,
+        faults={},
+        run=f"test-{uuid.uuid4().hex[:8]}",
+        experiment="test",
+    )
+
+
+@contextmanager
+def flink_run(config: TestbedConfig, first: tuple[tuple[str, ...], ...]) -> Iterator[FlinkRun]:
+    """A run with a host for each of ``first``, and these operators' instances on it."""
+    testbed = FlinkTestbed(config)
+    actions: list[Action] = []
+    for number, operators in enumerate(first):
+        actions.append(LeaseHost(FLAVOR.name, f"h{number}"))
+        actions += [StartInstance(name, f"h{number}") for name in operators]
+    try:
+        testbed.deploy(decision(*actions))
+        yield FlinkRun(config, testbed)
+    finally:
+        testbed.give_back()

@@ -1,0 +1,112 @@
+"""What the job is told, and what its instances say of themselves."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import pytest
+
+from include.model.errors import SpecError
+from include.model.topology import Edge
+from include.testbeds.flink.calibration import FlinkCalibration, load_calibration
+from include.testbeds.flink.instances import Starts, counted, whole_line
+from include.testbeds.flink.job import (
+    expected_items,
+    numbers_of,
+    schedule_file,
+    write_job,
+    write_schedules,
+)
+from include.testbeds.flink.monitor import lag_ms
+from include.testing.builders import a_topology, an_operator
+from tests.flink.flink_run import a_line, configured
+from tests.flink.world import subtask_of, write_counts
+
+
+def test_a_schedule_is_microseconds_of_the_wall(tmp_path):
+    write_schedules(tmp_path, configured(rate=4, emits_s=1.0), scale=2)
+    content = schedule_file(tmp_path, "S").read_bytes()
+    assert struct.unpack(">4q", content) == (0, 125_000, 250_000, 375_000)
+
+
+def test_the_job_has_operators_in_the_order_of_flow_and_time_as_it_passes(tmp_path):
+    limits = FlinkCalibration(time_scale=4, work="burn").complete(a_line(state_mb=2))
+    write_job(tmp_path, configured(topology=a_line(state_mb=2)), limits, {"front": 3})
+    job = json.loads((tmp_path / "job.json").read_text())
+    front, back, end = job["operators"]
+    assert [each["name"] for each in (front, back, end)] == ["front", "back", "end"]
+    assert (front["service_us"], front["parallelism"], front["burns"]) == (10_000, 3, True)
+    assert (back["state_kb"], back["parallelism"]) == (2048, 1)
+    assert {"from": "front", "to": "back", "out": 2, "in": 3} in job["edges"]
+
+
+@pytest.mark.parametrize(
+    ("out", "per", "entered", "left"),
+    [
+        (1, 1, [0, 1, 2], [0, 1, 2]),
+        (1, 3, [0, 1, 2, 3, 4, 5], [0, 1]),
+        (2, 1, [0, 1], [0, 1, 2, 3]),
+        (2, 3, [0, 1, 2, 5], [0, 1, 3]),  # 0: 0 of 2/3; 1: one; 2: one; 5: from 3 1/3 to 4
+        (1, 3, [2, 5, 8], [0, 1, 2]),
+    ],
+)
+def test_what_leaves_follows_from_the_numbers_that_entered(out, per, entered, left):
+    import numpy as np
+
+    edge = Edge(origin="a", target="b", items_out=out, items_in=per)
+    assert numbers_of(np.array(entered), edge).tolist() == left
+
+
+def test_expected_items_are_counted_by_hand():
+    # 20 a second for half a second: ten items; two of three go on: 6; the end gets both.
+    items = expected_items(configured(rate=20, emits_s=0.5))
+    assert items == {"front": 10, "back": 6, "end": 16}
+
+
+def test_a_start_is_complete_when_all_subtasks_of_all_operators_have_opened(tmp_path):
+    starts = Starts(tmp_path, ("a", "b"))
+    assert starts.look() == []
+    subtask_of(tmp_path, "a", of=2, begun_us=5)
+    subtask_of(tmp_path, "b", of=1, begun_us=7, host="host-2")
+    (start,) = starts.look()
+    assert not start.complete(("a", "b"))
+    subtask_of(tmp_path, "a", number=1, of=2, begun_us=9)
+    (start,) = starts.look()
+    assert start.complete(("a", "b"))
+    assert (start.begun_us, start.up_us) == (5, 9)
+    assert start.parallelism() == {"a": 2, "b": 1}
+
+
+def test_a_line_that_is_being_written_is_none(tmp_path):
+    path = subtask_of(tmp_path, "a")
+    (start,) = Starts(tmp_path, ("a",)).look()
+    assert counted(start.subtasks[0]) is None
+    write_counts(path, 50, 0, 12, 10, 3_000, 1, 99, sent=(7, 8))
+    line = counted(start.subtasks[0])
+    assert (line.us, line.received, line.done, line.busy_us) == (50, 12, 10, 3_000)
+    assert (line.waiting, line.oldest_us, line.sent, line.closed) == (1, 99, (7, 8), False)
+    path.write_text("60,1,2,50\n")
+    assert whole_line(path) is None
+
+
+def test_99_of_100_timers_were_late_by_less_than_a_bound():
+    assert lag_ms({"a": [99, 0, 0, 0, 0, 0, 0, 0, 0, 1]}) == 1
+    assert lag_ms({"a": [90, 0, 0, 5, 0, 0, 0, 0, 0, 0], "b": [0] * 6 + [5, 0, 0, 0]}) == 100
+    assert lag_ms({"a": [0] * 9 + [1]}) == 1000
+    assert lag_ms({}) == 0
+
+
+def test_what_flink_cannot_run_is_said_at_once():
+    topology = a_topology(
+        an_operator("a/b", service_ms=1.0), an_operator("guest", service_ms=1.0, runs_in="a/b")
+    )
+    with pytest.raises(SpecError) as error:
+        FlinkCalibration().complete(topology)
+    assert len(error.value.problems) == 2
+
+
+def test_a_boot_takes_exactly_as_long_as_it_is_said_to():
+    with pytest.raises(ValueError, match="the same number of seconds twice"):
+        FlinkCalibration(host_boot_s=(10, 20))
+    assert load_calibration("manufacturing").host_boot_s == (45, 45)

@@ -1,0 +1,118 @@
+"""The REST interface against a small server that answers as Flink 2.2.1 does."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from include.testbeds.flink.rest import Checkpoints, NoAnswerError, Rest
+
+JOB = "0" * 32
+JOB_ANSWER = {
+    "state": "RUNNING",
+    "vertices": [
+        {"id": "s1", "name": "Source: S -> (Filter, Filter)", "parallelism": 1},
+        {"id": "v1", "name": "front", "parallelism": 2},
+    ],
+}
+
+
+@contextmanager
+def a_server(answers):
+    """Answers by method and path; what was sent is kept."""
+    sent = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self._answer("GET")
+
+        def do_PUT(self):
+            self._answer("PUT")
+
+        def do_POST(self):
+            self._answer("POST")
+
+        def _answer(self, method):
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            sent.append((method, self.path, json.loads(body) if body else None))
+            status, answer = answers.get((method, self.path), (404, {"errors": ["not there"]}))
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(json.dumps(answer).encode() if answer is not None else b"")
+
+        def log_message(self, *_):
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield Rest(server.server_port, JOB), sent
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_request_keeps_what_it_does_not_name_and_never_a_lower_bound_above_one():
+    bounds = {"lowerBound": 1, "upperBound": 1}
+    asked = {"s1": {"parallelism": bounds}, "v1": {"parallelism": bounds}}
+    path = f"/jobs/{JOB}/resource-requirements"
+    answers = {
+        ("GET", f"/jobs/{JOB}"): (200, JOB_ANSWER),
+        ("GET", path): (200, asked),
+        ("PUT", path): (200, None),
+    }
+    with a_server(answers) as (rest, sent):
+        rest.ask_for({"front": 5})
+    wanted = {**asked, "v1": {"parallelism": {"lowerBound": 1, "upperBound": 5}}}
+    assert sent[-1] == ("PUT", path, wanted)
+
+
+def test_vertices_are_known_by_the_names_of_the_topology():
+    with a_server({("GET", f"/jobs/{JOB}"): (200, JOB_ANSWER)}) as (rest, _):
+        assert rest.vertices() == {"S": "s1", "front": "v1"}
+        assert rest.state() == "RUNNING"
+
+
+def test_a_checkpoint_runs_fails_or_is_complete():
+    path = f"/jobs/{JOB}/checkpoints"
+    failure = {"failureCause": {"class": "x", "stack-trace": "No space left on device"}}
+    answers = {
+        ("POST", path): (202, {"request-id": "r"}),
+        ("GET", f"{path}/r"): (200, {"status": {"id": "IN_PROGRESS"}}),
+        ("GET", f"{path}/f"): (200, {"status": {"id": "COMPLETED"}, "operation": failure}),
+        ("GET", f"{path}/c"): (200, {"status": {"id": "COMPLETED"}, "operation": {}}),
+    }
+    with a_server(answers) as (rest, sent):
+        assert rest.trigger_checkpoint() == "r"
+        assert sent[-1][2] == {"checkpointType": "FULL"}
+        assert rest.checkpoint_failure("r") is None
+        assert rest.checkpoint_failure("f") == "No space left on device"
+        assert rest.checkpoint_failure("c") == ""
+
+
+def test_checkpoints_before_the_first_and_after():
+    path = ("GET", f"/jobs/{JOB}/checkpoints")
+    none = {"counts": {"failed": 0}, "latest": {"completed": None, "failed": None}}
+    with a_server({path: (200, none)}) as (rest, _):
+        assert rest.checkpoints() == Checkpoints()
+    done = {"id": 7, "end_to_end_duration": 120, "state_size": 4096}
+    failed = {"failure_message": "expired"}
+    some = {"counts": {"failed": 2}, "latest": {"completed": done, "failed": failed}}
+    with a_server({path: (200, some)}) as (rest, _):
+        assert rest.checkpoints() == Checkpoints(7, 0.12, 4096, 2, "expired")
+
+
+def test_who_does_not_answer_or_refuses_is_named():
+    with (
+        a_server({}) as (rest, _),
+        pytest.raises(NoAnswerError, match=r"refuses GET .*not there"),
+    ):
+        rest.state()
+    with pytest.raises(NoAnswerError, match="does not answer GET"):
+        rest.state()
