@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -13,6 +13,7 @@ from include.controllers.peerj141.btu_runtime import BtuRuntime
 from include.controllers.peerj141.threshold import Threshold
 from include.model.decision import Action, LeaseHost, ProlongLease, ReleaseHost, StartInstance
 from include.model.observation import HostSample, Observation
+from include.testing import ControllerContract
 from include.testing.builders import (
     a_host,
     a_setting,
@@ -25,6 +26,16 @@ THRESHOLD = partial(Threshold, scale_up_above_items=50, boot_blocks=True, interv
 RUNTIME = partial(BtuRuntime, boot_blocks=True, interval_s=3.0)
 BOTH = pytest.mark.parametrize("build", [THRESHOLD, RUNTIME], ids=["threshold", "btu-runtime"])
 FULL = {"h1": "O1 O2 O3 O3"}
+
+
+class TestBlocked(ControllerContract):
+    """Whoever waits for a boot keeps what every controller keeps, except what waiting excludes."""
+
+    controllers: ClassVar = {"threshold": THRESHOLD, "btu-runtime": RUNTIME}
+    restless = ("btu-runtime",)
+    # A lease that runs out meanwhile waits, too, and a flood starts one operator after the other.
+    test_a_lease_that_has_run_out_is_decided_on: ClassVar = None
+    test_unusual_but_possible_observations: ClassVar = None
 
 
 def world(
@@ -95,7 +106,7 @@ def test_hosts_boot_one_after_the_other(build: Callable[..., Any]) -> None:
     ask = Play(build)
     assert leases(ask(world())) == 1
     crowded = replace(
-        world(TAKEN, now_s=45.0), instances={one.instance: one for one in instances(full)}
+        world(TAKEN, now_s=45.0), instances={each.instance: each for each in instances(full)}
     )
     assert leases(ask(crowded)) == 1
 

@@ -77,13 +77,13 @@ class BtuRuntime(Btu):
         ``ReasonerBTU``, lines 111 to 249: the order is drawn as a round starts, and each operator
         is judged by what is measured when its turn comes.
         """
-        now = memory.round
-        if waiting := now.wait(observation):
+        current = memory.round
+        if waiting := current.wait(observation):
             return memory, waiting
-        if now.left is None:
+        if current.left is None:
             order = in_seeded_order(observation.operators, self.setting.seed, observation.now_s)
-            now = now.begin(order, self.round_s)
-        left = now.left or ()
+            current = current.begin(order, self.round_s)
+        left = current.left or ()
         plan = Plan(self.setting, observation)
         needs = {name: need for name, need in self.needs(plan, observation).items() if name in left}
         standings = self.standings(observation, memory, needs)
@@ -97,13 +97,13 @@ class BtuRuntime(Btu):
 
         left = until_a_lease(plan, left, look)
         if leased(plan):
-            now = now.at(left)
+            current = current.at(left)
         else:
             self._retire(plan, observation, spare)
             plan.keep_leases(self.round_s)
-            now = now.end()
+            current = current.end()
         after = remembered(memory, plan)
-        return RoundMemory(after.scalings, after.upscaled_s, now), plan.decision(rounds.NOTHING)
+        return RoundMemory(after.scalings, after.upscaled_s, current), plan.decision(rounds.NOTHING)
 
     def trigger(self, sample: OperatorSample, op: Operator) -> UpTrigger:
         """A queue above TWICE_ABOVE_ITEMS suffices, late or not."""
