@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ CHAIN = a_chain("O1", "O2", service_ms=50.0)
 """An instance of each does 20 items a second."""
 
 
-def scaled(restart: dict | None, level: float = 10.0, *, faults: dict | None = None, seed: int = 7):
+def scaled(restart: Any, level: float = 10.0, *, faults: Any = None, seed: int = 7):
     """One more instance of the first operator is asked for at 95 s and ready at 100 s."""
     calibration = {} if restart is None else {"restart": restart}
     config = a_config(CHAIN, level, calibration=calibration, faults=faults or {}, seed=seed)
