@@ -66,7 +66,7 @@ def _read_load(
     problem = ""
     if not mapping:
         sheet = _read_sheet(file)
-        if "time_s" in sheet.columns and sheet.columns.keys() & {"level", "rate_items_per_s"}:
+        if "time_s" in sheet.columns and set(sheet.columns) & {"level", "rate_items_per_s"}:
             name = "level" if "level" in sheet.columns else "rate_items_per_s"
             if step_s is None and gaps == "refuse":
                 return _plain_load(file, sheet, name)
@@ -107,7 +107,7 @@ def _plain_load(path: Path, sheet: Sheet, name: str) -> TraceLoad:
 
     problems, columns = list[str](), []
     for column in ("time_s", name):
-        values, wrong = numbers(column, sheet.columns[column], sheet.place)
+        values, wrong = numbers(column, sheet.cells[column], sheet.place)
         problems += wrong
         if not wrong and (absent := np.flatnonzero(np.isnan(values)).tolist()):
             problems.append(

@@ -38,3 +38,13 @@ def test_age_and_duration_are_longer_by_the_rest_and_nothing_else_is():
 def test_no_load_leaves_nothing_to_rest():
     testbed, _ = measured(level=0.0, rest_s={"O1": 9.0})
     assert testbed.observe().operators["O1"].waiting_items == 0
+
+
+def test_what_is_in_an_operator_is_in_its_age_and_does_not_wait():
+    testbed, passing = measured(pass_s={"O1": 1.5})
+    assert testbed.observe().operators["O1"].waiting_items == 0
+    plain = measured()[1]["processing_duration"]
+    for name in ("O1", "O2"):
+        rows = rows_of(plain, name)
+        older_ms = (passing["processing_duration"]["age_ms"] - plain["age_ms"])[rows]
+        assert older_ms == pytest.approx(1500)

@@ -1,4 +1,4 @@
-"""A run on the live testbed, for tests: two generic operators in a row, and ways to harm it."""
+"""A run on a live testbed, for tests: two generic operators in a row, and ways to harm it."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ MONITOR_S = 5.0
 
 @dataclass
 class LiveRun:
-    """A testbed and what its run has left where."""
+    """A testbed of this kind (``docker`` or ``openstack``) and its run."""
 
     config: TestbedConfig
     testbed: Any
+    kind: str = "docker"
 
     @property
     def run(self) -> str:
@@ -46,7 +47,7 @@ class LiveRun:
 
     def again(self) -> Any:
         """Another process's testbed of the same run."""
-        return TESTBEDS["docker"].build(self.config)
+        return TESTBEDS[self.kind].build(self.config)
 
     def deploy(self, hosts_wanted: int = 1) -> None:
         """Every operator on every host."""
@@ -115,16 +116,18 @@ class LiveRun:
         assert [shared.bitcount(f"{self.run}:done:{path}") for path in paths] == [items, items]
 
 
-@contextmanager
-def live_run(rate: float, **calibration: Any) -> Iterator[LiveRun]:
-    """A run of its own, longer than a test needs, given back afterwards."""
+def config_of(
+    run: str, rate: float, flavor: HostFlavor = FLAVOR, cpu_cores: float = 0.15, **calibration: Any
+) -> TestbedConfig:
+    """A run of two small operators, longer than a test needs."""
     operators = (
-        an_operator(name, service_ms=5.0, cpu_cores=0.15, memory_mb=64.0) for name in (FRONT, BACK)
+        an_operator(name, service_ms=5.0, cpu_cores=cpu_cores, memory_mb=64.0)
+        for name in (FRONT, BACK)
     )
-    config = TestbedConfig(
+    return TestbedConfig(
         topology=a_topology(*operators),
         levels_of={"S1": Levels((0.0,), (rate,))},
-        flavor=FLAVOR,
+        flavor=flavor,
         max_hosts=3,
         btu_s=60.0,
         duration_s=3600.0,
@@ -132,13 +135,19 @@ def live_run(rate: float, **calibration: Any) -> Iterator[LiveRun]:
         monitor_every_s=MONITOR_S,
         calibration=calibration,
         faults={},
-        run=f"test-{uuid.uuid4().hex[:8]}",
+        run=run,
         experiment="tests",
     )
-    testbed = TESTBEDS["docker"].build(config)
+
+
+@contextmanager
+def live_run(rate: float, kind: str = "docker", **options: Any) -> Iterator[LiveRun]:
+    """A run of its own with the options of :func:`config_of`, given back afterwards."""
+    config = config_of(f"test-{uuid.uuid4().hex[:8]}", rate, **options)
+    testbed = TESTBEDS[kind].build(config)
     assert isinstance(testbed, LiveTestbed)
     try:
-        yield LiveRun(config, testbed)
+        yield LiveRun(config, testbed, kind)
     finally:
         testbed.give_back()
         assert leases.leases_of(config.run) == []

@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,16 @@ from include.testbeds.flavors import FLAVORS
 from include.testbeds.live.hosts.openstack.calibration import OpenStackCalibration
 from include.testbeds.live.hosts.openstack.hosts import OpenStackHosts
 from include.testbeds.live.hosts.openstack.tags import ResourceTags, site
+from tests.live.live_run import live_run
 from tests.live.world import script, wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 OPENSTACK = REPOSITORY / "infra" / "openstack" / "openstack.sh"
 MACHINE = OPENSTACK.with_name("machine.sh")
 FLAVOR = FLAVORS["live-half-cpu-1gb"]
+SMALL = {"rate": 10.0, "flavor": FLAVOR, "cpu_cores": 0.1}
+"""A run on servers of that flavor."""
+cloud_run = partial(live_run, kind="openstack", **SMALL)
 
 
 def is_up() -> bool:

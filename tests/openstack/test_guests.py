@@ -18,11 +18,11 @@ import pytest
 from include.model.errors import TestbedNotReady
 from include.testbeds.live.engine import Engine
 from tests.live.world import wait_until
-from tests.openstack.cloud_run import cloud_run
 from tests.openstack.plane import (
     FLAVOR,
     OPENSTACK,
     Plane,
+    cloud_run,
     crowding,
     hosts_of,
     hypervisor,

@@ -12,8 +12,7 @@ from include.testbeds.base import Leasing
 from include.testbeds.live.files import run_folder
 from tests.live.live_run import FRONT, crowding
 from tests.live.world import script, wait_until
-from tests.openstack.cloud_run import cloud_run
-from tests.openstack.plane import FLAVOR, MACHINE
+from tests.openstack.plane import FLAVOR, MACHINE, cloud_run
 
 pytestmark = pytest.mark.openstack
 

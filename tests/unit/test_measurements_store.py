@@ -51,7 +51,8 @@ def gather(store, first=0):
 
 
 def files(store):
-    folders = [store.home, store.part("event", 0).parent, store.part("tenant", 0).parent]
+    tables = (store.part(table, 0).parent for table in ("event", "tenant"))
+    folders = [store.rows(0).parent, *tables]
     paths = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
     return {path.relative_to(store.folder): path.read_bytes() for path in paths}
 

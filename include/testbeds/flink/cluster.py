@@ -100,9 +100,10 @@ class Cluster:
             # instances although there were slots for all, which only had to be asked for.
             f"{scheduler}.submission.resource-stabilization-timeout": "1 s",
             f"{scheduler}.submission.resource-wait-timeout": f"{self.limits.boot_within_s:g} s",
-            # Asked for, a rescale waits for a checkpoint, which the testbed triggers.
-            f"{scheduler}.rescale-trigger.max-delay": f"{self.limits.rescale_within_s / 2:g} s",
-            f"{scheduler}.rescale-trigger.max-checkpoint-failures": 2,
+            # Asked for, a rescale waits for a checkpoint, which the testbed triggers. Without one
+            # all would be undone that was done since the last, again and again.
+            f"{scheduler}.rescale-trigger.max-delay": f"{self.limits.rescale_within_s:g} s",
+            f"{scheduler}.rescale-trigger.max-checkpoint-failures": 1_000_000,
             "slot.idle.timeout": "1000",
             "cluster.registration.initial-timeout": "100 ms",
             "cluster.registration.max-timeout": "1 s",
@@ -127,8 +128,8 @@ class Cluster:
             "execution.checkpointing.snapshot-compression": "true",
             "execution.buffer-timeout.interval": "0 ms",
             "pipeline.object-reuse": "true",
-            # What waits in buffers holds up a checkpoint unless that overtakes it, and then the next
-            # one until all of it is done: small and few they are, for items of a second are 40 bytes.
+            # What waits in buffers holds up a checkpoint unless that overtakes it, and then the
+            # next one until all of it is done: few and small, for an item has only 40 bytes.
             "execution.checkpointing.unaligned.enabled": "true",
             "taskmanager.memory.segment-size": "4kb",
             "taskmanager.memory.starting-segment-size": "128b",

@@ -14,6 +14,7 @@ from functools import partial
 from signal import SIGKILL
 
 from include.files.whole import write_bytes
+from include.model.errors import TestbedError
 from include.testbeds.flink.fleet import FlinkHost, FlinkInstance, by_operator, wanted
 from include.testbeds.flink.instances import Start
 from include.testbeds.flink.job import write_job
@@ -27,6 +28,10 @@ AHEAD_S = 3.0
 """A TaskManager starts so long (wall) before its host's boot is over."""
 AGAIN_AFTER_S = 4.0
 """Flink has so long to run by itself what it was asked for, after a start of the job (wall)."""
+TRIGGER_EVERY_S = 0.5
+"""How soon after a checkpoint that failed the next one is tried (wall)."""
+NOT_YET = "is not being executed"
+"""Why a checkpoint fails while a task still goes through what it had in its buffers."""
 LOST_AFTER = 3
 """What it does not run after it was asked so often is lost."""
 FIND_AGAIN_S = 30.0
@@ -44,6 +49,8 @@ class Reconciler:
         self._settled_at = time.monotonic()
         self._manager_at = time.monotonic()
         self._asked_again = 0
+        self._triggered_at = 0.0
+        self._misplaced = 0
 
     def reconcile(self) -> float:
         """Settle, and return in how many seconds to do so again."""
@@ -116,7 +123,7 @@ class Reconciler:
         boot_s = limits.host_boot_s[0] if host.ordered_s > 0 else 0.0
         due_s = host.ordered_s + boot_s
         if not host.pid:
-            if now_s >= due_s - AHEAD_S * scale:
+            if now_s >= due_s - AHEAD_S * scale and self._planned():
                 self._boot(host)
         elif not host.process.alive:
             event = "host_lost" if host.up else "host_boot_failure"
@@ -133,6 +140,17 @@ class Reconciler:
                 self._lose(host, "host_boot_failure", why)
         elif self._missed(host):
             self._lose(host, "host_lost", "its process hangs: Flink does not hear of it any more")
+
+    def _planned(self) -> bool:
+        """Whether the slot assigner, where it is ours, has a plan for what is deployed."""
+        if self._steered and not (self._state.folder / "placement").is_file():
+            self._write_plan(self._instances())
+            return (self._state.folder / "placement").is_file()
+        return True
+
+    @property
+    def _steered(self) -> bool:
+        return self._state.calibration.placement == "steered"
 
     def _missed(self, host: FlinkHost) -> bool:
         found = time.monotonic() - self._manager_at > FIND_AGAIN_S
@@ -205,6 +223,7 @@ class Reconciler:
             return
         before, previous = self._running(), state.graph
         named = placed(self._instances(), start, state.fleet)
+        self._verify(start, named)
         self._keep_names(start, named)
         if state.clock.started_us and previous:
             state.restarts.append(self._restart(start, previous, before))
@@ -212,6 +231,22 @@ class Reconciler:
         state.graph, state.rescale, state.crashed = start.graph, None, False
         self._settled_at, self._asked_again = time.monotonic(), 0
         self._say_where(start, named)
+
+    def _verify(self, start: Start, named: Placed) -> None:
+        """Raises TestbedError when our slot assigner is not obeyed, again and again.
+
+        After a loss, and with fewer slots than instances, things go where there is room.
+        """
+        state = self._state
+        all_there = start.parallelism() == state.asked
+        if not (self._steered and named.moved and all_there) or state.crashed:
+            self._misplaced = 0
+            return
+        self._misplaced += 1
+        moved = ", ".join(named.moved)
+        state.event("placement_refused", "job", f"not where planned: {moved}"[:300])
+        if self._misplaced >= LOST_AFTER:
+            raise TestbedError(f"Flink does not run instances where it was told to: {moved}")
 
     def _running(self) -> int:
         return sum(self._state.asked.values()) if self._state.graph else 0
@@ -222,7 +257,8 @@ class Reconciler:
         up_s = state.second_of(start.up_us)
         for number, host in named.hosts.items():
             one = state.fleet.instances[number]
-            one.host = host or one.host
+            if not self._steered or state.crashed:
+                one.host = host or one.host
             one.ready_s = up_s if one.ready_s is None else one.ready_s
         for one in self._instances():
             if one.stopping and not one.runs:
@@ -254,8 +290,6 @@ class Reconciler:
         where = ", ".join(f"{host} {counts[host]}" for host in sorted(counts))
         moved = f"; elsewhere than booked: {', '.join(named.moved)}" if named.moved else ""
         state.event("placement", "job", f"instances by host: {where}{moved}"[:500])
-        if state.calibration.placement == "steered" and named.moved:
-            state.event("placement_refused", "job", f"not where planned: {', '.join(named.moved)}")
         try:
             ids = state.rest.vertices()
             sources = [source.name for source in state.config.topology.sources]
@@ -282,7 +316,7 @@ class Reconciler:
         counts = by_operator(want, state.operators)
         leaving = self._leaving(start, want)
         new = counts != state.asked
-        moved = state.calibration.placement == "steered" and self._moves(start, want)
+        moved = self._steered and self._moves(start, want)
         less = counts != start.parallelism()
         late = time.monotonic() - self._settled_at > AGAIN_AFTER_S
         if not (new or leaving or moved or (less and late)):
@@ -303,7 +337,7 @@ class Reconciler:
             again=bool(moved and not less),
         )
         state.asked = counts
-        if state.calibration.placement == "steered":
+        if self._steered:
             self._write_plan(want)
         self._ask()
 
@@ -314,6 +348,7 @@ class Reconciler:
         """
         state, rescale = self._state, self._state.rescale
         assert rescale is not None
+        self._triggered_at = time.monotonic()
         try:
             if not rescale.leaving:
                 state.rest.ask_for(state.asked)
@@ -329,7 +364,8 @@ class Reconciler:
         state, rescale = self._state, self._state.rescale
         assert rescale is not None
         if not rescale.trigger:
-            self._ask()
+            if time.monotonic() - self._triggered_at > TRIGGER_EVERY_S:
+                self._ask()
         elif not rescale.done:
             self._await_checkpoint(rescale)
         passed_s = (state.now_s() - rescale.asked_s) / state.clock.scale
@@ -351,9 +387,9 @@ class Reconciler:
         if failure is None:
             return
         if failure:
-            if not rescale.troubled:
+            if not rescale.troubled and NOT_YET not in failure:
                 rescale.troubled = True
-                state.event("checkpoint_failed", "job", failure[:200])
+                state.event("checkpoint_failed", "job", failure[-200:])
             rescale.trigger = ""
             return
         rescale.done = True
@@ -387,8 +423,7 @@ class Reconciler:
             for host in self._state.fleet.leased()
             if host.releasing and host.number not in stay and host.name in there
         ]
-        steered = self._state.calibration.placement == "steered"
-        return [] if steered else going
+        return [] if self._steered else going
 
     def _moves(self, start: Start, want: list[FlinkInstance]) -> bool:
         """Whether anything is to run elsewhere than it does."""

@@ -78,7 +78,7 @@ class Rest:
         if answer["status"]["id"] != "COMPLETED":
             return None
         cause = answer.get("operation", {}).get("failureCause")
-        return str(cause.get("stack-trace", cause))[:300] if cause else ""
+        return str(cause.get("stack-trace", cause))[:600] if cause else ""
 
     def checkpoints(self) -> Checkpoints:
         """What has become of them so far."""

@@ -11,11 +11,11 @@ from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
 from include.testbeds.calibrations import CalibrationFiles, calibration_folders
 from include.testbeds.virtual import calibration as virtual
-from include.testbeds.virtual.calibration import Bounds, NotNegative
+from include.testbeds.virtual.calibration import Bounds, NotNegative, Share
 
 FOLDERS = calibration_folders("flow", Path(__file__).parent)
 Positive = Annotated[float, Field(gt=0)]
-BY_OPERATOR = ("key_groups", "rest_s")
+BY_OPERATOR = ("key_groups", "pass_s", "rest_s")
 """Settings of some operators; a name that the topology does not have is refused."""
 
 
@@ -54,6 +54,11 @@ class FlowCalibration(virtual.VirtualCalibration):
     key_groups: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
     key_skew_cv: NotNegative = 0
     rest_s: dict[str, NotNegative] = Field(default_factory=dict)
+    pass_s: dict[str, NotNegative] = Field(default_factory=dict)
+    cpu_at_rest: Share = 0
+    """What an instance shows that has nothing to do; see ``cpu_when_busy``, too."""
+    cpu_window_s: NotNegative = 0
+    """CPU of instances is the mean of so long, read once in that time; 0: every reading."""
     cpu_residuals: tuple[float, ...] = ()
     cpu_residual_block: Annotated[int, Field(ge=1)] = 20
     input_items: Annotated[int, Field(ge=0)] = 0
