@@ -11,7 +11,7 @@ from include.results.reports.comparison import PublishedFigure
 from include.results.reports.figures import curves, tradeoff
 from include.studies.peerj141.calibration import JUDGING_SEEDS
 from include.studies.peerj141.errata import columns, implied_items
-from include.studies.peerj141.judgement import shortfalls
+from include.studies.peerj141.judgement import JUDGEMENT_COLUMNS, shortfalls
 from include.studies.peerj141.metrics import mean_curves
 from include.studies.peerj141.published import METRICS, CellKey, approach_of, published_cells
 from include.studies.peerj141.specs import controllers, patterns
@@ -109,7 +109,7 @@ def sections(
                 *([NOT_REPRODUCED, *missed] if missed else [REPRODUCED]),
                 JUDGED.format(seeds=judgement[0]["seeds"]),
             ],
-            rows=judgement,
+            rows=[{name: row[name] for name in JUDGEMENT_COLUMNS} for row in judgement],
         ),
         Section(name="errors", title="Errors by pattern", rows=errors),
         Section(
@@ -209,7 +209,7 @@ def _beside(row: Mapping[str, Any]) -> dict[str, Any]:
         "metric": row["metric"],
         "published": _spread(row["published_mean"], row["published_sigma"]),
         "measured": _spread(row["measured_mean"], row["measured_sigma"]),
-        **{name: row[name] for name in ("error", "tolerance", "inside", "erratum")},
+        **{name: row[name] for name in ("error", "tolerance", "inside")},
     }
 
 
