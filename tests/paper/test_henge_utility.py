@@ -63,7 +63,7 @@ def test_a_tail_latency_takes_the_place_of_the_mean() -> None:
 
 
 @pytest.mark.parametrize(
-    ("intent", "seen"),
+    ("intent", "sample"),
     [
         (Intent(latency_ms=100.0), a_tenant(juice=1.0, tail_latency_ms=3.0)),
         (Intent(latency_ms=100.0, tail=True), a_tenant(latency_ms=3.0)),
