@@ -32,6 +32,7 @@ class FlinkMonitor:
         self._late_ms = {op.name: twice * op.slo_ms for op in topology.operators}
         self._schedules = schedules_of(state.config)
         self._restarts = RestartRows(state)
+        self._unanswered = False
 
     def read(self, time_s: float) -> None:
         """The reading of a monitoring time, which is now or has just passed."""
@@ -171,8 +172,11 @@ class FlinkMonitor:
         try:
             newest = state.rest.checkpoints()
         except NoAnswerError as error:
-            state.event("monitoring_gap", "job-manager", str(error)[:200])
+            if not self._unanswered:
+                state.event("monitoring_gap", "job-manager", str(error)[:200])
+            self._unanswered = True
             return
+        self._unanswered = False
         # One that a start of the job cut short has no reason.
         if newest.failed > state.failed_checkpoints and newest.why_failed:
             number = newest.failed - state.failed_checkpoints
