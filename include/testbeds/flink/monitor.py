@@ -12,6 +12,7 @@ from include.model.compliance import LEVELS
 from include.model.errors import TestbedError
 from include.testbeds.flink.instances import LAG_MS, Counted, Start, Subtask, counted, whole_line
 from include.testbeds.flink.job import schedules_of
+from include.testbeds.flink.placement import slots_of
 from include.testbeds.flink.rest import NoAnswerError
 from include.testbeds.flink.restarts import RestartRows
 from include.testbeds.flink.rows import Row, RowFile, bounds_of, counts, row_files
@@ -213,18 +214,19 @@ class FlinkMonitor:
     # ---------------------------------------------------------------- utilisation
 
     def _read_utilisation(self, reading: FlinkReading, before: FlinkReading) -> None:
-        """Reservations of memory; CPU of the process where items burn it. Where they only wait,
-        what they would use stands in: the time that an instance works, of what it reserves."""
+        """Slots in use, among which a TaskManager divides its memory; CPU of the process where
+        items burn it. Where they only wait, what they would use stands in: the time that an
+        instance works, of what it reserves. Flink's places may reserve more than a host has."""
         state, flavor = self._state, self._state.config.flavor
         operators = state.config.topology.operator
         burns = state.calibration.work == "burn"
+        slots = slots_of(state.config, state.calibration)
         reading.cpu_share, reading.memory_share = {}, {}
         passed_s = (reading.wall_us - before.wall_us) / 1e6
         busy = self._shares_by_name(reading, before)
         hosts, instances = [], []
         for host in state.fleet.leased():
             here = state.fleet.on_host(host.number)
-            used_mb = sum(operators[one.operator].memory_mb for one in here)
             for one in here:
                 if one.name in busy:
                     reading.cpu_share[one.name] = busy[one.name]
@@ -242,7 +244,7 @@ class FlinkMonitor:
                     continue
                 cpu = (reading.cpu_s[host.name] - last) / (passed_s * flavor.vcpus)
             reading.cpu_share[host.name] = round(min(1.0, max(0.0, cpu)), 4)
-            memory = round(used_mb / flavor.capacity.memory_mb, 4)
+            memory = round(min(1.0, len(here) / slots), 4)
             reading.memory_share[host.name] = memory
             shares = reading.cpu_share[host.name], memory
             hosts.append((reading.time_s, host.name, *shares, len(here)))
