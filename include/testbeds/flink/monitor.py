@@ -13,7 +13,7 @@ from include.model.errors import TestbedError
 from include.testbeds.flink.instances import LAG_MS, Counted, Start, Subtask, counted, whole_line
 from include.testbeds.flink.job import schedules_of
 from include.testbeds.flink.placement import slots_of
-from include.testbeds.flink.rest import NoAnswerError
+from include.testbeds.flink.rest import NoAnswerError, too_early
 from include.testbeds.flink.restarts import RestartRows
 from include.testbeds.flink.rows import Row, RowFile, bounds_of, counts, row_files
 from include.testbeds.flink.state import FlinkReading, FlinkState
@@ -179,7 +179,8 @@ class FlinkMonitor:
             return
         self._unanswered = False
         # One that a start of the job cut short has no reason.
-        if newest.failed > state.failed_checkpoints and newest.why_failed:
+        reason = newest.why_failed
+        if newest.failed > state.failed_checkpoints and reason and not too_early(reason):
             number = newest.failed - state.failed_checkpoints
             detail = f"{number} of them since the last reading: {newest.why_failed}"
             state.event("checkpoint_failed", "job", detail[:300])
