@@ -436,6 +436,8 @@ class Reconciler:
         except NoAnswerError:
             return
         sources = [source.name for source in state.config.topology.sources]
+        if not {*state.operators, *sources} <= ids.keys():
+            return  # the job is not there yet
         text = plan_lines(want, ids, sources, PROVIDER)
         write_bytes(state.folder / "placement", text.encode())
 
