@@ -12,7 +12,8 @@ from include.model.compliance import LEVELS
 from include.model.errors import TestbedError
 from include.testbeds.flink.instances import LAG_MS, Counted, Start, Subtask, counted, whole_line
 from include.testbeds.flink.job import schedules_of
-from include.testbeds.flink.rest import NoAnswerError
+from include.testbeds.flink.placement import slots_of
+from include.testbeds.flink.rest import NoAnswerError, too_early
 from include.testbeds.flink.restarts import RestartRows
 from include.testbeds.flink.rows import Row, RowFile, bounds_of, counts, row_files
 from include.testbeds.flink.state import FlinkReading, FlinkState
@@ -32,6 +33,7 @@ class FlinkMonitor:
         self._late_ms = {op.name: twice * op.slo_ms for op in topology.operators}
         self._schedules = schedules_of(state.config)
         self._restarts = RestartRows(state)
+        self._unanswered = False
 
     def read(self, time_s: float) -> None:
         """The reading of a monitoring time, which is now or has just passed."""
@@ -171,10 +173,14 @@ class FlinkMonitor:
         try:
             newest = state.rest.checkpoints()
         except NoAnswerError as error:
-            state.event("monitoring_gap", "job-manager", str(error)[:200])
+            if not self._unanswered:
+                state.event("monitoring_gap", "job-manager", str(error)[:200])
+            self._unanswered = True
             return
+        self._unanswered = False
         # One that a start of the job cut short has no reason.
-        if newest.failed > state.failed_checkpoints and newest.why_failed:
+        reason = newest.why_failed
+        if newest.failed > state.failed_checkpoints and reason and not too_early(reason):
             number = newest.failed - state.failed_checkpoints
             detail = f"{number} of them since the last reading: {newest.why_failed}"
             state.event("checkpoint_failed", "job", detail[:300])
@@ -209,18 +215,19 @@ class FlinkMonitor:
     # ---------------------------------------------------------------- utilisation
 
     def _read_utilisation(self, reading: FlinkReading, before: FlinkReading) -> None:
-        """Reservations of memory; CPU of the process where items burn it. Where they only wait,
-        what they would use stands in: the time that an instance works, of what it reserves."""
+        """Slots in use, among which a TaskManager divides its memory; CPU of the process where
+        items burn it. Where they only wait, what they would use stands in: the time that an
+        instance works, of what it reserves. Flink's places may reserve more than a host has."""
         state, flavor = self._state, self._state.config.flavor
         operators = state.config.topology.operator
         burns = state.calibration.work == "burn"
+        slots = slots_of(state.config, state.calibration)
         reading.cpu_share, reading.memory_share = {}, {}
         passed_s = (reading.wall_us - before.wall_us) / 1e6
         busy = self._shares_by_name(reading, before)
         hosts, instances = [], []
         for host in state.fleet.leased():
             here = state.fleet.on_host(host.number)
-            used_mb = sum(operators[one.operator].memory_mb for one in here)
             for one in here:
                 if one.name in busy:
                     reading.cpu_share[one.name] = busy[one.name]
@@ -238,7 +245,7 @@ class FlinkMonitor:
                     continue
                 cpu = (reading.cpu_s[host.name] - last) / (passed_s * flavor.vcpus)
             reading.cpu_share[host.name] = round(min(1.0, max(0.0, cpu)), 4)
-            memory = round(used_mb / flavor.capacity.memory_mb, 4)
+            memory = round(min(1.0, len(here) / slots), 4)
             reading.memory_share[host.name] = memory
             shares = reading.cpu_share[host.name], memory
             hosts.append((reading.time_s, host.name, *shares, len(here)))
