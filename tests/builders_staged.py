@@ -159,6 +159,7 @@ def _activity(run: str) -> dict[str, Rows]:
         ],
         "decisions": [{"run": run, "action": "wait", "reason": "nothing_to_do",
                        "accepted": True, "decisions": 2}],
+        "rescales": [],
         "advisors": [
             {"run": run, "advisor": "keda", "scope": scope, "decisions": 2, "failed_decisions": 0,
              "actual_instances": 9.0, "advised_instances": 11.5, "differing_percent": 50.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import yaml
 from include.advise.cluster import OPERATOR
 from include.advise.job import JobModel
 from include.advise.names import recorded_name
-from include.advise.readings import Readings
+from include.advise.readings import Readings, median_of
 from include.advise.replay import ReplayConditions
 from include.files.whole import csv_text, write_bytes
 
@@ -23,19 +24,32 @@ def write_experiment(
 ) -> Path:
     """Write ``job_*.yaml`` and ``job_load.csv`` for the fluid testbed. Returns the spec's path.
 
-    An instance has a core of its own, the overhead and the time per record of the model. A scaling
-    pauses the job for as long as latency rose in a planned restart. What else a restart does to
-    CPU is not there, nor restarts by themselves. Experiment and topology are named after the
-    recording and what was read off it, so that results of two recordings are never taken for one.
+    An instance does at most what one was seen to do, and shows the overhead and the CPU per record
+    of the model, as means of the same window as in a replay. A scaling takes the job down, and so
+    do the recorded restarts that no scaling explains, at their times. CPU beyond that of the work
+    is not there after a restart: `flow` makes up for what waited, which needs some by itself.
+    Experiment and topology are named after the recording and what was read off it, so that
+    results of two recordings are never taken for one.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    restart_s = job.planned_share * max(job.restart.latency_excess_s, default=0.0)
     rows = zip(read.times_s.tolist(), read.load_per_s.round(3).tolist(), strict=True)
     load = csv_text(("time_s", "rate_items_per_s"), ([repr(t), repr(rate)] for t, rate in rows))
     topology = _topology(job)
+    at_rest = max(0.0, job.overhead.value)
+    when_busy = min(1.0, at_rest + job.demand_ms.value / 1000 * job.most_per_s)
+    lag_s = 0.0 if math.isnan(job.quiet_lag_s) else job.quiet_lag_s
+    down_s = _down_s(job, read, job.planned_share)
     calibration = {
-        "overhead_cores": round(max(0.0, job.overhead.value), 4),
-        "rescale_pause_s": round(restart_s, 2),
+        "cpu_at_rest": round(at_rest, 4),
+        "cpu_when_busy": round(when_busy, 4),
+        "cpu_window_s": conditions.metrics_every_s,
+        "cpu_noise": 0,
+        "cpu_residuals": list(job.cpu_residuals),
+        "latency_ms": 0,
+        "rest_s": {OPERATOR: round(lag_s, 4)},
+        "pass_s": {OPERATOR: round(max(0.0, job.quiet_latency_s - lag_s), 4)},
+        "restart": {"down_s": [down_s, down_s]},
+        "drain_s": 0,
         "host_boot_s": [0.0, 0.0],
         "image_pull_s": [0.0, 0.0],
         "instance_start_s": [conditions.takes_s, conditions.takes_s],
@@ -45,14 +59,30 @@ def write_experiment(
     documents = {
         "job_topology.yaml": {"name": name, **topology},
         "job_calibration.yaml": calibration,
-        "job_experiment.yaml": _spec(name, read, conditions),
+        "job_experiment.yaml": _spec(name, job, read, conditions),
     }
     head = f"# Read off {job.name}; docs/advise.md says how.\n"
     for file, content in documents.items():
-        text = head + yaml.safe_dump(content, sort_keys=False)
+        text = head + yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
         write_bytes(folder / file, text.encode())
     write_bytes(folder / "job_load.csv", load.encode())
     return folder / "job_experiment.yaml"
+
+
+def _down_s(job: JobModel, read: Readings, share: float) -> float:
+    """How long a restart takes the job down that does ``share`` of what one does by itself.
+
+    What waits goes at capacity, so latency is on top by d at first and falls in a line until
+    d b / (1 - b) later, where instances are busy for b of their time. The records that come
+    meanwhile, d / (1 - b) of time, are late by d / 2 on average: as late in all as recorded.
+    """
+    asked_s = job.times.asked_restart_s
+    if asked_s is not None and share == job.planned_share:
+        return round(asked_s, 2)
+    each = float(read.load_per_s.mean()) / max(1.0, median_of(read.instances))
+    busy = min(0.9, each / job.most_per_s)
+    late_s2 = share * job.step_s * sum(job.restart.latency_excess_s)
+    return round(math.sqrt(2 * late_s2 * (1 - busy)), 2)
 
 
 def _topology(job: JobModel) -> dict[str, Any]:
@@ -61,7 +91,7 @@ def _topology(job: JobModel) -> dict[str, Any]:
         "slo_ms": max(1, round(1000 * job.quiet_latency_s)),
         "cpu_shares": 1024,
         "memory_mb": 1000,
-        "service_ms": round(job.demand_ms.value, 6),
+        "service_ms": round(1000 / job.most_per_s, 6),
     }
     return {
         "level_unit": "records a second",
@@ -72,7 +102,8 @@ def _topology(job: JobModel) -> dict[str, Any]:
     }
 
 
-def _spec(name: str, read: Readings, conditions: ReplayConditions) -> dict[str, Any]:
+def _spec(name: str, job: JobModel, read: Readings, conditions: ReplayConditions) -> dict[str, Any]:
+    down_s = _down_s(job, read, 1.0)
     whole_min = int(read.load_per_s.size * read.step_s // 3600) * 60
     return {
         "name": name,
@@ -81,6 +112,7 @@ def _spec(name: str, read: Readings, conditions: ReplayConditions) -> dict[str, 
         "calibration": "job_calibration.yaml",
         "flavor": FLAVOR,
         "max_hosts": conditions.max_instances,
+        "faults": {"restarts": [[at_s, down_s] for at_s in job.incidents_s]},
         "patterns": {"name": "trace", "path": "job_load.csv"},
         "controllers": [
             {"name": "hpa", "target_cpu": 0.5, "max_instances": conditions.max_instances},

@@ -61,6 +61,9 @@ class JobModel:
     incidents_s: tuple[float, ...]
     notes: tuple[str, ...]
     times: ScalingTimes = ScalingTimes()  # noqa: RUF009  frozen
+    cpu_residuals: tuple[float, ...] = ()
+    """What readings between restarts are away from ``cpu_at``, in order; their standard deviation
+    is ``cpu_noise``."""
 
     @property
     def takes_s(self) -> float:
@@ -132,6 +135,7 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
         quiet_lag_s=median_of(quiet_lag),
         quiet_latency_s=median_of(read.latency_s[settled]),
         cpu_noise=float(np.std(cpu - predicted)),
+        cpu_residuals=tuple((cpu - predicted).round(4).tolist()),
         restart=restarts.restart,
         planned_share=restarts.planned_share,
         incidents_s=tuple(float(read.times_s[start]) for start in own),

@@ -36,9 +36,9 @@ def conform(
 def line(outcome: Conformity) -> str:
     """One row as a person reads it."""
     expected = json.dumps(outcome.row.expected)
-    if outcome.problem:
-        return f"DIFF  {outcome.row.id}\n      {outcome.problem}"
     if outcome.got is None:
-        return f"-     {outcome.row.id}\n      not run: {outcome.deviation} in docs/deviations.md"
+        why = f"{outcome.deviation} in docs/autoscalers.md"
+        detail = f"; {outcome.detail}" if outcome.detail else ""
+        return f"-     {outcome.row.id}\n      expected {expected}, not run: {why}{detail}"
     mark = "ok   " if outcome.holds else "DIFF "
     return f"{mark} {outcome.row.id}\n      expected {expected}, got {json.dumps(outcome.got)}"

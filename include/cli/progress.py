@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from include.experiment.spec import RunSpec
@@ -19,52 +18,37 @@ class Progress:
     """Prints to standard output; on a terminal the line of the current run is rewritten."""
 
     runs: int
-    begun: int = 0
-    spec: RunSpec | None = None
-    started_s: float = field(default_factory=time.perf_counter)
+    ended: int = 0
 
-    def begin(self, spec: RunSpec) -> None:
-        self.begun += 1
-        self.spec = spec
-        self.started_s = time.perf_counter()
-
-    def window(self, summary: Mapping[str, Any]) -> None:
-        if sys.stdout.isatty() and self.spec is not None:
-            done = summary["window"] + 1
+    def window(self, spec: RunSpec, summary: Mapping[str, Any]) -> None:
+        """A window of the current run is committed."""
+        if sys.stdout.isatty():
             print(
-                f"\r{self._head(self.spec)}  window {done:>3}/{self.spec.windows}  "
+                f"\r{self._head(spec, self.ended + 1)}  "
+                f"window {summary['window'] + 1:>3}/{spec.windows}  "
                 f"{summary['end_min']:>5g} min  {summary['hosts']:>3} hosts  "
                 f"{summary['instances']:>3} instances  {summary['waiting_items']:>6} waiting",
                 end="",
                 flush=True,
             )
 
-    def end(self, spec: RunSpec, summaries: Sequence[Mapping[str, Any]]) -> None:
-        self._line(spec, summaries, f"{time.perf_counter() - self.started_s:.2f} s")
-
-    def _line(self, spec: RunSpec, summaries: Sequence[Mapping[str, Any]], took: str) -> None:
-        samples = max(1, sum(summary["samples"] for summary in summaries))
-        shares = [
-            100 * sum(summary["samples_within"][level] for summary in summaries) / samples
-            for level in LEVEL_NAMES
-        ]
-        compliance = " / ".join(f"{share:.1f}" for share in shares)
+    def finished(self, result: RunResult) -> None:
+        """A run is measured, reused or has failed."""
+        self.ended += 1
         start = "\r" if sys.stdout.isatty() else ""
+        head = start + self._head(result.spec, self.ended)
+        if result.outcome == "failed":
+            print(f"{head}  FAILED: {result.error.strip().splitlines()[-1]}")
+            return
+        summaries, percent = result.summaries, result.compliance_percent
+        compliance = " / ".join(f"{percent.get(level, 0.0):.1f}" for level in LEVEL_NAMES)
         left = summaries[-1]["waiting_items"] if summaries else 0
         print(
-            f"{start}{self._head(spec)}  compliance {compliance} % "
-            f"(real-time / near real-time / relaxed), {left} items left  {took}"
+            f"{head}  compliance {compliance} % "
+            f"(real-time / near real-time / relaxed), {left} items left  {result.how}"
         )
         for advisor, error in failed_advisors(summaries).items():
             print(f"    advisor {advisor} failed, and the run went on without it: {error}")
 
-    def finished(self, result: RunResult) -> None:
-        """Print the line of one run of a batch that has ended."""
-        self.begun += 1
-        if result.outcome == "failed":
-            print(f"{self._head(result.spec)}  FAILED: {result.error.strip().splitlines()[-1]}")
-        else:
-            self._line(result.spec, result.summaries, result.how)
-
-    def _head(self, spec: RunSpec) -> str:
-        return f"[{self.begun}/{self.runs}] {spec.run_id}"
+    def _head(self, spec: RunSpec, number: int) -> str:
+        return f"[{number}/{self.runs}] {spec.run_id}"

@@ -50,7 +50,7 @@ def run(
     from include.experiment.matrix import runs_in_file
     from include.experiment.size import size_of
     from include.runs.batch import require_complete, run_batch
-    from include.runs.stages import forget, run_all, run_alone, store_of, stored_state
+    from include.runs.stages import forget, run_alone
     from include.testbeds import TESTBEDS
 
     points = runs_in_file(spec)  # nothing starts before every point is known to be right
@@ -72,14 +72,13 @@ def run(
         typer.echo(f"Tables and page: {command('report', folder)}")
         return
     progress = Progress(len(points))
-    if len(points) == 1:
-        if (stored := stored_state(points[0], root)) is stored.DAMAGED:
-            damage = store_of(points[0], root).damage(points[0].windows)
-            typer.echo(f"{points[0].run_id} is {stored}: {damage}")
-        progress.begin(points[0])
-        progress.end(points[0], run_all(points[0], root, progress.window))
-    else:
-        require_complete(
-            run_batch(points, root, side_by_side=side_by_side, report=progress.finished)
+    require_complete(
+        run_batch(
+            points,
+            root,
+            side_by_side=side_by_side,
+            report=progress.finished,
+            window=progress.window,
         )
+    )
     typer.echo(f"\nMeasurements: {folder}\nTables and page: {command('report', folder)}")

@@ -1,4 +1,4 @@
-"""The contract every controller keeps."""
+"""The protocol of controllers, and how they are registered."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from include.model.topology import Topology
 
 @dataclass(frozen=True, kw_only=True)
 class Delays:
-    """How long things take on a testbed, in seconds and on average, as it describes itself.
+    """Mean delays of a testbed in seconds, as it declares them.
 
-    None is not known: on real hosts whoever needs it has to watch.
+    None is unknown; on real hosts a controller has to observe them.
     """
 
     host_boot_s: float | None = None
@@ -25,18 +25,17 @@ class Delays:
     instance_start_s: float | None = None
     """Until an instance is ready on a host that is up and has its image."""
     image_pull_s: float | None = None
-    """So much longer where the host does not have it."""
+    """Additional time if the host does not have the image."""
     drain_s: float | None = None
-    """A stopped instance holds its place for so long."""
+    """Time that a stopped instance holds its place."""
     pause_on_start_s: float | None = None
-    """An operator does nothing for so long because one of its instances starts; moving the state
-    of an operator that has some takes longer."""
+    """Time that an operator pauses when one of its instances starts; longer if it moves state."""
     pause_on_stop_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What a controller knows before the run starts, and nothing about its arrivals.
+    """What a controller knows before the run; nothing about the arrivals.
 
     A host costs ``price_per_btu``, an item that is late ``penalty_per_item``.
     ``hosts_at_start`` are leased before the first item (0: as many as the first instances
@@ -67,7 +66,7 @@ class Controller(Protocol):
 
     @property
     def setting(self) -> Setting:
-        """What it was told before the run."""
+        """The conditions of the run."""
         ...
 
     @property
@@ -84,18 +83,20 @@ class Controller(Protocol):
         ...
 
     def initial_memory(self) -> Any:
-        """What it remembers before it has seen anything."""
+        """Memory before the first observation."""
         ...
 
-    def decide(self, memory: Any, seen: Observation) -> tuple[Any, Decision]:
-        """What to do about what was seen, and what to remember of it."""
+    def decide(self, memory: Any, observation: Observation) -> tuple[Any, Decision]:
+        """Return the memory for the next call, and the steps to take."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """What a controller looks at of one operator, and what it acts on: less than ``low``, more
-    than ``high``. None is no bound on that side."""
+    """Value that a controller watches for an operator; it acts below ``low`` and above ``high``.
+
+    None is no bound.
+    """
 
     value: float
     low: float | None = None
@@ -104,16 +105,15 @@ class Gauge:
 
 @runtime_checkable
 class Watching(Controller, Protocol):
-    """A controller that shows what it looks at, in the words and the unit of ``watches``."""
+    """A controller that shows the value it watches."""
 
     @property
     def watches(self) -> str:
-        """What it looks at, with the unit."""
+        """Name of the value, with its unit."""
         ...
 
-    def watched(self, memory: Any, seen: Observation, operator: str) -> Gauge | None:
-        """What it looks at now, given what it remembers of the looks before; None where nothing
-        can be said yet."""
+    def watched(self, memory: Any, observation: Observation, operator: str) -> Gauge | None:
+        """The value now; None if it cannot be computed yet."""
         ...
 
 
@@ -121,22 +121,22 @@ class Group(StrEnum):
     """Where a controller comes from, as pages show it."""
 
     PUBLISHED = "published"
-    """A paper, or what it was compared with."""
+    """From a paper, or its baseline."""
     IN_USE_TODAY = "in use today"
-    """An autoscaler that people run."""
+    """An autoscaler in production use."""
     OURS = "ours"
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """How a controller is built, and what the platform has to know of it.
+    """How to build a controller, and its properties.
 
-    ``build`` is a frozen dataclass whose options have defaults, or a partial of one. One that
-    does not pay by the BTU it was given never looks at it: one run stands for every price book.
+    ``build`` is a frozen dataclass whose options have defaults, or a partial of one. Without
+    ``pays_by_btu`` it ignores the BTU, so that one run stands for every price book.
     """
 
     build: Callable[..., Controller]
     pays_by_btu: bool = True
     needs_peak: bool = False
-    """An oracle: it is told how many instances the peak of the arrivals needs."""
+    """An oracle: its setting has the instances that the peak of the arrivals needs."""
     group: Group = Group.PUBLISHED

@@ -21,6 +21,9 @@ from include.model.errors import SpecError, unknown_name
 _TOLERANCE = 1e-9
 """Relative, for numbers that are no whole ones."""
 
+UNREAD = "AUTO-CONFORM"
+"""The deviation of a row whose family, inputs or expectation nothing here can read."""
+
 
 @dataclass(frozen=True, slots=True)
 class UpstreamRow:
@@ -36,8 +39,8 @@ class UpstreamRow:
 class Conformity:
     """What came of a row.
 
-    ``got`` has what our rule gives; where it gives nothing, ``deviation`` says why it has no way
-    to, or ``problem`` what is wrong with the row.
+    ``got`` has what our rule gives; where it gives nothing, ``deviation`` is the id in the ledger
+    that says why it has no way to, and ``detail`` what of the row it could not read.
 
     Of the expectation only what follows from the inputs is compared: what is in ``got``.
     """
@@ -45,7 +48,7 @@ class Conformity:
     row: UpstreamRow
     got: Mapping[str, Any] | None = None
     deviation: str = ""
-    problem: str = ""
+    detail: str = ""
 
     @property
     def holds(self) -> bool:
@@ -84,9 +87,6 @@ def _problems(place: int, case: Any) -> Iterator[str]:
     if not isinstance(case, dict) or not isinstance(case.get("id"), str):
         yield f"row {place + 1}: give an object with an id"
         return
-    family = case["id"].split("/")[0]
-    if family not in CHECKS:
-        yield f"row {place + 1}: {unknown_name('first part of id', family, CHECKS)}"
     for name in ("inputs", "expected"):
         if not isinstance(case.get(name), dict):
             yield f"{case['id']}: {name} must be an object"
@@ -98,15 +98,19 @@ def conform(rows: Sequence[UpstreamRow]) -> list[Conformity]:
 
 
 def _outcome(row: UpstreamRow) -> Conformity:
+    family = row.id.split("/")[0]
+    if family not in CHECKS:
+        return Conformity(row, None, UNREAD, unknown_name("first part of id", family, CHECKS))
     try:
-        got = CHECKS[row.id.split("/")[0]](row.function, row.inputs)
+        got = CHECKS[family](row.function, row.inputs)
+        compared = {name: got[name] for name in row.expected if name in got}
     except NotRepresentable as reason:
         return Conformity(row, deviation=reason.deviation)
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
-        return Conformity(row, problem=f"its inputs are none of such a row: {error!r}")
-    if compared := {name: got[name] for name in row.expected if name in got}:
+    except Exception as error:  # a row of somebody else's may hold anything
+        return Conformity(row, None, UNREAD, f"its inputs are none of such a row: {error!r}")
+    if compared:
         return Conformity(row, compared)
-    return Conformity(row, problem=f"its expectation must name one of {', '.join(got)}")
+    return Conformity(row, None, UNREAD, f"its expectation names none of {', '.join(got)}")
 
 
 def equal(expected: Any, got: Any) -> bool:

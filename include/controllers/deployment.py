@@ -55,5 +55,5 @@ def _spread(plan: Plan, setting: Setting, instances: Mapping[str, int]) -> Decis
 
 
 def _instance(turn: int, op: Operator) -> Why:
-    told = f"instance {turn + 1} of {op.name} before the first item"
-    return Why(Reason.FIRST_DEPLOYMENT, told)
+    sentence = f"instance {turn + 1} of {op.name} before the first item"
+    return Why(Reason.FIRST_DEPLOYMENT, sentence)

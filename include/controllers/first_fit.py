@@ -24,8 +24,8 @@ def release_empty_hosts(plan: Plan) -> None:
     """ "Releases a VM, as soon as the last operator instance on that VM is terminated"."""
     for host in list(plan.hosts):
         if plan.is_empty(host.host) and len(plan.free) > 1:
-            told = f"the last instance on {host.host} has ended"
-            plan.release(host, Why(Reason.HOST_EMPTY, told))
+            sentence = f"the last instance on {host.host} has ended"
+            plan.release(host, Why(Reason.HOST_EMPTY, sentence))
 
 
 def least_colocated(plan: Plan, candidates: Sequence[InstanceSample]) -> InstanceSample:
@@ -34,4 +34,6 @@ def least_colocated(plan: Plan, candidates: Sequence[InstanceSample]) -> Instanc
     On a tie the host leased last.
     """
     order = plan.order_of_lease
-    return min(candidates, key=lambda one: (len(plan.on_host(one.host)), -order[one.host]))
+    return min(
+        candidates, key=lambda instance: (len(plan.on_host(instance.host)), -order[instance.host])
+    )

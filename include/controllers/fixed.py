@@ -49,15 +49,15 @@ class Fixed:
     def initial_memory(self) -> NoMemory:
         return NoMemory()
 
-    def decide(self, memory: NoMemory, seen: Observation) -> tuple[NoMemory, Decision]:
+    def decide(self, memory: NoMemory, observation: Observation) -> tuple[NoMemory, Decision]:
         """Replace what was lost and keep every lease."""
-        plan = Plan(self.setting, seen)
+        plan = Plan(self.setting, observation)
         for name, instances in self.initial_instances().items():
             lost = instances - plan.count(name)
-            if name in seen.operators:
+            if name in observation.operators:
                 for _ in range(lost):
-                    told = f"{name} has lost {lost} of its {instances} instances"
-                    start_first_fit(plan, name, Why(Reason.INSTANCE_LOST, told))
+                    sentence = f"{name} has lost {lost} of its {instances} instances"
+                    start_first_fit(plan, name, Why(Reason.INSTANCE_LOST, sentence))
         plan.keep_leases(0)
-        told = "nothing to do: no instance is missing and no lease ends"
-        return memory, plan.decision(Why(Reason.NOTHING_TO_DO, told))
+        sentence = "nothing to do: no instance is missing and no lease ends"
+        return memory, plan.decision(Why(Reason.NOTHING_TO_DO, sentence))

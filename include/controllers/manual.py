@@ -27,13 +27,13 @@ def manual_instances(text: str, topology: Topology) -> dict[str, int]:
 
 def manual_problems(text: str, topology: Topology) -> Iterator[str]:
     """Everything wrong with the text, each with what to do."""
-    known = {_plain(name) for name in topology.operator_names}
+    options = {_plain(name) for name in topology.operator_names}
     for pair in () if text == TOPOLOGY else text.split():
         name, _, number = pair.partition("=")
         if not number.isdigit() or int(number) < 1:
             yield f"instances: write name=number with a number of at least 1, got {pair!r}"
-        elif name not in known:
-            yield f"instances: {unknown_name('operator', name, known)}"
+        elif name not in options:
+            yield f"instances: {unknown_name('operator', name, options)}"
 
 
 def _plain(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What is left on hosts, and which of them takes an instance."""
+"""Free capacity of hosts, and the host that takes an instance."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from include.controllers.filling import Filling
-from include.controllers.suitability import CACHE_FACTOR, uncached, uncached_of_one
+from include.controllers.bulk_placement import BulkPlacement
+from include.controllers.host_selection import CACHE_FACTOR, uncached, uncached_of_one
 from include.model.host import Capacity
 from include.model.topology import Operator
 
 FEW = 12
-"""So many hosts are ranked faster one by one."""
+"""Up to this many hosts a loop ranks faster than numpy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,42 +51,41 @@ class HostChoice:
 
 
 class FreeCapacities(MutableMapping[str, FreeCapacity]):
-    """What is left on every host, in the order of the leases, and which of them is best.
+    """Free capacity by host, in the order of the leases.
 
-    A mapping from host to its free capacity, with the same numbers in arrays so that Algorithm 2
-    looks at thousands of hosts at once.
+    Keeps the same numbers in arrays, so that Algorithm 2 ranks thousands of hosts at once.
     """
 
     def __init__(self, images: Mapping[str, frozenset[str]], numbers: NDArray[np.float64]) -> None:
-        """The images on every host, and of each in that order, which breaks ties: total and left
-        CPU and memory as in Amounts, and 1 when it is up; (5, hosts).
+        """``images`` by host; their order breaks ties. ``numbers``, shape (5, hosts): total and
+        free CPU and memory as in Amounts, and 1 if the host is up.
         """
         self._hosts = list(images)
         self.place = {host: place for place, host in enumerate(self._hosts)}
         self._images = images
         self._numbers = numbers
         self._cached: dict[str, list[int]] | None = None
-        """The places of the hosts that had an image from the beginning, in order."""
+        """Places of the hosts that had an image from the beginning, in order."""
         self._cached_since: dict[str, list[int]] = {}
-        """The same of images that were put on a host since; such a list is never written to."""
+        """The same for images that were added since. The lists are never written to."""
         self._images_since: dict[str, frozenset[str]] = {}
         self._gone: frozenset[str] = frozenset()
         self._booting: NDArray[np.intp] | None = None
         self._changed: list[int] = []
         self._uncached: dict[tuple[float, float], tuple[NDArray[np.float64], int]] = {}
-        """Per size of an operator the suitability of every host without its image, and how many
-        of the changes it knows. The arrays are never written to, so copies share them."""
+        """By size of an operator: suitability of every host without its image, and how many
+        entries of ``_changed`` it includes. Copies share the arrays; they are never written to."""
 
     @classmethod
-    def of(cls, hosts: Iterable[FreeCapacity]) -> FreeCapacities:
-        """These hosts, in their order."""
-        given = list(hosts)
-        numbers = np.array([_row(room) for room in given]).reshape(-1, 5).T.copy()
-        return cls({room.host: room.images for room in given}, numbers)
+    def from_hosts(cls, hosts: Iterable[FreeCapacity]) -> FreeCapacities:
+        """Keep the order of ``hosts``."""
+        rooms = list(hosts)
+        numbers = np.array([_row(room) for room in rooms]).reshape(-1, 5).T.copy()
+        return cls({room.host: room.images for room in rooms}, numbers)
 
     def copy(self) -> FreeCapacities:
         """A copy to try placements on."""
-        self._with_image("")  # made here, so that it is made once for all copies
+        self._with_image("")  # computed here once, not in every copy
         other = copy(self)
         other._numbers = self._numbers.copy()
         other._cached_since = dict(self._cached_since)
@@ -104,7 +103,7 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
     def __setitem__(self, host: str, free: FreeCapacity) -> None:
         """Change what is left on a host, or add a host at the end."""
         if host not in self.place:
-            # Copies share what seldom changes, so it is made anew when it does.
+            # Copies share these, so replace them instead of changing them.
             self.place = {**self.place, host: len(self._hosts)}
             self._hosts = [*self._hosts, host]
             self._images = {**self._images, host: frozenset()}
@@ -118,8 +117,8 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
             self._put_image(name, place)
         self._images_since[host] = free.images
 
-    def take(self, host: str, op: Operator) -> None:
-        """Reserve what one instance needs; the same as to set the host ``with_one``."""
+    def reserve(self, host: str, op: Operator) -> None:
+        """Reserve what one instance needs; same as setting the host ``with_one``."""
         place, images = self.place[host], self._images_on(host)
         self._numbers[2, place] -= op.cpu_cores
         self._numbers[3, place] -= op.memory_mb
@@ -128,23 +127,27 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
             self._put_image(op.name, place)
             self._images_since[host] = images | {op.name}
 
-    def take_best(self, wanted: Iterable[Operator], *, only_up: bool = False) -> list[str | None]:
-        """The :meth:`best` host for one instance after the other, each of which is put there at
-        once; None for those that fit nowhere any more."""
-        filling = Filling(self._numbers, self._places_that_boot() if only_up else _NOWHERE)
-        found = filling.places(wanted, self._with_image)
-        self._numbers[2:4] = filling.left
-        # Of so many changes nobody keeps account: who asks next looks at all hosts anew.
+    def reserve_best(
+        self, operators: Iterable[Operator], *, only_up: bool = False
+    ) -> list[str | None]:
+        """Reserve the :meth:`best` host for one instance after the other.
+
+        None where an instance fits nowhere any more.
+        """
+        bulk = BulkPlacement(self._numbers, self._places_that_boot() if only_up else _NOWHERE)
+        chosen = bulk.places(operators, self._with_image)
+        self._numbers[2:4] = bulk.left
+        # Recompute all hosts on the next query instead of tracking so many changes.
         self._uncached, self._changed = {}, []
         more: dict[int, set[str]] = {}
-        for name, places in filling.images.items():
+        for name, places in bulk.images.items():
             for place in set(places).difference(self._with_image(name)):
                 more.setdefault(place, set()).add(name)
-        self._cached_since |= filling.images
+        self._cached_since |= bulk.images
         for place, names in more.items():
             host = self._hosts[place]
             self._images_since[host] = self._images_on(host) | names
-        return [None if place is None else self._hosts[place] for place in found]
+        return [None if place is None else self._hosts[place] for place in chosen]
 
     def _images_on(self, host: str) -> frozenset[str]:
         return self._images_since.get(host) or self._images[host]
@@ -165,7 +168,6 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         return (host for host in self.place if host not in self._gone)
 
     def __len__(self) -> int:
-        """How many hosts there are."""
         return len(self.place) - len(self._gone)
 
     def __contains__(self, host: object) -> bool:
@@ -234,11 +236,11 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
     def _without_image(self, op: Operator) -> NDArray[np.float64]:
         """Algorithm 2 on every host as if none had the image; infinite where there is no room."""
         size = (op.cpu_cores, op.memory_mb)
-        values, known = self._uncached.get(size, (None, 0))
+        values, counted = self._uncached.get(size, (None, 0))
         if values is None:
             values = uncached(self._numbers, op)
-        elif known < len(self._changed):
-            at = self._changed[known:]
+        elif counted < len(self._changed):
+            at = self._changed[counted:]
             values = values.copy()
             if len(at) > FEW:
                 values[at] = uncached(self._numbers[:, at], op)
@@ -258,7 +260,7 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         return self._cached_since.get(name) or self._cached.get(name, [])
 
     def _places_that_boot(self) -> NDArray[np.intp]:
-        """Of hosts that are not up; no host comes up while somebody decides."""
+        """Places of hosts that are not up; constant during one decision."""
         if self._booting is None:
             self._booting = np.flatnonzero(self._numbers[4] <= 0)
         return self._booting

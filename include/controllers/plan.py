@@ -53,39 +53,45 @@ class Plan:
     Hosts, and instances of an operator, are in the order of their lease and start.
     """
 
-    def __init__(self, setting: Setting, seen: Observation) -> None:
-        """Copy what the monitor saw. Every host of a run has the flavor of the setting."""
-        self.now_s = seen.now_s
+    def __init__(self, setting: Setting, observation: Observation) -> None:
+        """Copy the observation. Every host of a run has the flavor of the setting."""
+        self.now_s = observation.now_s
         self.started: set[str] = set()
         """Operators that this plan starts an instance of."""
         self._setting = setting
-        self._seen = seen
+        self._observation = observation
         self._steps: list[Reasoned] = []
         self._orders = 0
-        self._given: set[str] = set()
+        self._assigned: set[str] = set()
         self._gone: set[str] = set()
-        # Sorted when they are asked for: most groups never are.
+        # Sorted lazily: most groups are never read.
         self._serving: dict[str, tuple[InstanceSample, ...]] = {}
         self._on_host: dict[str, tuple[InstanceSample, ...]] = {}
         self._place = MappingProxyType(
             {name: i for i, name in enumerate(setting.topology.operator_names)}
         )
-        self.counts = np.array([len(seen.serving(name)) for name in self._place], dtype=np.int64)
+        self.counts = np.array(
+            [len(observation.serving(name)) for name in self._place], dtype=np.int64
+        )
         """Instances of every operator, in the order of the topology, as this plan leaves them."""
         self.scalings = np.zeros_like(self.counts)
         """Starts and stops of this plan per operator."""
-        self._latest_order_s = max((host.ordered_s for host in seen.hosts.values()), default=None)
-        open_hosts = (host for host in seen.hosts.values() if not host.releasing)
+        self._latest_order_s = max(
+            (host.ordered_s for host in observation.hosts.values()), default=None
+        )
+        open_hosts = (host for host in observation.hosts.values() if not host.releasing)
         self._hosts = {host.host: host for host in sorted(open_hosts, key=_by_lease)}
         self.free = self._free_capacities()
-        self._occupied = {one.host for one in seen.instances.values()}
+        self._occupied = {instance.host for instance in observation.instances.values()}
 
     def _free_capacities(self) -> FreeCapacities:
-        """What instances, stopping ones included, leave of every host."""
+        """Capacity of every host minus all its instances, including those that stop."""
         place = {host: i for i, host in enumerate(self._hosts)}
-        held = [one for one in self._seen.instances.values() if one.host in place]
-        at = np.array([place[one.host] for one in held], dtype=np.int64)
-        needs = [self.operator(one.operator) for one in held]
+        held = [
+            instance for instance in self._observation.instances.values() if instance.host in place
+        ]
+        at = np.array([place[instance.host] for instance in held], dtype=np.int64)
+        needs = [self.operator(instance.operator) for instance in held]
         cpu_cores = np.bincount(at, [op.cpu_cores for op in needs], len(place))
         memory_mb = np.bincount(at, [op.memory_mb for op in needs], len(place))
         total = self._setting.flavor.capacity
@@ -101,7 +107,7 @@ class Plan:
         return FreeCapacities(images, np.array(numbers, dtype=np.float64))
 
     def copy(self) -> Plan:
-        """A copy to try steps on: nothing that is decided there is decided here."""
+        """A copy to try steps on; :meth:`adopt` takes them over."""
         other = copy(self)
         for name, value in vars(self).items():
             if isinstance(value, dict | list | set | FreeCapacities | np.ndarray):
@@ -109,18 +115,18 @@ class Plan:
         return other
 
     def adopt(self, tried: Plan) -> None:
-        """Decide what was tried on a copy."""
+        """Take over the steps tried on a copy."""
         vars(self).update(vars(tried))
 
     @property
     def order_of_lease(self) -> Mapping[str, int]:
-        """The place of every host in the order of the leases."""
+        """Position of every host in the order of the leases."""
         return self.free.place
 
     @property
     def leaving(self) -> list[str]:
-        """Hosts that are being given back, and those that this plan releases."""
-        return [name for name in self._seen.hosts if name not in self.free]
+        """Hosts being released already or by this plan."""
+        return [name for name in self._observation.hosts if name not in self.free]
 
     @property
     def operator_names(self) -> tuple[str, ...]:
@@ -129,7 +135,7 @@ class Plan:
 
     @property
     def hosts(self) -> list[HostSample]:
-        """Hosts that nothing was decided on, in the order of their lease."""
+        """Hosts without a decision of this plan, in the order of their lease."""
         return list(self._hosts.values())
 
     def operator(self, name: str) -> Operator:
@@ -137,22 +143,22 @@ class Plan:
         return self._setting.topology.operator[name]
 
     def free_without_stopping(self, host: str) -> Capacity:
-        """What is left on a host if those that are stopping took no room."""
+        """Free capacity of a host if its stopping instances took no room."""
         left = self.free[host].left
-        for one in self._seen.instances.values():
-            if one.host == host and (one.stopping or one.instance in self._gone):
-                left = left.more(self.operator(one.operator))
+        for instance in self._observation.instances.values():
+            if instance.host == host and (instance.stopping or instance.instance in self._gone):
+                left = left.more(self.operator(instance.operator))
         return left
 
     def fits_an_empty_host(self, op: Operator) -> bool:
-        """Whether leasing a host would help the operator, and there is one to lease."""
+        """Whether another host may be leased and would hold an instance of the operator."""
         return len(self.free) < self._setting.max_hosts and self._setting.flavor.capacity.fits(op)
 
     def first_fit(self, op: Operator) -> str | None:
         """The first host with room, or None; where instances share the CPU, the emptiest.
 
-        There a reservation keeps nobody from using more, so the first host would be given
-        everything and be drowned (docs/deviations.md, CROSS-SHARED).
+        With a shared CPU a reservation limits nothing: first fit would put every instance on the
+        first host and overload it (docs/deviations.md, CROSS-SHARED).
         """
         shared = self._setting.flavor.cpu_shared
         return self.free.emptiest(op) if shared else self.free.first(op)
@@ -164,62 +170,62 @@ class Plan:
         """
         if self._setting.flavor.cpu_shared:
             return self.free.emptiest(op, only_up=only_up)
-        found = self.free.best(op, only_up=only_up)
-        return found.host if found else None
+        choice = self.free.best(op, only_up=only_up)
+        return choice.host if choice else None
 
     def count(self, operator: str) -> int:
-        """o_#: instances that run or start, with what this plan starts, moves and stops."""
+        """o_#: instances that run or start once this plan is carried out."""
         return int(self.counts[self._place[operator]])
 
     def scaled(self) -> dict[str, int]:
-        """Starts and stops of this plan, of the operators that have any."""
+        """Starts and stops of this plan by operator, without zeros."""
         counts = zip(self._place, self.scalings.tolist(), strict=True)
         return {operator: count for operator, count in counts if count}
 
     def serving(self, operator: str) -> tuple[InstanceSample, ...]:
         """Instances of the operator that this plan can still stop or move."""
         if operator not in self._serving:
-            self._serving[operator] = self._sorted(self._seen.serving(operator))
+            self._serving[operator] = self._sorted(self._observation.serving(operator))
         return self._serving[operator]
 
     def counts_on(self, hosts: Collection[str]) -> NDArray[np.int64]:
-        """Of every operator the instances on these hosts that this plan can still stop or move."""
+        """Instances on ``hosts`` that this plan can still stop or move, shape (operators,)."""
         gone = self._gone
-        found = Counter(
-            one.operator
-            for one in self._seen.instances.values()
-            if not one.stopping and one.host in hosts and one.instance not in gone
+        counts = Counter(
+            instance.operator
+            for instance in self._observation.instances.values()
+            if not instance.stopping and instance.host in hosts and instance.instance not in gone
         )
-        return np.array([found[name] for name in self._place], dtype=np.int64)
+        return np.array([counts[name] for name in self._place], dtype=np.int64)
 
     def on_host(self, host: str) -> tuple[InstanceSample, ...]:
         """Instances on the host that this plan can still stop or move."""
         if host not in self._on_host:
-            self._on_host[host] = self._sorted(self._seen.on_host(host))
+            self._on_host[host] = self._sorted(self._observation.on_host(host))
         return self._on_host[host]
 
     def may_stop(self, instance: InstanceSample, already: Iterable[str] = ()) -> bool:
-        """Whether another instance of its operator stays, and a ready one if this one is.
+        """Whether its operator keeps another instance, and a ready one if this one is ready.
 
-        ``already`` are instances that the same thought has stopped but the plan has not.
-        Instances that this plan starts or moves do not count: they take a while to be ready.
+        ``already``: instances that the caller will also stop. Instances that this plan starts or
+        moves do not count, because they are not ready at once.
         """
         gone = {instance.instance, *already}
         return any(
-            (one.ready or not instance.ready) and one.instance not in gone
-            for one in self.serving(instance.operator)
+            (other.ready or not instance.ready) and other.instance not in gone
+            for other in self.serving(instance.operator)
         )
 
     def is_given_work(self, host: str) -> bool:
-        """Whether this plan has put an instance on the host."""
-        return host in self._given
+        """Whether this plan starts or moves an instance onto the host."""
+        return host in self._assigned
 
     def is_empty(self, host: str) -> bool:
-        """Whether nothing runs, starts, stops or was put on the host."""
-        return host not in self._occupied and host not in self._given
+        """Whether the host has no instance and gets none from this plan."""
+        return host not in self._occupied and host not in self._assigned
 
     def last_order_was_within(self, seconds: float) -> bool:
-        """Whether a host was ordered that recently, or by this plan."""
+        """Whether a host was ordered in the last ``seconds``, or by this plan."""
         if self._orders:
             return True
         return self._latest_order_s is not None and self.now_s - self._latest_order_s < seconds
@@ -227,7 +233,7 @@ class Plan:
     def start(self, operator: str, host: str, why: Why) -> None:
         """Start an instance on a host that has room."""
         self._add(StartInstance(operator, host), why)
-        self._settle(operator, host)
+        self._reserve(operator, host)
         self.started.add(operator)
         self.scalings[self._place[operator]] += 1
 
@@ -240,22 +246,22 @@ class Plan:
     ) -> list[int]:
         """Start an instance of one operator after the other, each on its most suitable host.
 
-        The steps that :meth:`start` on :meth:`most_suitable` would give, in less time. Returns the
-        places in ``operators`` of those that are started; ``why`` says a sentence and a reason for
-        each of these places.
+        Same steps as :meth:`start` on :meth:`most_suitable` for each, in less time. Returns the
+        positions in ``operators`` of the started instances; ``why`` maps these positions to
+        sentences and reasons.
         """
-        wanted = map(self._setting.topology.operator.__getitem__, operators)
+        starting = map(self._setting.topology.operator.__getitem__, operators)
         if self._setting.flavor.cpu_shared:
-            hosts = [self._take_emptiest(op, only_up=only_up) for op in wanted]
+            hosts = [self._reserve_emptiest(op, only_up=only_up) for op in starting]
         else:
-            hosts = self.free.take_best(wanted, only_up=only_up)
+            hosts = self.free.reserve_best(starting, only_up=only_up)
         there = [i for i, host in enumerate(hosts) if host is not None]
         self._steps += [
-            Reasoned(StartInstance(operators[i], host), told, reason)
-            for i, (told, reason) in zip(there, why(there), strict=True)
+            Reasoned(StartInstance(operators[i], host), sentence, reason)
+            for i, (sentence, reason) in zip(there, why(there), strict=True)
             if (host := hosts[i]) is not None
         ]
-        self._given.update(host for host in hosts if host is not None)
+        self._assigned.update(host for host in hosts if host is not None)
         started = Counter(operators[i] for i in there)
         for name, count in started.items():
             self.counts[self._place[name]] += count
@@ -263,17 +269,19 @@ class Plan:
         self.started.update(started)
         return there
 
-    def _take_emptiest(self, op: Operator, *, only_up: bool) -> str | None:
+    def _reserve_emptiest(self, op: Operator, *, only_up: bool) -> str | None:
         host = self.free.emptiest(op, only_up=only_up)
         if host is not None:
-            self.free.take(host, op)
+            self.free.reserve(host, op)
         return host
 
     def stop(
         self, instance: InstanceSample, why: Why, *, frees: bool = True, serves_s: float = 0.0
     ) -> None:
-        """Stop an instance. Its place can be given away at once (the host shares its CPU until
-        the old one has ended), or with ``frees`` false only when the monitor sees it empty.
+        """Stop an instance.
+
+        Its place is free at once (both share the CPU until the old one has ended); with ``frees``
+        false only when an observation shows it as empty.
         """
         self._add(StopInstance(instance.instance, serves_s), why)
         self._forget(instance)
@@ -293,18 +301,18 @@ class Plan:
     ) -> None:
         """Move an instance; with ``overlaps`` it serves until its copy is ready.
 
-        Its old place stays taken: only stopped ones leave theirs at once.
+        Its old place stays taken, unlike that of a stopped instance.
         """
         self._add(MigrateInstance(instance.instance, host, serves_s, overlaps), why)
         self._forget(instance)
-        self._settle(instance.operator, host)
+        self._reserve(instance.operator, host)
 
     def leaves_in_time(self, instance: InstanceSample, host: str) -> bool:
         """Whether the BTU of its host outlasts an instance that serves until its copy is ready.
 
         ``host`` is up. Delays are means (``Setting.delays``); those that are not known count as 0.
         """
-        delays, here = self._setting.delays, self._seen.hosts[instance.host]
+        delays, here = self._setting.delays, self._observation.hosts[instance.host]
         takes_s = (delays.instance_start_s or 0.0) + (delays.drain_s or 0.0)
         if instance.operator not in self.free[host].images:
             takes_s += delays.image_pull_s or 0.0
@@ -326,16 +334,16 @@ class Plan:
         del self._hosts[host.host]
 
     def release(self, host: HostSample, why: Why) -> None:
-        """Give the host back; it takes no more instances."""
+        """Give the host back; no more instances are placed on it."""
         self._add(ReleaseHost(host.host), why)
         del self._hosts[host.host]
         del self.free[host.host]
 
     def keep_leases(self, interval_s: float) -> None:
-        """Prolong every lease that nobody decided on and that ends within ``interval_s``.
+        """Prolong every undecided lease that ends within ``interval_s``.
 
-        With the interval of the controller none runs out before its next tick; with 0 leases
-        are prolonged once they have ended, as a cloud does that bills what goes on.
+        With the controller's interval no lease ends before the next tick. With 0 leases are
+        prolonged after they have ended, like a cloud that bills every started BTU.
         """
         for host in self.hosts:
             left_s = host.paid_until_s - self.now_s
@@ -344,7 +352,7 @@ class Plan:
                 self.prolong(host, Why(Reason.LEASE_ENDS, f"{host.host} is kept: its BTU {over}"))
 
     def decision(self, waiting: Why) -> Decision:
-        """The steps and a summary of them, or ``waiting`` when there are none."""
+        """The steps and their summary, or ``waiting`` if there are none."""
         if not self._steps:
             return Decision((), waiting.sentence, waiting.reason)
         counts = Counter(VERBS[type(step.action)] for step in self._steps)
@@ -355,22 +363,25 @@ class Plan:
     def _add(self, action: Action, why: Why) -> None:
         self._steps.append(Reasoned(action, why.sentence, why.reason))
 
-    def _settle(self, operator: str, host: str) -> None:
-        self.free.take(host, self.operator(operator))
+    def _reserve(self, operator: str, host: str) -> None:
+        self.free.reserve(host, self.operator(operator))
         self.counts[self._place[operator]] += 1
-        self._given.add(host)
+        self._assigned.add(host)
 
     def _forget(self, instance: InstanceSample) -> None:
         self.counts[self._place[instance.operator]] -= 1
         self._gone.add(instance.instance)
         for held, name in ((self._serving, instance.operator), (self._on_host, instance.host)):
             if name in held:
-                held[name] = tuple(one for one in held[name] if one is not instance)
+                held[name] = tuple(other for other in held[name] if other is not instance)
 
     def _sorted(self, group: Iterable[InstanceSample]) -> tuple[InstanceSample, ...]:
-        """In the order of their start, without those decided on."""
+        """Instances by start time, without those already stopped or moved by this plan."""
         return tuple(
-            sorted((one for one in group if one.instance not in self._gone), key=_by_start)
+            sorted(
+                (instance for instance in group if instance.instance not in self._gone),
+                key=_by_start,
+            )
         )
 
 
@@ -379,5 +390,5 @@ def _by_lease(host: HostSample) -> tuple[float, int, str]:
     return (host.ordered_s, len(host.host), host.host)
 
 
-def _by_start(one: InstanceSample) -> tuple[float, int, str]:
-    return (one.started_s, len(one.instance), one.instance)
+def _by_start(instance: InstanceSample) -> tuple[float, int, str]:
+    return (instance.started_s, len(instance.instance), instance.instance)

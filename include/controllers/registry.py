@@ -53,7 +53,7 @@ class Controllers(Mapping[str, Registration]):
 @cache
 def announced() -> Mapping[str, str]:
     """The ``module:Class`` of every controller that an installed package announces."""
-    return {one.name: one.value for one in entry_points(group=ENTRY_POINTS)}
+    return {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS)}
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 from include.experiment.options import checked_options, missing_options, option_types
@@ -27,15 +27,12 @@ def levels_of_sources(spec: RunSpec, topology: Topology) -> dict[str, Levels]:
         # Many tenants share one pattern: unfold it once.
         key = json.dumps([dict(source.arrivals), joined_s], sort_keys=True)
         if key not in unfolded_by_pattern:
-            options = dict(source.arrivals)
-            source_levels = levels
-            if options:
-                source_levels = product(
-                    source_levels, _unfolded(options.pop("name"), options, spec)
-                )
+            factors = [levels]
+            if options := dict(source.arrivals):
+                factors.append(_unfolded(options.pop("name"), options, spec))
             if joined_s:
-                source_levels = product(source_levels, Levels((joined_s,), (1.0,)))
-            unfolded_by_pattern[key] = source_levels
+                factors.append(Levels((joined_s,), (1.0,)))
+            unfolded_by_pattern[key] = reduce(product, factors)
         levels_of[source.name] = unfolded_by_pattern[key]
     return levels_of
 

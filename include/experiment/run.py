@@ -48,6 +48,7 @@ class Run:
     calibration: Mapping[str, Any]
     faults: Mapping[str, Any]
     instances_at_peak: Mapping[str, int]
+    """By operator, those that are PEAK_UTILISATION busy when every source is at its highest."""
 
     @property
     def levels_of(self) -> dict[str, Levels]:
@@ -135,6 +136,8 @@ def resolve(spec: RunSpec) -> Run:
     unique: dict[Levels, int] = {}
     for levels in levels_of.values():
         unique.setdefault(levels, len(unique))
+    peaks = {name: levels.peak() for name, levels in levels_of.items()}
+    busy_ms = topology.emission_period_s * 1000 * PEAK_UTILISATION
     return Run(
         spec=spec,
         topology=topology.with_memory_factor(calibration.memory_factor),
@@ -144,7 +147,10 @@ def resolve(spec: RunSpec) -> Run:
         price_books=tuple(price_book(name) for name in spec.price_books),
         calibration=calibration.model_dump(mode="json"),
         faults=parameters.Faults.model_validate(spec.faults).model_dump(mode="json"),
-        instances_at_peak=_instances_at_peak(topology, levels_of, calibration.service_ms),
+        instances_at_peak={
+            name: max(1, math.ceil(items * calibration.service_ms[name] / busy_ms - 1e-9))
+            for name, items in topology.items_per_period(peaks).items()
+        },
     )
 
 
@@ -152,15 +158,3 @@ def items_per_level_s(topology: Topology) -> dict[str, float]:
     """Items that reach each operator per second and level unit."""
     period_s = topology.emission_period_s
     return {name: items / period_s for name, items in topology.items_per_level().items()}
-
-
-def _instances_at_peak(
-    topology: Topology, levels_of: Mapping[str, Levels], service_ms: Mapping[str, float]
-) -> dict[str, int]:
-    """Instances that are PEAK_UTILISATION busy when the level of every source is highest."""
-    peaks = {name: levels.peak() for name, levels in levels_of.items()}
-    busy_ms = topology.emission_period_s * 1000 * PEAK_UTILISATION
-    return {
-        name: max(1, math.ceil(items * service_ms[name] / busy_ms - 1e-9))
-        for name, items in topology.items_per_period(peaks).items()
-    }

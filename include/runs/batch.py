@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from include.experiment.spec import RunSpec
+from include.model.compliance import LEVEL_NAMES
 from include.model.errors import TestbedError, TidebenchError
 from include.runs.stages import run_all, run_alone, store_of, stored_state
 from include.runs.stored import Stored
@@ -44,12 +46,30 @@ class RunResult:
     stored: str = ""
 
     @property
+    def samples(self) -> int:
+        return sum(summary["samples"] for summary in self.summaries)
+
+    @property
+    def compliance_percent(self) -> dict[str, float]:
+        """By level, the share of all samples within it; empty without a sample."""
+        samples = self.samples
+        return {
+            level: 100
+            * sum(summary["samples_within"][level] for summary in self.summaries)
+            / samples
+            for level in LEVEL_NAMES
+            if samples
+        }
+
+    @property
     def how(self) -> str:
         """How a run that succeeded came about, in the words of a line of progress."""
         return how(self.outcome, self.took_s, self.stored)
 
 
 Finished = Callable[[RunResult], None]
+Window = Callable[[RunSpec, Mapping[str, Any]], None]
+"""What is called with the summary of every window of a run in this process."""
 
 
 def how(outcome: str, took_s: float, stored: str) -> str:
@@ -67,6 +87,7 @@ def run_batch(
     processes: int | None = None,
     side_by_side: int = 1,
     report: Finished = lambda _: None,
+    window: Window = lambda _, __: None,
 ) -> list[RunResult]:
     """Measure every run under ``root``; results in the order of ``specs``.
 
@@ -75,7 +96,8 @@ def run_batch(
     the CPUs of their testbed, ``side_by_side`` are measured at a time. A run that is complete,
     with the same inputs and by the same code, is reused, one that was interrupted goes on from its
     last window, and one that fails leaves the others alone: its error is in its result. ``report``
-    is called once per finished run, in the order in which they finish.
+    is called once per finished run, in the order in which they finish, and ``window`` after every
+    window of a run in this process.
     """
     results: dict[int, RunResult] = {}
 
@@ -89,22 +111,23 @@ def run_batch(
             finished(index, reused)
         else:
             (alone if TESTBEDS[spec.testbed].real_time else waiting).append(index)
-    if side_by_side > 1:
+    if side_by_side > 1 and len(alone) > 1:
         _side_by_side(specs, root, alone, side_by_side, finished)
-    for index in alone if side_by_side <= 1 else ():
-        finished(index, measured(specs[index], root))
+        alone = []
     workers = min(processes or os.cpu_count() or 1, len(waiting))
     if workers <= 1:
-        for index in waiting:
-            finished(index, measured(specs[index], root))
-    else:
-        _in_workers(specs, root, waiting, workers, finished)
+        alone, waiting = [*alone, *waiting], []
+    for index in alone:
+        finished(index, measured(specs[index], root, window))
+    _in_workers(specs, root, waiting, workers, finished)
     return [results[index] for index in range(len(specs))]
 
 
 def require_complete(results: Sequence[RunResult]) -> None:
     """Raise TestbedError with every run that failed and why; the others are kept."""
     failed = [result for result in results if result.outcome == "failed"]
+    if failed and len(results) == 1:
+        raise TestbedError(failed[0].error)
     if failed:
         listed = "\n".join(f"  - {result.spec.run_id}: {result.error}" for result in failed)
         raise TestbedError(
@@ -113,7 +136,7 @@ def require_complete(results: Sequence[RunResult]) -> None:
         )
 
 
-def measured(spec: RunSpec, root: Path) -> RunResult:
+def measured(spec: RunSpec, root: Path, window: Window = lambda _, __: None) -> RunResult:
     """Run one spec to its end in this process; whatever goes wrong is in the result."""
     started_s = time.perf_counter()
     try:
@@ -123,7 +146,7 @@ def measured(spec: RunSpec, root: Path) -> RunResult:
             stored = stored_state(spec, root).value
             if damage := store_of(spec, root).damage(spec.windows):
                 stored = f"{stored}: {damage}"
-            summaries = tuple(run_all(spec, root))
+            summaries = tuple(run_all(spec, root, partial(window, spec)))
     except TidebenchError as error:
         return RunResult(spec=spec, outcome="failed", error=str(error))
     except Exception:

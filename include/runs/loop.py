@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from include.controllers.base import Controller, Setting
+from include.model.cluster import Changes
 from include.model.decision import Decision, Outcome
 from include.model.observation import Observation
 from include.runs.advice import Advice, ask
@@ -25,6 +26,12 @@ class Tick:
     decided: Decision
     outcomes: tuple[Outcome, ...]
     memory: Any
+
+    @property
+    def changes(self) -> Changes:
+        """What was carried out."""
+        accepted = (outcome.action for outcome in self.outcomes if outcome.accepted)
+        return Changes.from_actions(accepted, self.observed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from include.model.cluster import Changes
 from include.model.compliance import LEVELS
 from include.runs.advice import NO_CHANGES, Advice, advice_rows
 from include.runs.loop import Loop, Tick
-from include.runs.trace import changes_made, decision_rows
+from include.runs.trace import decision_rows
 from include.testbeds.base import ACTS, Leasing
 
 if TYPE_CHECKING:
@@ -60,11 +60,10 @@ class Session:
         ticks: list[Tick] = []
         advice: list[tuple[Advice, Changes]] = []
         for turn in self.loop.run(self.memories, start_s, end_s):
-            done = NO_CHANGES
             if turn.acted:
                 ticks.append(turn.acted)
-                done = changes_made(turn.acted)
-            advice += [(asked, done) for asked in turn.advice]
+            changes = turn.acted.changes if turn.acted and turn.advice else NO_CHANGES
+            advice += [(asked, changes) for asked in turn.advice]
             self.memories = turn.memories
         tables = {"decision": decision_rows(ticks)}
         if self.loop.advisors:
@@ -73,9 +72,8 @@ class Session:
 
     def summary(self, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Counts of a window and the state at its end, as lines of progress show them."""
-        observation = (
-            self.loop.testbed.look()
-        )  # not observe: what arrived is for the next tick to count
+        # Not observe: what arrived is for the next tick to count.
+        observation = self.loop.testbed.look()
         measured = tables.get("processing_duration", {})
         within = dict.fromkeys((name for name, _ in LEVELS), 0)
         samples = 0

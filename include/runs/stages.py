@@ -25,7 +25,7 @@ from include.runs.machine import MachineWatch
 from include.runs.measurements.locks import alone
 from include.runs.measurements.origin import BY_HAND, DagRun, mark_origin
 from include.runs.measurements.rows import MEASURED_BY_SOME, SAMPLES, TABLES, UNREAD, Billing
-from include.runs.measurements.store import RunStore, read_snapshot, write_snapshot
+from include.runs.measurements.store import RunStore
 from include.runs.measurements.summaries import summarised
 from include.runs.measurements.variant import conditions_of, variant_of
 from include.runs.session import Session
@@ -62,8 +62,7 @@ def provision(spec: RunSpec, root: Path, by: DagRun = BY_HAND) -> Run:
 
 
 def _provision(spec: RunSpec, root: Path, by: DagRun) -> Run:
-    run, store = resolve(spec), store_of(spec, root)
-    stored = find_stored(run, store)
+    run, store, stored = _inspected(spec, root)
     if stored is Stored.OTHER_INPUTS:
         raise StoreError(
             f"{store.home} holds a run of the same spec with other inputs (a trace, topology or "
@@ -96,7 +95,13 @@ def _provision(spec: RunSpec, root: Path, by: DagRun) -> Run:
 
 def stored_state(spec: RunSpec, root: Path) -> Stored:
     """What is stored of a run, and so whether it will be reused. Raises SpecError."""
-    return find_stored(resolve(spec), store_of(spec, root))
+    return _inspected(spec, root)[2]
+
+
+def _inspected(spec: RunSpec, root: Path) -> tuple[Run, RunStore, Stored]:
+    """The resolved run, its store, and what is stored of it. Raises SpecError."""
+    run, store = resolve(spec), store_of(spec, root)
+    return run, store, find_stored(run, store)
 
 
 def holds_other_inputs(run: Run, root: Path) -> bool:
@@ -116,7 +121,7 @@ def deploy(spec: RunSpec, root: Path) -> None:
             return
         session = Session.open(run)
         session.deploy()
-        write_snapshot(store.snapshot(0), session.snapshot())
+        store.write_snapshot(0, session.snapshot())
         session.close()
 
 
@@ -224,7 +229,7 @@ def _is_given_back(run: Run, store: RunStore) -> bool:
 def _resumed(run: Run, store: RunStore, window: int) -> Session:
     sha256 = store.read_commit(window - 1)["snapshot_sha256"] if window else None
     session = Session.open(run)
-    session.restore(read_snapshot(store.snapshot(window), sha256))
+    session.restore(store.read_snapshot(window, sha256))
     return session
 
 
@@ -249,7 +254,7 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
         **session.summary(tables),
     }
     ended = session.loop.testbed.take_ended_leases()
-    sha256 = write_snapshot(store.snapshot(window + 1), session.snapshot())
+    sha256 = store.write_snapshot(window + 1, session.snapshot())
     commit = {
         "parts": parts,
         "ended_leases": ended,
@@ -258,10 +263,8 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
         "summary": summary,
     }
     if final:
-        commits = [store.read_commit(earlier) for earlier in range(window)]
-        committed = [content["parts"][0]["sha256"] for content in (*commits, commit)]
-        whole = store.gather(per_window, committed)
-        _write_manifest(run, store, [*whole, *parts[1:]])
+        gathered = store.gather(per_window, commit)
+        _write_manifest(run, store, [*gathered, *parts[1:]])
     write_json(store.commit(window), commit)
     return summary
 
@@ -310,8 +313,8 @@ def _once_per_run(run: Run, store: RunStore, session: Session) -> dict[str, Mapp
         "spec_hash": run.spec_hash,
         "monitor_every_s": spec.monitor_every_s,
         "pays_by_btu": CONTROLLERS[spec.controller].pays_by_btu,
-        "variant": variant_of(spec),
         "conditions": conditions_of(spec),
+        "variant": variant_of(spec),
     }
     return {
         "run": {name: [value] for name, value in row.items()},

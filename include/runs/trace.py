@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-from include.model.cluster import Changes
 from include.model.decision import (
     Action,
     LeaseHost,
@@ -40,12 +39,6 @@ def decision_rows(ticks: Iterable[Tick]) -> dict[str, list[Any]]:
             for name in names:
                 columns[name].append(getattr(row, name))
     return columns
-
-
-def changes_made(tick: Tick) -> Changes:
-    """What was carried out in a tick."""
-    accepted = (outcome.action for outcome in tick.outcomes if outcome.accepted)
-    return Changes.from_actions(accepted, tick.observed)
 
 
 def _rows(tick: Tick) -> Iterable[DecisionRow]:

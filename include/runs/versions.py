@@ -18,7 +18,7 @@ COMPUTES = ("experiment", "files", "model", "runs", "testbeds", "workloads")
 controllers of a run import counts, and the others only read what was measured."""
 INCLUDE = Path(__file__).resolve().parents[1]
 COMMIT = INCLUDE.with_name("git_commit")
-"""Says which commit a copy of the code is of, where it is no clone (include/runs/spark/code.py)."""
+"""The commit of a copy of the code that is no clone (include/runs/spark/points.py)."""
 
 
 def code_digest(controllers: Collection[str]) -> str:

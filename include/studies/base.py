@@ -22,8 +22,7 @@ from include.results.reports.comparison import Reference, nothing_printed
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.staged import Row, read_staged
 from include.runs.measurements.store import RunStore
-from include.studies.claim_counts import APART
-from include.studies.page import render_page
+from include.studies.claim_counts import on_pattern, why_apart
 from include.studies.page import summary as claims_summary
 from include.studies.results import Rows, StudyResults
 
@@ -35,7 +34,6 @@ Answer = tuple[bool, str]
 Predicate = Callable[..., Answer]
 """Asks metrics whether a claim holds. Raises NotKnown where they lack a figure."""
 SPECS = Path(__file__).parents[1] / "experiment" / "specs"
-CLAIM_COLUMNS = ("id", "section", "claim", "published", "holds", "measured", "apart", "because")
 SIGNIFICANT_DIGITS = 12
 
 
@@ -114,8 +112,6 @@ class Study:
     """Its runs with some seeds, or with those of its specs."""
     evaluate: Callable[[StudyData], StudyResults]
     """Its results, of what was measured and has passed the checks."""
-    render: Callable[..., str] = render_page
-    """Its page as HTML, from its results, their origin and the checks that they passed."""
     summary: Callable[..., str] = claims_summary
     """What a terminal shows of its results."""
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -199,29 +195,27 @@ def check_claims(
     predicates: Mapping[str, Predicate],
     cases: Callable[[Mapping[str, Any]], Iterable[ClaimCase]],
     *,
-    columns: Sequence[str] = CLAIM_COLUMNS,
     beside: Callable[[Predicate, ClaimCase], Mapping[str, Any]] = lambda *_: {},
 ) -> list[Row]:
     """One row per claim and case that it is asked of.
 
-    ``holds`` is a ClaimOutcome; its numbers are in the column ``numbers`` or ``measured``, as
-    a study publishes it. ``apart`` is what sets the claim apart, and ``because`` why (both empty
-    for most). ``beside`` may add what else is said of a claim in a case.
+    ``published`` are the figures of the source and ``measured`` ours, ``holds`` is a ClaimOutcome.
+    ``apart`` is what sets the claim apart, and ``because`` why (both empty for most). ``beside``
+    may add what else is said of a claim in a case.
     """
     rows = []
     for claim in claims:
         predicate = predicates[claim["predicate"]]
         for case in cases(claim):
             holds, numbers = ask(predicate, *case.of)
-            row = {**claim, **case.about, **beside(predicate, case), "holds": holds.value}
-            row |= {"numbers": numbers, "measured": numbers, **_apart(claim)}
-            rows.append({name: row[name] for name in columns})
+            pattern = case.about.get("pattern")
+            kind, because = why_apart(claim, pattern)
+            published = on_pattern(claim.get("published", ""), pattern)
+            row = {name: claim[name] for name in ("id", "section", "claim")} | dict(case.about)
+            row |= {"published": published, "holds": holds.value}
+            row |= {"measured": numbers, "apart": kind, "because": because}
+            rows.append({**row, **beside(predicate, case)})
     return rows
-
-
-def _apart(claim: Mapping[str, Any]) -> dict[str, str]:
-    kind = next((key for key in APART if key in claim), "")
-    return {"apart": kind, "because": claim.get(kind, "")}
 
 
 CELL_COLUMNS = ("controller", "metric", "mean", "sigma", "runs")

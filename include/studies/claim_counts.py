@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-FITTED, CONTRADICTED = "fitted", "contradicted"
-APART = (FITTED, CONTRADICTED)
-"""Keys of claims.yaml that set a claim apart; the value says why."""
+CONTRADICTED, FITTED = "contradicted", "fitted"
+APART = {CONTRADICTED: "the source itself contradicts", FITTED: "something was fitted to"}
+"""Keys of claims.yaml that set a claim apart, in words; the value says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +28,29 @@ class Tally:
         return cls(len(rows), sum(row["holds"] == "yes" for row in rows))
 
 
+def why_apart(claim: Mapping[str, Any], pattern: str | None) -> tuple[str, str]:
+    """What sets an entry of claims.yaml apart on a pattern, and why; two empty texts for most."""
+    for kind in APART:
+        if because := on_pattern(claim.get(kind, ""), pattern):
+            return kind, because
+    return "", ""
+
+
+def on_pattern(text: str | Mapping[str, str], pattern: str | None) -> str:
+    """What is the same for every pattern, or stands by pattern; empty where nothing is said."""
+    return text if isinstance(text, str) else text.get(pattern or "", "")
+
+
 def tally(rows: Sequence[Mapping[str, Any]]) -> dict[str, Tally]:
     """By what sets claims apart; "" are the others, which count."""
-    return {
-        kind: Tally.of([row for row in rows if row.get("apart", "") == kind])
-        for kind in ("", *APART)
-    }
+    return {kind: Tally.of([row for row in rows if row["apart"] == kind]) for kind in ("", *APART)}
 
 
 def in_words(rows: Sequence[Mapping[str, Any]]) -> str:
     """One sentence, without its full stop."""
     counted = tally(rows)
-    said = [f"{counted[''].hold} of {counted[''].claims} claims hold"]
-    if (apart := counted[CONTRADICTED]).claims:
-        verb = "is" if apart.claims == 1 else "are"
-        said.append(f"{apart.claims} {verb} contradicted by the source itself")
-    if (apart := counted[FITTED]).claims:
-        said.append(f"of {apart.claims} that something was fitted to {apart.hold} hold")
-    return "; ".join(said)
+    parts = [f"{counted[''].hold} of {counted[''].claims} claims hold"]
+    for kind, words in APART.items():
+        if (apart := counted[kind]).claims:
+            parts.append(f"of {apart.claims} that {words} {apart.hold} hold")
+    return "; ".join(parts)

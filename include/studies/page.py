@@ -1,31 +1,22 @@
-"""The page of a study: which claims hold, then every table, then what the source cannot mean."""
+"""The page of a study: which claims hold, its sections, what each value has seen, and errata."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from include.studies.claim_counts import in_words, tally
-
-if TYPE_CHECKING:
-    from include.studies.results import StudyResults
+from include.studies.claim_counts import CONTRADICTED, FITTED, in_words, tally
+from include.studies.results import Rows, Section, StudyResults, Tile
 
 SHOWN_DIGITS = 4
+_OF_A_CLAIM = ("id", "section", "claim", "apart", "because")
+"""What the page says of a claim once, or beside whether it holds."""
 _HERE = Path(__file__).parent
-
-
-def environment(folder: Path) -> Environment:
-    """Templates of a study's folder, which may include what every study's page shares."""
-    return Environment(
-        loader=FileSystemLoader([folder, _HERE, _HERE.parent / "results" / "reports"]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 def render_page(
@@ -34,43 +25,89 @@ def render_page(
     checks: Mapping[str, Any],
     files: Sequence[str],
 ) -> str:
-    """One self-contained page; ``origin`` says title and seeds, ``checks`` what was checked.
+    """One self-contained page; equal arguments give equal text.
 
-    ``origin`` may have rows of what was seen, too. ``files`` lie beside it.
+    ``origin`` says title, seeds, what was seen and what measured; ``checks`` what was checked.
+    ``files`` lie beside it.
     """
-    templates = environment(_HERE)
-    templates.filters["shown"] = shown
+    templates = Environment(
+        loader=FileSystemLoader([_HERE, _HERE.parent / "results" / "reports"]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters |= {"columns": filled_columns, "shown": shown}
+    claims = results.claims
     return templates.get_template("page.html.j2").render(
         origin=origin,
         checks=checks,
         quarantined=checks["quarantined"],
         files=files,
-        counted=tally(results.claims),
-        in_words=in_words(results.claims),
-        seen=origin.get("seen", ()),
-        claims=results.claims,
-        tables={name: rows for name, rows in results.tables.items() if name != "claims" and rows},
+        tiles=list(_tiles(results)),
+        in_words=in_words(claims),
+        claims=[list(rows) for _, rows in groupby(claims, itemgetter("id"))],
+        claim_columns=[name for name in filled_columns(claims) if name not in _OF_A_CLAIM],
+        sections=list(_sections(results, origin["seen"])),
         errata=results.errata,
     )
+
+
+def _tiles(results: StudyResults) -> Iterator[Tile]:
+    counted = tally(results.claims)
+    yield Tile("claims that hold", counted[""].hold, counted[""].claims, "each with its numbers")
+    for label, kind, note in (
+        ("of those fitted to", FITTED, "they test the fit"),
+        ("of those contradicted", CONTRADICTED, "by the source's own figures"),
+    ):
+        if (apart := counted[kind]).claims:
+            yield Tile(label, apart.hold, apart.claims, note)
+    yield from results.tiles
+
+
+def _sections(results: StudyResults, provenance: Rows) -> Iterator[Section]:
+    yield from results.sections or (
+        Section(name=name, title=name.replace("_", " ").capitalize(), rows=rows)
+        for name, rows in results.tables.items()
+        if name != "claims" and rows
+    )
+    if provenance:
+        yield Section(
+            name="seen",
+            title="What each value and choice has seen",
+            text=["A figure tests the model only where nothing was fitted to it."],
+            rows=provenance,
+        )
 
 
 def summary(results: StudyResults) -> str:
     """For a terminal: how many claims hold, and each that does not or cannot be said."""
     lines = [f"{in_words(results.claims)}."]
     lines += [
-        f"  {'not' if row['holds'] == 'no' else 'unknown'}: {row['id']}: {row['claim']}"
-        f" ({row.get('measured') or row.get('numbers') or 'not measured'})"
-        + (f" [{row['apart']}: {row['because']}]" if row.get("apart") else "")
+        f"  {'not' if row['holds'] == 'no' else 'unknown'}: {_named(row)}: {row['claim']}"
+        f" ({row['measured'] or 'not measured'})"
+        + (f" [{row['apart']}: {row['because']}]" if row["apart"] else "")
         for row in results.claims
         if row["holds"] != "yes"
     ]
     return "\n".join(lines)
 
 
+def _named(row: Mapping[str, Any]) -> str:
+    return ", ".join(row[name] for name in ("id", "pattern", "controller") if name in row)
+
+
+def filled_columns(rows: Rows) -> list[str]:
+    """The columns in which any row says something."""
+    return [name for name in rows[0] if any(row[name] not in (None, "") for row in rows)]
+
+
 def shown(value: Any) -> str:
     """One cell for readers: four digits that count, an empty cell for what is not known."""
     if value is None or value == "":
         return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.{SHOWN_DIGITS}g}" if abs(value) < 1000 else f"{value:,.0f}"
     return str(value)

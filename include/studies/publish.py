@@ -13,6 +13,7 @@ from include.results.tables.staged import read_staged
 from include.runs.measurements.origin import BY_HAND, DagRun
 from include.studies import STUDIES, printed, strict_outcomes, study_of
 from include.studies.base import Study, StudyData, as_csv
+from include.studies.page import render_page
 from include.studies.provenance import seen_rows
 from include.studies.results import StudyResults
 
@@ -68,9 +69,9 @@ def publish_study(
         if seen:
             texts["seen.csv"] = as_csv(seen, tuple(seen[0]))
         yield from texts.items()
-        about = {**origin, "title": study.title, "seeds": seeds, "seen": seen}
+        about = {**origin, "study": study.name, "title": study.title, "seeds": seeds, "seen": seen}
         beside = sorted([*texts, *(f"{table}.parquet" for table in tables), *ALWAYS])
-        yield "report.html", study.render(results, about, checks, beside)
+        yield "report.html", render_page(results, about, checks, beside)
 
     publish(folder, folder.name, database_url, by, files)
     return results

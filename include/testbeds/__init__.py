@@ -1,6 +1,6 @@
 """The testbeds. To add one: write its package, add the line, run `make test`.
 
-What a testbed needs is imported only when it is built.
+A testbed's libraries are imported only when it is built.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ def simulated_parameters() -> Parameters:
 class TestbedRegistration:
     """How a testbed is built, which parameters it has, and how long a run on it takes.
 
-    ``real_time``: two hours of arrivals take two hours, so a run is worth a DAG run of its own
-    and what it measured is never thrown away unasked. The others are faster.
+    ``real_time``: two hours of arrivals take two hours. Each run gets its own DAG run, and its
+    measurements are never discarded without being asked to.
     """
 
     build: Callable[[TestbedConfig], Testbed]
     parameters: Callable[[], Parameters] = simulated_parameters
     real_time: bool
     reaper: Callable[[], Reaper] | None = None
-    """Of a testbed whose hosts outlive the process that leased them."""
+    """For testbeds whose hosts outlive the process that leased them."""
     measures: tuple[str, ...] = ()
     """Tables that most testbeds do not measure: of ``rows.MEASURED_BY_SOME``."""
     serves_by_key: bool = False
     """Items of a keyed operator are served by the instance that has their key; else by any."""
     in_cloud: bool = False
-    """Its hosts are leased from a cloud, to which tasks of a DAG connect first."""
+    """Its hosts are leased from a cloud; DAG tasks connect to it first."""
 
 
 def simulated(config: TestbedConfig) -> Testbed:
@@ -87,7 +87,7 @@ def docker_reaper() -> Reaper:
 
 def openstack(config: TestbedConfig) -> Testbed:
     """The same on servers of an OpenStack cloud."""
-    from include.testbeds.live.hosts.openstack.testbed import build
+    from include.testbeds.live.hosts.openstack.hosts import build
 
     return build(config)
 

@@ -1,4 +1,4 @@
-"""Carrying out a decision: the same on every testbed, which says how each single action is done."""
+"""Carries out decisions on a testbed, which implements the single actions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ I = TypeVar("I", bound=FleetInstance)  # noqa: E741
 
 
 class Actuator(Protocol[H, I]):
-    """Does single actions on hosts and instances that are known to be there."""
+    """Performs single actions on existing hosts and instances."""
 
     @property
     def fleet(self) -> Fleet[H, I]:
@@ -32,23 +32,21 @@ class Actuator(Protocol[H, I]):
 
     @property
     def operator_names(self) -> tuple[str, ...]:
-        """Operators that can be started."""
+        """Operators that have instances of their own."""
         ...
 
     def lease(self, action: LeaseHost) -> H:
-        """Order a host. Raises TestbedError when there is none to have."""
+        """Order a host. Raises TestbedError if none is available."""
         ...
 
-    def start(self, operator: str, host: H) -> I:
-        """Start an instance."""
+    def start(self, operator: str, host: H) -> I: ...
+
+    def stop(self, instance: I, serves_s: float) -> None:
+        """Stop an instance gracefully or, where supported, kill it after ``serves_s``."""
         ...
 
-    def stop(self, one: I, serves_s: float) -> None:
-        """Stop an instance gracefully, or, where that can be, kill it after ``serves_s``."""
-        ...
-
-    def migrate(self, one: I, host: H, action: MigrateInstance) -> I:
-        """Start a copy on a host and stop the instance as the action says; returns the copy."""
+    def migrate(self, instance: I, host: H, action: MigrateInstance) -> I:
+        """Start a copy on ``host``, stop the instance as specified; returns the copy."""
         ...
 
     def prolong(self, host: H) -> None:
@@ -76,7 +74,7 @@ def carry_out(decision: Decision, actuator: Actuator[H, I]) -> tuple[Outcome, ..
 
 
 def _subject(step: Reasoned, handles: dict[str, str], actuator: Actuator[H, I]) -> str:
-    """The name of what an action was done to; "" when that is not there."""
+    """Carry out an action. Returns the name of its host or instance; "" if that does not exist."""
     action, fleet = step.action, actuator.fleet
     match action:
         case LeaseHost():
@@ -84,16 +82,16 @@ def _subject(step: Reasoned, handles: dict[str, str], actuator: Actuator[H, I]) 
             return name
         case StartInstance():
             host = fleet.host(handles.get(action.host, action.host))
-            known = host and action.operator in actuator.operator_names
-            return actuator.start(action.operator, host).name if host and known else ""
+            has_operator = host and action.operator in actuator.operator_names
+            return actuator.start(action.operator, host).name if host and has_operator else ""
         case MigrateInstance():
             host = fleet.host(handles.get(action.host, action.host))
-            one = fleet.instance(action.instance)
-            return actuator.migrate(one, host, action).name if one and host else ""
+            instance = fleet.instance(action.instance)
+            return actuator.migrate(instance, host, action).name if instance and host else ""
         case StopInstance():
-            if one := fleet.instance(action.instance):
-                actuator.stop(one, action.serves_s)
-            return one.name if one else ""
+            if instance := fleet.instance(action.instance):
+                actuator.stop(instance, action.serves_s)
+            return instance.name if instance else ""
         case ProlongLease() | ReleaseHost():
             if host := fleet.host(action.host):
                 (actuator.prolong if isinstance(action, ProlongLease) else actuator.release)(host)

@@ -1,4 +1,4 @@
-"""The contract every testbed keeps."""
+"""The protocols of testbeds and their parameters."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 ACTS = ""
-"""Observes for the controller that acts; an advisor observes by its own name."""
+"""Observer name of the acting controller; an advisor uses its own name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestbedConfig:
-    """Everything that is decided before a run starts, the same for every testbed.
+    """Conditions of a run, the same for every testbed.
 
-    ``levels_of`` holds the levels of every source by name (that of the run, times its own).
-    ``max_hosts`` is how many hosts there are to lease. ``calibration`` and ``faults`` hold what
-    the testbed in question understands.
+    ``levels_of``: levels of every source by name (the run's times the source's own).
+    ``max_hosts``: number of hosts that can be leased. ``calibration`` and ``faults``: dumps of the
+    testbed's own models.
     """
 
     topology: Topology
@@ -42,11 +42,11 @@ class TestbedConfig:
     faults: Mapping[str, Any]
     run: str = ""
     experiment: str = ""
-    """Names that a live testbed puts on everything it holds."""
+    """Labels that a live testbed puts on all its resources."""
 
 
 class Calibrated(Protocol):
-    """What runs need to know of a calibration, a pydantic model of the testbed's own."""
+    """The common part of calibrations, which are pydantic models of each testbed."""
 
     @property
     def service_ms(self) -> dict[str, float]:
@@ -55,20 +55,18 @@ class Calibrated(Protocol):
 
     @property
     def memory_factor(self) -> float:
-        """What instances reserve, relative to the topology file."""
+        """Memory that instances reserve, relative to the topology file."""
         ...
 
     def complete(self, topology: Topology) -> Calibrated:
-        """With a service time for every operator. Raises SpecError naming those without one."""
+        """Fill in every operator's service time. Raises SpecError naming operators without one."""
         ...
 
-    def model_dump(self, *, mode: str) -> dict[str, Any]:
-        """Plain values."""
-        ...
+    def model_dump(self, *, mode: str) -> dict[str, Any]: ...
 
 
 class Parameters(Protocol):
-    """What can be set about a testbed; a module with these names is one."""
+    """Parameters of a testbed, implemented by a module."""
 
     @property
     def Faults(self) -> type[BaseModel]:  # noqa: N802  the name of a class
@@ -76,11 +74,11 @@ class Parameters(Protocol):
         ...
 
     def calibration_for(self, topology_name: str) -> str:
-        """The calibration that a topology gets unasked."""
+        """Default calibration of a topology."""
         ...
 
     def calibration_names(self) -> tuple[str, ...]:
-        """The calibrations that come with the project."""
+        """Calibrations that come with the project."""
         ...
 
     def load_calibration(self, name_or_path: str) -> Calibrated:
@@ -89,10 +87,10 @@ class Parameters(Protocol):
 
 
 class Testbed(Protocol):
-    """What controllers act on. The loop owns time and order; a testbed obeys.
+    """The system that a controller scales. The loop decides about time and order.
 
-    A testbed measures by itself what happens between observations (durations, events,
-    utilisation) and hands it over as columns: table name -> column name -> array.
+    Between observations a testbed itself measures durations, events and utilisation. It returns
+    them as columns: table name -> column name -> array.
     """
 
     @property
@@ -101,7 +99,7 @@ class Testbed(Protocol):
         ...
 
     def deploy(self, decision: Decision) -> tuple[Outcome, ...]:
-        """Apply the first decision and return when everything it started is up."""
+        """Apply the first decision; returns when all its hosts and instances are up."""
         ...
 
     def advance_to(self, t_s: float) -> None:
@@ -109,45 +107,42 @@ class Testbed(Protocol):
         ...
 
     def observe(self, by: str = ACTS) -> Observation:
-        """What the monitor sees now, for whoever decides: its next counts start from here.
+        """Return the current reading for one observer and reset that observer's counters.
 
-        Those of anybody else who observes go on, so that nobody takes anything from another.
+        Other observers' counters are unaffected.
         """
         ...
 
     def look(self) -> Observation:
-        """The same for nobody: counts go on, so the next :meth:`observe` misses nothing."""
+        """Return the current reading without resetting any counter."""
         ...
 
     def apply(self, decision: Decision) -> tuple[Outcome, ...]:
-        """Carry out each action in order; one that cannot be done is refused with a reason."""
+        """Carry out each action in order; impossible ones are refused with a reason."""
         ...
 
     def take_measurements(self) -> dict[str, dict[str, Any]]:
-        """Rows measured since the last call, as columns, and forget them."""
+        """Return and forget the rows measured since the last call, as columns."""
         ...
 
     def leases(self) -> dict[str, list[Any]]:
-        """The lease log so far, as columns of the table ``lease``; open leases end now.
-
-        Without those that were taken.
-        """
+        """Lease log without taken leases, as columns of ``lease``; open leases end now."""
         ...
 
     def take_ended_leases(self) -> dict[str, list[Any]]:
-        """What the lease log has of leases that are over, and forget them; may be none."""
+        """Return and forget the leases that have ended, as columns; may be empty."""
         ...
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """The whole state as arrays (a JSON text as bytes among them); never pickled."""
+        """The whole state as arrays, one of them JSON as bytes; never pickled."""
         ...
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continue from a snapshot. Raises StoreError when it does not fit this run."""
+        """Continue from a snapshot. Raises StoreError if it does not fit this run."""
         ...
 
     def close(self) -> None:
-        """Let go of what this process holds. Safe to call twice and after a failure."""
+        """Release this process's resources. Safe to call twice and after a failure."""
         ...
 
 
@@ -156,6 +151,8 @@ class Leasing(Protocol):
     """A testbed whose hosts outlive the process that leased them."""
 
     def give_back(self) -> None:
-        """Give back everything the run holds, whoever leased it, and close. Safe at any time and
-        more than once. Raises TestbedError with what could not be given back."""
+        """Give back all resources of the run, from any process, and close.
+
+        Safe at any time and more than once. Raises TestbedError naming what remains.
+        """
         ...

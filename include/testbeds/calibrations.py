@@ -1,4 +1,4 @@
-"""Calibration files: what every testbed does with its own."""
+"""Reads calibration files, for every testbed."""
 
 from __future__ import annotations
 
@@ -21,20 +21,19 @@ C = TypeVar("C", bound=BaseModel)
 WORKLOADS = Path(workloads.__file__).parent
 
 
-def calibration_folders(testbed: str, own: Path) -> tuple[Path, ...]:
-    """Where calibrations of ``testbed`` lie: its own default, then those of every workload."""
-    return (own / "calibrations", *sorted(WORKLOADS.glob(f"*/calibrations/{testbed}")))
+def calibration_folders(testbed: str, package: Path) -> tuple[Path, ...]:
+    """Folders with calibrations of ``testbed``: its package's first, then every workload's."""
+    return (package / "calibrations", *sorted(WORKLOADS.glob(f"*/calibrations/{testbed}")))
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationFiles(Generic[C]):
-    """YAML files of a testbed's ``model``, by name or path; the first folder with a name wins."""
+    """YAML files of a testbed's ``model``, by name or path; the first folder wins."""
 
     model: type[C]
     folders: tuple[Path, ...]
 
     def names(self) -> tuple[str, ...]:
-        """Names of the calibrations that come with the project."""
         return _names(self.folders)
 
     def fitting(self, topology_name: str) -> str:
@@ -71,22 +70,23 @@ def _names(folders: tuple[Path, ...]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _parsed(model: type[BaseModel], text: str) -> Any:
-    """Frozen models; every cell of a matrix asks for the same few."""
+    """Cached, because every run of a matrix reads the same few files. Models are frozen."""
     return model.model_validate(read_yaml(text) or {})
 
 
 def service_times(given_ms: dict[str, float], topology: Topology) -> dict[str, float]:
-    """A mean service time in ms for every operator; what a calibration gives goes before what the
-    topology says. Raises SpecError naming the operators without one.
+    """Mean service time of every operator in ms; a calibration's goes before a topology's.
+
+    Raises SpecError naming the operators without one.
     """
-    known = {op.name: op.service_ms for op in topology.operators if op.service_ms}
+    declared_ms = {op.name: op.service_ms for op in topology.operators if op.service_ms}
     # Operators of a tenant are named tenant.operator; one entry serves those of all tenants.
     of_all = {
         name: given_ms[name.partition(".")[2]]
         for name in topology.operator
         if name.partition(".")[2] in given_ms
     }
-    service_ms = {**known, **of_all, **given_ms}
+    service_ms = {**declared_ms, **of_all, **given_ms}
     if problems := [
         f"operator {name} has no service_ms (mean milliseconds per item); add it to the operator "
         "in the topology file or to a calibration file"

@@ -1,36 +1,44 @@
-"""Columns of text as codes and names: what a testbed hands over instead of a million strings."""
+"""Text columns as codes and names, so that a testbed need not build a million strings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 
 class Coded(NamedTuple):
-    """Row ``i`` reads ``names[codes[i]]``."""
+    """A column of text: row ``i`` is ``names[codes[i]]``."""
 
     codes: np.ndarray
     names: tuple[str, ...]
 
 
 def numbered(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers that occur, ascending, and the place of each row's among them.
+    """Distinct numbers, ascending, and the position of each row's number among them.
 
-    Hosts and instances are numbered from 1, so this counts, which is faster than to sort.
+    Counts instead of sorting, because hosts and instances are numbered from 1.
     """
     there = np.bincount(numbers) > 0
     return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
 
 
 def coded(numbers: np.ndarray, template: str) -> Coded:
-    """Numbers as text, each through ``template`` (one ``{}``)."""
-    known, codes = numbered(numbers)
-    return Coded(codes, tuple(template.format(number) for number in known))
+    """Numbers as text, formatted by ``template``."""
+    distinct, codes = numbered(numbers)
+    return Coded(codes, tuple(template.format(number) for number in distinct))
 
 
 def as_columns(rows: Sequence[tuple[Any, ...]], titles: Sequence[str]) -> dict[str, list[Any]]:
-    """Rows as columns; empty ones without a row."""
+    """Rows as columns, one per title."""
     columns = zip(*rows, strict=True) if rows else [()] * len(titles)
     return dict(zip(titles, map(list, columns), strict=True))
+
+
+def as_text(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns of codes as columns of names, as a stored table has them."""
+    return {
+        name: np.array(column.names)[column.codes] if isinstance(column, Coded) else column
+        for name, column in columns.items()
+    }

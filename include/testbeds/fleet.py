@@ -1,4 +1,4 @@
-"""What every testbed knows of leased hosts and running instances, as plain records."""
+"""Records of leased hosts and running instances, for every testbed."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class FleetHost:
 
 @dataclass(slots=True, kw_only=True)
 class FleetInstance:
-    """A running copy of an operator, from the order to start it until it has ended."""
+    """A running copy of an operator, from its start order until it has ended."""
 
     number: int
     operator: str
     host: int
     successor: int = 0
-    """Of a migration: told to stop once this one is ready."""
+    """In a migration the number of the instance that replaces this one when ready; else 0."""
 
     @property
     def name(self) -> str:
@@ -44,27 +44,27 @@ class FleetInstance:
 
     @property
     def stopping(self) -> bool:
-        """Whether it was told to stop, or is to be told."""
+        """Whether a stop was ordered, or will be when its successor is ready."""
         raise NotImplementedError
 
     @property
     def serves(self) -> bool:
-        """Whether it works as if nobody stopped it: also while a migration overlaps."""
+        """Whether it processes items: not stopped, or in an overlapping migration."""
         raise NotImplementedError
 
 
 def _number(name: str) -> int:
-    """What a name ends with; 0, which nobody has, where that is no number."""
+    """Number at the end of a name; 0, which is never used, if there is none."""
     number = name.rpartition("-")[2]
     return int(number) if number.isdecimal() else 0
 
 
 def _plain(some: Iterable[FleetHost | FleetInstance]) -> list[dict[str, Any]]:
-    """The fields of each, which are plain; ``asdict`` takes ten times as long to copy them."""
+    """Fields of each record. ``asdict`` takes ten times as long, for copies of plain values."""
     each, names = list(some), list[str]()
     if each:
-        names = [one.name for one in fields(each[0])]
-    return [{name: getattr(one, name) for name in names} for one in each]
+        names = [column.name for column in fields(each[0])]
+    return [{name: getattr(item, name) for name in names} for item in each]
 
 
 H = TypeVar("H", bound=FleetHost)
@@ -73,7 +73,7 @@ I = TypeVar("I", bound=FleetInstance)  # noqa: E741
 
 @dataclass(slots=True)
 class Fleet(Generic[H, I]):
-    """Hosts of the run (ended ones stay until the lease log was taken) and the instances alive."""
+    """Hosts of the run (ended ones until their leases are taken) and its running instances."""
 
     hosts: dict[int, H] = field(default_factory=dict)
     instances: dict[int, I] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Fleet(Generic[H, I]):
     instances_started: int = 0
 
     def leased(self) -> Iterator[H]:
-        """Hosts that are paid for now."""
+        """Hosts whose lease has not ended."""
         return iter([host for host in self.hosts.values() if not host.ended])
 
     def host(self, name: str) -> H | None:
@@ -91,29 +91,33 @@ class Fleet(Generic[H, I]):
 
     def instance(self, name: str) -> I | None:
         """An instance that runs or starts, by name."""
-        one = self.instances.get(_number(name))
-        return one if one and one.name == name and not one.stopping else None
+        instance = self.instances.get(_number(name))
+        return instance if instance and instance.name == name and not instance.stopping else None
 
     def on_host(self, number: int) -> list[I]:
         """Instances that hold a place on the host, stopping ones included."""
-        return [one for one in self.instances.values() if one.host == number]
+        return [instance for instance in self.instances.values() if instance.host == number]
 
     def replaced_by(self, number: int) -> list[I]:
-        """Instances that serve until this one is ready."""
-        return [one for one in self.instances.values() if one.serves and one.successor == number]
+        """Instances that serve until instance ``number`` is ready."""
+        return [
+            instance
+            for instance in self.instances.values()
+            if instance.serves and instance.successor == number
+        ]
 
     def to_plain(self) -> dict[str, Any]:
         """Plain values for files and snapshots."""
         return {
-            "hosts": [one | {"images": [*one["images"]]} for one in _plain(self.hosts.values())],
+            "hosts": [host | {"images": [*host["images"]]} for host in _plain(self.hosts.values())],
             "instances": _plain(self.instances.values()),
             "hosts_leased": self.hosts_leased,
             "instances_started": self.instances_started,
         }
 
     def load_plain(self, plain: dict[str, Any], host: type[H], instance: type[I]) -> None:
-        """The inverse of :meth:`to_plain`, into a fleet that is empty."""
-        self.hosts.update({one["number"]: host(**one) for one in plain["hosts"]})
-        self.instances.update({one["number"]: instance(**one) for one in plain["instances"]})
+        """The inverse of :meth:`to_plain`; the fleet must be empty."""
+        self.hosts.update({row["number"]: host(**row) for row in plain["hosts"]})
+        self.instances.update({row["number"]: instance(**row) for row in plain["instances"]})
         self.hosts_leased = plain["hosts_leased"]
         self.instances_started = plain["instances_started"]

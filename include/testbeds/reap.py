@@ -1,7 +1,7 @@
-"""Give back what dead runs have left on testbeds that lease.
+"""Gives back the resources that dead runs hold on leasing testbeds.
 
-A run is dead when nothing has looked after it for a while; a window's task looks every second. Only
-what carries the id of a run is touched.
+A run is dead if no process has updated its heartbeat for a while; a window's task does so every
+second. Only resources with a run's id are touched.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ DEAD_AFTER_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class HeldResources:
-    """A run that holds something, and for how long nobody has looked after it.
+    """Resources of a run, and the time since its last heartbeat.
 
-    ``silent_s`` is infinite when nobody ever has, and negative while it is not even due to end.
+    ``silent_s`` is infinite without any heartbeat, and negative before the run is due to end.
     """
 
     run: str
@@ -28,11 +28,9 @@ class HeldResources:
     silent_s: float
 
     def dead(self, after_s: float) -> bool:
-        """Whether nobody has looked after it for so long."""
         return self.silent_s >= after_s
 
     def described(self, after_s: float) -> str:
-        """One line for a person."""
         silent = f"nobody has looked after it for {self.silent_s:.0f} s"
         if self.silent_s == float("inf"):
             silent = "nobody has ever looked after it"
@@ -43,14 +41,14 @@ class HeldResources:
 
 
 class Reaper(Protocol):
-    """Of one testbed; a module with these functions is one."""
+    """Finds and gives back resources on one testbed; implemented by a module."""
 
     def find(self) -> list[HeldResources]:
-        """Every run that holds anything. Raises TestbedError when somebody does not answer."""
+        """Every run with resources. Raises TestbedError if a service does not answer."""
         ...
 
     def give_back_run(self, run: str) -> None:
-        """Give back everything of a run. Raises TestbedError with what could not be."""
+        """Give back a run's resources. Raises TestbedError naming those that remain."""
         ...
 
 
@@ -61,10 +59,9 @@ def reap(
     testbeds: Collection[str] = TESTBEDS,
     say: Callable[[str], None],
 ) -> int:
-    """List what runs hold, and give back what dead ones do where ``remove`` is set.
+    """List the resources of runs; with ``remove`` give back those of dead runs.
 
-    Everything is tried; then raises TestbedError with all that went wrong. Returns the number of
-    dead runs.
+    Returns the number of dead runs. Raises TestbedError with all problems after trying all runs.
     """
     dead, problems = 0, []
     for name in testbeds:
@@ -72,21 +69,21 @@ def reap(
         if reaper is None:
             continue
         try:
-            found = reaper().find()
+            leftovers = reaper().find()
         except TidebenchError as error:
             problems.append(f"{name}: {error}")
             continue
-        if not found:
+        if not leftovers:
             say(f"{name}: no run holds anything")
-        for one in found:
-            say(f"{name}: {one.described(after_s)}")
-            if not one.dead(after_s):
+        for leftover in leftovers:
+            say(f"{name}: {leftover.described(after_s)}")
+            if not leftover.dead(after_s):
                 continue
             dead += 1
             try:
                 if remove:
-                    reaper().give_back_run(one.run)
-                    say(f"{name}: {one.run}: given back")
+                    reaper().give_back_run(leftover.run)
+                    say(f"{name}: {leftover.run}: given back")
             except TidebenchError as error:
                 problems.append(f"{name}: {error}")
     if problems:

@@ -1,4 +1,4 @@
-"""Plain values of a snapshot as one array: JSON, never pickled."""
+"""Plain values of a snapshot as an array of JSON bytes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from include.model.errors import StoreError
 
 
 def packed(plain: dict[str, Any], version: int) -> np.ndarray:
-    """The bytes of the JSON, with the version of what writes it."""
+    """JSON bytes of ``plain`` with the format's version."""
     text = json.dumps({"version": version, **plain}, separators=(",", ":")).encode()
     return np.frombuffer(text, dtype=np.uint8)
 
 
 def unpacked(array: np.ndarray, version: int) -> dict[str, Any]:
-    """The inverse of ``packed``. Raises StoreError when another version wrote it."""
+    """The inverse of ``packed``. Raises StoreError for another version."""
     plain: dict[str, Any] = json.loads(array.tobytes())
     if plain["version"] != version:
         raise StoreError(

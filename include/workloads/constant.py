@@ -15,7 +15,6 @@ class Constant:
     level: float = 4
 
     def problems(self) -> Iterator[str]:
-        """A level that is not above 0."""
         yield from level_problems((self.level,), 1.0)
 
     def unfold(self, duration_s: float, seed: int) -> Levels:

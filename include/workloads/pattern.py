@@ -1,4 +1,4 @@
-"""An arrival pattern: how many level units (machines) emit items at which time."""
+"""Protocol of arrival patterns: the number of level units (machines) over time."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Levels:
                 yield start_s, min(stop_s, end_s), level
 
 
-def product(one: Levels, other: Levels) -> Levels:
+def product(left: Levels, right: Levels) -> Levels:
     """The product of two levels at every time."""
-    starts_s = tuple(sorted({*one.starts_s, *other.starts_s}))
-    return Levels(starts_s, tuple(one.at(t_s) * other.at(t_s) for t_s in starts_s))
+    starts_s = tuple(sorted({*left.starts_s, *right.starts_s}))
+    return Levels(starts_s, tuple(left.at(t_s) * right.at(t_s) for t_s in starts_s))
 
 
 class Pattern(Protocol):
@@ -45,12 +45,12 @@ class Pattern(Protocol):
         ...
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """Levels from 0 to ``duration_s``. Raises SpecError when a trace cannot be read."""
+        """Levels from 0 to ``duration_s``. Raises SpecError if a trace cannot be read."""
         ...
 
 
 def held(levels: list[float], hold_s: float, duration_s: float) -> Levels:
-    """The levels one after the other, each for ``hold_s``, repeated to fill ``duration_s``."""
+    """The levels in turn, each for ``hold_s``, repeated until ``duration_s``."""
     steps = max(1, -(-int(duration_s * 1000) // int(hold_s * 1000)))
     return Levels(
         tuple(i * hold_s for i in range(steps)),

@@ -1,4 +1,4 @@
-"""YAML to Topology: the only place that parses a topology file."""
+"""Parses topology files."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from include.workloads.topology_file import RunWith, TenantFile, TenantsFile, To
 
 HERE = Path(__file__).parent
 PATHS = {path.stem: path for path in sorted(HERE.glob("*/*.yaml"))}
-"""Topologies that come with the project, by name: each lies in the folder of its workload."""
+"""Topologies of the project by name, each in the folder of its workload."""
 SHARES_PER_CORE = 1024
 MOST_SHOWN = 300
-"""Characters of a wrong name or value: a file that somebody sent may have a million of them."""
+"""Characters of a wrong name or value in a message."""
 
 
-def _based_on(raw: Any, seen: tuple[str, ...] = ()) -> Any:
-    """Fill in what a file takes over from the topology it names as ``based_on``.
+def _based_on(raw: Any, ancestors: tuple[str, ...] = ()) -> Any:
+    """Merge a file with the topology it names as ``based_on``.
 
-    Fields of sources, operators, edges and run_with are overridden one by one; an edge is known
-    by its two ends. Raises SpecError when the base is unknown or leads back to itself.
+    Overrides single fields of sources, operators, edges (identified by both ends) and run_with.
+    Raises SpecError if the base is unknown or circular.
     """
     if not isinstance(raw, dict) or "based_on" not in raw:
         return raw
     base_name = str(raw["based_on"])
-    if not _is_ours(base_name) or base_name in seen:
-        known = [name for name in topology_names() if name not in seen]
-        raise SpecError("topology", [f"based_on: {unknown_name('topology', base_name, known)}"])
-    merged = dict(_based_on(_plain(base_name), (*seen, base_name)))
+    if not _is_ours(base_name) or base_name in ancestors:
+        bases = [name for name in topology_names() if name not in ancestors]
+        raise SpecError("topology", [f"based_on: {unknown_name('topology', base_name, bases)}"])
+    merged = dict(_based_on(_plain(base_name), (*ancestors, base_name)))
     for key, value in raw.items():
         if key in ("sources", "operators") and isinstance(value, dict):
             base = merged[key]
@@ -77,7 +77,7 @@ def _path_of(name_or_path: str) -> Path:
 
 
 def _plain(name_or_path: str) -> Any:
-    """What stands in the file, or would if it were written."""
+    """Plain values of a topology's file, or of a generated topology."""
     if is_layered(name_or_path):
         return layered(name_or_path)
     if not _is_path(name_or_path) and name_or_path not in PATHS:
@@ -103,12 +103,12 @@ def load_topology(name_or_path: str) -> Topology:
 
 
 def run_defaults(name_or_path: str) -> Mapping[str, Any]:
-    """What the file says its runs take, as fields of a spec; empty when it cannot be read."""
+    """Defaults of a topology's runs, as fields of a spec; empty if the file cannot be read."""
     try:
         raw = _based_on(_plain(name_or_path))
         parsed = RunWith.model_validate(raw.get("run_with", {}))
     except (OSError, SpecError, ValidationError, yaml.YAMLError, AttributeError):
-        return {}  # loading the topology says what is wrong
+        return {}  # loading the topology reports the problems
     return parsed.model_dump(exclude_none=True)
 
 
@@ -116,8 +116,8 @@ def run_defaults(name_or_path: str) -> Mapping[str, Any]:
 def parse_topology(text: str, *, source: str, folder: Path = HERE) -> Topology:
     """A topology from YAML text. Raises SpecError with every problem at once.
 
-    Files that tenants name are looked for in ``folder``. The topology is frozen, and every cell of
-    a matrix asks for the same few.
+    ``folder`` is that of files named by tenants. Cached, because every run of a matrix reads the
+    same few topologies.
     """
     try:
         return _parsed(read_yaml(text), source, folder)
@@ -155,11 +155,11 @@ def _parsed(raw: Any, source: str, folder: Path) -> Topology:
 
 
 def _problems_of_the_rest(raw: dict[str, Any], error: ValidationError) -> list[str]:
-    """What is wrong with the graph, but for what has fields that could not be read."""
+    """Problems of the graph, without those about parts that could not be read."""
     whole: dict[str, Any] = {**_STAND_IN, **raw}
     broken: set[str] = set()
     gone: set[int] = set()
-    for field, *inside in (one["loc"] for one in error.errors(include_url=False)):
+    for field, *inside in (problem["loc"] for problem in error.errors(include_url=False)):
         if field in ("sources", "operators") and inside and isinstance(whole[field], dict):
             broken.add(str(inside[0]))
             stand_in = _STAND_INS[str(field)]
@@ -171,7 +171,7 @@ def _problems_of_the_rest(raw: dict[str, Any], error: ValidationError) -> list[s
         else:
             whole.pop(str(field), None)
     if gone:
-        whole["edges"] = [one for i, one in enumerate(whole["edges"]) if i not in gone]
+        whole["edges"] = [edge for i, edge in enumerate(whole["edges"]) if i not in gone]
     try:
         topology = _single(TopologyFile.model_validate(whole))
     except ValidationError:
@@ -196,15 +196,15 @@ _STAND_INS: Mapping[str, Any] = {
     "sources": {"label": "", "items_per_level": 1},
     "operators": {"label": "", "slo_ms": 1, "cpu_shares": 1, "memory_mb": 1},
 }
-"""What is looked at in place of what could not be read."""
+"""Replace parts that could not be read, so that the others can be checked."""
 
 
-def _of_one_tenant(folder: Path, one: TenantFile) -> Topology:
-    """The topology of a tenant, with what the tenant changes in its operators."""
-    if not one.operators:
-        own = one.topology.endswith((".yaml", ".yml"))
-        return load_topology(str(folder / one.topology) if own else one.topology)
-    changed = _based_on({"based_on": one.topology, "operators": one.operators})
+def _of_one_tenant(folder: Path, tenant: TenantFile) -> Topology:
+    """The topology of a tenant, with the tenant's changes of operators."""
+    if not tenant.operators:
+        is_file = tenant.topology.endswith((".yaml", ".yml"))
+        return load_topology(str(folder / tenant.topology) if is_file else tenant.topology)
+    changed = _based_on({"based_on": tenant.topology, "operators": tenant.operators})
     return _single(TopologyFile.model_validate(changed))
 
 
@@ -239,7 +239,7 @@ def _single(parsed: TopologyFile) -> Topology:
 
 
 def validation_problems(error: ValidationError) -> list[str]:
-    """Each pydantic complaint as one sentence: where, what, and what was given."""
+    """Sentence for each pydantic error: the field, the problem and the value."""
     return [
         complaint(item, ".".join(str(part) for part in item["loc"]) or "the file")
         for item in error.errors(include_url=False)
@@ -247,7 +247,7 @@ def validation_problems(error: ValidationError) -> list[str]:
 
 
 def complaint(item: Mapping[str, Any], where: str) -> str:
-    """One of pydantic's complaints about what stands at ``where``, as a sentence."""
+    """Sentence for a pydantic error in the field ``where``."""
     where = _short(where)
     if item["type"] == "extra_forbidden":
         return f"{where}: unknown field; remove it or correct its spelling"
@@ -257,8 +257,8 @@ def complaint(item: Mapping[str, Any], where: str) -> str:
         return f"{where}: is empty; give at least one value"
     if item["type"] == "value_error":
         return f"{where}: {_short(str(item['ctx']['error']))}"
-    given = item.get("input")
-    shown = "" if isinstance(given, dict | list) else f", got {_short(repr(given))}"
+    value = item.get("input")
+    shown = "" if isinstance(value, dict | list) else f", got {_short(repr(value))}"
     return f"{where}: {item['msg'][:1].lower()}{item['msg'][1:]}{shown}"
 
 

@@ -1,4 +1,4 @@
-"""The form of a topology file: one topology, or the tenants of a shared cluster."""
+"""Schema of a topology file: a topology, or the tenants of a shared cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from include.model.topology import Edge
 
 
 def spelled(pattern: str, how: str) -> AfterValidator:
-    """Text must match all of a pattern; who wrote something else is told how to, in words."""
+    """Validate that text matches a whole pattern; the error message begins with ``how``."""
 
     def checked(text: str) -> str:
         if re.fullmatch(pattern, text) is None:
@@ -32,7 +32,7 @@ Name = Annotated[str, spelled("[a-z0-9_]+", "use small letters, digits and _")]
 
 
 class Strict(BaseModel):
-    """A field that nobody knows is a mistake of the file, and so is ``yes`` for a number."""
+    """Refuses unknown fields, and ``yes`` for a number."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -41,13 +41,13 @@ class Strict(BaseModel):
     def _no_yes_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
         wanted = cls.model_fields[info.field_name or ""].annotation
         values = value if isinstance(value, list) else [value]
-        if wanted is not bool and any(isinstance(one, bool) for one in values):
+        if wanted is not bool and any(isinstance(item, bool) for item in values):
             raise ValueError(f"write a number or a text, got {value!r}")
         return value
 
 
 class SourceFile(Strict):
-    """A source; units as in the model."""
+    """A source; units as in :class:`~include.model.topology.Source`."""
 
     label: str
     items_per_level: float
@@ -63,7 +63,7 @@ class KeyedFile(Strict):
 
 
 class OperatorFile(Strict):
-    """An operator; ``cpu_shares`` are those of a core, 1024 each."""
+    """An operator. A core has 1024 ``cpu_shares``."""
 
     label: str
     slo_ms: float
@@ -91,7 +91,6 @@ class EdgeFile(Strict):
     ] = "1"
 
     def edge(self) -> Edge:
-        """The edge of the model."""
         items_out, _, items_in = self.out.partition("/")
         return Edge(
             origin=self.origin,
@@ -102,7 +101,7 @@ class EdgeFile(Strict):
 
 
 class RunWith(Strict):
-    """What runs of a topology take unless their spec says otherwise; see the spec's fields."""
+    """Defaults for fields of specs of this topology."""
 
     testbed: str | None = None
     flavor: str | None = None
@@ -117,7 +116,7 @@ class RunWith(Strict):
 
 
 class TopologyFile(Strict):
-    """One topology, and what its runs take."""
+    """A topology and the defaults of its runs."""
 
     name: Name
     level_unit: str = "level"
@@ -129,7 +128,7 @@ class TopologyFile(Strict):
 
 
 class IntentFile(Strict):
-    """What a tenant intends; see the model."""
+    """A tenant's intent; fields as in :class:`~include.model.tenant.Intent`."""
 
     max_utility: float = 1.0
     latency_ms: float | None = None
@@ -139,7 +138,7 @@ class IntentFile(Strict):
 
 
 class TenantFile(Strict):
-    """``count`` above 1 makes as many tenants, named ``<name>-1`` and so on."""
+    """A tenant, or ``count`` tenants named ``<name>-1`` and so on."""
 
     name: Name
     topology: str
@@ -148,16 +147,16 @@ class TenantFile(Strict):
     arrivals: dict[str, Any] = {}
     joins_s: float = Field(default=0.0, ge=0)
     rate: float = Field(default=1.0, gt=0)
-    """Times the items of the topology's sources."""
+    """Factor on the items of the topology's sources."""
     instances: int | dict[str, int] = {}
-    """At the start: one number for all operators, or by operator."""
+    """Instances at the start, for all operators or by operator."""
     service_scale: float = Field(default=1.0, gt=0)
     operators: dict[str, dict[str, Any]] = {}
-    """Fields of single operators that differ from those of the topology."""
+    """Fields of single operators that override the topology's."""
 
 
 class TenantsFile(Strict):
-    """Many tenants on one cluster, and what its runs take."""
+    """Tenants of a cluster and the defaults of its runs."""
 
     name: Name
     level_unit: str = "level"

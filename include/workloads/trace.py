@@ -16,17 +16,16 @@ DAY_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """``path`` holds the columns ``time_s`` and ``level``, times ascending from 0.
+    """``path`` has the columns ``time_s`` and ``level``, times ascending from 0.
 
-    Levels are level units of the topology; with ``rate_items_per_s`` instead of ``level``
-    the rate over all sources is given, and ``items_per_level_s`` of the topology turns it
-    into a level (the spec fills that in). ``scale`` multiplies the level; or ``highest_level``
-    is what its highest row becomes, of the day that is replayed. ``speedup`` lets the trace run
-    faster.
+    Levels are in level units of the topology. ``rate_items_per_s`` instead of ``level`` is the
+    rate over all sources, which ``items_per_level_s`` of the topology (filled in by the spec) turns
+    into a level. ``scale`` multiplies the level; or ``highest_level`` becomes the highest level of
+    the replayed day. ``speedup`` replays faster.
 
-    Any other recording is read as `recordings` does: ``map`` says which column is the time and
-    which the rate, and in which unit. ``step_s`` takes the means of equal steps, ``gaps`` says what
-    stands where nothing was read, and with ``days_as_seeds`` seed 3 replays the third day.
+    Other recordings are read by `recordings`: ``map`` gives the columns of time and rate, and
+    their units. ``step_s`` takes means over equal steps, ``gaps`` fills absent values, and with
+    ``days_as_seeds`` seed 3 replays the third day.
     """
 
     path: str = field(metadata={"is": "a CSV or Parquet file with time_s and level"})
@@ -58,7 +57,7 @@ class Trace:
         yield from load.problems()
 
     def seed_problems(self, seed: int) -> Iterator[str]:
-        """What is wrong with a seed where seeds are days, unless the file has other problems."""
+        """Problems of a seed that selects a day, unless the file has other problems."""
         try:
             load = self._load()
         except SpecError:
@@ -67,11 +66,11 @@ class Trace:
             yield from self._day_problems(load, seed)
 
     def notes(self) -> tuple[str, ...]:
-        """What was done to the file to make it a load. Raises SpecError."""
+        """Changes made to the file's values. Raises SpecError."""
         return self._load().notes
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """The trace from its first row, or a day of it; its last level holds to the end."""
+        """The trace, or a day of it; its last level holds to the end of the run."""
         load = self._load()
         problems = list(load.problems())
         if self.days_as_seeds and not problems:
@@ -89,8 +88,8 @@ class Trace:
         return Levels(tuple(times_s[i] for i in kept), tuple(levels[i] * scale for i in kept))
 
     def _load(self) -> TraceLoad:
-        given = self.map if isinstance(self.map, str) else tuple(sorted(self.map.items()))
-        return read_load(self.path, given, self.step_s, self.gaps)
+        mapping = self.map if isinstance(self.map, str) else tuple(sorted(self.map.items()))
+        return read_load(self.path, mapping, self.step_s, self.gaps)
 
     def _day_problems(self, load: TraceLoad, seed: int) -> Iterator[str]:
         days = 1 + int(load.times_s[-1] // DAY_S)

@@ -1,4 +1,4 @@
-"""Files of traces: times and levels or rates, read as they are or as any other recording."""
+"""Reads traces: files of times and levels or rates, or any recording."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from include.workloads.recordings.assemble import Sheet
 
 LOADS = ("arrivals_per_s", "rate_per_s")
-"""The readings that can be replayed; what was offered comes first."""
-Given = str | tuple[tuple[str, str], ...]
+"""Readings that can be replayed; the offered load comes first."""
+ColumnMapping = str | tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TraceLoad:
-    """What arrives: levels, or items per second when ``is_rate``, each until the next time."""
+    """Levels, or items per second if ``is_rate``, each until the next time."""
 
     path: str
     name: str
@@ -32,16 +32,16 @@ class TraceLoad:
     notes: tuple[str, ...] = ()
 
     def problems(self) -> Iterator[str]:
-        """What is wrong with the load as a whole; cells are looked at when they are read."""
+        """Problems of the load as a whole; wrong cells raise an error when read."""
         if not self.times_s:
             yield f"{self.path} has no rows; give at least one"
         elif max(self.values) <= 0:
             yield f"{self.path}: no {self.name} is above 0, so nothing would ever arrive"
 
     def of_day(self, day: int, day_s: float) -> TraceLoad:
-        """The rows of a day, the first being 1, from its beginning.
+        """The rows of a day (from 1), from its beginning.
 
-        What held at midnight holds until the first row of the day.
+        The value at midnight holds until the first row of the day.
         """
         begin_s, end_s = (day - 1) * day_s, day * day_s
         rows = [i for i, t_s in enumerate(self.times_s) if begin_s <= t_s < end_s]
@@ -52,28 +52,30 @@ class TraceLoad:
         return replace(self, times_s=times_s, values=[self.values[i] for i in rows])
 
 
-def read_load(path: str, given: Given, step_s: float | None, gaps: str) -> TraceLoad:
-    """The load in a file. Raises SpecError when it cannot be read as one."""
+def read_load(path: str, mapping: ColumnMapping, step_s: float | None, gaps: str) -> TraceLoad:
+    """Read the load in a file. Raises SpecError with all problems."""
     stat = input_file(path, "trace").stat()
-    return _read_load(path, given, step_s, gaps, (stat.st_mtime_ns, stat.st_size))
+    return _read_load(path, mapping, step_s, gaps, (stat.st_mtime_ns, stat.st_size))
 
 
-@lru_cache(maxsize=8)  # every seed and controller of an experiment asks again
-def _read_load(path: str, given: Given, step_s: float | None, gaps: str, _: Any) -> TraceLoad:
+@lru_cache(maxsize=8)  # called for every seed and controller of an experiment
+def _read_load(
+    path: str, mapping: ColumnMapping, step_s: float | None, gaps: str, _: Any
+) -> TraceLoad:
     file = Path(path)
     problem = ""
-    if not given:
+    if not mapping:
         sheet = _read_sheet(file)
-        if "time_s" in sheet.columns and sheet.columns.keys() & {"level", "rate_items_per_s"}:
+        if "time_s" in sheet.columns and set(sheet.columns) & {"level", "rate_items_per_s"}:
             name = "level" if "level" in sheet.columns else "rate_items_per_s"
             if step_s is None and gaps == "refuse":
                 return _plain_load(file, sheet, name)
-            given = f"time=time_s,rate={name}@per_s"
-            return _recorded(file, given, step_s, gaps, is_rate=name != "level")
+            mapping = f"time=time_s,rate={name}@per_s"
+            return _recorded(file, mapping, step_s, gaps, is_rate=name != "level")
         has = ", ".join(sheet.columns) or "none"
         problem = f"{file} needs the columns time_s and level (or rate_items_per_s), has {has}"
     try:
-        return _recorded(file, given, step_s, gaps, is_rate=True)
+        return _recorded(file, mapping, step_s, gaps, is_rate=True)
     except SpecError as error:
         more = _of_file(file, error)
         raise SpecError("trace", [problem, *more] if problem else more) from None
@@ -94,18 +96,18 @@ def _read_sheet(path: Path) -> Sheet:
 
 
 def _of_file(path: Path, error: SpecError) -> list[str]:
-    return [one if str(path) in one else f"{path}: {one}" for one in error.problems]
+    return [problem if str(path) in problem else f"{path}: {problem}" for problem in error.problems]
 
 
 def _plain_load(path: Path, sheet: Sheet, name: str) -> TraceLoad:
-    """Times and levels as they stand there. Raises SpecError with every wrong cell."""
+    """Load of a file with the expected columns. Raises SpecError with every wrong cell."""
     import numpy as np
 
     from include.workloads.recordings.csv_cells import numbers, places, shortened
 
     problems, columns = list[str](), []
     for column in ("time_s", name):
-        values, wrong = numbers(column, sheet.columns[column], sheet.place)
+        values, wrong = numbers(column, sheet.cells[column], sheet.place)
         problems += wrong
         if not wrong and (absent := np.flatnonzero(np.isnan(values)).tolist()):
             problems.append(
@@ -121,23 +123,26 @@ def _plain_load(path: Path, sheet: Sheet, name: str) -> TraceLoad:
             f"{places(back, sheet.place)}: time_s does not come after that of the row "
             "before; sort the rows by time"
         )
-    for column, of in (("time_s", times_s), (name, values)):
-        if negative := np.flatnonzero(of < 0).tolist():
+    for column, cells in (("time_s", times_s), (name, values)):
+        if negative := np.flatnonzero(cells < 0).tolist():
             problems.append(f"{places(negative, sheet.place)}: {column} is negative")
     if problems:
-        raise SpecError("trace", [f"{path}: {one}" for one in shortened(problems)])
+        raise SpecError("trace", [f"{path}: {problem}" for problem in shortened(problems)])
     return TraceLoad(str(path), name, times_s.tolist(), values.tolist(), is_rate=name != "level")
 
 
 def _recorded(
-    path: Path, given: Given, step_s: float | None, gaps: str, *, is_rate: bool
+    path: Path, mapping: ColumnMapping, step_s: float | None, gaps: str, *, is_rate: bool
 ) -> TraceLoad:
-    """The load of any recording, in equal steps and with its gaps closed as asked."""
+    """Load of any recording, in equal steps and with gaps closed as the options say."""
     from include.workloads.recordings import evenly, parse_mapping, read_recording
 
-    mapping = dict(given) if isinstance(given, tuple) else parse_mapping(given) if given else {}
-    recording = read_recording(str(path), mapping)
-    name = next((one for one in LOADS if one in recording.readings), "")
+    if isinstance(mapping, tuple):
+        columns = dict(mapping)
+    else:
+        columns = parse_mapping(mapping) if mapping else {}
+    recording = read_recording(str(path), columns)
+    name = next((load for load in LOADS if load in recording.readings), "")
     if not name:
         read = ", ".join(recording.readings)
         problem = f"{path} has no rate that could be replayed, only {read}; map arrivals=COLUMN"
@@ -167,7 +172,7 @@ def _without_gaps(
         raise SpecError("trace", [problem])
     if gaps == "zero":
         return np.where(absent, 0.0, values).tolist(), [f"{count} values were absent: taken as 0"]
-    known = np.flatnonzero(~absent)
-    last = np.maximum(np.searchsorted(known, np.arange(values.size), side="right") - 1, 0)
-    held: list[float] = values[known[last]].tolist()
+    present = np.flatnonzero(~absent)
+    last = np.maximum(np.searchsorted(present, np.arange(values.size), side="right") - 1, 0)
+    held: list[float] = values[present[last]].tolist()
     return held, [f"{count} values were absent: the last level holds, at the beginning the first"]

@@ -1,4 +1,4 @@
-"""Airflow's public REST API, as far as starting an experiment needs it."""
+"""Client of Airflow's public REST API for starting an experiment."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ COMPONENTS = ("scheduler", "triggerer", "dag_processor")
 
 
 class Refused(Exception):
-    """The API said no; the message has its reason."""
+    """The API refused a request; the message has its reason."""
 
 
 class Client:
-    """One user of one Airflow. ``url`` is where its UI is."""
+    """Calls the API as one user. ``url`` is the UI's."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.token = ""
-        # A proxy of the environment leads elsewhere.
+        # Proxies of the environment do not reach this machine.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def log_in(self, user: str, password: str) -> None:
-        """Get a token. Raises OSError while nobody answers, Refused for a wrong password."""
+        """Get a token. Raises OSError if the server is down, Refused for a wrong password."""
         asked = {"username": user, "password": password}
         self.token = self.ask("POST", "/auth/token", asked)["access_token"]
 
     def ask(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Any:
-        """One request; the answer as JSON."""
+        """Send a request; returns the JSON answer."""
         request = urllib.request.Request(f"{self.url}{path}", method=method)
         request.add_header("Content-Type", "application/json")
         if self.token:
@@ -56,28 +56,28 @@ class Client:
         self.ask("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": False})
 
     def trigger(self, dag_id: str, conf: Mapping[str, Any]) -> str:
-        """Start a DAG run; its id."""
+        """Start a DAG run; returns its id."""
         asked = {"conf": conf, "logical_date": None}
         run: str = self.ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", asked)["dag_run_id"]
         return run
 
     def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
-        """Every task instance of a DAG run."""
-        found = self.ask("GET", f"{_run(dag_id, run_id)}/taskInstances?limit=1000")
-        instances: list[dict[str, Any]] = found["task_instances"]
+        """Task instances of a DAG run."""
+        page = self.ask("GET", f"{_run(dag_id, run_id)}/taskInstances?limit=1000")
+        instances: list[dict[str, Any]] = page["task_instances"]
         return instances
 
     def finish(
         self, dag_id: str, run_id: str, deadline_s: float, say: Callable[[str], None]
     ) -> str:
-        """Wait for the end of a DAG run, saying what has been done; its state."""
-        end_s, told = time.monotonic() + deadline_s, set[str]()
+        """Wait for the end of a DAG run, reporting finished tasks; returns its state."""
+        end_s, reported = time.monotonic() + deadline_s, set[str]()
         while True:
-            state, tasks = self._seen(dag_id, run_id)
+            state, tasks = self._state_and_tasks(dag_id, run_id)
             for task in tasks:
                 done = f"{task['rendered_map_index'] or task['task_id']}: {task['state']}"
-                if task["state"] in {*ENDED, "skipped", "upstream_failed"} and done not in told:
-                    told.add(done)
+                if task["state"] in {*ENDED, "skipped", "upstream_failed"} and done not in reported:
+                    reported.add(done)
                     say(done)
             if state in ENDED:
                 return state
@@ -85,8 +85,8 @@ class Client:
                 raise TimeoutError(f"{dag_id} {run_id} is {state} after {deadline_s:g} s")
             time.sleep(POLL_S)
 
-    def _seen(self, dag_id: str, run_id: str) -> tuple[str, list[dict[str, Any]]]:
-        """State and tasks of a DAG run; of a server that is too busy to answer, none."""
+    def _state_and_tasks(self, dag_id: str, run_id: str) -> tuple[str, list[dict[str, Any]]]:
+        """State and tasks of a DAG run; no tasks if the server is too busy to answer."""
         try:
             state: str = self.ask("GET", _run(dag_id, run_id))["state"]
             return state, self.tasks(dag_id, run_id)

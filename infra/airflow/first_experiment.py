@@ -22,12 +22,12 @@ UP_S, RUN_S, POLL_S = 600.0, 3600.0, 2.0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Wait, trigger, narrate. Returns 0 when the tables are published."""
+    """Wait for Airflow, start the experiment, report. Returns 0 if its tables are published."""
     if len(arguments) < 2:
         sys.stderr.write(f"{__doc__}\n")
         return 2
-    url, file, *given = arguments
-    conf = FIRST | dict(map(parsed, given))
+    url, file, *settings = arguments
+    conf = FIRST | dict(map(parsed, settings))
     begin_s = time.monotonic()
 
     def say(what: str) -> None:
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def wait_until_up(client: Client, password: str) -> None:
-    """Until every component has a heartbeat and the DAG is known."""
+    """Wait until every component has a heartbeat and the DAG exists."""
     end_s = time.monotonic() + UP_S
     while True:
         try:
@@ -59,7 +59,7 @@ def wait_until_up(client: Client, password: str) -> None:
 
 
 def password_in(file: Path) -> str:
-    """Of the user admin."""
+    """Password of the user admin."""
     text = file.read_text()
     if not text.startswith("{"):
         lines = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
@@ -69,7 +69,7 @@ def password_in(file: Path) -> str:
 
 
 def parsed(argument: str) -> tuple[str, object]:
-    """A param and its value: JSON where it reads as such, else the text."""
+    """A param and its value, as JSON if possible, else as text."""
     name, _, value = argument.partition("=")
     try:
         return name, json.loads(value)

@@ -43,7 +43,7 @@ PARTS = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Start or stop; what to do about it when that cannot be done."""
+    """Start or stop; on failure print what to do."""
     home = Path(os.environ["AIRFLOW_HOME"])
     if list(arguments) == ["down"]:
         return down(home / "services.json")
@@ -65,8 +65,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def up(home: Path, port: int) -> int:
-    """Start every service, say where the UI is, and keep all of them running until a signal."""
-    os.umask(0o077)  # logs, database and passwords are nobody else's
+    """Start every service, print the UI's address, and keep all running until a signal."""
+    os.umask(0o077)  # logs, database and passwords are private
     home.chmod(0o700)
     (home / "logs").mkdir(parents=True, exist_ok=True)
     passwords = password_file(home)
@@ -93,21 +93,21 @@ def up(home: Path, port: int) -> int:
 
 
 def service_of(name: str, home: Path) -> Service:
-    """One service, with a new log."""
+    """A service with a new log."""
     log = home / "logs" / f"{name}.log"
     log.write_text("")
     return Service(name, ["airflow", name, *SERVICES[name]], log)
 
 
 def keep_up(supervisor: Supervisor, client: Client, passwords: Path) -> NoReturn:
-    """Tell what runs until all of it does, then where to log in; look after it all the time."""
+    """Supervise the services; report as they start, and then where to log in."""
     print("Starting Airflow; this takes a minute or two ...", flush=True)
     begin_s, told_s, missing = time.monotonic(), 0.0, list(PARTS)
     slow = False
     while missing:
         supervisor.tend()
         there, now_s = running(client, passwords), time.monotonic() - begin_s
-        for part in [one for one in missing if one in there]:
+        for part in [part_name for part_name in missing if part_name in there]:
             missing.remove(part)
             print(f"{now_s:5.0f} s  {PARTS[part]}", flush=True)
         if missing and now_s > told_s + TELL_S:
@@ -124,18 +124,18 @@ def keep_up(supervisor: Supervisor, client: Client, passwords: Path) -> NoReturn
 
 
 def running(client: Client, passwords: Path) -> set[str]:
-    """The parts that are there by now: services with a heartbeat, and DAGs."""
+    """Services with a heartbeat, and "DAGs" once all are parsed."""
     try:
         client.log_in(USER, json.loads(passwords.read_text())[USER])
         there = {"API server", *COMPONENTS} - set(client.unhealthy())
-        known = {dag["dag_id"] for dag in client.ask("GET", "/api/v2/dags")["dags"]}
+        dags = {dag["dag_id"] for dag in client.ask("GET", "/api/v2/dags")["dags"]}
     except (OSError, Refused, HTTPException, ValueError, KeyError):
-        return set()  # it is starting: no password file yet, half an answer, another server's
-    return there | ({"DAGs"} if known >= set(DAGS) else set())
+        return set()  # still starting: no password file, or an incomplete answer
+    return there | ({"DAGs"} if dags >= set(DAGS) else set())
 
 
 def welcome(url: str, passwords: Path, *, to_terminal: bool) -> str:
-    """How to log in. What goes to a file or a pipe gets no password, only its place."""
+    """How to log in, with the password on a terminal, else with the path of its file."""
     password = json.loads(passwords.read_text())[USER]
     return f"""
 Airflow is up.
@@ -148,19 +148,19 @@ Ctrl-C stops it, make airflow-down does so from elsewhere. What ends meanwhile i
 
 
 def say(what: str) -> None:
-    """One line for whoever watches, with the time."""
+    """Print a line with the time."""
     print(f"{time.strftime('%H:%M:%S')}  {what}", flush=True)
 
 
 def leave() -> None:
-    """Begin to stop; a second Ctrl-C must not leave half of it running."""
+    """Begin to stop, ignoring a second Ctrl-C, which would leave services running."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     print("Stopping ...", flush=True)
 
 
 def password_file(home: Path) -> Path:
-    """The passwords of the UI, made up once; Airflow would print what it makes up into its log."""
+    """File with the UI's password, created once; Airflow would print its own into the log."""
     path = home / "passwords.json"
     with suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -170,12 +170,12 @@ def password_file(home: Path) -> Path:
 
 
 def remember(path: Path, services: Sequence[int]) -> None:
-    """Who leads, and when each was born, for a `down` after this process was killed."""
+    """Write pids and start times of this process and its services, for `down`."""
     path.write_text(json.dumps([[pid, born(pid)] for pid in (os.getpid(), *services)]))
 
 
 def under_way(path: Path) -> list[int]:
-    """Those that were remembered and still run: this program first, then the services."""
+    """Pids of :func:`remember` that still run: this program first, then the services."""
     try:
         remembered = json.loads(path.read_text())
     except (OSError, ValueError):
@@ -184,7 +184,7 @@ def under_way(path: Path) -> list[int]:
 
 
 def down(path: Path) -> int:
-    """Stop what `up` has started, also when that was killed."""
+    """Stop everything that `up` has started, even if that was killed."""
     running = under_way(path)
     leader = json.loads(path.read_text())[0][0] if running else 0
     if leader in running:

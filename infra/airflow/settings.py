@@ -1,4 +1,4 @@
-"""Airflow's services as processes of this machine, and how they find each other."""
+"""Commands and environment of Airflow's services on this machine."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ SERVICES = {
     "scheduler": ("--skip-serve-logs",),
     "triggerer": ("--skip-serve-logs",),
 }
-"""Arguments of each, in the order in which they start."""
+"""Arguments by service, in the order of their start."""
 
 
 PATIENT = {"timeout": 60.0}
-"""For how many seconds SQLite waits for others to write. After its five, on a machine that is busy,
-services end with "database is locked"."""
+"""Seconds that SQLite waits for a lock. With its default of five, services on a busy machine end
+with "database is locked"."""
 
 
 def service_settings(port: int) -> dict[str, str]:
-    """Environment of every service; its API listens on this machine only.
+    """Environment of every service; the API listens on this machine only.
 
     LocalExecutor runs tasks beside the scheduler, which Airflow 3 also does on SQLite.
     """
@@ -33,14 +33,14 @@ def service_settings(port: int) -> dict[str, str]:
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": "3",
         "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
-        # When tasks of a scheduler or worker that is gone begin again; by default after five
-        # minutes each, in which a run in real time would go on without its controller.
+        # Time after which tasks of a dead scheduler or worker start again. In the default of five
+        # minutes a run in real time would have no controller.
         "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "30",
-        # After half a minute without a heartbeat, which is the default, a scheduler on a machine
-        # that is busy takes itself for dead, and begins all of its own tasks again.
+        # With the default of half a minute a scheduler on a busy machine considers itself dead
+        # and starts all its tasks again.
         "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "120",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "120",
-        # Tasks outlive an API server that is started again, and one that is busy and answers late.
+        # So that tasks survive a restart of the API server, and slow answers.
         "AIRFLOW__WORKERS__EXECUTION_API_RETRIES": "15",
         "AIRFLOW__WORKERS__EXECUTION_API_RETRY_WAIT_MAX": "10",
         "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",

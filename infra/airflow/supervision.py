@@ -1,4 +1,4 @@
-"""Services that are started again when they end, and given up when they cannot stay."""
+"""Restarts services that end, and gives up if they end again and again."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pathlib import Path
 from infra.airflow.processes import end_session, kill_session
 
 STAYED_S = 60.0
-"""A service that ran for so long could run; what ends it later is no fault of its settings."""
+"""A service that ran this long started correctly, so earlier failures no longer count."""
 MOST_STARTS = 6
-"""How often in a row a service may end before it has stayed."""
+"""Number of times in a row that a service may end sooner."""
 LAST_LINES = 15
 
 
 class CannotStay(Exception):
-    """A service ended again and again; the message says how, and has the end of its log."""
+    """A service ended again and again; the message has the reason and the end of its log."""
 
 
 @dataclass
 class Service:
-    """One service: how it is started, and what became of that so far. Times are monotonic."""
+    """A service: its command, its process and its failures. Times are monotonic."""
 
     name: str
     command: Sequence[str]
@@ -35,7 +35,7 @@ class Service:
     soon: int = 0
 
     def start(self, environment: Mapping[str, str]) -> None:
-        """In a session of its own, so that all of it can be found again."""
+        """Start it in its own session, so that all its processes can be found."""
         with self.log.open("a") as sink:
             self.process = subprocess.Popen(
                 self.command,
@@ -79,11 +79,11 @@ class Supervisor:
     started: Callable[[Sequence[int]], None]
 
     def tend(self) -> None:
-        """Look after every service once. Raises CannotStay."""
+        """Restart ended services. Raises CannotStay."""
         for service in self.services:
             if service.process is None and time.monotonic() >= service.due_s:
                 service.start(self.environment)
-                self.started([one.process.pid for one in self.services if one.process])
+                self.started([service.process.pid for service in self.services if service.process])
             elif service.process is not None and service.process.poll() is not None:
                 self.say(service.end())
 
@@ -95,13 +95,13 @@ class Supervisor:
 
 
 def how_it_ended(code: int) -> str:
-    """An exit code as `subprocess` gives it, in words."""
+    """Sentence for an exit code of `subprocess`."""
     if code >= 0:
         return f"ended with exit code {code}"
-    known = {one.value: f"{one.name} (signal {one.value})" for one in signal.Signals}
-    return f"was killed by {known.get(-code, f'signal {-code}')}"
+    names = {member.value: f"{member.name} (signal {member.value})" for member in signal.Signals}
+    return f"was killed by {names.get(-code, f'signal {-code}')}"
 
 
 def in_words(seconds: float) -> str:
-    """How long something took."""
+    """A duration as text."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

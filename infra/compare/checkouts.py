@@ -29,7 +29,7 @@ SPECS = Path("include") / "experiment" / "specs"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A spec in the table: how many runs and files there are, and what differs."""
+    """A spec in the table: numbers of runs and files, and the differences."""
 
     spec: str
     runs: int
@@ -42,7 +42,7 @@ class Row:
 
 
 def measured(checkout: Path, specs: Iterable[Path], work: Path, cut: dict[str, Any]) -> Any:
-    """Measure with the code of a checkout below ``work``; returns what `measure.py` says.
+    """Measure with the code of a checkout below ``work``; returns the outcome of `measure.py`.
 
     Nothing is written into the checkout. Raises CalledProcessError.
     """
@@ -63,22 +63,24 @@ def measured(checkout: Path, specs: Iterable[Path], work: Path, cut: dict[str, A
 def files_of(data: Path, run: str) -> dict[str, Path]:
     """The measured files of ``<experiment>/<run>``, by table and name."""
     experiment, run_id = run.split("/")
-    found = (data / experiment / "measurements").glob(f"*/*/run={run_id}/*.parquet")
-    return {f"{path.parts[-4]}/{path.name}": path for path in found}
+    paths = (data / experiment / "measurements").glob(f"*/*/run={run_id}/*.parquet")
+    return {f"{path.parts[-4]}/{path.name}": path for path in paths}
 
 
 def differences(
     before: dict[str, Path], after: dict[str, Path], new_columns: Collection[str]
 ) -> list[str]:
-    """What differs between the files of a run, in words. Columns that are new may be allowed."""
-    found = [f"{name}: only in the first checkout" for name in sorted(before.keys() - after.keys())]
-    found += [f"{name}: only in the second checkout" for name in sorted(after.keys() - before)]
+    """Sentence for every difference between the files of a run, except ``new_columns``."""
+    differing = [
+        f"{name}: only in the first checkout" for name in sorted(before.keys() - after.keys())
+    ]
+    differing += [f"{name}: only in the second checkout" for name in sorted(after.keys() - before)]
     for name in sorted(before.keys() & after.keys()):
         if _sha256(before[name]) != _sha256(after[name]) and (
             problem := _difference(before[name], after[name], new_columns)
         ):
-            found.append(f"{name}: {problem}")
-    return found
+            differing.append(f"{name}: {problem}")
+    return differing
 
 
 def _difference(before: Path, after: Path, new_columns: Collection[str]) -> str:
@@ -111,8 +113,8 @@ def table(before: Path, after: Path, new_columns: Collection[str]) -> list[Row]:
         for run in runs:
             ours, theirs = files_of(before / "data", run), files_of(after / "data", run)
             files += len(ours)
-            found = [failed[run]] if run in failed else differences(ours, theirs, new_columns)
-            problems += [f"{run}: {one}" for one in found]
+            differing = [failed[run]] if run in failed else differences(ours, theirs, new_columns)
+            problems += [f"{run}: {difference}" for difference in differing]
             if not ours and run not in failed:
                 problems.append(f"{run}: nothing was measured")
         rows.append(Row(spec, len(runs), files, tuple(problems)))
@@ -120,9 +122,9 @@ def table(before: Path, after: Path, new_columns: Collection[str]) -> list[Row]:
 
 
 def chosen(checkout: Path, extra: Collection[Path], only: Collection[str]) -> dict[str, Path]:
-    """Specs by name: those of a checkout that are named (or all), and files of one's own."""
-    own = {path.stem: path for path in sorted((checkout / SPECS).glob("*.yaml"))}
-    named = {name: path for name, path in own.items() if only == {"all"} or name in only}
+    """Specs by name: those in ``only`` (or all) of a checkout, and the files in ``extra``."""
+    specs = {path.stem: path for path in sorted((checkout / SPECS).glob("*.yaml"))}
+    named = {name: path for name, path in specs.items() if only == {"all"} or name in only}
     return named | {path.stem: path for path in extra}
 
 
@@ -142,25 +144,25 @@ def main(arguments: list[str]) -> int:
         type=Path,
         help="a folder for what is measured; next time unchanged code measures nothing again",
     )
-    given = parser.parse_args(arguments)
-    only = set(given.only.split(","))
-    sides = {"before": given.before, "after": given.after}
-    # The same files for both: a run's id has the path of its trace, which is beside its spec.
-    specs = chosen(given.before, given.spec, only)
-    for name in sorted(chosen(given.after, given.spec, only).keys() - specs.keys()):
+    options = parser.parse_args(arguments)
+    only = set(options.only.split(","))
+    sides = {"before": options.before, "after": options.after}
+    # The same spec files for both, because a run's id has the path of the trace beside its spec.
+    specs = chosen(options.before, options.spec, only)
+    for name in sorted(chosen(options.after, options.spec, only).keys() - specs.keys()):
         print(f"not compared, because the first checkout does not have it: {name}")
     with tempfile.TemporaryDirectory() as temporary:
-        work = given.keep or Path(temporary)
+        work = options.keep or Path(temporary)
         for side, path in sides.items():
             print(f"measuring with {path} ...", flush=True)
-            cut = {"seeds": given.seeds, "minutes": given.minutes, "runs": given.runs}
+            cut = {"seeds": options.seeds, "minutes": options.minutes, "runs": options.runs}
             measured(path, specs.values(), work / side, cut)
-        rows = table(work / "before", work / "after", given.allow_new_columns.split(","))
+        rows = table(work / "before", work / "after", options.allow_new_columns.split(","))
     return report(rows)
 
 
 def report(rows: list[Row]) -> int:
-    """Print the table and the differences; the exit code."""
+    """Print the table and the differences; returns the exit code."""
     print(f"{'spec':<32} {'runs':>5} {'files':>6}")
     for row in rows:
         print(row)
@@ -168,11 +170,11 @@ def report(rows: list[Row]) -> int:
         "all",
         sum(row.runs for row in rows),
         sum(row.files for row in rows),
-        tuple(one for row in rows for one in row.differences),
+        tuple(difference for row in rows for difference in row.differences),
     )
     print(total)
-    for one in total.differences[:50]:
-        print(f"  {one}")
+    for difference in total.differences[:50]:
+        print(f"  {difference}")
     if not total.runs:
         return 2
     return 1 if total.differences else 0

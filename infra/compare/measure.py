@@ -17,33 +17,35 @@ from include.testbeds import TESTBEDS
 
 
 def points_of(spec: Path, seeds: int, minutes: float, runs: int) -> list[RunSpec]:
-    """The runs of a spec on virtual testbeds: its first seeds, cut to so many minutes, and of
-    those so many, spread evenly. 0 cuts nothing."""
-    points = [one for one in load_spec(spec).points() if not TESTBEDS[one.testbed].real_time]
-    kept = set(sorted({one.seed for one in points})[: seeds or None])
+    """Runs of a spec on virtual testbeds: of its first ``seeds`` seeds, at most ``minutes`` long,
+    and ``runs`` of those, spread evenly. 0 is no limit."""
+    points = [point for point in load_spec(spec).points() if not TESTBEDS[point.testbed].real_time]
+    kept = set(sorted({point.seed for point in points})[: seeds or None])
     limit_min = minutes or float("inf")
-    points = [one for one in points if one.seed in kept]
+    points = [point for point in points if point.seed in kept]
     every = -(-len(points) // runs) if runs else 1
     return [
-        replace(one, duration_min=min(one.duration_min, limit_min))
-        for one in points[:: max(1, every)]
+        replace(point, duration_min=min(point.duration_min, limit_min))
+        for point in points[:: max(1, every)]
     ]
 
 
 def measure(order: dict[str, Any], root: Path) -> dict[str, Any]:
-    """Measure all runs of all specs; what each spec stands for, and the runs that failed."""
+    """Measure all runs of all specs; returns the runs by spec, and failed runs."""
     points = {Path(spec).stem: points_of(Path(spec), **order["cut"]) for spec in order["specs"]}
-    unique = {f"{one.experiment}/{one.run_id}": one for of in points.values() for one in of}
+    unique = {
+        f"{point.experiment}/{point.run_id}": point for group in points.values() for point in group
+    }
 
     def report(result: Any) -> None:
         print(f"  {result.spec.run_id}: {result.outcome}", file=sys.stderr, flush=True)
 
     results = run_batch(list(unique.values()), root, report=report)
     return {
-        "runs": {name: [f"{one.experiment}/{one.run_id}" for one in of]
-                 for name, of in points.items()},
-        "failed": {f"{one.spec.experiment}/{one.spec.run_id}": one.error
-                   for one in results if one.outcome == "failed"},
+        "runs": {name: [f"{point.experiment}/{point.run_id}" for point in group]
+                 for name, group in points.items()},
+        "failed": {f"{result.spec.experiment}/{result.spec.run_id}": result.error
+                   for result in results if result.outcome == "failed"},
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Is a service well? Exits with 0 when it is; used by the health checks of docker-compose.yaml.
+"""Health checks of docker-compose.yaml: exits with 0 if a service is healthy.
 
 - ``health.py url URL``: it answers
 - ``health.py airflow NAME``: Airflow's API server saw its heartbeat
@@ -18,7 +18,7 @@ ANSWER_S = 8
 
 
 def fetched(url: str) -> bytes:
-    """The body of the answer; no proxy leads to a neighbour."""
+    """Body of the answer, without proxies, which do not reach other containers."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(url, timeout=ANSWER_S) as answer:
         body: bytes = answer.read()
@@ -26,12 +26,12 @@ def fetched(url: str) -> bytes:
 
 
 def airflow_sees(name: str) -> bool:
-    """Whether a component of Airflow is known to be alive."""
+    """Whether a component of Airflow has a recent heartbeat."""
     return bool(json.loads(fetched(API))[name]["status"] == "healthy")
 
 
 def celery_answers(broker: Path) -> bool:
-    """Whether the worker of this container takes part; Airflow itself is not loaded for it."""
+    """Whether this container's Celery worker answers, without loading Airflow."""
     from celery import Celery
 
     name = f"celery@{socket.gethostname()}"

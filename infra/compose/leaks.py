@@ -1,10 +1,10 @@
-"""Search everything that docker-compose.yaml's services have left for the passwords in .env.
+"""Searches the output and files of docker-compose.yaml's services for the passwords in .env.
 
     python3 infra/compose/leaks.py [FILE]
 
-Looks at what services logged, at their settings and command lines as Docker tells them, at every
-byte of the image, at files of experiments, logs of tasks, and at both databases with XComs and
-rendered templates. Says how often which variable was found, never its value; 1 when any was.
+Searches logs, settings and command lines of services, every byte of the image, files of
+experiments, logs of tasks, and both databases with XComs and rendered templates. Prints how often
+each variable occurs, never its value. Exit code 1 if any occurs.
 """
 
 from __future__ import annotations
@@ -34,39 +34,39 @@ PLACES = {
 
 
 def main() -> int:
-    """Search every place; what was searched is said, so that an empty answer is not mistaken."""
+    """Search every place and print its size, to show that something was searched."""
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / ".env"
     wanted = secrets_in(path.read_bytes())
     leaks = 0
     for place, command in PLACES.items():
-        size_bytes, found = search(command, wanted)
-        told = ", ".join(f"{name} {count} times" for name, count in sorted(found.items()))
-        print(f"{place:26} {size_bytes / 1e6:9.2f} MB  {told or 'nothing'}")
-        leaks += found.total()
+        size_bytes, counts = search(command, wanted)
+        findings = ", ".join(f"{name} {count} times" for name, count in sorted(counts.items()))
+        print(f"{place:26} {size_bytes / 1e6:9.2f} MB  {findings or 'nothing'}")
+        leaks += counts.total()
     return 1 if leaks else 0
 
 
 def secrets_in(text: bytes) -> Mapping[bytes, str]:
-    """Names of variables by what is secret in their values; URLs and JSON hold several words."""
+    """Variables by the secret words in their values; URLs and JSON contain several words."""
     lines = dict(line.split(b"=", 1) for line in text.splitlines() if b"=" in line)
     return {word: name.decode() for name, value in lines.items() for word in SECRET.findall(value)}
 
 
 def search(command: tuple[str, ...], wanted: Mapping[bytes, str]) -> tuple[int, Counter[str]]:
-    """How much a command printed, and what was found in it. Raises when it fails or is silent."""
-    found, size_bytes = Counter[str](), 0
+    """Size of a command's output, and matches in it. Raises if it fails or prints nothing."""
+    counts, size_bytes = Counter[str](), 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         for before, chunk in chunks(process, max(map(len, wanted))):
             size_bytes += len(chunk)
             for secret, name in wanted.items():
-                found[name] += (before + chunk).count(secret) - before.count(secret)
+                counts[name] += (before + chunk).count(secret) - before.count(secret)
     if process.returncode or not size_bytes:
         raise SystemExit(f"{' '.join(command)} failed; are the services up?")
-    return size_bytes, +found
+    return size_bytes, +counts
 
 
 def chunks(process: subprocess.Popen[bytes], overlap_bytes: int) -> Iterator[tuple[bytes, bytes]]:
-    """What was printed, piece by piece, each with the end of the one before."""
+    """Output in chunks, each with the end of the previous one."""
     assert process.stdout is not None
     before = b""
     while chunk := process.stdout.read(CHUNK_BYTES):

@@ -18,11 +18,11 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BYTES = 32
-"""Of randomness in each: hexadecimal, so none needs quoting in a URL, in SQL or in a file."""
+"""Random bytes of each password; hexadecimal, so that it needs no quoting anywhere."""
 
 
 def values() -> dict[str, str]:
-    """Per variable of docker-compose.yaml its value, all of them new."""
+    """New values by variable of docker-compose.yaml."""
     postgres, results, redis, rabbitmq = (secrets.token_hex(BYTES) for _ in range(4))
     connections = {
         "spark_default": {"conn_type": "spark", "host": "spark://spark-master", "port": 7077},
@@ -53,7 +53,7 @@ def values() -> dict[str, str]:
 
 
 def write(path: Path, made: Mapping[str, str]) -> bool:
-    """Write a file that only its owner ever could read; False when there is one already."""
+    """Write a file that only its owner can read. Returns False if it exists already."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
@@ -64,7 +64,7 @@ def write(path: Path, made: Mapping[str, str]) -> bool:
 
 
 def main() -> int:
-    """Write, and say where; nothing that was made up is shown."""
+    """Write the passwords and print the path, without any password."""
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else REPOSITORY / ".env"
     if write(path, values()):
         print(f"Passwords are in {path}, which only you can read. The user of the UI is admin.")

@@ -150,7 +150,7 @@ def run_quietly(command: list[str], within_s: float) -> str:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(prog="python -m infra.flink.install", description=__doc__).parse_args()
+    argparse.ArgumentParser("python -m infra.flink.install", description=__doc__).parse_args()
     try:
         install(Installation(flink_state()))
     except SetupError as error:

@@ -10,7 +10,7 @@ from airflow.sdk import BaseOperator
 
 from include.model.errors import StoreError
 from tidebench.assets import ADVICE, announce
-from tidebench.lineage import Traced, file_of, published, staged
+from tidebench.lineage import PUBLISHED, STAGED, file, files
 from tidebench.links import AdviceLink
 from tidebench.stage import (
     Review,
@@ -20,25 +20,24 @@ from tidebench.stage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from airflow.sdk import Context
-    from openlineage.client.event_v2 import Dataset
 
     from include.advise.candidates import Policy
 
 NAMED = {"map_index_template": "{{ task.policy.name }}"}
 """For tasks that are mapped over policies: each copy is named after its own."""
+KEPT = "case/recording.parquet"
+"""The recording as it was read, for the tasks behind."""
+MEASURED = "measurements"
+"""The rows of all policies are one dataset: who ranks them reads it whole."""
 
 
-class ResolveAdvice(BaseOperator, Traced):
+class ResolveAdvice(BaseOperator):
     """Check the recording and everything that is asked, all at once, before anything is replayed.
 
     What was read is kept, so that every task works on the same. XComs: ``experiment`` is the name
     of the folder; the return value lists the policies for mapping.
     """
-
-    experiment = recording = ""
 
     def execute(self, context: Context) -> list[dict[str, Any]]:
         """Return one entry per policy: its position and its name in the UI."""
@@ -53,19 +52,11 @@ class ResolveAdvice(BaseOperator, Traced):
             case = keep_case(request, folder)
         forget_outcomes(folder)
         measure_recorded(case, folder)
-        self.experiment, self.recording = name, request.recording
+        self.add_inlets(file(Path(request.recording).expanduser().resolve()))
+        self.add_outlets(files(folder, KEPT))
         context["ti"].xcom_push(key="experiment", value=name)
         self.log.info("tidebench: %d policies to replay", len(case.policies))
         return [{"position": k, "name": one.name} for k, one in enumerate(case.policies)]
-
-    def reads(self) -> Iterable[Dataset]:
-        """The recording, once it is known and where it is a file."""
-        path = Path(self.recording).expanduser()
-        return [file_of(path.resolve())] if self.recording and path.is_file() else []
-
-    def writes(self) -> Iterable[Dataset]:
-        """What was read, kept for the tasks behind this."""
-        return [file_of(data_root() / self.experiment / "case" / "recording.parquet")]
 
 
 class MeasurePolicy(TidebenchOperator):
@@ -84,20 +75,14 @@ class MeasurePolicy(TidebenchOperator):
         from include.advise.outcomes import measure_policy
 
         folder = data_root() / self.experiment
+        self.add_inlets(files(folder, KEPT))
         with without_vain_retries():
             case = open_case(folder)
             require_same(case.policies, self.policy)
             path = measure_policy(case, self.policy["position"], folder)
+        self.add_outlets(files(folder, MEASURED))
         self.say("%s is replayed with %d seeds", self.policy["name"], case.question.seeds)
         return str(path)
-
-    def reads(self) -> Iterable[Dataset]:
-        """The recording that was kept."""
-        return [file_of(data_root() / self.experiment / "case" / "recording.parquet")]
-
-    def writes(self) -> Iterable[Dataset]:
-        """The rows of all policies are one dataset: who ranks them reads it whole."""
-        return [file_of(data_root() / self.experiment / "measurements")]
 
 
 def require_same(policies: Sequence[Policy], asked: Mapping[str, Any]) -> None:
@@ -113,6 +98,9 @@ def require_same(policies: Sequence[Policy], asked: Mapping[str, Any]) -> None:
 class BuildRanking(Review):
     """Rank the policies; a gate: nothing is published unless Great Expectations accepts that."""
 
+    reads = (MEASURED,)
+    writes = (STAGED, "staged/*.csv", "data_docs/verdict.json")
+
     def work(self, experiment: str, root: Path) -> None:
         """Rank and check; the evidence is in ``data_docs/`` either way."""
         from include.advise.ranking import build_ranking, check_ranking
@@ -121,19 +109,13 @@ class BuildRanking(Review):
         check_ranking(root / experiment)
         self.say("the ranking of %d policies passed its checks", rows - 1)
 
-    def reads(self) -> Iterable[Dataset]:
-        """The rows of all policies."""
-        return [file_of(data_root() / self.experiment / "measurements")]
-
-    def writes(self) -> Iterable[Dataset]:
-        folder = data_root() / self.experiment
-        return [*staged(folder), file_of(folder / "data_docs" / "verdict.json")]
-
 
 class PublishAdvice(Review):
     """Publish the page, the ranking, what to paste, and the model as an experiment."""
 
     operator_extra_links = (AdviceLink(),)
+    reads = (STAGED, "staged/*.csv")
+    writes = (*PUBLISHED, "published/*.csv")
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(outlets=ADVICE, **kwargs)
@@ -144,10 +126,6 @@ class PublishAdvice(Review):
         folder = data_root() / self.experiment / "published"
         announce(context, ADVICE, self.experiment, folder)
         return paths
-
-    def writes(self) -> Iterable[Dataset]:
-        """The page and the ranking."""
-        return published(data_root() / self.experiment)
 
     def work(self, experiment: str, root: Path) -> list[str]:
         """Return the paths of what was published."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseBranchOperator, BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
-from tidebench.lineage import measured
+from tidebench.lineage import MEASURED, files
 from tidebench.stage import (
     TidebenchOperator,
     dag_run_of_task,
@@ -18,11 +18,9 @@ from tidebench.stage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from airflow.sdk import Context
-    from openlineage.client.event_v2 import Dataset
 
     from include.experiment.spec import RunSpec
     from include.runs.measurements.origin import DagRun
@@ -104,13 +102,8 @@ class MeasureCell(TidebenchOperator):
         with without_vain_retries():
             if errors:
                 raise errors[0]
+        self.add_outlets(files(root / runs[0].experiment, MEASURED))  # a cell is of one
         return [run.run_id for run in runs]
-
-    def writes(self) -> Iterable[Dataset]:
-        """The measured tables that have rows of these runs."""
-        runs = [run_of(text) for text in self.cell["runs"]]
-        experiment = runs[0].experiment  # a cell is of one
-        return measured(data_root() / experiment, [run.run_id for run in runs])
 
     def _measure(self, run: RunSpec, root: Path, by: DagRun) -> None:
         from include.runs.session import failed_advisors

@@ -12,19 +12,16 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from tidebench.connections import spark_runs_here
-from tidebench.lineage import Traced, measured, staged
+from tidebench.lineage import MEASURED, STAGED, files
 from tidebench.stage import REPOSITORY, data_root, run_of, without_vain_retries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from airflow.sdk import Context
-    from openlineage.client.event_v2 import Dataset
 
     from tidebench.batch import Cell
 
 
-class BuildTables(SparkSubmitOperator, Traced):
+class BuildTables(SparkSubmitOperator):
     """Build the tables of an experiment, in one Spark application.
 
     ``cells`` are those of a matrix: its complete runs are in the tables; none means every
@@ -77,15 +74,10 @@ class BuildTables(SparkSubmitOperator, Traced):
         if spark_runs_here(self.conn_id):
             self.conf = local_driver()
         let_spark_find_this_python()
+        self.add_inlets(files(folder, MEASURED))
         super().execute(context)
+        self.add_outlets(files(folder, STAGED))
         self.log.info("tidebench: tables are built in %s", folder / "staged")
-
-    def reads(self) -> Iterable[Dataset]:
-        """The measured tables of the experiment."""
-        return measured(data_root() / self.experiment)
-
-    def writes(self) -> Iterable[Dataset]:
-        return staged(data_root() / self.experiment)
 
 
 def complete_runs(cells: Sequence[Cell], experiment: str) -> list[str]:

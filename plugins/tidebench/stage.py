@@ -15,13 +15,10 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from tidebench.lineage import Traced, file_of, staged
+from tidebench.lineage import STAGED, files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from airflow.sdk import Context
-    from openlineage.client.event_v2 import Dataset
 
     from include.experiment.spec import RunSpec
     from include.runs.measurements.origin import DagRun
@@ -96,8 +93,8 @@ def without_vain_retries() -> Iterator[None]:
         raise AirflowFailException(str(error)) from None
 
 
-class TidebenchOperator(BaseOperator, Traced):
-    """What can tell how it gets on, and what it reads and writes."""
+class TidebenchOperator(BaseOperator):
+    """What can tell how it gets on."""
 
     def say(self, message: str, *values: object) -> None:
         """Log one line of progress; `make demo` shows exactly these."""
@@ -107,10 +104,13 @@ class TidebenchOperator(BaseOperator, Traced):
 class Stage(TidebenchOperator):
     """One step of a run. Subclasses say what it does in ``work``.
 
-    ``run`` is the JSON text of the run. The value of ``work`` becomes the task's XCom.
+    ``run`` is the JSON text of the run. The value of ``work`` becomes the task's XCom. ``reads``
+    and ``writes`` are files in the folder of the run.
     """
 
     template_fields: Sequence[str] = ("run",)
+    reads: Sequence[str] = ("run.json", "arrivals.csv")
+    writes: Sequence[str] = ()
     _at_work = False
 
     def __init__(self, *, run: str, **kwargs: Any) -> None:
@@ -126,12 +126,17 @@ class Stage(TidebenchOperator):
             from tidebench.connections import use_cloud
 
             use_cloud()
+        root = data_root()
+        home = root / run.experiment / "runs" / run.run_id
+        self.add_inlets(files(home, *self.reads))
         self._at_work = True
         try:
             with without_vain_retries():
-                return self.work(run, data_root())
+                result = self.work(run, root)
         finally:
             self._at_work = False
+        self.add_outlets(files(home, *self.writes))
+        return result
 
     def on_kill(self) -> None:
         """Stop at once when the task is ended by hand: Airflow would let it go on for seconds.
@@ -146,17 +151,6 @@ class Stage(TidebenchOperator):
         if self._at_work:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    def reads(self) -> Iterable[Dataset]:
-        """What was provisioned, and what arrives, as far as it is there."""
-        for name in ("run.json", "arrivals.csv"):
-            if (self.home / name).is_file():
-                yield file_of(self.home / name)
-
-    @property
-    def home(self) -> Path:
-        run = run_of(self.run)
-        return data_root() / run.experiment / "runs" / run.run_id
-
     @abstractmethod
     def work(self, run: RunSpec, root: Path) -> Any:
         """Do this step for ``run`` below the data root. Safe to repeat."""
@@ -165,10 +159,13 @@ class Stage(TidebenchOperator):
 class Review(TidebenchOperator):
     """One step of the results of an experiment. Subclasses say what it does in ``work``.
 
-    ``experiment`` is its name. The value of ``work`` becomes the task's XCom.
+    ``experiment`` is its name. The value of ``work`` becomes the task's XCom. ``reads`` and
+    ``writes`` are patterns of files below the folder of the experiment.
     """
 
     template_fields: Sequence[str] = ("experiment",)
+    reads: Sequence[str] = (STAGED,)
+    writes: Sequence[str] = ()
 
     def __init__(self, *, experiment: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -176,11 +173,12 @@ class Review(TidebenchOperator):
 
     def execute(self, context: Context) -> Any:
         """Do the work; errors that a retry cannot fix fail the task for good."""
+        root = data_root()
+        self.add_inlets(files(root / self.experiment, *self.reads))
         with without_vain_retries():
-            return self.work(self.experiment, data_root())
-
-    def reads(self) -> Iterable[Dataset]:
-        return staged(data_root() / self.experiment)
+            result = self.work(self.experiment, root)
+        self.add_outlets(files(root / self.experiment, *self.writes))
+        return result
 
     @abstractmethod
     def work(self, experiment: str, root: Path) -> Any:

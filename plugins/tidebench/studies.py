@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
@@ -10,14 +10,12 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from include.model.errors import SpecError
 from include.studies import NIGHT, PART, STUDIES, study_named
-from tidebench.lineage import file_of
 from tidebench.stage import Review, data_root, without_vain_retries
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from airflow.sdk import Context
-    from openlineage.client.event_v2 import Dataset
 
     from tidebench.batch import Cell
 
@@ -130,6 +128,8 @@ class CheckVerdict(Review):
     way tonight is what the next night is held against.
     """
 
+    writes = ("tonight",)
+
     def execute(self, context: Context) -> None:
         """Judge what is published, and name every reason at once."""
         self.params_of_run, self.night = context["params"], context["run_id"]
@@ -162,7 +162,3 @@ class CheckVerdict(Review):
             except GateFailed as error:
                 reasons.append(str(error))
         return reasons
-
-    def writes(self) -> Iterable[Dataset]:
-        """What the next night is held against."""
-        return [file_of(data_root() / self.experiment / "tonight")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
 from tidebench.connections import spark_runs_here
-from tidebench.lineage import Traced, file_of, measured
+from tidebench.lineage import MEASURED, file, files
 from tidebench.spark import let_spark_find_this_python
 from tidebench.stage import (
     REPOSITORY,
@@ -20,10 +20,7 @@ from tidebench.stage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from airflow.sdk import Context
-    from openlineage.client.event_v2 import Dataset
 
 
 class ResolvePoints(TidebenchOperator):
@@ -49,7 +46,7 @@ class ResolvePoints(TidebenchOperator):
         return points[0].experiment
 
 
-class MeasurePoints(SparkSubmitOperator, Traced):
+class MeasurePoints(SparkSubmitOperator):
     """Measure every point as one Spark task; complete points are reused.
 
     Fails when a point failed, after all the others: ``sweep_status.csv`` says which and why, and
@@ -71,27 +68,21 @@ class MeasurePoints(SparkSubmitOperator, Traced):
 
     def execute(self, context: Context) -> None:
         """Submit and wait. A machine without Java fails before Spark starts."""
+        from include.experiment.matrix import runs_in_file
         from include.runs.spark.session import local_driver, require_java
 
+        spec = spec_file(self.spec)
+        self.add_inlets(file(spec))
         with without_vain_retries():
             require_java()
         by = dag_run_of_task(context)
         self.application_args = [
-            str(spec_file(self.spec)), "--root", str(data_root()), f"--dag-id={by.dag_id}",
+            str(spec), "--root", str(data_root()), f"--dag-id={by.dag_id}",
             f"--dag-run={by.dag_run}",
         ]  # fmt: skip
         if spark_runs_here(self.conn_id):
             self.conf = local_driver()
         let_spark_find_this_python()
         super().execute(context)
+        self.add_outlets(files(data_root() / runs_in_file(spec)[0].experiment, MEASURED))
         self.log.info("tidebench: every point is measured")
-
-    def reads(self) -> Iterable[Dataset]:
-        return [file_of(spec_file(self.spec))]
-
-    def writes(self) -> Iterable[Dataset]:
-        """The measured tables of its experiment."""
-        from include.experiment.matrix import runs_in_file
-
-        points = runs_in_file(spec_file(self.spec))
-        return measured(data_root() / points[0].experiment, [point.run_id for point in points])

@@ -11,16 +11,14 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from tidebench.assets import REPORT, announce
 from tidebench.connections import RESULTS, results_database_url
-from tidebench.lineage import file_of, published, results
+from tidebench.lineage import PUBLISHED, results
 from tidebench.links import ChecksLink, ReportLink, RunsLink
 from tidebench.stage import Review, Stage, dag_run_of_task, data_root, run_of, without_vain_retries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from airflow.sdk import Context
-    from openlineage.client.event_v2 import Dataset
 
     from include.experiment.spec import RunSpec
     from include.runs.measurements.origin import DagRun
@@ -56,6 +54,8 @@ def window_name(run: RunSpec, index: int) -> str:
 class ProvisionTestbed(Stage):
     """Set-up: get the testbed. What a failed attempt leased is given back at once."""
 
+    reads = ()
+    writes = ("run.json",)
     by: DagRun
 
     def execute(self, context: Context) -> Any:
@@ -75,13 +75,6 @@ class ProvisionTestbed(Stage):
             raise
         self.say("testbed of run %s is provisioned (%s)", run.run_id, stored.value)
 
-    def reads(self) -> Iterable[Dataset]:
-        """Nothing that is ours: it writes what the other tasks read."""
-        return ()
-
-    def writes(self) -> Iterable[Dataset]:
-        return [file_of(self.home / "run.json")]
-
     def _release(self, run: RunSpec, root: Path) -> None:
         from include.runs.stages import release
 
@@ -92,7 +85,9 @@ class ProvisionTestbed(Stage):
 
 
 class DeployImages(Stage):
-    """Start the first instances of every operator."""
+    """Start the first instances of every operator, and keep the state at second 0."""
+
+    writes = ("snapshots/000.npz",)
 
     def work(self, run: RunSpec, root: Path) -> None:
         """Deploy and return when everything is up."""
@@ -101,13 +96,12 @@ class DeployImages(Stage):
         deploy(run, root)
         self.say("operators are deployed")
 
-    def writes(self) -> Iterable[Dataset]:
-        """The state at second 0."""
-        return [file_of(self.home / "snapshots" / "000.npz")]
-
 
 class ReplayArrivals(Stage):
     """Let the sources publish."""
+
+    reads = ("run.json",)
+    writes = ("arrivals.csv",)
 
     def work(self, run: RunSpec, root: Path) -> None:
         """Start the replay and return."""
@@ -115,14 +109,6 @@ class ReplayArrivals(Stage):
 
         replay_arrivals(run, root)
         self.say("arrivals are replayed")
-
-    def reads(self) -> Iterable[Dataset]:
-        """The run only: the arrivals are what it writes."""
-        return [file_of(self.home / "run.json")]
-
-    def writes(self) -> Iterable[Dataset]:
-        """The levels that every source follows."""
-        return [file_of(self.home / "arrivals.csv")]
 
 
 class ReleaseTestbed(Stage):
@@ -157,6 +143,7 @@ class CheckTables(Review):
     """Gate: no run is published unless Great Expectations accepts it in all tables."""
 
     operator_extra_links = (ChecksLink(),)
+    writes = ("data_docs/verdict.json", "staged/quarantine.json")
 
     def work(self, experiment: str, root: Path) -> list[str]:
         """Return the runs that are left out; the evidence is in ``data_docs/`` either way."""
@@ -171,15 +158,6 @@ class CheckTables(Review):
         self.say("tables%s passed their checks", of_others)
         return left_out
 
-    def writes(self) -> Iterable[Dataset]:
-        """The verdict, and which runs are left out."""
-        folder = data_root() / self.experiment
-        return [
-            file_of(path)
-            for path in (folder / "data_docs" / "verdict.json", folder / "staged/quarantine.json")
-            if path.is_file()
-        ]
-
 
 class PublishReport(Review):
     """Publish tables and page as files, and upsert the tables into the results database.
@@ -192,8 +170,8 @@ class PublishReport(Review):
 
     operator_extra_links = (ReportLink(), RunsLink())
     template_fields: Sequence[str] = ("experiment", "runs", "run_ids", "cells")
+    writes = PUBLISHED
     by: DagRun
-    url: str
 
     def __init__(
         self,
@@ -242,11 +220,7 @@ class PublishReport(Review):
 
         url = results_database_url(self.conn_id, root)
         publish_experiment(root / experiment, url, self.by)
-        self.url = url
+        self.add_outlets(results(url))
         folder = root / experiment / "published"
         self.say("report is published below %s", folder)
         return [str(path) for path in sorted(folder.iterdir()) if path.is_file()]
-
-    def writes(self) -> Iterable[Dataset]:
-        """The published files, and the tables of the results database."""
-        return [*published(data_root() / self.experiment), *results(self.url)]

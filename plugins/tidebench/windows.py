@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
-from tidebench.lineage import measured
+from tidebench.lineage import MEASURED, files
 from tidebench.stage import Stage, data_root, run_of, without_vain_retries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from airflow.sdk import Context
-    from openlineage.client.event_v2 import Dataset
 
     from include.experiment.spec import RunSpec
 
@@ -81,6 +79,7 @@ class ControlWindow(Stage):
         from include.runs.stages import control_window
 
         summary: dict[str, Any] = control_window(run, root, self.window["index"])
+        self.add_outlets(files(root / run.experiment, MEASURED))
         self.say(
             "%s: %d hosts, %d instances, %d items wait, %.0f %% of samples in real time",
             self.window["name"],
@@ -92,8 +91,3 @@ class ControlWindow(Stage):
                 "advisor %s failed, and the run goes on without its advice: %s", advisor, error
             )
         return summary
-
-    def writes(self) -> Iterable[Dataset]:
-        """The measured tables that have rows of the run by now."""
-        run = run_of(self.run)
-        return measured(data_root() / run.experiment, [run.run_id])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -28,10 +29,17 @@ def test_the_files_are_an_experiment_that_runs(tmp_path: Path) -> None:
 
     assert [point.controller for point in points] == ["hpa", "target-tracking"]
     topology = resolve(points[0]).topology
-    assert topology.operator["job"].service_ms == pytest.approx(job.demand_ms.value, abs=1e-6)
+    assert topology.operator["job"].service_ms == pytest.approx(1000 / job.most_per_s, abs=1e-6)
     calibration = yaml.safe_load((tmp_path / "out" / "job_calibration.yaml").read_text())
-    assert calibration["overhead_cores"] == pytest.approx(0.1, abs=0.02)
-    assert calibration["rescale_pause_s"] == pytest.approx(4.45, abs=0.01)
+    assert calibration["cpu_at_rest"] == pytest.approx(0.1, abs=0.02)
+    slope = (calibration["cpu_when_busy"] - calibration["cpu_at_rest"]) / job.most_per_s
+    assert slope == pytest.approx(job.demand_ms.value / 1000, rel=0.01), "CPU of a record"
+    down_s = calibration["restart"]["down_s"][0]
+    assert points[0].faults["restarts"][0] == [
+        job.incidents_s[0],
+        pytest.approx(2**0.5 * down_s, abs=0.02),
+    ]
+    assert np.std(calibration["cpu_residuals"]) == pytest.approx(job.cpu_noise, rel=0.01)
     assert run_all(points[0], tmp_path / "var")
     files = list((tmp_path / "var").rglob("*.parquet"))
     assert any("lease" in str(one) for one in files)

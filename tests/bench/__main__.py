@@ -114,9 +114,11 @@ def too_slow(ratio: float) -> list[str]:
     """What the gate says; nothing when the kernel is fast enough."""
     if ratio >= TIMES_THE_HEAP_AT_LEAST:
         return []
-    said = f"the kernel is {ratio:.1f} times as fast as a heap loop, not {TIMES_THE_HEAP_AT_LEAST}"
-    print(said, file=sys.stderr)
-    return [said]
+    problem = (
+        f"the kernel is {ratio:.1f} times as fast as a heap loop, not {TIMES_THE_HEAP_AT_LEAST}"
+    )
+    print(problem, file=sys.stderr)
+    return [problem]
 
 
 PEAK = """
@@ -158,12 +160,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--repeats", type=int, default=7, help="of each; peers half as many")
     parser.add_argument("--gate", action="store_true", help="end with 1 if the kernel is too slow")
     parser.add_argument("--against", type=Path, help="run the same on this checkout, in turns")
-    given = parser.parse_args(arguments)
-    minutes, repeats = given.minutes, given.repeats
-    if given.gate:
+    options = parser.parse_args(arguments)
+    minutes, repeats = options.minutes, options.repeats
+    if options.gate:
         return gate(minutes / 4, repeats)
-    if given.against:
-        against(given.against, minutes, repeats)
+    if options.against:
+        against(options.against, minutes, repeats)
         return 0
     spec = stepwise(minutes)
     run = resolve(spec)

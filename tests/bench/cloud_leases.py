@@ -47,8 +47,8 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.cloud_leases", description=__doc__)
     parser.add_argument("hosts", type=int, nargs="?", default=10)
     parser.add_argument("turns", type=int, nargs="?", default=3)
-    given = parser.parse_args(arguments)
-    many, turns = given.hosts, given.turns
+    options = parser.parse_args(arguments)
+    many, turns = options.hosts, options.turns
     os.environ.update(client_settings())
     plane = Plane()
     try:

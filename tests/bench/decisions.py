@@ -151,9 +151,11 @@ def decision_s(name: str, operators: int, repeats: int) -> tuple[float, int]:
     memory = controller.initial_memory()
     took_s, steps = [], 0
     for turn in range(repeats):
-        seen = an_observation(topology, hosts, instances, 3600.0 + turn * controller.interval_s)
+        observation = an_observation(
+            topology, hosts, instances, 3600.0 + turn * controller.interval_s
+        )
         start_s = time.process_time()
-        memory, decided = controller.decide(memory, seen)
+        memory, decided = controller.decide(memory, observation)
         took_s.append(time.process_time() - start_s)
         steps = max(steps, len(decided.steps))
     return statistics.median(took_s), steps
@@ -181,12 +183,12 @@ def at_work(name: str, operators: int, minutes: int) -> list[tuple[float, int]]:
     testbed.deploy(first_deployment(run.setting, run.instances_at_peak))
     for turn in range(int(minutes * 60 / controller.interval_s)):
         testbed.advance_to(turn * controller.interval_s)
-        seen = testbed.observe()
+        observation = testbed.observe()
         start_s = time.process_time()
-        memory, decided = controller.decide(memory, seen)
+        memory, decided = controller.decide(memory, observation)
         took.append((time.process_time() - start_s, len(decided.steps)))
-        checked = check(decided, seen, run.setting)
-        allowed = tuple(one.step for one in checked if not one.refusal)
+        checked = check(decided, observation, run.setting)
+        allowed = tuple(step.step for step in checked if not step.refusal)
         testbed.apply(replace(decided, steps=allowed))
         testbed.take_measurements()
     return took
@@ -210,18 +212,18 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--operators", type=int, default=1000, help="100 or more, in hundreds")
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--at-work", type=int, metavar="MINUTES", help="on the simulated testbed")
-    given = parser.parse_args(arguments)
-    names = given.names or list(CONTROLLERS)
-    if given.at_work:
-        print_at_work(names, given.operators, given.at_work)
+    options = parser.parse_args(arguments)
+    names = options.names or list(CONTROLLERS)
+    if options.at_work:
+        print_at_work(names, options.operators, options.at_work)
         return
-    size, tenth = given.operators, given.operators // 10
-    print(f"{'one decision, medians of ' + str(given.repeats):<30} "
+    size, tenth = options.operators, options.operators // 10
+    print(f"{'one decision, medians of ' + str(options.repeats):<30} "
           f"{size * INSTANCES:8,} instances {tenth * INSTANCES:10,} "
           f"{'growth':>8} {'most steps':>11}")  # fmt: skip
     for name in names:
-        large_s, steps = decision_s(name, size, given.repeats)
-        small_s, _ = decision_s(name, tenth, given.repeats)
+        large_s, steps = decision_s(name, size, options.repeats)
+        small_s, _ = decision_s(name, tenth, options.repeats)
         print(f"{name:<30} {large_s * 1e3:15.1f} ms {small_s * 1e3:7.1f} ms "
               f"{large_s / small_s:7.1f}x {steps:11d}", flush=True)  # fmt: skip
 

@@ -82,7 +82,7 @@ def cost(hours: float) -> Cost:
 
 def shown(hours: float, costs: Sequence[Cost]) -> str:
     """Several runs of a length, as one line: their medians, and how far the CPU is apart."""
-    cpu_s, peak_mb = ([getattr(one, name) for one in costs] for name in ("cpu_s", "peak_mb"))
+    cpu_s, peak_mb = ([getattr(cost, name) for cost in costs] for name in ("cpu_s", "peak_mb"))
     first, last = costs[0].snapshots
     return (
         f"{hours:6g} hours {statistics.median(cpu_s):8.2f} s of CPU  "
@@ -114,21 +114,21 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--repeats", type=int, default=5, help="turns, a run of each in every one")
     parser.add_argument("--gate", action="store_true", help="end with 1 when growth is too fast")
     parser.add_argument("--here", action="store_true", help="one run in this process, as JSON")
-    given = parser.parse_args(arguments)
-    if given.here:
+    options = parser.parse_args(arguments)
+    if options.here:
         with tempfile.TemporaryDirectory() as folder:
-            one = cost_here(given.hours, Path(folder))
-        print(json.dumps([one.cpu_s, one.peak_mb, *one.snapshots]))
+            cost = cost_here(options.hours, Path(folder))
+        print(json.dumps([cost.cpu_s, cost.peak_mb, *cost.snapshots]))
         return 0
-    lengths = (given.hours, TIMES * given.hours)
-    turns = [(cost(lengths[0]), cost(lengths[1])) for _ in range(given.repeats)]
+    lengths = (options.hours, TIMES * options.hours)
+    turns = [(cost(lengths[0]), cost(lengths[1])) for _ in range(options.repeats)]
     for hours, costs in zip(lengths, zip(*turns, strict=True), strict=True):
         print(shown(hours, costs))
     of_cpu, of_memory = ratios(turns)
     print(f"{'ratio':<12} {of_cpu:8.2f} of CPU {of_memory:20.2f} of memory")
-    found = list(problems(of_cpu, of_memory)) if given.gate else []
-    print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
-    return 1 if found else 0
+    reported = list(problems(of_cpu, of_memory)) if options.gate else []
+    print(*reported, sep="\n", end="\n" if reported else "", file=sys.stderr)
+    return 1 if reported else 0
 
 
 if __name__ == "__main__":

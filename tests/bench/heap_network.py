@@ -31,7 +31,11 @@ class HeapNetwork:
         edges = sorted(topology.edges, key=lambda e: (place[e.target], place[e.origin]))
         self.target = [place[edge.target] for edge in edges]
         self.out = [
-            [(e, one.items_out, one.items_in) for e, one in enumerate(edges) if one.origin == name]
+            [
+                (e, edge.items_out, edge.items_in)
+                for e, edge in enumerate(edges)
+                if edge.origin == name
+            ]
             for name in self.names
         ]
         self.numbered = [0] * len(place)

@@ -54,14 +54,14 @@ def many_runs(root: Path, runs: int) -> None:
     for experiment in range(EXPERIMENTS):
         tables: dict[str, list[dict[str, object]]] = {}
         for number in range(experiment, runs, EXPERIMENTS):
-            own = tables_of(
+            run_tables = tables_of(
                 f"r{number}",
                 controller=names[number % len(names)],
                 pattern=PATTERNS[number % len(PATTERNS)],
                 seed=number,
             )
-            own["outcomes"][0]["total_cost"] = 100 * draw.random()
-            for table, rows in own.items():
+            run_tables["outcomes"][0]["total_cost"] = 100 * draw.random()
+            for table, rows in run_tables.items():
                 tables.setdefault(table, []).extend(rows)
         del tables["input_checks"]
         for table in ("means", "cells", "comparison", "tournament"):
@@ -88,7 +88,9 @@ def answer_ms(airflow: Airflow, path: str) -> tuple[float, bytes]:
 def environment_of(home: Path, root: Path) -> dict[str, str]:
     """That of an Airflow of its own."""
     here = Path(__file__).parents[2]
-    environment = {name: one for name, one in os.environ.items() if not name.startswith("AIRFLOW_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")
+    }
     environment |= {
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(here / "dags"),
@@ -108,16 +110,16 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.page", description=__doc__)
     parser.add_argument("--runs", type=int, default=1000, help=f"at least {EXPERIMENTS}")
     parser.add_argument("--repeats", type=int, default=30)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        many_runs(root, given.runs)
+        many_runs(root, options.runs)
         home, logs = root / "airflow", root / "logs"
         logs.mkdir()
         with airflow_services(environment_of(home, root), logs, [], ["api-server"]) as airflow:
-            for name, path in addresses(given.runs).items():
+            for name, path in addresses(options.runs).items():
                 first_ms, content = answer_ms(airflow, path)
-                took_ms = [answer_ms(airflow, path)[0] for _ in range(given.repeats)]
+                took_ms = [answer_ms(airflow, path)[0] for _ in range(options.repeats)]
                 print(
                     f"{name:<34} {statistics.median(took_ms):6.0f} ms  [{min(took_ms):.0f}, "
                     f"{max(took_ms):.0f}], first {first_ms:.0f} ms, {len(content) / 1000:.0f} kB"

@@ -86,23 +86,23 @@ def _complete(root: Path) -> int:
 
 def problems(swept: Swept, runs: int, root: Path) -> list[str]:
     """Runs that are missing, that were told of more than once, or whose rows are not theirs."""
-    told = Counter(row["run"] for row in swept.statuses)
-    found = [f"{run} has {times} statuses" for run, times in told.items() if times > 1]
-    found += [f"{row['run']}: {row['error']}" for row in swept.statuses if row["error"]]
-    if len(told) != runs:
-        found.append(f"{len(told)} of {runs} runs have a status")
-    for run in told:
+    counts = Counter(row["run"] for row in swept.statuses)
+    reported = [f"{run} has {times} statuses" for run, times in counts.items() if times > 1]
+    reported += [f"{row['run']}: {row['error']}" for row in swept.statuses if row["error"]]
+    if len(counts) != runs:
+        reported.append(f"{len(counts)} of {runs} runs have a status")
+    for run in counts:
         manifest = root / NAME / "runs" / run / "manifest.json"
         if not manifest.is_file():
-            found.append(f"{run} is not complete")
+            reported.append(f"{run} is not complete")
             continue
         for part in read_json(manifest)["parts"]:
             rows = root / NAME / part["path"]
             if not rows.is_file() or digest(rows) != part["sha256"]:
-                found.append(f"{part['path']} is not what {run} has measured")
-            elif [rows.name] != [one.name for one in rows.parent.iterdir()]:
-                found.append(f"{rows.parent} has more than one file")
-    return found
+                reported.append(f"{part['path']} is not what {run} has measured")
+            elif [rows.name] != [file.name for file in rows.parent.iterdir()]:
+                reported.append(f"{rows.parent} has more than one file")
+    return reported
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -110,17 +110,23 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.sweeps", description=__doc__)
     parser.add_argument("--runs", type=int, default=10_000, help="an even number")
     parser.add_argument("--minutes", type=float, default=10, help="of every run")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="tidebench-sweeps-") as folder:
         root = Path(folder) / "data"
         with a_cluster(Path(folder), workers=2) as cluster:
-            swept = sweep_and_kill(cluster, given.runs, given.minutes, root)
-        found = problems(swept, given.runs, root)
+            swept = sweep_and_kill(cluster, options.runs, options.minutes, root)
+        reported = problems(swept, options.runs, root)
     outcomes = Counter(row["outcome"] for row in swept.statuses)
-    print(f"{given.runs} runs of {given.minutes:g} min, one of two workers killed after "
-          f"{swept.complete_at_the_kill}: {dict(outcomes)}, {60 * given.runs / swept.took_s:.0f} "
-          f"runs per minute, all of them whole" if not found else "\n".join(found))  # fmt: skip
-    return int(bool(found))
+    if reported:
+        print("\n".join(reported))
+    else:
+        runs_per_min = 60 * options.runs / swept.took_s
+        print(
+            f"{options.runs} runs of {options.minutes:g} min, one of two workers killed after "
+            f"{swept.complete_at_the_kill}: {dict(outcomes)}, {runs_per_min:.0f} runs per minute, "
+            "all of them whole"
+        )
+    return int(bool(reported))
 
 
 if __name__ == "__main__":

@@ -49,18 +49,18 @@ def test_every_bench_is_tested() -> None:
 
 
 def test_simulator_and_peers() -> None:
-    said = bench("tests.bench", "--minutes", "20", "--repeats", "1")
-    assert re.findall(r"\d+ min[^,]*|heap|SimPy|ratio|peak memory", said) == [
+    output = bench("tests.bench", "--minutes", "20", "--repeats", "1")
+    assert re.findall(r"\d+ min[^,]*|heap|SimPy|ratio|peak memory", output) == [
         "20 min", "5 min stepwise", "heap", "ratio", "SimPy", "ratio",
         "20 min", "peak memory",
     ]  # fmt: skip
-    rates = re.findall(r"([\d.]+) M executions/s", said)
+    rates = re.findall(r"([\d.]+) M executions/s", output)
     assert len(rates) == 5
 
 
 def test_kernel_and_heap_loop() -> None:
-    said = bench("tests.bench", "--gate", "--minutes", "80", "--repeats", "1")
-    assert re.search(r"^Kernel to heap loop, 20 min, CPU, in turns +[\d.]+ x", said)
+    output = bench("tests.bench", "--gate", "--minutes", "80", "--repeats", "1")
+    assert re.search(r"^Kernel to heap loop, 20 min, CPU, in turns +[\d.]+ x", output)
 
 
 def test_a_kernel_that_is_too_slow_is_named() -> None:
@@ -69,16 +69,16 @@ def test_a_kernel_that_is_too_slow_is_named() -> None:
 
 
 def test_another_checkout() -> None:
-    said = bench("tests.bench", "--against", str(REPOSITORY), "--minutes", "10", "--repeats", "2")
-    found = re.findall(r"10 min, (\w+): CPU .* s +([\d.]+) x +\[", said)
-    assert [what for what, _ in found] == ["memory", "stored"]
-    assert all(0.3 < float(ratio) < 3 for _, ratio in found)
+    output = bench("tests.bench", "--against", str(REPOSITORY), "--minutes", "10", "--repeats", "2")
+    matches = re.findall(r"10 min, (\w+): CPU .* s +([\d.]+) x +\[", output)
+    assert [what for what, _ in matches] == ["memory", "stored"]
+    assert all(0.3 < float(ratio) < 3 for _, ratio in matches)
 
 
 def test_growth() -> None:
-    said = bench("tests.bench.growth", "--hours", "0.5", "--repeats", "1")
-    assert re.findall(r"^ *([\d.]+) hours +[\d.]+ s of CPU", said, re.MULTILINE) == ["0.5", "2"]
-    assert re.search(r"^ratio +[\d.]+ of CPU +[\d.]+ of memory$", said, re.MULTILINE)
+    output = bench("tests.bench.growth", "--hours", "0.5", "--repeats", "1")
+    assert re.findall(r"^ *([\d.]+) hours +[\d.]+ s of CPU", output, re.MULTILINE) == ["0.5", "2"]
+    assert re.search(r"^ratio +[\d.]+ of CPU +[\d.]+ of memory$", output, re.MULTILINE)
 
 
 def test_growth_that_is_too_fast_is_named() -> None:
@@ -99,13 +99,13 @@ def test_other_work_beside_one_turn_or_from_one_turn_on_is_no_growth() -> None:
 
 
 def test_width() -> None:
-    said = bench("tests.bench.wide", "--minutes", "5", "--repeats", "1", "--most", "100")
-    assert re.findall(r"^ *(\d+) operators +([\d,]+) instances", said, re.MULTILINE) == [
+    output = bench("tests.bench.wide", "--minutes", "5", "--repeats", "1", "--most", "100")
+    assert re.findall(r"^ *(\d+) operators +([\d,]+) instances", output, re.MULTILINE) == [
         ("10", "173"),
         ("100", "2,060"),
     ]
     assert re.search(
-        r"^ratio +[\d.]+ of an execution +[\d.]+ of its kernel part$", said, re.MULTILINE
+        r"^ratio +[\d.]+ of an execution +[\d.]+ of its kernel part$", output, re.MULTILINE
     )
 
 
@@ -118,33 +118,33 @@ def test_an_execution_that_costs_too_much_is_named() -> None:
 
 
 def test_decisions() -> None:
-    said = bench("tests.bench.decisions", "--operators", "100", "--repeats", "1")
-    heading, *rows = said.splitlines()
+    output = bench("tests.bench.decisions", "--operators", "100", "--repeats", "1")
+    heading, *rows = output.splitlines()
     assert "2,000 instances" in heading
     assert [row.split()[0] for row in rows] == list(CONTROLLERS)
 
 
 def test_decisions_at_work() -> None:
-    said = bench("tests.bench.decisions", "--operators", "10", "--at-work", "5", "btu", "tide")
-    heading, *rows = said.splitlines()
+    output = bench("tests.bench.decisions", "--operators", "10", "--at-work", "5", "btu", "tide")
+    heading, *rows = output.splitlines()
     assert "5 min, 10 operators" in heading
-    found = [re.fullmatch(r"(\w+) +[\d.]+ ms +[\d.]+ ms +(\d+) +\d+ +(\d+)", row) for row in rows]
-    assert [(one[1], int(one[2])) for one in found if one] == [("btu", 5), ("tide", 20)]
-    assert found[1] is not None
-    assert int(found[1][3]) > 0  # it had something to do
+    matches = [re.fullmatch(r"(\w+) +[\d.]+ ms +[\d.]+ ms +(\d+) +\d+ +(\d+)", row) for row in rows]
+    assert [(match[1], int(match[2])) for match in matches if match] == [("btu", 5), ("tide", 20)]
+    assert matches[1] is not None
+    assert int(matches[1][3]) > 0  # it had something to do
 
 
 @pytest.mark.spark
 def test_sweeps() -> None:
-    said = bench("tests.bench.sweeps", "--runs", "6", "--minutes", "5")
-    assert re.match(r"6 runs of 5 min, one of two workers killed after [2-6]: ", said)
-    assert said.endswith("all of them whole\n")
+    output = bench("tests.bench.sweeps", "--runs", "6", "--minutes", "5")
+    assert re.match(r"6 runs of 5 min, one of two workers killed after [2-6]: ", output)
+    assert output.endswith("all of them whole\n")
 
 
 @pytest.mark.airflow
 def test_the_page() -> None:
-    said = bench("tests.bench.page", "--runs", "240", "--repeats", "1")
-    assert re.findall(r"^(.*?) +\d+ ms", said, re.MULTILINE) == [
+    output = bench("tests.bench.page", "--runs", "240", "--repeats", "1")
+    assert re.findall(r"^(.*?) +\d+ ms", output, re.MULTILINE) == [
         "all, newest first",
         "sorted by cost, page 2",
         "filtered by controller and text",

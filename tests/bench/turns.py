@@ -69,7 +69,7 @@ def against(checkout: Path, minutes: float, repeats: int) -> None:
             for side in sides:
                 _asked(side, what)  # compile
             pairs = [_pair(sides, what, turn) for turn in range(repeats)]
-            ours_s, theirs_s = (statistics.median(one) for one in zip(*pairs, strict=True))
+            ours_s, theirs_s = (statistics.median(times_s) for times_s in zip(*pairs, strict=True))
             ratios = [theirs / ours for ours, theirs in pairs]
             print(
                 f"{f'{minutes:g} min, {what}: CPU here and in {checkout}':<58} "

@@ -90,13 +90,13 @@ def _measured(spec: RunSpec) -> Cost:
     finally:
         kernel.advance = advance
     ran_s = time.process_time()
-    seen = session.loop.testbed.look()
+    observation = session.loop.testbed.look()
     # Not from getrusage: after a fork that still counts the memory of the process before.
     with Path("/proc/self/status").open(encoding="ascii") as status:
         peak_kb = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
     return Cost(
-        instances=len(seen.instances),
-        hosts=len(seen.hosts),
+        instances=len(observation.instances),
+        hosts=len(observation.hosts),
         executions=executions,
         deployed_s=deployed_s - begun_s,
         ran_s=ran_s - deployed_s,
@@ -131,12 +131,12 @@ def middle(costs: Sequence[Cost]) -> Cost:
 
 def show(operators: int, costs: Sequence[Cost]) -> None:
     """Print one line of several runs."""
-    one, runs_ns = middle(costs), [each.run_ns for each in costs]
+    cost, runs_ns = middle(costs), [each.run_ns for each in costs]
     print(
-        f"{operators:6,} operators {one.instances:7,} instances {one.hosts:6,} hosts  "
-        f"{one.executions / 1e6:6.1f} M executions  deployed in {one.deployed_s:5.2f} s  "
-        f"{one.run_ns:5.0f} ns each [{min(runs_ns):.0f}, {max(runs_ns):.0f}]  "
-        f"kernel {one.kernel_ns:5.0f} ns  {one.peak_mb:6.0f} MB at its peak",
+        f"{operators:6,} operators {cost.instances:7,} instances {cost.hosts:6,} hosts  "
+        f"{cost.executions / 1e6:6.1f} M executions  deployed in {cost.deployed_s:5.2f} s  "
+        f"{cost.run_ns:5.0f} ns each [{min(runs_ns):.0f}, {max(runs_ns):.0f}]  "
+        f"kernel {cost.kernel_ns:5.0f} ns  {cost.peak_mb:6.0f} MB at its peak",
         flush=True,
     )
 
@@ -156,23 +156,23 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--most", type=int, default=max(SIZES), help="operators of the widest")
     parser.add_argument("--gate", action="store_true", help="end with 1 when it costs too much")
     parser.add_argument("--here", type=int, help="one run of so many operators, as JSON")
-    given = parser.parse_args(arguments)
-    if given.here:
-        print(json.dumps(astuple(cost_here(given.here, given.minutes))))
+    options = parser.parse_args(arguments)
+    if options.here:
+        print(json.dumps(astuple(cost_here(options.here, options.minutes))))
         return 0
-    sizes = [size for size in SIZES if size <= given.most]
+    sizes = [size for size in SIZES if size <= options.most]
     costs: dict[int, list[Cost]] = {size: [] for size in sizes}
-    for _ in range(given.repeats):  # in turns: a machine is faster at times
+    for _ in range(options.repeats):  # in turns: a machine is faster at times
         for size in sizes:
-            costs[size].append(cost(size, given.minutes * sizes[-1] / size))
+            costs[size].append(cost(size, options.minutes * sizes[-1] / size))
     for size in sizes:
         show(size, costs[size])
     first, last = (middle(costs[size]) for size in (sizes[0], sizes[-1]))
     ratios = last.run_ns / first.run_ns, last.kernel_ns / first.kernel_ns
     print(f"{'ratio':<16} {ratios[0]:8.2f} of an execution {ratios[1]:8.2f} of its kernel part")
-    found = list(problems(*ratios)) if given.gate else []
-    print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
-    return 1 if found else 0
+    reported = list(problems(*ratios)) if options.gate else []
+    print(*reported, sep="\n", end="\n" if reported else "", file=sys.stderr)
+    return 1 if reported else 0
 
 
 if __name__ == "__main__":

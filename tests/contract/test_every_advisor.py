@@ -33,14 +33,14 @@ def test_every_controller_advises(name: str, tmp_path: Path) -> None:
     stages.deploy(spec, tmp_path)
     stages.replay_arrivals(spec, tmp_path)
     summaries = [stages.control_window(spec, tmp_path, window) for window in range(spec.windows)]
-    assert not any("advisors_failed" in one for one in summaries), summaries
+    assert not any("advisors_failed" in summary for summary in summaries), summaries
     (file,) = (tmp_path / "beside" / "measurements" / "advice").rglob("*.parquet")
     advice = pq.ParquetFile(file).read().to_pylist()
     operators = stages.load_run(spec, tmp_path).topology.operator_names
-    assert {one["operator"] for one in advice} == set(operators)
-    assert {one["advisor"] for one in advice} == {name}
-    assert {one["reason"] for one in advice} <= {"", *(one.value for one in Reason)}
-    assert min(one["advised_instances"] for one in advice) >= 0
-    times = sorted({one["time_s"] for one in advice})
+    assert {row["operator"] for row in advice} == set(operators)
+    assert {row["advisor"] for row in advice} == {name}
+    assert {row["reason"] for row in advice} <= {"", *(row.value for row in Reason)}
+    assert min(row["advised_instances"] for row in advice) >= 0
+    times = sorted({row["time_s"] for row in advice})
     assert times[0] == 0
     assert times[-1] >= 240, "also in the last window"

@@ -23,7 +23,7 @@ from include.testing.contract import any_cluster
 
 
 class TestEveryController(ControllerContract):
-    controllers: ClassVar = {name: one.build for name, one in CONTROLLERS.items()}
+    controllers: ClassVar = {name: registration.build for name, registration in CONTROLLERS.items()}
     # The original runtime moves what it can off a host before it finds that the host must stay
     # (docs/deviations.md, BTU-RUNTIME-RELEASE), and so on with every BTU.
     restless = ("btu-runtime",)
@@ -35,10 +35,10 @@ def test_the_random_clusters_reach_every_kind_of_step() -> None:
 
     @any_cluster
     @given(observations())
-    def search(seen: Observation) -> None:
+    def search(observation: Observation) -> None:
         for name, registered in CONTROLLERS.items():
-            one = registered.build(setting=SETTING)
-            _, decision = one.decide(one.initial_memory(), seen)
+            controller = registered.build(setting=SETTING)
+            _, decision = controller.decide(controller.initial_memory(), observation)
             reached[name] |= {type(action) for action in decision.actions}
             if any("in the place of" in step.because for step in decision.steps):
                 reached[name].add(InstanceSample)

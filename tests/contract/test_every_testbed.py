@@ -56,11 +56,11 @@ def testbed(build):
 
 
 def test_what_is_deployed_is_up_before_anything_arrives(testbed):
-    seen = testbed.observe()
-    assert seen.now_s == 0
-    assert [one.operator for one in seen.instances.values()] == ["O1", "O2"]
-    assert all(one.ready for one in seen.instances.values())
-    assert [host.up for host in seen.hosts.values()] == [True]
+    observation = testbed.observe()
+    assert observation.now_s == 0
+    assert [instance.operator for instance in observation.instances.values()] == ["O1", "O2"]
+    assert all(instance.ready for instance in observation.instances.values())
+    assert [host.up for host in observation.hosts.values()] == [True]
 
 
 def test_time_moves_forward_only(testbed):
@@ -109,14 +109,14 @@ def test_who_observes_takes_nothing_from_others(testbed, build):
     testbed.take_measurements()
     other = build()
     other.restore(testbed.snapshot())
-    for one in (testbed, other):
-        one.advance_to(120)
-        acts, advises = one.observe(), one.observe("advisor")
+    for each in (testbed, other):
+        each.advance_to(120)
+        acts, advises = each.observe(), each.observe("advisor")
         assert acts.operators["O1"].arrived_items == pytest.approx(480, abs=6)
         assert advises.operators["O1"].arrived_items == pytest.approx(180, abs=3)
         assert acts.hosts == advises.hosts
         assert acts.instances == advises.instances
-        assert one.observe("advisor").operators["O1"].arrived_items == 0
+        assert each.observe("advisor").operators["O1"].arrived_items == 0
 
 
 def test_a_new_instance_serves_after_its_host_is_up_and_its_image_is_there(testbed):
@@ -128,10 +128,10 @@ def test_a_new_instance_serves_after_its_host_is_up_and_its_image_is_there(testb
     ready = {}
     for t_s in range(75, 181, 15):
         testbed.advance_to(t_s)
-        seen = testbed.observe()
-        ready[t_s] = seen.instances[second.subject].ready
-        if seen.hosts[first.subject].up and not ready[t_s]:
-            assert seen.hosts[first.subject].images == {"O1"}
+        observation = testbed.observe()
+        ready[t_s] = observation.instances[second.subject].ready
+        if observation.hosts[first.subject].up and not ready[t_s]:
+            assert observation.hosts[first.subject].images == {"O1"}
     assert not ready[75], "a host takes at least 30 s to boot"
     assert ready[150], "host 60 s, start 10 s and image 15 s at most"
 
@@ -169,15 +169,15 @@ def test_leases_that_have_ended_are_taken_once_and_their_names_are_not_given_aga
 def test_a_migration_moves_the_instance_and_prolonging_pays_a_btu(testbed):
     testbed.advance_to(60)
     (leased,) = testbed.apply(decision(LeaseHost(SMALL.name, "more")))
-    old = next(one.instance for one in testbed.observe().instances.values())
+    old = next(instance.instance for instance in testbed.observe().instances.values())
     migrated, prolonged = testbed.apply(
         decision(MigrateInstance(old, leased.subject), ProlongLease(leased.subject))
     )
-    seen = testbed.observe()
-    assert seen.instances[old].stopping
-    assert seen.instances[migrated.subject].host == leased.subject
+    observation = testbed.observe()
+    assert observation.instances[old].stopping
+    assert observation.instances[migrated.subject].host == leased.subject
     assert prolonged.accepted
-    assert seen.hosts[leased.subject].paid_until_s == 60 + 2 * 600
+    assert observation.hosts[leased.subject].paid_until_s == 60 + 2 * 600
 
 
 @pytest.mark.parametrize(
@@ -203,8 +203,8 @@ def test_a_snapshot_continues_exactly(testbed, build):
     assert all(array.dtype != object for array in stored.values())
     other = build()
     other.restore(stored)
-    for one in (testbed, other):
-        one.advance_to(600)
+    for each in (testbed, other):
+        each.advance_to(600)
     assert testbed.observe() == other.observe()
     ours, theirs = testbed.take_measurements(), other.take_measurements()
     assert ours.keys() == theirs.keys()
@@ -232,15 +232,15 @@ def test_a_monitoring_gap_hides_operators_but_loses_no_items(build):
     testbed.deploy(
         decision(LeaseHost(SMALL.name, "a"), StartInstance("O1", "a"), StartInstance("O2", "a"))
     )
-    seen, arrived = [], 0
+    answered, arrived = [], 0
     for t_s in range(15, 901, 15):
         testbed.advance_to(t_s)
         now = testbed.observe()
-        seen.append(bool(now.operators))
+        answered.append(bool(now.operators))
         arrived += now.operators["O1"].arrived_items if now.operators else 0
-    assert any(seen)
-    assert not all(seen)
-    last_seen = max(i for i, one in enumerate(seen) if one)
+    assert any(answered)
+    assert not all(answered)
+    last_seen = max(i for i, has_answer in enumerate(answered) if has_answer)
     assert arrived == pytest.approx(4 * 15 * (last_seen + 1), abs=3)
 
 

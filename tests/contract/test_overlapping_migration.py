@@ -75,11 +75,11 @@ def ended_s(testbed: Any, host: str) -> float:
 
 def assert_nothing_lost(testbed: Any, instances: int = 1) -> None:
     testbed.advance_to(600)
-    seen = testbed.observe()
+    observation = testbed.observe()
     published = PER_S * instances * ARRIVES_S
-    assert seen.published_in_all == {"S1": pytest.approx(published, abs=1)}
-    one = seen.operators["O1"]
-    assert one.arrived_in_all == one.completed_in_all == seen.published_in_all["S1"]
+    assert observation.published_in_all == {"S1": pytest.approx(published, abs=1)}
+    sample = observation.operators["O1"]
+    assert sample.arrived_in_all == sample.completed_in_all == observation.published_in_all["S1"]
 
 
 @settings(max_examples=12, deadline=None)
@@ -126,18 +126,20 @@ def test_it_stops_when_its_copy_is_ready_and_its_host_ends_when_it_has_drained(k
     copy = migrate(testbed)
     testbed.apply(decision(ReleaseHost("host-1")))
     testbed.advance_to(60 + START_S + PULL_S - 1)
-    seen = testbed.observe()
-    assert [(one.ready, one.stopping) for one in seen.instances.values()] == [
+    observation = testbed.observe()
+    assert [(instance.ready, instance.stopping) for instance in observation.instances.values()] == [
         (True, True),
         (False, False),
     ]
-    assert seen.hosts["host-1"].releasing
-    assert seen.operators["O1"].busy_share == pytest.approx(0.9, abs=0.02), "it works as before"
+    assert observation.hosts["host-1"].releasing
+    assert observation.operators["O1"].busy_share == pytest.approx(0.9, abs=0.02), (
+        "it works as before"
+    )
     testbed.advance_to(60 + START_S + PULL_S + DRAIN_S - 1)
     assert "host-1" in testbed.observe().hosts
     testbed.advance_to(60 + START_S + PULL_S + DRAIN_S)
-    seen = testbed.observe()
-    assert (list(seen.hosts), list(seen.instances)) == (["host-2"], [copy])
+    observation = testbed.observe()
+    assert (list(observation.hosts), list(observation.instances)) == (["host-2"], [copy])
     assert ended_s(testbed, "host-1") == 60 + START_S + PULL_S + DRAIN_S
     assert_nothing_lost(testbed)
 
@@ -147,7 +149,7 @@ def test_while_it_waits_nobody_can_decide_on_it(kind):
     testbed.advance_to(60)
     migrate(testbed)
     again = (Stop("O1-1"), MigrateInstance("O1-1", "host-2", overlaps=True))
-    assert not any(one.accepted for one in testbed.apply(decision(*again)))
+    assert not any(outcome.accepted for outcome in testbed.apply(decision(*again)))
 
 
 def test_where_the_host_of_the_copy_does_not_boot_everything_is_as_before(kind):
@@ -161,11 +163,11 @@ def test_where_the_host_of_the_copy_does_not_boot_everything_is_as_before(kind):
         )
     )
     testbed.advance_to(60 + BOOT_S + 10)
-    seen = testbed.observe()
-    (left,) = seen.instances.values()
+    observation = testbed.observe()
+    (left,) = observation.instances.values()
     assert (left.instance, left.ready, left.stopping) == ("O1-1", True, False)
-    assert list(seen.hosts) == ["host-1", "host-2"]
-    assert not seen.hosts["host-1"].releasing, "somebody has to decide on it again"
+    assert list(observation.hosts) == ["host-1", "host-2"]
+    assert not observation.hosts["host-1"].releasing, "somebody has to decide on it again"
     measured = testbed.take_measurements()
     assert measured["event"]["event"] == ["migration_undone", "host_boot_failure"]
     assert measured["event"]["subject"] == ["O1-1", "host-3"]
@@ -216,9 +218,9 @@ def test_a_copy_that_is_stopped_before_it_is_ready_leaves_the_old_one_in_place(k
     testbed.advance_to(60)
     copy = migrate(testbed)
     testbed.apply(decision(ReleaseHost("host-1"), Stop(copy)))
-    seen = testbed.observe()
-    assert not seen.instances["O1-1"].stopping
-    assert not seen.hosts["host-1"].releasing
+    observation = testbed.observe()
+    assert not observation.instances["O1-1"].stopping
+    assert not observation.hosts["host-1"].releasing
     assert_nothing_lost(testbed)
     assert list(testbed.observe().instances) == ["O1-1"]
 

@@ -68,10 +68,8 @@ def params_that_take_too_large(dag: Any) -> set[str]:
 
 def task_facts(task: Any) -> dict[str, Any]:
     """What is promised of a task, mapped or not."""
-    from tidebench.lineage import Traced
     from tidebench.waiting import PollingSensor
 
-    kind = task.operator_class if task.is_mapped else type(task)
     keywords = getattr(task, "partial_kwargs", {})
     return {
         "retries": task.retries,
@@ -82,7 +80,6 @@ def task_facts(task: Any) -> dict[str, Any]:
         "fails_the_run": bool(getattr(task, "on_failure_fail_dagrun", False)),
         "trigger_rule": task.trigger_rule.value,
         "mapped": task.is_mapped,
-        "traced": issubclass(kind, Traced),
         "upstream": sorted(task.get_flat_relative_ids(upstream=True)),
         "name_of_copy": keywords.get(
             "map_index_template", getattr(task, "map_index_template", None)
@@ -91,7 +88,7 @@ def task_facts(task: Any) -> dict[str, Any]:
             name for name in ("runs", "run_ids", "cells") if getattr(task, name, ()) != ()
         ],
         "pulls": sorted(pulled_tasks(task)),
-        "outlets": [[one.name, one.uri] for one in task.outlets],
+        "outlets": [[asset.name, asset.uri] for asset in task.outlets],
         "places": getattr(task, "places", None),
         "at_once": keywords.get("max_active_tis_per_dagrun"),
         "sensor": {

@@ -50,16 +50,16 @@ def test_a_spec_file_is_the_matrix_whatever_else_is_filled_in(spec: str) -> None
 
 
 def test_every_problem_is_told_at_once_with_the_cells_that_have_it() -> None:
-    found = problems(
+    reported = problems(
         controllers=["btuu", "fixed"], btus_min=[10, 10.1], flavor="tiny", faults={"x": 1}
     )
-    text = "\n".join(found)
-    assert len(found) == 4
+    text = "\n".join(reported)
+    assert len(reported) == 4
     assert "unknown controller 'btuu'. Did you mean 'btu'?" in text
     assert "btuu-random_walk_1-btu10.1-s1-" in text
     assert "btu_min must be a multiple of 0.25" in text
-    assert sum("of 4 runs)" in problem for problem in found) == 2
-    assert sum("unknown flavor 'tiny'" in problem for problem in found) == 1
+    assert sum("of 4 runs)" in problem for problem in reported) == 2
+    assert sum("unknown flavor 'tiny'" in problem for problem in reported) == 1
 
 
 def test_a_problem_of_many_cells_names_a_few() -> None:
@@ -81,7 +81,7 @@ def test_a_matrix_that_airflow_cannot_map_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "said"),
+    ("params", "message"),
     [
         ({"spec": "dem"}, "Did you mean 'demo'?"),
         ({"spec": "nowhere.yaml"}, "there is no file nowhere.yaml"),
@@ -90,9 +90,9 @@ def test_a_matrix_that_airflow_cannot_map_is_refused() -> None:
         ({"faults": "{"}, "faults is not JSON"),
     ],
 )
-def test_what_is_not_a_matrix_is_refused(params: dict[str, Any], said: str) -> None:
+def test_what_is_not_a_matrix_is_refused(params: dict[str, Any], message: str) -> None:
     (problem,) = problems(**params)
-    assert said in problem
+    assert message in problem
 
 
 def test_paths_in_a_spec_file_start_at_the_file(tmp_path: Path) -> None:

@@ -41,9 +41,9 @@ def measure(runs: Sequence[RunSpec], dag_run: str = "first") -> list[str]:
 
 
 def measured_by(run: RunSpec, root: Path) -> str:
-    found = origin_of(store_of(run, root))
-    assert found is not None
-    return found.by.dag_run
+    origin = origin_of(store_of(run, root))
+    assert origin is not None
+    return origin.by.dag_run
 
 
 def resolve(**params: Any) -> tuple[list[dict[str, Any]], dict[str, str]]:

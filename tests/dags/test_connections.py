@@ -85,8 +85,8 @@ def test_a_cloud_is_a_connection_or_what_the_environment_says(
         '"password": "p%ss", "extra": {"project_name": "p", "region_name": "R"}}'
     )
     use_cloud("tidebench_cloud")
-    given = {name: value for name, value in os.environ.items() if name.startswith("OS_")}
-    assert given == {
+    environment = {name: value for name, value in os.environ.items() if name.startswith("OS_")}
+    assert environment == {
         "OS_AUTH_URL": "https://cloud:5000/v3",
         "OS_USERNAME": "me",
         "OS_PASSWORD": "p%ss",

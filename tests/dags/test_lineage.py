@@ -4,70 +4,91 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from include.experiment.params import run_from_params
 from include.runs.measurements.rows import TABLES
-from include.runs.stages import run_all
 
 pytestmark = [
     pytest.mark.airflow,
     pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
 ]
+CONTEXT: Any = {"dag_run": SimpleNamespace(dag_id="experiment_batch", run_id="by hand")}
 
 
+@pytest.fixture
+def configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transport, so that somebody collects lineage."""
+    monkeypatch.setenv("AIRFLOW__OPENLINEAGE__TRANSPORT", '{"type": "console"}')
+
+
+@pytest.mark.usefixtures("configured")
 def test_a_results_database_is_named_without_who_logs_in() -> None:
     from tidebench.lineage import results
 
-    found = results("postgresql+psycopg://me:not-for-anybody@db.example:5433/results?sslmode=on")
-    assert {one.namespace for one in found} == {"postgres://db.example:5433"}
-    assert "results.public.cost" in {one.name for one in found}
-    assert "not-for-anybody" not in str(found)
-    assert "me" not in {part for one in found for part in (one.namespace + one.name).split("/")}
+    tables = results("postgresql+psycopg://me:not-for-anybody@db.example:5433/results?sslmode=on")
+    assert {table.namespace for table in tables} == {"postgres://db.example:5433"}
+    assert "results.public.cost" in {table.name for table in tables}
+    assert "not-for-anybody" not in str(tables)
+    assert "me" not in {
+        part for dataset in tables for part in (dataset.namespace + dataset.name).split("/")
+    }
 
 
 @pytest.fixture
 def cell(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """Of a run that is measured."""
+    """Of one short run."""
     monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
     run = run_from_params({"experiment": "seen", "duration_min": 10, "btu_min": 10, "seed": 3})
-    run_all(run, data_root)
     return {"name": run.run_id, "runs": [run.to_json()]}
 
 
-def test_a_cell_writes_the_measured_tables_of_its_runs(
-    cell: dict[str, object], data_root: Path
-) -> None:
+@pytest.mark.usefixtures("configured")
+def test_a_cell_writes_the_measured_tables(cell: dict[str, object], data_root: Path) -> None:
     from tidebench.batch import MeasureCell
 
     task = MeasureCell(task_id="measure_cell", cell=cell)
-    done = task.get_openlineage_facets_on_complete(SimpleNamespace(state="success"))
-    tables = {Path(one.name).name for one in done.outputs}
+    task.execute(CONTEXT)
+    tables = {Path(dataset.name).name for dataset in task.outlets}
     assert {"queue", "decision", "run", "lease"} <= tables <= set(TABLES)
-    assert all(Path(one.name).is_dir() for one in done.outputs)
-    assert all(Path(one.name).is_relative_to(data_root) for one in done.outputs)
+    assert all(Path(dataset.name).is_dir() for dataset in task.outlets)
+    assert all(Path(dataset.name).is_relative_to(data_root) for dataset in task.outlets)
 
 
-@pytest.mark.parametrize("end", ["skipped", "failed"])
-def test_what_was_skipped_or_failed_has_written_nothing(cell: dict[str, object], end: str) -> None:
+def test_nothing_is_looked_for_where_nobody_collects_it(cell: dict[str, object]) -> None:
     from tidebench.batch import MeasureCell
 
-    task, ti = MeasureCell(task_id="measure_cell", cell=cell), SimpleNamespace(state=end)
-    ask = {
-        "skipped": task.get_openlineage_facets_on_complete,
-        "failed": task.get_openlineage_facets_on_failure,
-    }
-    assert ask[end](ti).outputs == []
+    task = MeasureCell(task_id="measure_cell", cell=cell)
+    task.execute(CONTEXT)
+    assert task.outlets == []
 
 
-def test_a_verdict_writes_what_the_next_night_is_held_against(
-    data_root: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("configured")
+def test_what_failed_has_read_and_written_nothing_more(
+    cell: dict[str, Any], data_root: Path
 ) -> None:
-    from tidebench.studies import CheckVerdict
+    from airflow.sdk.exceptions import AirflowFailException
 
-    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
-    task = CheckVerdict(task_id="check_verdict", experiment="nightly_peerj141")
-    done = task.get_openlineage_facets_on_complete(SimpleNamespace(state="success"))
-    (written,) = done.outputs
-    assert written.name == str(data_root / "nightly_peerj141" / "tonight")
+    from tidebench.tasks import CheckTables
+
+    staged = data_root / "seen" / "staged" / "cost.parquet"
+    staged.parent.mkdir(parents=True)
+    staged.write_bytes(b"no Parquet file")
+    task = CheckTables(task_id="check_tables", experiment="seen")
+    with pytest.raises(AirflowFailException):
+        task.execute(CONTEXT)
+    assert task.outlets == []
+
+
+@pytest.mark.usefixtures("configured")
+def test_what_is_read_is_named_as_it_is(tmp_path: Path) -> None:
+    from tidebench.lineage import file, files
+
+    recording = tmp_path / "load [1] *.csv"
+    recording.touch()
+    assert [dataset.name for dataset in file(recording)] == [str(recording)]
+    assert file(tmp_path / "not there.csv") == []
+    assert [dataset.name for dataset in files(tmp_path, "*.csv")] == [str(recording)]
+    assert files(tmp_path) == []

@@ -126,13 +126,13 @@ def test_a_night_may_be_a_part_of_a_study_apart_from_the_whole(
 
 
 @pytest.mark.parametrize(
-    ("params", "told"),
+    ("params", "message"),
     [({"seeds": "3-1"}, "3-1 goes down"), ({"patterns": ["stepwse"]}, "Did you mean 'stepwise'")],
 )
-def test_a_part_that_cannot_be_is_told_at_once(params: dict[str, Any], told: str) -> None:
+def test_a_part_that_cannot_be_is_told_at_once(params: dict[str, Any], message: str) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
-    with pytest.raises(AirflowFailException, match=told):
+    with pytest.raises(AirflowFailException, match=message):
         resolve("peerj141", **params)
 
 
@@ -156,8 +156,8 @@ def test_a_study_without_cells_is_held_against_the_bits_of_last_night(
             manifest = {"spec_hash": "same", "parts": [{"path": "a", "sha256": bits}]}
             write_json(folder / "runs" / run.run_id / "manifest.json", manifest)
         keep_night(study, results, folder, night)
-        said = drift_sentences(study, results, folder)
-        assert [("Bit-identical" in one) for one in said] == {
+        sentences = drift_sentences(study, results, folder)
+        assert [("Bit-identical" in sentence) for sentence in sentences] == {
             "first": [], "second": [True], "third": [False],
         }[night]  # fmt: skip
     with pytest.raises(GateFailed, match="runs differ; no cell moved"):

@@ -216,15 +216,15 @@ def test_a_run_in_real_time_that_was_cut_short_is_released_once_more(
     assert released == [deployed.run_id] * releases
 
 
-def named_as(given: str, run: RunSpec) -> dict[str, Any]:
+def named_as(kind: str, run: RunSpec) -> dict[str, Any]:
     """What a DAG tells `publish_report` of a run that it has measured."""
     cells = [{"name": "a", "runs": [run.to_json()]}]
-    return {given: {"runs": [run.to_json()], "run_ids": [run.run_id], "cells": cells}[given]}
+    return {kind: {"runs": [run.to_json()], "run_ids": [run.run_id], "cells": cells}[kind]}
 
 
-@pytest.mark.parametrize("given", ["runs", "run_ids", "cells"])
+@pytest.mark.parametrize("kind", ["runs", "run_ids", "cells"])
 def test_a_dag_run_whose_run_was_left_out_publishes_the_others_and_then_fails(
-    given: str, data_root: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, data_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from airflow.sdk.exceptions import AirflowFailException
     from airflow.sdk.execution_time.context import OutletEventAccessors
@@ -232,32 +232,32 @@ def test_a_dag_run_whose_run_was_left_out_publishes_the_others_and_then_fails(
     from tidebench.tasks import PublishReport
 
     monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
-    told: list[OutletEventAccessors] = []
-    own, other = (run_from_params({"experiment": "mine", "seed": seed}) for seed in (1, 2))
+    events: list[OutletEventAccessors] = []
+    run, other = (run_from_params({"experiment": "mine", "seed": seed}) for seed in (1, 2))
     folder = stage(data_root / "mine", "good")
     check = Check(
         table="elasticity", columns=("run",), expectation="made_up", sentence="It is there.",
-        passed=False, rows=({"missing": own.run_id},),
+        passed=False, rows=({"missing": run.run_id},),
     )  # fmt: skip
-    write_quarantine(folder / "staged", {own.run_id: (check,)})
-    let_pass(folder, own.run_id)
+    write_quarantine(folder / "staged", {run.run_id: (check,)})
+    let_pass(folder, run.run_id)
 
     def publish(run: RunSpec) -> None:
-        whose = named_as(given, run)
+        whose = named_as(kind, run)
         task = PublishReport(task_id="publish_report", experiment="mine", **whose)
-        told.append(OutletEventAccessors())
-        of = SimpleNamespace(dag_id="experiment", run_id="r")
-        context: Any = {"dag_run": of, "outlet_events": told[-1]}
+        events.append(OutletEventAccessors())
+        dag_run = SimpleNamespace(dag_id="experiment", run_id="r")
+        context: Any = {"dag_run": dag_run, "outlet_events": events[-1]}
         task.execute(context)
 
     publish(other)
-    assert len(told[-1]) == len(PUBLISHED)
-    if given == "cells":  # a night publishes one experiment after the other
-        publish(replace(own, experiment="yours"))
+    assert len(events[-1]) == len(PUBLISHED)
+    if kind == "cells":  # a night publishes one experiment after the other
+        publish(replace(run, experiment="yours"))
     (folder / "published" / "report.html").unlink()
-    with pytest.raises(AirflowFailException, match=f"left out: run {own.run_id} because"):
-        publish(own)
-    assert len(told[-1]) == 0
+    with pytest.raises(AirflowFailException, match=f"left out: run {run.run_id} because"):
+        publish(run)
+    assert len(events[-1]) == 0
     assert (folder / "published" / "report.html").is_file()
 
 

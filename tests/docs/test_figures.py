@@ -72,13 +72,15 @@ def test_cells_of_the_btu_based_evaluation() -> None:
         tide["resource_cost"] < rivals["resource_cost"].min()
         for tide, rivals in beside(table("tide_cells"), CELL)
     ]
-    assert sum(strictly) == cells, "cheaper, not only as cheap"
+    assert sum(strictly) == good, "cheaper, not only as cheap"
     by = table("tide_cells").pivot_table(index=list(CELL), columns="controller", values=TOTAL)
     assert (by["tide"] < by["fixed"]).all()
 
 
 def test_walks_that_nobody_had_looked_at() -> None:
-    lower, walks, good = stated(r"(\d+) of (\d+), and it is at least as good in all in (\d+)\.")
+    lower, walks, good = stated(
+        r"(\d+) of (\d+) runs, and it is at least as good in all in (\d+)\."
+    )
     rows = table("tide_walks")
     assert len(rows.groupby(list(WALK))) == walks
     totals = [tide[TOTAL] < rivals[TOTAL].min() for tide, rivals in beside(rows, WALK)]
@@ -87,7 +89,8 @@ def test_walks_that_nobody_had_looked_at() -> None:
 
 
 def test_billed_for_what_had_begun() -> None:
-    cells, of, walks = stated(r"that is (\d+) of (\d+) and (\d+)\.")
+    cells, of, walks, runs_of = stated(r"these are (\d+) of (\d+) cells and (\d+) of (\d+) runs\.")
+    assert len(table("tide_walks").groupby(list(WALK))) == runs_of
     assert counted("tide_cells", CELL, "begun_cost") == cells
     assert len(table("tide_cells").groupby(list(CELL))) == of
     assert counted("tide_walks", WALK, "begun_cost") == walks

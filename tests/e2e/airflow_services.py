@@ -82,8 +82,8 @@ class Airflow:
         while True:
             try:
                 self.token = self.log_in(USER)
-                known = {dag["dag_id"] for dag in self.ask("GET", "/api/v2/dags")["dags"]}
-                if known >= set(dag_ids):
+                dags = self.ask("GET", "/api/v2/dags")["dags"]
+                if {dag["dag_id"] for dag in dags} >= set(dag_ids):
                     break
             except OSError:
                 pass
@@ -139,15 +139,15 @@ class Airflow:
         tasks: list[dict[str, Any]] = []
         while True:
             page = f"limit=100&offset={len(tasks)}&order_by=id"
-            found = self.ask("GET", f"{self._run(dag_id, run_id)}/taskInstances?{page}")
-            tasks += found["task_instances"]
-            if not found["task_instances"] or len(tasks) >= found["total_entries"]:
+            page_of_tasks = self.ask("GET", f"{self._run(dag_id, run_id)}/taskInstances?{page}")
+            tasks += page_of_tasks["task_instances"]
+            if not page_of_tasks["task_instances"] or len(tasks) >= page_of_tasks["total_entries"]:
                 return tasks
 
     def states(self, dag_id: str, run_id: str) -> dict[tuple[str, int], str]:
         """State of every task instance, by task and map index."""
         tasks = self.tasks(dag_id, run_id)
-        return {(one["task_id"], one["map_index"]): one["state"] for one in tasks}
+        return {(task["task_id"], task["map_index"]): task["state"] for task in tasks}
 
     def runs(self, dag_id: str) -> dict[str, str]:
         """When each DAG run began, by its id."""

@@ -42,7 +42,7 @@ class DagProcess:
             )
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """The log so far."""
         return self.log.read_text()
 
@@ -63,7 +63,7 @@ class DagProcess:
         That is ``after_s`` after the task began, and not before ``once`` holds.
         """
         mark = f"starting task_id={task} map_index={map_index} "
-        self._wait_until(lambda: mark in self.said)
+        self._wait_until(lambda: mark in self.output)
         time.sleep(after_s)
         self._wait_until(once)
         self.kill()
@@ -87,22 +87,22 @@ class DagProcess:
 
     def unfinished(self) -> tuple[str, int] | None:
         """The task that began last, if it has not ended."""
-        begun = [(task, int(index)) for task, index in _STARTS.findall(self.said)]
-        ended = [(task, int(index)) for task, index in _ENDS.findall(self.said)]
+        begun = [(task, int(index)) for task, index in _STARTS.findall(self.output)]
+        ended = [(task, int(index)) for task, index in _ENDS.findall(self.output)]
         return begun[-1] if begun.count(begun[-1]) > ended.count(begun[-1]) else None
 
     def done(self, task: str) -> list[int]:
         """Map indexes of ``task`` in the order in which its copies did their work."""
-        return done(task, self.said)
+        return done(task, self.output)
 
     def tail(self) -> str:
         """The end of the log, for an assertion message."""
-        return "\n".join(self.said.splitlines()[-60:])
+        return "\n".join(self.output.splitlines()[-60:])
 
 
-def done(task: str, said: str) -> list[int]:
+def done(task: str, text: str) -> list[int]:
     """Map indexes of ``task`` in the order in which a log says that its copies did their work."""
-    return [int(index) for name, index in _ENDS.findall(said) if name == task]
+    return [int(index) for name, index in _ENDS.findall(text) if name == task]
 
 
 @contextmanager

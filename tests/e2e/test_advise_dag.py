@@ -52,6 +52,6 @@ def test_everything_that_is_wrong_with_a_form_fails_the_first_task(
     with started(environment, params, tmp_path / "log", "advise") as dag:
         assert dag.finish() != 0, dag.tail()
 
-    assert "cannot read 'soon'" in dag.said
-    assert "there is no file" in dag.said
+    assert "cannot read 'soon'" in dag.output
+    assert "there is no file" in dag.output
     assert not (data_root / NAME).exists()

@@ -52,9 +52,9 @@ def test_cells_are_measured_alone_and_reported_together(
     assert sorted(dag.done("measure_cell")) == [0, 1, 2, 3], dag.tail()
     assert measured(folder) == alone
     assert store_of(complete, data_root).manifest.stat().st_mtime_ns == written
-    assert f"{complete.run_id} is reused" in dag.said
-    assert "1 of 4 cells are not measured; the log of each says why. Clear" in dag.said
-    assert f"\n  - {broken.run_id}\n" in dag.said
+    assert f"{complete.run_id} is reused" in dag.output
+    assert "1 of 4 cells are not measured; the log of each says why. Clear" in dag.output
+    assert f"\n  - {broken.run_id}\n" in dag.output
 
     reported = {row["run"] for row in read_table(folder / "published" / "runs.parquet")}
     assert reported == {cell.run_id for cell in cells[:-1]}

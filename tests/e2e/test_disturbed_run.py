@@ -102,7 +102,7 @@ def test_no_secret_is_in_anything_that_a_run_leaves(
 ) -> None:
     """Files, manifests, logs, also of what was killed; XComs, templates and log of the database."""
     dag, root = disturbed
-    assert "results database" in dag.said, dag.tail()  # it did come to the failure
+    assert "results database" in dag.output, dag.tail()  # it did come to the failure
     home = Path(airflow_environment["AIRFLOW_HOME"])
     files = [path for folder in (root, home) for path in folder.rglob("*") if path.is_file()]
     assert {"manifest.json", "report.html", "airflow.db"} - {path.name for path in files} <= {

@@ -75,12 +75,12 @@ def test_make_demo_measures_in_order_publishes_releases_and_says_where(
 ) -> None:
     database = data_root / "elsewhere.db"
     connection = f'{{"conn_type": "sqlite", "host": "{database}"}}'
-    code, said, log = make_demo(
+    code, output, log = make_demo(
         airflow_environment, data_root, AIRFLOW_CONN_TIDEBENCH_RESULTS=connection
     )
     folder = data_root / run.experiment
-    assert code == 0, said
-    assert str(folder / "published" / "report.html") in said
+    assert code == 0, output
+    assert str(folder / "published" / "report.html") in output
 
     last = {index: turn for turn, index in enumerate(done("control_window", log))}
     assert sorted(last, key=last.__getitem__) == list(range(run.windows))  # early ones made way
@@ -97,14 +97,14 @@ def test_a_task_that_fails_for_good_releases_the_testbed_and_make_demo_says_why(
 ) -> None:
     announce(tmp_path, "breaks", BREAKS)
     path = os.pathsep.join([airflow_environment["PYTHONPATH"], str(tmp_path)])
-    code, said, log = make_demo(
+    code, output, log = make_demo(
         airflow_environment, data_root, controller="breaks", PYTHONPATH=path
     )
-    assert code == 1, said
-    reason = said.split("The run failed:")[1].split("Everything that Airflow said")[0]
+    assert code == 1, output
+    reason = output.split("The run failed:")[1].split("Everything that Airflow said")[0]
     assert "nothing can be decided after 20 minutes" in reason
     commits = (data_root / PARAMS["experiment"]).glob("runs/*/commits/*.json")
-    assert sorted(one.stem for one in commits) == ["000", "001"]
+    assert sorted(commit.stem for commit in commits) == ["000", "001"]
     assert done("release_testbed", log) == [-1]
     assert done("build_tables", log) == []
     assert not (data_root / PARAMS["experiment"] / "published").exists()

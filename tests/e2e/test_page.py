@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import pytest
 
@@ -18,12 +16,12 @@ from include.results.tables.quarantine import Check
 from include.runs.measurements.origin import DagRun
 from tests.bench.page import answer_ms, many_runs
 from tests.builders_staged import RUN, let_pass, restage, stage, tables_of
-from tests.e2e.airflow_services import VIEWER, Airflow, airflow_services
+from tests.e2e.airflow_services import VIEWER, Airflow
+from tests.e2e.page_reader import EVIL, get, page_services, read_page
 
 pytestmark = pytest.mark.airflow
 
 FIRST = f"/tidebench/compare?run=first/{RUN}"
-EVIL = "<script>alert(1)</script>"
 FEW_CONNECTIONS = {
     "AIRFLOW__DATABASE__SQL_ALCHEMY_POOL_SIZE": "4",
     "AIRFLOW__DATABASE__SQL_ALCHEMY_MAX_OVERFLOW": "0",
@@ -60,41 +58,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="module")
-def airflow(
-    airflow_environment: dict[str, str], root: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Airflow]:
-    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)}
-    logs = tmp_path_factory.mktemp("services")
-    parts = ["api-server", "dag-processor"]
-    with airflow_services(environment, logs, ["remove_runs"], parts, FEW_CONNECTIONS) as services:
-        yield services
-
-
-Answer = tuple[int, dict[str, str], str]
-
-
-def get(
-    airflow: Airflow, path: str, token: str | None = None, method: str = "GET", **headers: str
-) -> Answer:
-    """The path as it is: nothing on the way puts it right. Redirections are not followed."""
-    connection = http.client.HTTPConnection(urlsplit(airflow.url).netloc, timeout=30)
-    if token is not None:
-        headers["Authorization"] = f"Bearer {token}"
-    connection.request(method, path, headers=headers)
-    answer = connection.getresponse()
-    content = answer.read().decode(errors="replace")
-    connection.close()
-    return answer.status, {name.lower(): one for name, one in answer.getheaders()}, content
-
-
-def seen(airflow: Airflow, path: str) -> str:
-    status, headers, content = get(airflow, path, airflow.token)
-    assert status == 200, (path, status, content)
-    assert "script-src 'self'" in headers["content-security-policy"] or (
-        "default-src 'none'" in headers["content-security-policy"]
-    )
-    return content
+airflow = page_services("remove_runs", settings=FEW_CONNECTIONS)
 
 
 @pytest.mark.parametrize(
@@ -123,25 +87,25 @@ def test_nothing_is_there_but_the_page(airflow: Airflow) -> None:
 
 def test_the_plugin_is_in_the_navigation(airflow: Airflow) -> None:
     plugins = airflow.ask("GET", "/api/v2/plugins")["plugins"]
-    (ours,) = [one for one in plugins if one["name"] == "tidebench"]
+    (ours,) = [plugin for plugin in plugins if plugin["name"] == "tidebench"]
     (view,) = ours["external_views"]
     assert (view["name"], view["destination"]) == ("Experiments", "nav")
 
 
 def test_the_list_is_filtered_and_sorted(airflow: Airflow) -> None:
-    page = seen(airflow, "/tidebench/")
+    page = read_page(airflow, "/tidebench/")
     assert "2 runs" in page
     assert "/dags/experiment/runs/manual__2026-01-01T00%3A00%3A00%2B00%3A00" in page
-    assert "1 run<" in seen(airflow, "/tidebench/?controller=threshold")
-    assert "1 run<" in seen(airflow, "/tidebench/?text=first")
-    assert "1 run<" in seen(airflow, "/tidebench/?text=btu+walk")
-    assert "No run matches" in seen(airflow, "/tidebench/?text=nothing+of+it")
-    up = seen(airflow, "/tidebench/?sort=experiment&order=up")
+    assert "1 run<" in read_page(airflow, "/tidebench/?controller=threshold")
+    assert "1 run<" in read_page(airflow, "/tidebench/?text=first")
+    assert "1 run<" in read_page(airflow, "/tidebench/?text=btu+walk")
+    assert "No run matches" in read_page(airflow, "/tidebench/?text=nothing+of+it")
+    up = read_page(airflow, "/tidebench/?sort=experiment&order=up")
     assert up.index('value="first/') < up.index('value="other/')
-    down = seen(airflow, "/tidebench/?sort=experiment&order=down")
+    down = read_page(airflow, "/tidebench/?sort=experiment&order=down")
     assert down.index('value="first/') > down.index('value="other/')
     for odd in ("page=0", "page=-1", "page=x", "page=9999999", "sort=run;--", "order=%00"):
-        seen(airflow, f"/tidebench/?{odd}")
+        read_page(airflow, f"/tidebench/?{odd}")
 
 
 def test_sixty_readers_at_once_are_answered_without_a_stall(airflow: Airflow) -> None:
@@ -156,23 +120,23 @@ def test_sixty_readers_at_once_are_answered_without_a_stall(airflow: Airflow) ->
 def test_what_others_wrote_is_text(airflow: Airflow) -> None:
     for path in ("/tidebench/", "/tidebench/compare?run=other/threshold-x",
                  "/tidebench/checks/failed", f"/tidebench/?text={quote(EVIL)}"):  # fmt: skip
-        page = seen(airflow, path)
+        page = read_page(airflow, path)
         assert EVIL not in page
         assert "&lt;script&gt;" in page
 
 
 def test_an_experiment_that_did_not_pass_is_named_with_its_rows(airflow: Airflow) -> None:
-    assert "<b>failed</b> was measured and is not published: 1\ncheck" in seen(
+    assert "<b>failed</b> was measured and is not published: 1\ncheck" in read_page(
         airflow, "/tidebench/"
     )
-    checks = seen(airflow, "/tidebench/checks/failed")
+    checks = read_page(airflow, "/tidebench/checks/failed")
     assert "leases=-1" in checks
     assert "1 of 1 checks failed" in checks
 
 
 def test_a_run_that_was_left_out_is_named_with_its_rows(airflow: Airflow) -> None:
-    assert "<b>first</b> is published without 1\nrun" in seen(airflow, "/tidebench/")
-    checks = seen(airflow, "/tidebench/checks/first")
+    assert "<b>first</b> is published without 1\nrun" in read_page(airflow, "/tidebench/")
+    checks = read_page(airflow, "/tidebench/checks/first")
     assert "left out: run short" in checks
     assert "leases=-1" in checks
     assert "/tidebench/remove?run=first/short" in checks
@@ -180,8 +144,8 @@ def test_a_run_that_was_left_out_is_named_with_its_rows(airflow: Airflow) -> Non
 
 def test_runs_are_removed_after_a_question_by_who_may_trigger_that_dag(airflow: Airflow) -> None:
     path = f"/tidebench/remove?run=first/{RUN}&run=first/short"
-    assert "Remove the chosen" in seen(airflow, "/tidebench/")
-    asking = seen(airflow, path)
+    assert "Remove the chosen" in read_page(airflow, "/tidebench/")
+    asking = read_page(airflow, path)
     assert "for good" in asking
     assert 'method="post"' in asking
     viewer = airflow.log_in(VIEWER)
@@ -205,12 +169,12 @@ def test_runs_are_removed_after_a_question_by_who_may_trigger_that_dag(airflow: 
 
 
 def test_runs_stand_side_by_side(airflow: Airflow) -> None:
-    page = seen(airflow, FIRST + "&run=other/threshold-x")
+    page = read_page(airflow, FIRST + "&run=other/threshold-x")
     assert "2 runs side by side" in page
     assert "Relaxed compliance (percent)" in page
     assert 'class="differs"' in page
     figure = f"/tidebench/figures/first/{RUN}/timeline.svg"
-    assert seen(airflow, figure).startswith("<svg")
+    assert read_page(airflow, figure).startswith("<svg")
     for wrong in ("/tidebench/compare", "/tidebench/compare?run=first",
                   "/tidebench/compare?run=a/b", FIRST + "".join(f"&run=a/{k}" for k in range(9)),
                   f"/tidebench/figures/first/{RUN}/secret.svg",

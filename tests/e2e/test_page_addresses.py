@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import http.client
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
 from include.results.reports.publish import publish
 from include.runs.measurements.origin import DagRun
 from tests.builders_staged import RUN, let_pass, stage
-from tests.e2e.airflow_services import Airflow, airflow_services
+from tests.e2e.airflow_services import Airflow
+from tests.e2e.page_reader import get, page_services
 
 pytestmark = pytest.mark.airflow
 
@@ -23,26 +21,15 @@ ADDRESS = re.compile(r'\b(?:href|src|action|formaction|data-from)="([^"]*)"')
 
 
 @pytest.fixture(scope="module")
-def airflow(
-    airflow_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Airflow]:
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One published experiment."""
     root = tmp_path_factory.mktemp("data")
     first = let_pass(stage(root / "first"))
     publish(first, "first", f"sqlite:///{root / 'results.db'}", DagRun("experiment", "manual__1"))
-    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)}
-    logs = tmp_path_factory.mktemp("services")
-    with airflow_services(environment, logs, [], ["api-server"], prefix=PREFIX) as services:
-        yield services
+    return root
 
 
-def get(airflow: Airflow, address: str, **headers: str) -> tuple[int, str, str]:
-    """Status, content, and where a redirection leads."""
-    connection = http.client.HTTPConnection(urlsplit(airflow.url).netloc, timeout=30)
-    connection.request("GET", address, headers=headers)
-    answer = connection.getresponse()
-    content = answer.read().decode(errors="replace")
-    connection.close()
-    return answer.status, content, answer.getheader("location", "")
+airflow = page_services(prefix=PREFIX)
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -50,15 +37,14 @@ def get(airflow: Airflow, address: str, **headers: str) -> tuple[int, str, str]:
 def test_every_address_is_one_of_the_host_that_was_asked(
     path: str, host: str, airflow: Airflow
 ) -> None:
-    log_in = {"Authorization": f"Bearer {airflow.token}", "Host": host}
-    status, page, _ = get(airflow, f"{PREFIX}/tidebench{path}", **log_in)
+    status, _, page = get(airflow, f"{PREFIX}/tidebench{path}", airflow.token, Host=host)
     assert status == 200
     addresses = set(ADDRESS.findall(page))
-    assert {one for one in addresses if not one.startswith(f"{PREFIX}/")} == set()
+    assert {address for address in addresses if not address.startswith(f"{PREFIX}/")} == set()
     assert f"{PREFIX}/dags/experiment" in addresses
-    assets = {one for one in addresses if "/assets/" in one}
-    assert {Path(one).suffix for one in assets} >= {".css", ".js", ".svg"}
-    assert {get(airflow, one, **log_in)[0] for one in assets} == {200}
+    assets = {address for address in addresses if "/assets/" in address}
+    assert {Path(asset).suffix for asset in assets} >= {".css", ".js", ".svg"}
+    assert {get(airflow, asset, airflow.token, Host=host)[0] for asset in assets} == {200}
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -66,14 +52,14 @@ def test_who_is_not_logged_in_comes_back_to_the_host_that_was_asked(
     host: str, airflow: Airflow
 ) -> None:
     address = f"{PREFIX}/tidebench/?experiment=first"
-    status, _, location = get(airflow, address, Host=host, Accept="text/html")
+    status, headers, _ = get(airflow, address, Host=host, Accept="text/html")
     assert status == 302
     back = "%2Flab%2Fair%2Ftidebench%2F%3Fexperiment%3Dfirst"
-    assert location == f"{PREFIX}/auth/login?next={back}"
+    assert headers["location"] == f"{PREFIX}/auth/login?next={back}"
 
 
 def test_the_navigation_leads_below_the_prefix(airflow: Airflow) -> None:
     """Airflow's own page resolves these against its base, which has the prefix."""
     plugins = airflow.ask("GET", "/api/v2/plugins")["plugins"]
-    (view,) = next(one for one in plugins if one["name"] == "tidebench")["external_views"]
+    (view,) = next(plugin for plugin in plugins if plugin["name"] == "tidebench")["external_views"]
     assert (view["href"], view["icon"]) == ("tidebench/", "tidebench/assets/icon.svg")

@@ -6,17 +6,16 @@ import http.client
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from urllib.parse import quote, urlencode, urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 import pytest
 
 from include.experiment.params import params_from_run, run_from_params
 from include.results.reports.publish import publish
 from tests.builders_staged import RUN, change, let_pass, stage
-from tests.e2e.airflow_services import VIEWER, Airflow, airflow_services
-from tests.e2e.test_page import EVIL, get, seen
+from tests.e2e.airflow_services import VIEWER, Airflow
+from tests.e2e.page_reader import EVIL, get, page_services, read_page, send
 
 pytestmark = pytest.mark.airflow
 
@@ -33,40 +32,17 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two published experiments of one run each."""
     root = tmp_path_factory.mktemp("data")
     url = f"sqlite:///{root / 'results.db'}"
-    given = stage(root / "given", SPEC.run_id, controller="threshold", pattern="stepwise")
-    change(given, "runs", seed=7, btu_min=20.0, testbed="docker")
-    change(given, "outcomes", strict_total_cost=77.0)
-    publish(let_pass(given), "given", url)
+    folder = stage(root / "given", SPEC.run_id, controller="threshold", pattern="stepwise")
+    change(folder, "runs", seed=7, btu_min=20.0, testbed="docker")
+    change(folder, "outcomes", strict_total_cost=77.0)
+    publish(let_pass(folder), "given", url)
     publish(let_pass(stage(root / "other")), "other", url)
     (root / "given" / "published" / "leak.html").symlink_to("/etc/hostname")
     (root / "given" / "published" / "notes.py").write_text("secret")
     return root
 
 
-@pytest.fixture(scope="module")
-def airflow(
-    airflow_environment: dict[str, str], root: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Airflow]:
-    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)}
-    logs = tmp_path_factory.mktemp("services")
-    parts = ["api-server", "dag-processor"]
-    with airflow_services(environment, logs, ["experiment", "experiment_batch"], parts) as services:
-        yield services
-
-
-def send(
-    airflow: Airflow, path: str, fields: Mapping[str, object], token: str | None, **headers: str
-) -> tuple[int, str, str]:
-    """A form as a browser sends it: status, where it leads to, what it says."""
-    connection = http.client.HTTPConnection(urlsplit(airflow.url).netloc, timeout=30)
-    headers["Content-Type"] = "application/x-www-form-urlencoded"
-    if token is not None:
-        headers["Cookie"] = f"_token={token}"
-    connection.request("POST", path, urlencode(fields, doseq=True), headers)
-    answer = connection.getresponse()
-    content = answer.read().decode(errors="replace")
-    connection.close()
-    return answer.status, answer.headers.get("location", ""), content
+airflow = page_services("experiment", "experiment_batch")
 
 
 def test_nothing_is_changed_by_others_or_from_other_sites(airflow: Airflow) -> None:
@@ -80,11 +56,11 @@ def test_nothing_is_changed_by_others_or_from_other_sites(airflow: Airflow) -> N
     ):  # fmt: skip
         assert send(airflow, path, fields, airflow.token, **foreign)[0] == 403, foreign
     assert get(airflow, "/tidebench/label", airflow.token)[0] == 405, "only by POST"
-    assert "2 runs" in seen(airflow, "/tidebench/")
+    assert "2 runs" in read_page(airflow, "/tidebench/")
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("asked", "runs"),
     [
         ("cost_from=70&cost_to=80", 1), ("cost_from=1000", 0), ("btu_min=20.0", 1), ("seed=7", 1),
         ("seed=1", 1), ("testbed=docker", 1), ("date_from=2020-01-01", 2),
@@ -98,10 +74,10 @@ def test_nothing_is_changed_by_others_or_from_other_sites(airflow: Airflow) -> N
     ],
 )  # fmt: skip
 def test_filters_narrow_the_list_and_stay_filled_in(
-    airflow: Airflow, asked: str, found: int
+    airflow: Airflow, asked: str, runs: int
 ) -> None:
-    page = seen(airflow, f"/tidebench/?{asked}")
-    assert len(re.findall(r'type="checkbox" name="run"', page)) == found
+    page = read_page(airflow, f"/tidebench/?{asked}")
+    assert len(re.findall(r'type="checkbox" name="run"', page)) == runs
     assert EVIL not in page
     if asked == "cost_from=70&cost_to=80":
         assert 'name="cost_from" value="70.0"' in page
@@ -109,33 +85,34 @@ def test_filters_narrow_the_list_and_stay_filled_in(
 
 def test_runs_are_tagged_noted_archived_and_taken_back(airflow: Airflow) -> None:
     run = f"/tidebench/compare?run={quote(KEY)}"
-    said = {"run": KEY, "tags": "Paper, fig-3", "note": f"cold {EVIL}", "archived": "no"}
-    status, address, _ = send(
-        airflow, f"/tidebench/label?run={quote(KEY)}", said, airflow.token, **LEFT
+    labels = {"run": KEY, "tags": "Paper, fig-3", "note": f"cold {EVIL}", "archived": "no"}
+    status, headers, _ = send(
+        airflow, f"/tidebench/label?run={quote(KEY)}", labels, airflow.token, **LEFT
     )
     assert status == 303
-    page = seen(airflow, urlsplit(address).path + "?" + urlsplit(address).query)
+    address = urlsplit(headers["location"])
+    page = read_page(airflow, f"{address.path}?{address.query}")
     assert 'value="paper fig-3"' in page
     assert EVIL not in page
     assert "cold &lt;script&gt;" in page
-    listed = seen(airflow, "/tidebench/?tag=fig-3")
+    listed = read_page(airflow, "/tidebench/?tag=fig-3")
     assert "1 run<" in listed
     assert EVIL not in listed
 
     chosen = {"run": [KEY, f"other/{RUN}"], "add_tags": "both"}
     assert send(airflow, "/tidebench/label?sort=cost", chosen, airflow.token, **LEFT)[0] == 303
-    assert "2 runs" in seen(airflow, "/tidebench/?tag=both")
+    assert "2 runs" in read_page(airflow, "/tidebench/?tag=both")
 
     away = {"run": KEY, "archived": "yes"}
-    status, address, _ = send(airflow, "/tidebench/label?sort=cost", away, airflow.token, **LEFT)
-    assert (status, urlsplit(address).query) == (303, "sort=cost")
-    assert KEY not in seen(airflow, "/tidebench/")
-    assert "Take the chosen back" in seen(airflow, "/tidebench/?shown=archived")
-    assert KEY in seen(airflow, "/tidebench/?shown=archived")
-    assert "archived" in seen(airflow, run)
+    status, headers, _ = send(airflow, "/tidebench/label?sort=cost", away, airflow.token, **LEFT)
+    assert (status, urlsplit(headers["location"]).query) == (303, "sort=cost")
+    assert KEY not in read_page(airflow, "/tidebench/")
+    assert "Take the chosen back" in read_page(airflow, "/tidebench/?shown=archived")
+    assert KEY in read_page(airflow, "/tidebench/?shown=archived")
+    assert "archived" in read_page(airflow, run)
     back = {"run": KEY, "archived": "no"}
     assert send(airflow, "/tidebench/label", back, airflow.token, **LEFT)[0] == 303
-    assert KEY in seen(airflow, "/tidebench/")
+    assert KEY in read_page(airflow, "/tidebench/")
 
 
 def test_what_cannot_be_said_is_refused_in_words(airflow: Airflow) -> None:
@@ -150,14 +127,14 @@ def test_what_cannot_be_said_is_refused_in_words(airflow: Airflow) -> None:
 
 def test_every_table_and_the_bundle_are_there_to_take_home(airflow: Airflow, root: Path) -> None:
     address = f"{airflow.url}/tidebench/tables/given"
-    page = seen(airflow, "/tidebench/tables/given")
-    links = {urljoin(address, one) for one in re.findall(r'href="([^"#]+)"', page)}
-    ours = {one.removeprefix(airflow.url) for one in links if "/tidebench/" in one}
+    page = read_page(airflow, "/tidebench/tables/given")
+    links = {urljoin(address, link) for link in re.findall(r'href="([^"#]+)"', page)}
+    ours = {link.removeprefix(airflow.url) for link in links if "/tidebench/" in link}
     assert {f"/tidebench/files/given/published/{table}.{kind}"
             for table in ("cost", "runs", "timeline") for kind in ("csv", "parquet", "md", "tex")
             } < ours  # fmt: skip
-    for one in ours:
-        assert get(airflow, one, airflow.token)[0] == 200, one
+    for link in ours:
+        assert get(airflow, link, airflow.token)[0] == 200, link
     connection = http.client.HTTPConnection(urlsplit(airflow.url).netloc, timeout=30)
     connection.request(
         "GET", "/tidebench/bundle/given.zip", headers={"Authorization": f"Bearer {airflow.token}"}
@@ -181,7 +158,7 @@ def test_every_table_and_the_bundle_are_there_to_take_home(airflow: Airflow, roo
 
 
 def test_a_report_leads_back(airflow: Airflow) -> None:
-    page = seen(airflow, "/tidebench/files/given/published/report.html")
+    page = read_page(airflow, "/tidebench/files/given/published/report.html")
     assert 'href="/tidebench/?experiment=given"' in page
     assert page.index("All experiments") < page.index("<h1")
     assert "<script" not in page
@@ -189,18 +166,18 @@ def test_a_report_leads_back(airflow: Airflow) -> None:
 
 def test_what_is_queued_is_listed_under_its_experiment(airflow: Airflow) -> None:
     airflow.trigger("experiment", params_from_run(SPEC))
-    page = seen(airflow, "/tidebench/")
+    page = read_page(airflow, "/tidebench/")
     assert "given · threshold · stepwise · seed 7" in page
     assert 'class="queued"' in page
-    assert "given · threshold" in seen(airflow, "/tidebench/under-way?experiment=given")
-    assert "given · threshold" not in seen(airflow, "/tidebench/under-way?experiment=other")
+    assert "given · threshold" in read_page(airflow, "/tidebench/under-way?experiment=given")
+    assert "given · threshold" not in read_page(airflow, "/tidebench/under-way?experiment=other")
 
 
 def test_a_failed_matrix_is_listed_with_its_reason_to_who_may_read_it(airflow: Airflow) -> None:
     asked = {"experiment": "many", "controllers": ["btu", EVIL], "patterns": ["stepwise"]}
     run_id = airflow.trigger("experiment_batch", asked)
     airflow.end_by_hand("experiment_batch", run_id)  # it has no teardown that a scheduler would run
-    page = seen(airflow, "/tidebench/")
+    page = read_page(airflow, "/tidebench/")
     assert "many · btu, &lt;script&gt;" in page
     assert EVIL not in page
     assert 'class="failed"' in page

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urljoin
 
@@ -15,8 +14,8 @@ from include.results.reports.publish import publish
 from include.runs.measurements.origin import DagRun, mark_origin
 from include.runs.measurements.store import RunStore
 from tests.builders_staged import RUN, change, restage, stage, tables_of
-from tests.e2e.airflow_services import Airflow, airflow_services
-from tests.e2e.test_page import get, seen
+from tests.e2e.airflow_services import Airflow
+from tests.e2e.page_reader import get, page_services, read_page
 
 pytestmark = pytest.mark.airflow
 
@@ -45,14 +44,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="module")
-def airflow(
-    airflow_environment: dict[str, str], root: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Airflow]:
-    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)}
-    logs = tmp_path_factory.mktemp("services")
-    with airflow_services(environment, logs, [], ["api-server"]) as services:
-        yield services
+airflow = page_services()
 
 
 def links(page: str, address: str) -> set[str]:
@@ -62,7 +54,7 @@ def links(page: str, address: str) -> set[str]:
 
 @pytest.mark.parametrize("path", ["/tidebench/", f"/tidebench/compare?run=demo/{RUN}"])
 def test_a_run_leads_to_the_dag_run_that_measured_it(airflow: Airflow, path: str) -> None:
-    page = seen(airflow, path)
+    page = read_page(airflow, path)
     assert "/dags/experiment/runs/manual__early" in page
     assert "manual__late" not in page
     assert "2026-01-01" in page
@@ -70,7 +62,7 @@ def test_a_run_leads_to_the_dag_run_that_measured_it(airflow: Airflow, path: str
 
 
 def test_who_measured_is_not_made_up_where_nobody_knows(airflow: Airflow) -> None:
-    page = seen(airflow, "/tidebench/?experiment=busy")
+    page = read_page(airflow, "/tidebench/?experiment=busy")
     assert re.search(r'runs/manual__busy"[^>]*>published by</a>', page)
     assert ">DAG run<" not in page
 
@@ -78,8 +70,8 @@ def test_who_measured_is_not_made_up_where_nobody_knows(airflow: Airflow) -> Non
 @pytest.mark.parametrize("page", ["files/demo/published/report.html", "", "checks/demo"])
 def test_every_link_answers(airflow: Airflow, page: str) -> None:
     address = f"{airflow.url}/tidebench/{page}"
-    found = links(seen(airflow, f"/tidebench/{page}"), address)
-    ours = {link.removeprefix(airflow.url) for link in found if "/tidebench/" in link}
+    addresses = links(read_page(airflow, f"/tidebench/{page}"), address)
+    ours = {link.removeprefix(airflow.url) for link in addresses if "/tidebench/" in link}
     if page.endswith("report.html"):
         assert {
             f"/tidebench/files/demo/published/cost.{kind}" for kind in ("csv", "parquet")
@@ -99,7 +91,7 @@ def test_the_index_of_data_docs_is_the_page_of_checks(airflow: Airflow) -> None:
 
 
 def test_data_docs_are_readable_and_run_no_script(airflow: Airflow) -> None:
-    checks = seen(airflow, "/tidebench/checks/demo")
+    checks = read_page(airflow, "/tidebench/checks/demo")
     (docs,) = re.findall(r'href="[^"]*?(/tidebench/files/[^"]*staged-cost.html)"', checks)
     status, headers, page = get(airflow, docs, airflow.token)
     policy = headers["content-security-policy"]
@@ -111,17 +103,17 @@ def test_data_docs_are_readable_and_run_no_script(airflow: Airflow) -> None:
 
 
 def test_figures_side_by_side_have_one_scale(airflow: Airflow) -> None:
-    page = seen(airflow, f"/tidebench/compare?run=demo/{RUN}&run=busy/busy")
+    page = read_page(airflow, f"/tidebench/compare?run=demo/{RUN}&run=busy/busy")
     (beside,) = set(re.findall(r'src="[^"]*?/timeline\.svg(\?[^"]*)"', page))
-    alone = seen(airflow, FIGURE)
-    together = seen(airflow, FIGURE + beside.replace("&amp;", "&"))
+    alone = read_page(airflow, FIGURE)
+    together = read_page(airflow, FIGURE + beside.replace("&amp;", "&"))
     assert alone.count(">30</text>") == 1, "items that wait"
     assert together.count(">30</text>") == 2, "the axis of two hosts is that of forty"
-    assert ".svg?" not in seen(airflow, f"/tidebench/compare?run=demo/{RUN}")
+    assert ".svg?" not in read_page(airflow, f"/tidebench/compare?run=demo/{RUN}")
 
 
 def test_more_memory_than_a_host_has_is_explained(airflow: Airflow) -> None:
-    page = seen(airflow, f"/tidebench/compare?run=demo/{RUN}")
+    page = read_page(airflow, f"/tidebench/compare?run=demo/{RUN}")
     (label,) = re.findall(r"<th[^>]*>(Host memory max.*?)</th>", page, flags=re.DOTALL)
     assert "<small>" in label
     assert "until it has drained" in label

@@ -16,9 +16,9 @@ import pytest
 from include.results.reports.database import sent_rows
 from include.results.reports.publication import Publication
 from tests.builders_staged import tables_of
-from tests.e2e.airflow_services import VIEWER, Airflow, airflow_services
+from tests.e2e.airflow_services import VIEWER, Airflow
 from tests.e2e.browser import NEEDS_CHROMIUM, new_page
-from tests.e2e.test_page import EVIL, get, seen
+from tests.e2e.page_reader import EVIL, get, page_services, read_page
 from tidebench.page.compare import TABLES
 
 if TYPE_CHECKING:
@@ -38,28 +38,21 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     draw = random.Random(1)
     tables: dict[str, list[dict[str, object]]] = {}
     for k, (controller, seed) in enumerate([*RUNS, ("btu", 9)]):
-        own = tables_of(f"r{k}", controller=controller, seed=seed)
-        own["outcomes"][0] |= {
+        run_tables = tables_of(f"r{k}", controller=controller, seed=seed)
+        run_tables["outcomes"][0] |= {
             "strict_total_cost": CONTROLLERS[controller] + draw.random(), "controller": controller,
         }  # fmt: skip
-        for row in own["timeline"]:
+        for row in run_tables["timeline"]:
             row["hosts"] = 2 + k
         for table in (*TABLES, "runs", "timeline", "scaling"):
-            tables.setdefault(table, []).extend(own[table])
+            tables.setdefault(table, []).extend(run_tables[table])
     publication = Publication(experiment="many", edition="1", checks=302)
     with sent_rows(f"sqlite:///{root / 'results.db'}", publication, tables):
         pass
     return root
 
 
-@pytest.fixture(scope="module")
-def airflow(
-    airflow_environment: dict[str, str], root: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Airflow]:
-    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)}
-    logs = tmp_path_factory.mktemp("services")
-    with airflow_services(environment, logs, [], ["api-server"]) as services:
-        yield services
+airflow = page_services()
 
 
 def address(kind: str, *keys: str, **more: str) -> str:
@@ -67,38 +60,38 @@ def address(kind: str, *keys: str, **more: str) -> str:
 
 
 def test_twenty_runs_stand_side_by_side_and_no_more(airflow: Airflow) -> None:
-    page = seen(airflow, address("compare", *KEYS[:20]))
+    page = read_page(airflow, address("compare", *KEYS[:20]))
     assert "20 runs side by side" in page
     assert EVIL not in page
     assert "± " in page
     assert len(page) < 300_000
     for kind in ("compare", "curves"):
-        status, _, said = get(airflow, address(kind, *KEYS), airflow.token)
+        status, _, content = get(airflow, address(kind, *KEYS), airflow.token)
         assert status == 404
-        assert "At most 20 runs" in said
+        assert "At most 20 runs" in content
         assert get(airflow, address(kind), airflow.token)[0] == 404
         assert get(airflow, address(kind, "many/none"), airflow.token)[0] == 404
 
 
 def test_better_and_worse_are_words(airflow: Airflow) -> None:
-    page = seen(airflow, address("compare", *KEYS[:15]))
+    page = read_page(airflow, address("compare", *KEYS[:15]))
     row = page[page.index(">Strict total cost") :].partition("</tr>")[0]
     assert row.count('class="worse"') == 2
     assert row.count(" worse</small>") == 2
-    turned = seen(airflow, address("compare", *KEYS[5:10], *KEYS[:5]))
+    turned = read_page(airflow, address("compare", *KEYS[5:10], *KEYS[:5]))
     row = turned[turned.index(">Strict total cost") :].partition("</tr>")[0]
     assert " better</small>" in row
-    close = seen(airflow, address("compare", *KEYS[5:10], KEYS[15]))
+    close = read_page(airflow, address("compare", *KEYS[5:10], KEYS[15]))
     row = close[close.index(">Strict total cost") :].partition("</tr>")[0]
     assert " not clear</small>" in row
 
 
 def test_seeds_are_one_column_until_each_is_asked_for(airflow: Airflow) -> None:
-    page = seen(airflow, address("compare", *KEYS[:20]))
+    page = read_page(airflow, address("compare", *KEYS[:20]))
     assert page.count("<th>") - page.count("<tr><th>") >= 4
     assert "many: mean of seeds" in page
     other = unescape(page[: page.index("Show every run")].rpartition('href="')[2].partition('"')[0])
-    single = seen(airflow, other.removeprefix(airflow.url))
+    single = read_page(airflow, other.removeprefix(airflow.url))
     assert "mean of seeds" not in single
     assert "Show means over seeds" in single
 
@@ -111,22 +104,22 @@ def test_curves_are_for_who_may_read_and_carry_no_markup(airflow: Airflow) -> No
     assert (status, headers["content-type"]) == (200, "application/json")
     assert headers["x-content-type-options"] == "nosniff"
     assert len(text) < 300_000
-    found = json.loads(text)
-    (hosts,) = [chart for chart in found["charts"] if chart["name"] == "hosts"]
+    curves = json.loads(text)
+    (hosts,) = [chart for chart in curves["charts"] if chart["name"] == "hosts"]
     assert [series["mean"][-1] for series in hosts["series"]] == [4, 9, 14, 19]
-    alone = json.loads(seen(airflow, address("curves", *KEYS[:20], by="run")))
+    alone = json.loads(read_page(airflow, address("curves", *KEYS[:20], by="run")))
     (hosts,) = [chart for chart in alone["charts"] if chart["name"] == "hosts"]
     assert [series["mean"][-1] for series in hosts["series"]] == list(range(2, 22))
 
 
 def test_the_library_is_served_from_here_and_only_what_is_listed(airflow: Airflow) -> None:
-    page = seen(airflow, address("compare", *KEYS[:2]))
+    page = read_page(airflow, address("compare", *KEYS[:2]))
     scripts = [part.partition('"')[0] for part in page.split('<script src="')[1:]]
     assert scripts
-    assert all(one.startswith("/tidebench/assets/") for one in scripts)
-    for one in scripts:
-        assert get(airflow, one, airflow.token)[0] == 200
-        assert get(airflow, one)[0] == 401
+    assert all(script.startswith("/tidebench/assets/") for script in scripts)
+    for script in scripts:
+        assert get(airflow, script, airflow.token)[0] == 200
+        assert get(airflow, script)[0] == 401
     for wrong in ("vendor/README.md", "vendor/uplot/LICENSE", "../app.py", "..%2fapp.py"):
         assert get(airflow, f"/tidebench/assets/{wrong}", airflow.token)[0] == 404, wrong
 
@@ -144,7 +137,9 @@ def test_a_reader_hovers_zooms_labels_and_comes_back(
 ) -> None:
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.on(
+        "console", lambda message: wrong.append(message.text) if message.type == "error" else None
+    )
     page.goto(airflow.url + address("compare", *KEYS[:20]))
     page.wait_for_selector("#curves .uplot")
     assert page.locator("#curves .uplot").count() == 4

@@ -11,9 +11,9 @@ import pytest
 
 from include.results.reports.publish import publish
 from tests.builders_staged import RUN, let_pass, stage
-from tests.e2e.airflow_services import Airflow, airflow_services
+from tests.e2e.airflow_services import Airflow
 from tests.e2e.browser import NEEDS_CHROMIUM, new_page
-from tests.e2e.test_page import seen
+from tests.e2e.page_reader import page_services, read_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -30,15 +30,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="module")
-def airflow(
-    airflow_environment: dict[str, str], root: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Airflow]:
-    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)}
-    logs = tmp_path_factory.mktemp("services")
-    dags = ["experiment_batch"]
-    with airflow_services(environment, logs, dags, ["api-server", "dag-processor"]) as services:
-        yield services
+airflow = page_services("experiment_batch")
 
 
 @pytest.fixture
@@ -71,4 +63,4 @@ def test_enter_in_the_field_of_tags_gives_them(airflow: Airflow, page: Page) -> 
     page.get_by_label("tags for the chosen").press("Enter")
     page.get_by_role("link", name="by-enter", exact=True).wait_for()
     assert urlsplit(page.url).path == "/tidebench/"
-    assert "1 run<" in seen(airflow, "/tidebench/?tag=by-enter")
+    assert "1 run<" in read_page(airflow, "/tidebench/?tag=by-enter")

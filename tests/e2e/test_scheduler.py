@@ -92,8 +92,8 @@ def test_tasks_reuse_what_dag_runs_of_the_same_matrix_measured(
     states = airflow.states("experiment_batch", batch)
     assert [states["measure_cell", index] for index in range(4)] == ["success"] * 4
     assert states["cell_run.trigger_run", -1] == "skipped"
-    said = airflow.log_of("experiment_batch", batch, "measure_cell", 0)
-    assert "is reused (stored complete, by this code)" in said
+    log = airflow.log_of("experiment_batch", batch, "measure_cell", 0)
+    assert "is reused (stored complete, by this code)" in log
     assert written == [store_of(cell, root).manifest.stat().st_mtime_ns for cell in cells]
 
 
@@ -151,16 +151,16 @@ def test_a_night_is_judged_and_held_against_the_night_before(airflow: Airflow, r
     first = airflow.trigger(dag, {})
     state = airflow.finish(dag, first, NIGHT_S)
     states = airflow.states(dag, first)
-    assert {task for (task, _), one in states.items() if one != "success"} <= {"check_verdict"}
-    said = airflow.log_of(dag, first, "check_verdict", 0)
+    assert {task for (task, _), state in states.items() if state != "success"} <= {"check_verdict"}
+    log = airflow.log_of(dag, first, "check_verdict", 0)
     reasons = ("published cells were missed", "trigger this DAG with accept_drift")
-    assert (state == "failed") is any(reason in said for reason in reasons)
+    assert (state == "failed") is any(reason in log for reason in reasons)
 
     lenient = {"strict": False, "accept_drift": True}
     second = airflow.trigger(dag, lenient)
     assert airflow.finish(dag, second, NIGHT_S) == "success", airflow.tail()
-    said = airflow.log_of(dag, second, "check_verdict", 0)
-    assert "Bit-identical to the stored baseline" in said
+    log = airflow.log_of(dag, second, "check_verdict", 0)
+    assert "Bit-identical to the stored baseline" in log
     files = {path.name for path in (folder / "published").iterdir()}
     assert files >= {"cells.csv", "verdict.csv", "claims.csv", "drift.csv", "report.html"}
     assert not (root / "reproduction").exists()

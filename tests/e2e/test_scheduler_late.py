@@ -34,14 +34,14 @@ def late(
 
 def mismatches(airflow: Airflow) -> list[str]:
     """Ends of tasks that the scheduler did not expect and failed them for, of any DAG run."""
-    said = (airflow.logs / "scheduler.log").read_text().splitlines()
-    return [line for line in said if "but the task instance's state attribute is" in line]
+    log = (airflow.logs / "scheduler.log").read_text().splitlines()
+    return [line for line in log if "but the task instance's state attribute is" in line]
 
 
 def ended_well(airflow: Airflow, run: str) -> list[dict[str, Any]]:
     """The tasks of a DAG run that did something."""
     assert airflow.finish("experiment", run, DEADLINE_S) == "success", airflow.tail()
-    return [one for one in airflow.tasks("experiment", run) if one["state"] == "success"]
+    return [task for task in airflow.tasks("experiment", run) if task["state"] == "success"]
 
 
 def test_windows_and_turns_need_one_try(late: Airflow) -> None:
@@ -49,12 +49,12 @@ def test_windows_and_turns_need_one_try(late: Airflow) -> None:
     form = SHORT | {"experiment": "late", "report": False}
     first, second = (late.trigger("experiment", form) for _ in range(2))
     tasks = ended_well(late, first) + ended_well(late, second)
-    assert {one["task_id"]: one["try_number"] for one in tasks if one["try_number"] > 1} == {}
+    assert {task["task_id"]: task["try_number"] for task in tasks if task["try_number"] > 1} == {}
     assert mismatches(late) == []
     assert "executor_state=success" in (late.logs / "scheduler.log").read_text()
 
-    windows = [one for one in tasks if one["task_id"] == "control_window"]
-    assert [one["map_index"] for one in sorted(windows, key=lambda one: one["start_date"])] == [
+    windows = [task for task in tasks if task["task_id"] == "control_window"]
+    assert [task["map_index"] for task in sorted(windows, key=lambda task: task["start_date"])] == [
         *range(5),
         *range(5),
     ]

@@ -52,8 +52,8 @@ def busy_cores() -> Iterator[None]:
 
 def mismatches(airflow: Airflow) -> list[str]:
     """What the scheduler calls an end of a task that it did not expect, for any DAG run."""
-    said = (airflow.logs / "scheduler.log").read_text().splitlines()
-    return [line for line in said if "but the task instance's state attribute is" in line]
+    log = (airflow.logs / "scheduler.log").read_text().splitlines()
+    return [line for line in log if "but the task instance's state attribute is" in line]
 
 
 def test_windows_and_waits_need_one_try_on_busy_cores(airflow: Airflow, root: Path) -> None:
@@ -65,14 +65,14 @@ def test_windows_and_waits_need_one_try_on_busy_cores(airflow: Airflow, root: Pa
         for run in (first, second, many):
             assert airflow.finish("experiment", run, DEADLINE_S) == "success", airflow.tail()
 
-    windows = [one for one in airflow.tasks("experiment", many) if one["map_index"] >= 0]
-    windows.sort(key=lambda one: one["map_index"])
+    windows = [task for task in airflow.tasks("experiment", many) if task["map_index"] >= 0]
+    windows.sort(key=lambda task: task["map_index"])
     assert len(windows) == WINDOWS
-    times = [time_s for one in windows for time_s in (one["start_date"], one["end_date"])]
+    times = [time_s for task in windows for time_s in (task["start_date"], task["end_date"])]
     assert times == sorted(times), "windows overlap, or are not in order"
-    tasks = [one for run in (first, second, many) for one in airflow.tasks("experiment", run)]
-    ran = [one for one in tasks if one["state"] == "success"]
-    tries = {(one["task_id"], one["map_index"]): one["try_number"] for one in ran}
+    tasks = [task for run in (first, second, many) for task in airflow.tasks("experiment", run)]
+    ran = [task for task in tasks if task["state"] == "success"]
+    tries = {(task["task_id"], task["map_index"]): task["try_number"] for task in ran}
     assert {task: tries[task] for task in tries if tries[task] > 1} == {}
     assert mismatches(airflow) == []
     logs = [airflow.log_of("experiment", run, "wait_for_turn") for run in (first, second)]

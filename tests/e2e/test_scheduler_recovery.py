@@ -43,16 +43,16 @@ def test_windows_go_on_in_order_after_a_killed_worker_and_a_restarted_scheduler(
     airflow.start("scheduler")
     assert airflow.finish("experiment", run, DEADLINE_S) == "success", airflow.tail()
 
-    windows = [one for one in airflow.tasks("experiment", run) if one["task_id"] == CONTROL]
-    windows.sort(key=lambda one: one["map_index"])
-    assert [one["state"] for one in windows] == ["success"] * 6
-    times = [time_s for one in windows for time_s in (one["start_date"], one["end_date"])]
+    windows = [task for task in airflow.tasks("experiment", run) if task["task_id"] == CONTROL]
+    windows.sort(key=lambda task: task["map_index"])
+    assert [task["state"] for task in windows] == ["success"] * 6
+    times = [time_s for task in windows for time_s in (task["start_date"], task["end_date"])]
     assert times == sorted(times)
-    assert [one["rendered_map_index"] for one in windows][:2] == [
+    assert [task["rendered_map_index"] for task in windows][:2] == [
         "window 000, minute 0 to 2",
         "window 001, minute 2 to 4",
     ]
-    assert any(one["try_number"] > 1 for one in airflow.tasks("experiment", run))
+    assert any(task["try_number"] > 1 for task in airflow.tasks("experiment", run))
     assert measured(root / "long") == alone(LONG, tmp_path)
 
 
@@ -122,6 +122,6 @@ def test_runs_side_by_side_do_not_disturb_each_other(
 
 def at_work(airflow: Airflow, dag_run: str) -> tuple[str, str]:
     """When a run of `experiment` was provisioned, and when the last of its tasks ended."""
-    tasks = {one["task_id"]: one for one in airflow.tasks("experiment", dag_run)}
-    ended = [one["end_date"] for one in tasks.values() if one["end_date"]]
+    tasks = {task["task_id"]: task for task in airflow.tasks("experiment", dag_run)}
+    ended = [task["end_date"] for task in tasks.values() if task["end_date"]]
     return tasks["provision_testbed"]["start_date"], max(ended)

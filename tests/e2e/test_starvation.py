@@ -93,21 +93,21 @@ def test_the_tables_say_what_another_calculation_does(folder: Path) -> None:
         limit_s = factor * 1.5
         overdue = 0
         for operator in ("cut", "read"):
-            own = queue["operator"] == operator
-            times_s = np.concatenate([[0.0], queue["time_s"][own]])
-            arrived = np.concatenate([[0], queue["arrived_items"][own].cumsum()])
+            of_operator = queue["operator"] == operator
+            times_s = np.concatenate([[0.0], queue["time_s"][of_operator]])
+            arrived = np.concatenate([[0], queue["arrived_items"][of_operator].cumsum()])
             due = int(np.interp(times_s[-1] - limit_s, times_s, arrived) + 1e-6)
-            overdue += max(0, due - queue["completed_items"][own].sum())
+            overdue += max(0, due - queue["completed_items"][of_operator].sum())
         within = (done["duration_ms"] <= 1000 * limit_s).sum()
         expected = 100 * within / (len(done["duration_ms"]) + overdue / 10)
         assert row[f"strict_{level}_compliance_percent"] == pytest.approx(expected, rel=1e-12)
 
 
 def test_terminal_and_page_begin_with_it(folder: Path) -> None:
-    said = (folder.parent / "said.txt").read_text()
-    assert said.index("Strict: late, or overdue and left undone") < said.index(
+    output = (folder.parent / "said.txt").read_text()
+    assert output.index("Strict: late, or overdue and left undone") < output.index(
         "Compliance, percent"
     )
-    assert max(map(len, said.split("Page: ")[0].splitlines())) <= 100
+    assert max(map(len, output.split("Page: ")[0].splitlines())) <= 100
     page = (folder / "published" / "report.html").read_text()
     assert page.index("Strict near real-time compliance") < page.index("SLA compliance")

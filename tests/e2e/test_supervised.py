@@ -78,8 +78,12 @@ class Local:
             return True
         running = "/api/v2/dags/experiment/dagRuns/~/taskInstances?state=running"
         tasks = self.ask("GET", running)["task_instances"]
-        own = processes_of(self.pids()["scheduler"])
-        for pid in (one["pid"] for one in tasks if one["try_number"] == 1 and one["pid"] in own):
+        scheduler_pids = processes_of(self.pids()["scheduler"])
+        for pid in (
+            task["pid"]
+            for task in tasks
+            if task["try_number"] == 1 and task["pid"] in scheduler_pids
+        ):
             os.kill(pid, signal.SIGKILL)
             return True
         return False

@@ -39,13 +39,13 @@ def test_nothing_is_lost_and_nothing_twice_when_a_worker_is_killed(tmp_path: Pat
     for point in runs_in_file(tmp_path / "cluster" / f"{NAME}.yaml")[:2]:
         stages.run_all(point, alone)
     expected = digests(alone)
-    assert {path: found for path, found in digests(root).items() if path in expected} == expected
+    assert {path: sha256 for path, sha256 in digests(root).items() if path in expected} == expected
 
 
 def test_what_is_lost_or_there_twice_is_named(tmp_path: Path) -> None:
     rows = [{"run": "a", "error": ""}, {"run": "a", "error": ""}, {"run": "b", "error": "no"}]
-    found = problems(Swept("", rows, 0, 1.0), 3, tmp_path)
-    assert found == [
+    reported = problems(Swept("", rows, 0, 1.0), 3, tmp_path)
+    assert reported == [
         "a has 2 statuses",
         "b: no",
         "2 of 3 runs have a status",

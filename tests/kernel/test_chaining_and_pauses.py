@@ -43,7 +43,7 @@ def chained(images_us: list[int], queries_us: list[int], **changes):
     return network
 
 
-def of(records: np.ndarray, operator: int, index: int) -> list[int]:
+def recorded_values(records: np.ndarray, operator: int, index: int) -> list[int]:
     return column(records[records[:, kernel.R_OPERATOR] == operator], index).tolist()
 
 
@@ -63,17 +63,17 @@ def test_a_chained_operator_goes_first_but_interrupts_nothing():
     network.advance(10_000_000)
     records = network.take_records()
     # The first image ends at 1.0 s, then both queries, then the images that waited longer.
-    assert of(records, QUERIES, kernel.R_DONE_US) == [1_100_000, 1_200_000]
-    assert of(records, IMAGES, kernel.R_DONE_US) == [1_000_000, 2_200_000, 3_200_000]
-    assert of(records, QUERIES, kernel.R_INSTANCE) == [1, 1]
+    assert recorded_values(records, QUERIES, kernel.R_DONE_US) == [1_100_000, 1_200_000]
+    assert recorded_values(records, IMAGES, kernel.R_DONE_US) == [1_000_000, 2_200_000, 3_200_000]
+    assert recorded_values(records, QUERIES, kernel.R_INSTANCE) == [1, 1]
 
 
 def test_a_chained_item_that_comes_later_does_not_hold_an_item_back():
     network = chained([0], [500])
     network.advance(10_000_000)
     records = network.take_records()
-    assert of(records, IMAGES, kernel.R_WAIT_US) == [0]
-    assert of(records, QUERIES, kernel.R_WAIT_US) == [999_500]
+    assert recorded_values(records, IMAGES, kernel.R_WAIT_US) == [0]
+    assert recorded_values(records, QUERIES, kernel.R_WAIT_US) == [999_500]
 
 
 def test_an_item_of_a_chained_operator_that_crashed_is_queued_again_with_its_number():
@@ -84,8 +84,8 @@ def test_an_item_of_a_chained_operator_that_crashed_is_queued_again_with_its_num
     network.add_server(IMAGES, instance=2, host=1, ready_us=100_000)
     network.advance(10_000_000)
     records = network.take_records()
-    assert of(records, QUERIES, kernel.R_DONE_US) == [200_000, 300_000]
-    assert of(records, QUERIES, kernel.R_NUMBER) == [0, 1]
+    assert recorded_values(records, QUERIES, kernel.R_DONE_US) == [200_000, 300_000]
+    assert recorded_values(records, QUERIES, kernel.R_NUMBER) == [0, 1]
 
 
 @settings(max_examples=20, deadline=None)
@@ -108,8 +108,8 @@ def test_nothing_starts_in_a_pause_and_what_has_started_goes_on():
     network.pause(IMAGES, 500_000, 3_000_000)
     network.advance(10_000_000)
     records = network.take_records()
-    assert of(records, IMAGES, kernel.R_DONE_US) == [1_000_000, 4_100_000]
-    assert of(records, QUERIES, kernel.R_DONE_US) == [3_100_000]
+    assert recorded_values(records, IMAGES, kernel.R_DONE_US) == [1_000_000, 4_100_000]
+    assert recorded_values(records, QUERIES, kernel.R_DONE_US) == [3_100_000]
 
 
 def test_the_paused_share_of_a_period_counts_overlaps_once():
@@ -177,11 +177,11 @@ def test_state_moves_before_an_instance_is_ready_and_after_one_is_stopped():
     testbed.advance_to(20.5)
     testbed.apply(decision(StopInstance("O1-2")))
     testbed.advance_to(30.0)
-    found = starts_s(testbed)
+    started_s = starts_s(testbed)
     # An item a second; two instances catch up with what has waited for 2.5 s at once.
-    assert found[:9] == [float(i) for i in range(9)]
-    assert [t for t in found if 9 <= t < 12] == [11.5, 11.5, 11.9]
-    assert [t for t in found if 20.5 <= t < 24.5] == [23.5, 23.9, 24.3]
+    assert started_s[:9] == [float(i) for i in range(9)]
+    assert [t for t in started_s if 9 <= t < 12] == [11.5, 11.5, 11.9]
+    assert [t for t in started_s if 20.5 <= t < 24.5] == [23.5, 23.9, 24.3]
 
 
 def test_without_pauses_nothing_waits():
@@ -197,7 +197,11 @@ def cpu_shares(testbed: SimulatedTestbed, until_s: float) -> list[float]:
     while t_s < until_s:
         t_s += 0.5
         testbed.advance_to(t_s)
-        shares += [one.cpu_share for one in testbed.observe().instances.values() if one.ready]
+        shares += [
+            instance.cpu_share
+            for instance in testbed.observe().instances.values()
+            if instance.ready
+        ]
     return shares
 
 
@@ -227,10 +231,13 @@ def test_drift_is_slow_relative_and_the_same_for_all_cuts():
 def test_state_is_shared_by_the_instances_that_hold_it():
     testbed = a_testbed(held_mb={"O1": [100, 600]})
     testbed.advance_to(1.0)
-    assert [one.memory_share for one in testbed.observe().instances.values()] == [0.7]
+    assert [instance.memory_share for instance in testbed.observe().instances.values()] == [0.7]
     testbed.apply(decision(StartInstance("O1", "host-1")))
     testbed.advance_to(15.0)
-    assert [one.memory_share for one in testbed.observe().instances.values()] == [0.4, 0.4]
+    assert [instance.memory_share for instance in testbed.observe().instances.values()] == [
+        0.4,
+        0.4,
+    ]
     bare = a_testbed()
     bare.advance_to(1.0)
-    assert [one.memory_share for one in bare.observe().instances.values()] == [None]
+    assert [instance.memory_share for instance in bare.observe().instances.values()] == [None]

@@ -56,10 +56,10 @@ def test_age_counts_from_where_an_item_was_taken_in():
 def test_a_bound_that_is_never_reached_changes_nothing():
     free, bounded = run(0, level=3.0), run(10_000, level=3.0)
     for table in ("processing_duration", "queue"):
-        one, other = free.take_measurements()[table], bounded.take_measurements()[table]
-        for name in one:
+        unbounded, other = free.take_measurements()[table], bounded.take_measurements()[table]
+        for name in unbounded:
             assert np.array_equal(
-                np.asarray(getattr(one[name], "codes", one[name])),
+                np.asarray(getattr(unbounded[name], "codes", unbounded[name])),
                 np.asarray(getattr(other[name], "codes", other[name])),
             )
         free, bounded = run(0, level=3.0), run(10_000, level=3.0)

@@ -49,4 +49,4 @@ def test_readings_of_hosts_and_instances_move_together_and_work_does_not():
     of_host = moved["host_utilisation"]["cpu_share"] - plain["host_utilisation"]["cpu_share"]
     assert away.reshape(-1, 4) == pytest.approx(np.repeat(of_host[:, None], 4, axis=1), abs=2e-4)
     assert of_host.std() == pytest.approx(np.std(RECORDED), rel=0.2)
-    assert np.array_equal(*(one["processing_duration"]["time_s"] for one in (plain, moved)))
+    assert np.array_equal(*(tables["processing_duration"]["time_s"] for tables in (plain, moved)))

@@ -17,9 +17,9 @@ def test_a_host_with_a_backlog_uses_all_of_its_cores(behind):
     config = a_config(a_topology(heavy, *light), 1000.0, flavor=replace(SHARED, vcpus=2))
     testbed = started(config, instances=4)
     testbed.advance_to(300)
-    seen = testbed.observe()
-    (host,) = seen.hosts.values()
+    observation = testbed.observe()
+    (host,) = observation.hosts.values()
     assert host.cpu_share == pytest.approx(1.0, abs=0.01)
     # An item takes 90 ms and 10 ms: two cores finish 20 of them a second.
-    done = seen.operators[light[-1].name].completed_items
+    done = observation.operators[light[-1].name].completed_items
     assert done == pytest.approx(20 * 300, rel=0.01)

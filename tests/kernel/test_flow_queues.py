@@ -154,7 +154,9 @@ def test_no_amount_is_lost_or_made_up(ratios, level, moves):
     testbed = started(a_config(topology, level), hosts=2)
     for t_s, which in sorted(moves):
         testbed.advance_to(t_s)
-        running = [one for one in testbed.observe().instances.values() if not one.stopping]
+        running = [
+            instance for instance in testbed.observe().instances.values() if not instance.stopping
+        ]
         chosen = running[which % len(running)]
         other = "host-2" if chosen.host == "host-1" else "host-1"
         start = StartInstance(chosen.operator, other)
@@ -204,10 +206,13 @@ def test_both_testbeds_agree_under_constant_load(instances, level):
         config = a_config(topology, level, flavor=SMALL, calibration=calibration)
         testbed = started(config, instances=instances, testbed=name)
         testbed.advance_to(1800)
-        seen, measured = testbed.observe(), testbed.take_measurements()["processing_duration"]
+        observation, measured = (
+            testbed.observe(),
+            testbed.take_measurements()["processing_duration"],
+        )
         for operator in ("O1", "O2"):
             mean_ms = measured["duration_ms"][rows_of(measured, operator)].mean()
-            completed = seen.operators[operator].completed_items
+            completed = observation.operators[operator].completed_items
             means.setdefault(operator, []).append((completed, mean_ms))
     for (flow_items, flow_ms), (exact_items, exact_ms) in means.values():
         assert flow_items == pytest.approx(exact_items, rel=0.002)

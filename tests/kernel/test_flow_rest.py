@@ -17,7 +17,7 @@ def measured(level: float = 20.0, **calibration):
 
 def test_by_littles_law_rate_times_rest_waits():
     testbed, _ = measured(rest_s={"O1": 1.5})
-    waiting = {name: one.waiting_items for name, one in testbed.observe().operators.items()}
+    waiting = {name: sample.waiting_items for name, sample in testbed.observe().operators.items()}
     assert waiting == {"O1": 30, "O2": 0}
 
 
@@ -30,7 +30,7 @@ def test_age_and_duration_are_longer_by_the_rest_and_nothing_else_is():
         older_ms = (after["age_ms"] - before["age_ms"])[rows]
         assert more_ms == pytest.approx(1000 * later_s)
         assert older_ms == pytest.approx(1000 * older_s)
-    cpu = (one["instance_utilisation"]["cpu_share"] for one in (plain, rested))
+    cpu = (tables["instance_utilisation"]["cpu_share"] for tables in (plain, rested))
     assert np.array_equal(*cpu)
     assert np.array_equal(before["time_s"], after["time_s"])
 
@@ -38,3 +38,13 @@ def test_age_and_duration_are_longer_by_the_rest_and_nothing_else_is():
 def test_no_load_leaves_nothing_to_rest():
     testbed, _ = measured(level=0.0, rest_s={"O1": 9.0})
     assert testbed.observe().operators["O1"].waiting_items == 0
+
+
+def test_what_is_in_an_operator_is_in_its_age_and_does_not_wait():
+    testbed, passing = measured(pass_s={"O1": 1.5})
+    assert testbed.observe().operators["O1"].waiting_items == 0
+    plain = measured()[1]["processing_duration"]
+    for name in ("O1", "O2"):
+        rows = rows_of(plain, name)
+        older_ms = (passing["processing_duration"]["age_ms"] - plain["age_ms"])[rows]
+        assert older_ms == pytest.approx(1500)

@@ -28,7 +28,7 @@ TWO_CORES = replace(SHARED, vcpus=2)
 def served(testbed, until_s=60):
     """Items that each operator completes until then."""
     testbed.advance_to(until_s)
-    return {name: one.completed_items for name, one in testbed.observe().operators.items()}
+    return {name: sample.completed_items for name, sample in testbed.observe().operators.items()}
 
 
 def waits_ms(testbed, operator="O1"):
@@ -54,15 +54,15 @@ def test_who_wants_little_gets_it_on_a_crowded_host():
     starts = [StartInstance("O1", "h"), *[StartInstance("O2", "h")] * 3]
     testbed.deploy(decision(LeaseHost("shared", "h"), *starts))
     testbed.advance_to(60)
-    seen = testbed.observe()
-    assert seen.operators["O1"].completed_items == 120
-    assert seen.operators["O2"].completed_items == pytest.approx(1.8 * 10 * 60, rel=0.001)
-    shares = [one.cpu_share for one in seen.instances.values()]
+    observation = testbed.observe()
+    assert observation.operators["O1"].completed_items == 120
+    assert observation.operators["O2"].completed_items == pytest.approx(1.8 * 10 * 60, rel=0.001)
+    shares = [instance.cpu_share for instance in observation.instances.values()]
     assert shares == pytest.approx([0.2, 0.6, 0.6, 0.6], abs=1e-3)
     # A core's share is 0.6, so O1 is busy for 0.2 / 0.6 of the time: eq. 3 of Henge.
-    assert seen.operators["O1"].capacity == pytest.approx(1 / 3, abs=1e-3)
-    assert seen.operators["O2"].capacity == 1.0
-    (host,) = seen.hosts.values()
+    assert observation.operators["O1"].capacity == pytest.approx(1 / 3, abs=1e-3)
+    assert observation.operators["O2"].capacity == 1.0
+    (host,) = observation.hosts.values()
     assert host.cpu_share == pytest.approx(1.0)
     assert host.runnable == pytest.approx(3 + 1 / 3, abs=0.01)
 
@@ -151,9 +151,11 @@ def test_a_stateless_instance_moves_without_a_gap():
     testbed.advance_to(33)
     assert testbed.observe().instances[old].stopping, "it serves until the new one is ready"
     testbed.advance_to(90)
-    seen = testbed.observe()
-    assert list(seen.instances) == [moved.subject]
-    assert seen.operators["O1"].completed_items == 5 * 60, "since 30 s, when it was last seen"
+    observation = testbed.observe()
+    assert list(observation.instances) == [moved.subject]
+    assert observation.operators["O1"].completed_items == 5 * 60, (
+        "since 30 s, when it was last seen"
+    )
     assert waits_ms(testbed)[1].max() < 1
 
 
@@ -162,7 +164,9 @@ def test_a_stateful_operator_pauses_while_its_state_moves_and_loses_nothing():
     topology = a_chain("O1", "O2", stateful=True, state_mb=250.0)
     testbed = started(a_config(topology, calibration=calibration), hosts=2)
     testbed.advance_to(30)
-    old = next(n for n, one in testbed.observe().instances.items() if one.operator == "O2")
+    old = next(
+        n for n, instance in testbed.observe().instances.items() if instance.operator == "O2"
+    )
     testbed.apply(decision(MigrateInstance(old, "host-2")))
     testbed.advance_to(120)
     assert testbed.observe().operators["O2"].completed_items == 5 * 90
@@ -182,9 +186,11 @@ def test_when_the_new_host_is_lost_the_old_instance_goes_on():
     testbed.apply(decision(MigrateInstance(old, "host-2")))
     testbed.cloud.fail(testbed.cloud.fleet.hosts[2], us(30))
     testbed.advance_to(90)
-    seen = testbed.observe()
-    assert [(one.instance, one.stopping) for one in seen.instances.values()] == [(old, False)]
-    assert seen.operators["O1"].completed_items == 5 * 60
+    observation = testbed.observe()
+    assert [
+        (instance.instance, instance.stopping) for instance in observation.instances.values()
+    ] == [(old, False)]
+    assert observation.operators["O1"].completed_items == 5 * 60
 
 
 def test_an_instance_that_is_stopped_before_it_replaced_another_leaves_that_one_in_place():
@@ -202,9 +208,9 @@ def test_executors_that_come_and_go_pause_a_stateful_operator():
     config = a_config(a_chain("O1", stateful=True, state_mb=400.0), calibration={"drain_s": 1})
     testbed = started(config)
     testbed.advance_to(30)
-    (one,) = testbed.apply(decision(StartInstance("O1", "host-1")))
+    (outcome,) = testbed.apply(decision(StartInstance("O1", "host-1")))
     testbed.advance_to(60)
-    testbed.apply(decision(StopInstance(one.subject)))
+    testbed.apply(decision(StopInstance(outcome.subject)))
     testbed.advance_to(120)
     done_s, waited_ms = waits_ms(testbed)
     late = np.unique(done_s[waited_ms > 1000] // 30 * 30)
@@ -225,16 +231,16 @@ def test_there_are_only_so_many_hosts():
 
 def test_nothing_is_seen_during_an_outage_but_items_flow_on():
     testbed = started(a_config(a_chain("O1"), faults={"outages": [[60, 120]]}))
-    seen = {}
+    observations = {}
     for t_s in range(15, 151, 15):
         testbed.advance_to(t_s)
-        seen[t_s] = testbed.observe()
-    dark = [t_s for t_s, one in seen.items() if not one.operators]
+        observations[t_s] = testbed.observe()
+    dark = [t_s for t_s, observation in observations.items() if not observation.operators]
     assert dark == [75, 90, 105, 120]
-    (host,) = seen[90].hosts.values()
-    (instance,) = seen[90].instances.values()
+    (host,) = observations[90].hosts.values()
+    (instance,) = observations[90].instances.values()
     assert (host.cpu_share, host.runnable, instance.cpu_share) == (None, None, None)
-    assert seen[135].operators["O1"].completed_items == 5 * 75
+    assert observations[135].operators["O1"].completed_items == 5 * 75
     events = testbed.take_measurements()["event"]
     assert (events["time_s"], events["event"]) == ([75.0], ["monitoring_gap"])
 

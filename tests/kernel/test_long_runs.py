@@ -22,7 +22,8 @@ DAY_S = 86_400.0
 
 def held_bytes(network) -> int:
     return sum(array.nbytes for array in network.state) + sum(
-        one.first.nbytes + one.pieces.nbytes for one in network.publications
+        publications.first.nbytes + publications.pieces.nbytes
+        for publications in network.publications
     )
 
 
@@ -33,7 +34,7 @@ def test_a_network_of_two_weeks_is_as_large_as_one_of_an_hour():
 
 def test_items_are_published_at_the_same_times_whichever_are_asked_for():
     levels = Levels((0.0, 7.5, 20.0, 31.0), (3.0, 0.0, 0.3, 12.0))
-    publications = Publications.of(levels, 1 / 0.48, 60.0)
+    publications = Publications.from_levels(levels, 1 / 0.48, 60.0)
     whole_us = publication_times_us(levels, 1 / 0.48, 60.0)
     assert len(whole_us) == 779
     for first, last in ((0, 1), (40, 60), (700, 779)):
@@ -55,12 +56,12 @@ def stalled():
 
 
 def test_stalls_that_have_ended_are_forgotten(stalled):
-    known = set()
+    counts = set()
     for reading_us in range(60_000_000, 5 * HOUR_US, 60_000_000):
         stalled.advance(reading_us)
         stalled.read(reading_us, 60_000_000)
-        known.add(int((stalled.state.stalls_us[0, :, 0] != NEVER).sum()))
-    assert max(known) < 10
+        counts.add(int((stalled.state.stalls_us[0, :, 0] != NEVER).sum()))
+    assert max(counts) < 10
     stored = stalled.arrays()
     assert stored["stalls_begun"][0] > 200
     assert stored["stalls_us"].nbytes < 400

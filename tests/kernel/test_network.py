@@ -54,7 +54,7 @@ def test_a_server_takes_nothing_before_it_is_ready_and_nothing_once_closed():
     network = a_network(np.array([0, 100]), servers=0, service_cv=0.0)
     network.add_server(0, instance=1, host=1, ready_us=5_000_000)
     network.advance(5_500_000)
-    network.close_server(0, instance=1)
+    network.close_server(0, instance=1, now_us=0)
     network.advance(60_000_000)
     records = network.take_records()
     assert records[:, kernel.R_WAIT_US].tolist() == [5_000_000]  # it finishes the item it has

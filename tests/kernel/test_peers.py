@@ -49,7 +49,7 @@ def test_simpy_agrees_with_the_kernel_on_average():
         network = SimpyNetwork(TOPOLOGY, CALIBRATION, seed)
         assert network.run(levels_of(2), SERVERS, DURATION_S) == pytest.approx(executions, rel=0.01)
         for name, theirs_s in network.durations_s.items():
-            ours_s = [duration / 1e6 for of, _, _, duration, _ in records if of == name]
+            ours_s = [duration / 1e6 for operator, _, _, duration, _ in records if operator == name]
             durations_s[name].append((fmean(ours_s), fmean(theirs_s)))
     for name, means_s in durations_s.items():
         ours_s, theirs_s = map(list, zip(*means_s, strict=True))

@@ -61,9 +61,9 @@ def test_it_is_killed_then_and_its_item_goes_back_to_the_queue() -> None:
     assert testbed.observe().instances["O1-2"].stopping
     assert "host-2" in testbed.observe().hosts
     testbed.advance_to(90.0)
-    seen = testbed.observe()
-    assert "O1-2" not in seen.instances
-    assert "host-2" not in seen.hosts
+    observation = testbed.observe()
+    assert "O1-2" not in observation.instances
+    assert "host-2" not in observation.hosts
     assert testbed.leases()["ended_s"] == [90.0, 90.0]  # the other is leased until now
     state = testbed.network.state
     head, tail, *_ = state.edges[0]

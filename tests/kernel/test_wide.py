@@ -42,7 +42,7 @@ def test_one_long_queue_does_not_widen_the_others() -> None:
     network = a_wide_one(100, servers=60)
     bottleneck = network.names.index("o5")
     for slot in range(59):
-        network.close_server(bottleneck, int(network.state.servers[bottleneck, slot, 0]))
+        network.close_server(bottleneck, int(network.state.servers[bottleneck, slot, 0]), 0)
     for minute in range(1, 31):
         network.advance(minute * 60_000_000)
     widths = np.diff(network.state.edges[:, rings.FIRST :]).ravel()
@@ -53,9 +53,9 @@ def test_one_long_queue_does_not_widen_the_others() -> None:
     assert stored["items_per_edge"].tolist() == kept.tolist()
     again = a_wide_one(100, servers=60)
     again.load(stored)
-    for one in (network, again):
-        one.take_records()
-        one.advance(31 * 60_000_000)
+    for each in (network, again):
+        each.take_records()
+        each.advance(31 * 60_000_000)
     assert np.array_equal(network.take_records(), again.take_records())
     for name, array in network.arrays().items():
         assert np.array_equal(array, again.arrays()[name]), name

@@ -51,6 +51,6 @@ def docker_host(at: dict[str, str]) -> Iterator[str]:
     """A host of its own with one core, removed afterwards: its endpoint."""
     identity = "240"
     script(HOSTS, "add", identity, "1.0", "1g")
-    known = dict(one.split("=", 1) for one in script(HOSTS, "env").split())
-    yield known[identity]
+    addresses = dict(line.split("=", 1) for line in script(HOSTS, "env").split())
+    yield addresses[identity]
     script(HOSTS, "rm", identity)

@@ -54,15 +54,15 @@ class Survived:
     events: Counter[str] = field(default_factory=Counter)
 
     def lines(self) -> list[str]:
-        """For people."""
-        told = [
-            f"{one.name:<46} noticed after {one.noticed_s:5.1f} s, calm after {one.calm_s:5.1f} s"
-            for one in self.faults
+        faults = [
+            f"{fault.name:<46} noticed after {fault.noticed_s:5.1f} s, "
+            f"calm after {fault.calm_s:5.1f} s"
+            for fault in self.faults
         ]
         done = ", ".join(f"{name} {count:,}" for name, count in self.done.items())
         again = ", ".join(f"{name} {count:,}" for name, count in self.repeated.items()) or "none"
         return [
-            *told,
+            *faults,
             f"items planned {self.planned_items:,}, sent {self.sent_items:,}, processed: {done}",
             f"came again and counted once: {again}",
             f"lost: {len(self.lost)}",
@@ -121,9 +121,9 @@ def _under_faults(spec: RunSpec, root: Path) -> Survived:
 
     def harm() -> None:
         try:
-            for one in inflict_while(victim, lambda: not ends.is_set()):
-                survived.faults.append(one)
-                print(f"{one.name}: calm after {one.calm_s:.1f} s", flush=True)
+            for fault in inflict_while(victim, lambda: not ends.is_set()):
+                survived.faults.append(fault)
+                print(f"{fault.name}: calm after {fault.calm_s:.1f} s", flush=True)
         except Exception as error:
             survived.problem = f"{type(error).__name__}: {error}"
 
@@ -132,7 +132,7 @@ def _under_faults(spec: RunSpec, root: Path) -> Survived:
     early.start()
     stages.control_windows(spec, root, 0, spec.windows - 1)
     early.cancel()
-    if thread.is_alive() or {one.name for one in survived.faults} != FAULTS.keys():
+    if thread.is_alive() or {fault.name for fault in survived.faults} != FAULTS.keys():
         survived.problem = survived.problem or "the run was too short for every fault"
     return survived
 
@@ -160,10 +160,10 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.live.fault_run", description=__doc__)
     parser.add_argument("items", type=int, nargs="?", default=100_000)
     parser.add_argument("rate", type=int, nargs="?", default=250, help="items per second")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     root = Path(os.environ.get("TIDEBENCH_DATA_ROOT") or REPOSITORY / "var")
     try:
-        survived = survive(given.items, given.rate, root, "live_faults")
+        survived = survive(options.items, options.rate, root, "live_faults")
     except TidebenchError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

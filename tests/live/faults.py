@@ -44,8 +44,10 @@ class Victim:
     def instance(self, operator: str) -> tuple[LiveInstance, LiveHost]:
         """One that works, and where."""
         fleet = self.fleet
-        one = next(one for one in fleet.instances.values() if one.operator == operator)
-        return one, fleet.hosts[one.host]
+        instance = next(
+            instance for instance in fleet.instances.values() if instance.operator == operator
+        )
+        return instance, fleet.hosts[instance.host]
 
     def events(self) -> Counter[str]:
         """How often what has been noticed."""
@@ -66,16 +68,19 @@ class Victim:
             not plain["reading"]["missed"]
             and sum(plain["reading"]["waiting"].values()) < 100
             and all(host.up and not host.releasing for host in fleet.leased())
-            and all(one.first_item_s is not None and not one.stopping for one in instances)
-            and sorted(one.operator for one in instances) == ["back", "front"]
+            and all(
+                instance.first_item_s is not None and not instance.stopping
+                for instance in instances
+            )
+            and sorted(instance.operator for instance in instances) == ["back", "front"]
             and ReplayProcess(self.run).alive
         )
 
 
 def kill_an_instance(victim: Victim) -> None:
-    one, host = victim.instance("front")
+    instance, host = victim.instance("front")
     client = docker.DockerClient(host.endpoint, version=API_VERSION, timeout=10)
-    wanted = [f"{RUN_LABEL}={victim.run}", f"{INSTANCE_LABEL}={one.name}"]
+    wanted = [f"{RUN_LABEL}={victim.run}", f"{INSTANCE_LABEL}={instance.name}"]
     (container,) = client.containers.list(filters={"label": wanted})
     container.kill("SIGKILL")
     client.close()
@@ -94,18 +99,18 @@ def cut_power_without_a_registry(victim: Victim) -> None:
 
 def kill_a_daemon_and_the_boot_of_its_successor(victim: Victim) -> None:
     """Containers of the host go on without their daemon, until its lease ends."""
-    known = leases.leases_of(victim.run)  # numbers are given anew, processes are not
+    before = leases.leases_of(victim.run)  # numbers are given anew, processes are not
     script(HOSTS, "crash-daemon", str(victim.instance("front")[1].id))
 
     def booting() -> leases.HostLease | None:
-        new = (one for one in leases.leases_of(victim.run) if one not in known)
-        return next((one for one in new if one.boot.alive), None)
+        new = (lease for lease in leases.leases_of(victim.run) if lease not in before)
+        return next((lease for lease in new if lease.boot.alive), None)
 
     end_s = time.monotonic() + GIVE_UP_S
-    while not (found := booting()):
+    while not (lease := booting()):
         assert time.monotonic() < end_s, "nobody leases another host"
         time.sleep(0.02)
-    found.boot.end(first=signal.SIGKILL, kill_after_s=0)
+    lease.boot.end(first=signal.SIGKILL, kill_after_s=0)
 
 
 def freeze_a_host_for_a_while(victim: Victim) -> None:

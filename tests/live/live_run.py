@@ -1,4 +1,4 @@
-"""A run on the live testbed, for tests: two generic operators in a row, and ways to harm it."""
+"""A run on a live testbed, for tests: two generic operators in a row, and ways to harm it."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ MONITOR_S = 5.0
 
 @dataclass
 class LiveRun:
-    """A testbed and what its run has left where."""
+    """A testbed of this kind (``docker`` or ``openstack``) and its run."""
 
     config: TestbedConfig
     testbed: Any
+    kind: str = "docker"
 
     @property
     def run(self) -> str:
@@ -46,7 +47,7 @@ class LiveRun:
 
     def again(self) -> Any:
         """Another process's testbed of the same run."""
-        return TESTBEDS["docker"].build(self.config)
+        return TESTBEDS[self.kind].build(self.config)
 
     def deploy(self, hosts_wanted: int = 1) -> None:
         """Every operator on every host."""
@@ -58,17 +59,17 @@ class LiveRun:
 
     def apply(self, *actions: Action) -> tuple[Outcome, ...]:
         outcomes = self.testbed.apply(decision(*actions))
-        assert all(one.accepted for one in outcomes), outcomes
+        assert all(outcome.accepted for outcome in outcomes), outcomes
         return outcomes
 
     def host_ids(self) -> dict[str, int]:
         """Numbers of the machine's hosts by name in the run."""
-        return {one.name: int(one.id) for one in self.testbed._state.fleet.leased()}
+        return {host.name: int(host.id) for host in self.testbed._state.fleet.leased()}
 
     def kill(self, instance: str) -> None:
         """SIGKILL, as nobody would stop an instance."""
-        for one in self.testbed._state.fleet.leased():
-            client = docker.DockerClient(one.endpoint, version=API_VERSION, timeout=10)
+        for host in self.testbed._state.fleet.leased():
+            client = docker.DockerClient(host.endpoint, version=API_VERSION, timeout=10)
             wanted = [f"{RUN_LABEL}={self.run}", f"{INSTANCE_LABEL}={instance}"]
             for container in client.containers.list(filters={"label": wanted}):
                 container.kill("SIGKILL")
@@ -77,11 +78,11 @@ class LiveRun:
     def events(self) -> dict[str, list[str]]:
         """Subjects by event, of everything that has happened so far."""
         rows, _ = self.testbed._state.journal.read(0)
-        found: dict[str, list[str]] = {}
+        subjects: dict[str, list[str]] = {}
         columns = rows.get("event", {"event": [], "subject": []})
         for event, subject in zip(columns["event"], columns["subject"], strict=True):
-            found.setdefault(event, []).append(subject)
-        return found
+            subjects.setdefault(event, []).append(subject)
+        return subjects
 
     def advance_until(self, condition: Callable[[], Any], give_up_s: float) -> float:
         """Go on until a condition holds; returns how long it took on the wall."""
@@ -115,16 +116,18 @@ class LiveRun:
         assert [shared.bitcount(f"{self.run}:done:{path}") for path in paths] == [items, items]
 
 
-@contextmanager
-def live_run(rate: float, **calibration: Any) -> Iterator[LiveRun]:
-    """A run of its own, longer than a test needs, given back afterwards."""
+def config_of(
+    run: str, rate: float, flavor: HostFlavor = FLAVOR, cpu_cores: float = 0.15, **calibration: Any
+) -> TestbedConfig:
+    """A run of two small operators, longer than a test needs."""
     operators = (
-        an_operator(name, service_ms=5.0, cpu_cores=0.15, memory_mb=64.0) for name in (FRONT, BACK)
+        an_operator(name, service_ms=5.0, cpu_cores=cpu_cores, memory_mb=64.0)
+        for name in (FRONT, BACK)
     )
-    config = TestbedConfig(
+    return TestbedConfig(
         topology=a_topology(*operators),
         levels_of={"S1": Levels((0.0,), (rate,))},
-        flavor=FLAVOR,
+        flavor=flavor,
         max_hosts=3,
         btu_s=60.0,
         duration_s=3600.0,
@@ -132,13 +135,19 @@ def live_run(rate: float, **calibration: Any) -> Iterator[LiveRun]:
         monitor_every_s=MONITOR_S,
         calibration=calibration,
         faults={},
-        run=f"test-{uuid.uuid4().hex[:8]}",
+        run=run,
         experiment="tests",
     )
-    testbed = TESTBEDS["docker"].build(config)
+
+
+@contextmanager
+def live_run(rate: float, kind: str = "docker", **options: Any) -> Iterator[LiveRun]:
+    """A run of its own with the options of :func:`config_of`, given back afterwards."""
+    config = config_of(f"test-{uuid.uuid4().hex[:8]}", rate, **options)
+    testbed = TESTBEDS[kind].build(config)
     assert isinstance(testbed, LiveTestbed)
     try:
-        yield LiveRun(config, testbed)
+        yield LiveRun(config, testbed, kind)
     finally:
         testbed.give_back()
         assert leases.leases_of(config.run) == []

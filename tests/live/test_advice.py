@@ -60,16 +60,16 @@ def test_advisors_look_on_and_change_nothing(spec, tmp_path):
     }
     assert not any("advisors_failed" in read_json(store.commit(n))["summary"] for n in range(2))
     times = {}
-    for one in rows["advice"]:
-        times.setdefault(one["advisor"].partition(" ")[0], set()).add(one["time_s"])
+    for row in rows["advice"]:
+        times.setdefault(row["advisor"].partition(" ")[0], set()).add(row["time_s"])
     assert times == {
         "target-tracking": set(range(0, DURATION_S, INTERVAL_S)),
         "tide": set(range(0, DURATION_S, 10)),
     }
-    for one in rows["advice"]:
-        assert one["instances"] == one["acted_instances"] >= 1, "fixed keeps what there is"
-        assert one["hosts"] >= 1
-    assert any(one["advised_instances"] > one["instances"] for one in rows["advice"])
-    assert {one["action"] for one in rows["decision"]} <= {"wait", "prolong_lease"}
-    assert {one["activity"] for one in rows["scaling_activity"]} <= {"host_prolonged"}
-    assert sum(one["completed_items"] for one in rows["queue"]) > 1000
+    for row in rows["advice"]:
+        assert row["instances"] == row["acted_instances"] >= 1, "fixed keeps what there is"
+        assert row["hosts"] >= 1
+    assert any(row["advised_instances"] > row["instances"] for row in rows["advice"])
+    assert {row["action"] for row in rows["decision"]} <= {"wait", "prolong_lease"}
+    assert {row["activity"] for row in rows["scaling_activity"]} <= {"host_prolonged"}
+    assert sum(row["completed_items"] for row in rows["queue"]) > 1000

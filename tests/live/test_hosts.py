@@ -26,7 +26,7 @@ def hosts():
         pytest.skip(reason)
     folder = tempfile.mkdtemp(prefix="tb-", dir="/var/tmp")  # short: sockets lie below it
     settings = {"STATE": folder, "PREFIX": PREFIX, "SUBNET": SUBNET, "MEMORY": "512m"}
-    environment = os.environ | {f"TIDEBENCH_LIVE_{key}": one for key, one in settings.items()}
+    environment = os.environ | {f"TIDEBENCH_LIVE_{key}": value for key, value in settings.items()}
 
     def run(*arguments, check=True):
         done = subprocess.run(
@@ -83,7 +83,9 @@ def ping(number):
 
 def test_hosts_are_up_and_say_their_true_size(hosts):
     assert states(hosts) == {"1": "up", "2": "up"}
-    assert hosts("env").split() == [f"{one}=tcp://{SUBNET}.{10 + one}:2375" for one in (1, 2)]
+    assert hosts("env").split() == [
+        f"{number}=tcp://{SUBNET}.{10 + number}:2375" for number in (1, 2)
+    ]
     session = requests.Session()
     session.trust_env = False
     info = session.get(f"http://{SUBNET}.11:2375/info", timeout=10).json()

@@ -29,9 +29,9 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         if "cannot be installed" in up.stderr:
             pytest.skip(up.stderr.strip().splitlines()[-1])
         assert up.returncode == 0, up.stderr
-        told = dict(line.split("=", 1) for line in up.stdout.splitlines() if "=" in line)
-        address = told.pop("TIDEBENCH_SWIFT")
-        for name, value in told.items():
+        settings = dict(line.split("=", 1) for line in up.stdout.splitlines() if "=" in line)
+        address = settings.pop("TIDEBENCH_SWIFT")
+        for name, value in settings.items():
             monkeypatch.setenv(name, value)
         options = f"endpoint_override={address}&scheme=http&allow_bucket_creation=true"
         yield f"s3://lab/{{}}?{options}"
@@ -46,18 +46,18 @@ def test_tables_and_pages_are_those_of_the_local_folder(tmp_path: Path, bucket: 
     )  # fmt: skip
     run_all(spec, tmp_path)
     there = bucket.format("a/small")
-    said = said_by("copy", str(tmp_path / "small"), there)
-    assert said.endswith("files: s3://lab/a/small\n")
+    output = said_by("copy", str(tmp_path / "small"), there)
+    assert output.endswith("files: s3://lab/a/small\n")
     database = f"sqlite:///{tmp_path}/results.db"
-    said = said_by("report", there, "--database", database, "--master", "local[1]")
-    assert "Page:      s3://lab/a/small/published/report.html" in said
-    assert "/tmp/" not in said
+    output = said_by("report", there, "--database", database, "--master", "local[1]")
+    assert "Page:      s3://lab/a/small/published/report.html" in output
+    assert "/tmp/" not in output
     said_by("report", str(tmp_path / "small"), "--database", database, "--master", "local[1]")
     store, path = FileSystem.from_uri(there)
     for table in (tmp_path / "small" / "published").glob("*.parquet"):
         with store.open_input_file(f"{path}/published/{table.name}") as content:
             assert content.read() == table.read_bytes(), table.name
-    names = {one.path for one in store.get_file_info(FileSelector(path, recursive=True))}
+    names = {file.path for file in store.get_file_info(FileSelector(path, recursive=True))}
     assert {f"{path}/published/report.html", f"{path}/data_docs/index.html"} <= names
 
 

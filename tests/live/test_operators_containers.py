@@ -34,15 +34,17 @@ def client(docker_host):
 @pytest.fixture
 def start(images, client):
     """Starts an instance as a container; all are removed afterwards."""
-    known = json.loads(Path(images).read_text())
+    addresses = json.loads(Path(images).read_text())
     started = []
 
     def build(here, operator, code="", **more):
         environment = here.environment(operator, **more)
         secrets = {name: environment.pop(name) for name in ("TB_AMQP_URL", "TB_REDIS_URL")}
-        image = known["images"][known["image_of"].get(code or operator, known["default"])]
+        image = addresses["images"][
+            addresses["image_of"].get(code or operator, addresses["default"])
+        ]
         if image not in [
-            one for all_of in client.images.list() for one in all_of.attrs["RepoDigests"]
+            digest for all_of in client.images.list() for digest in all_of.attrs["RepoDigests"]
         ]:
             client.images.pull(image)
         container = client.containers.create(image, environment=environment, mem_limit="300m")
@@ -102,14 +104,14 @@ def test_the_nine_operators_carry_readings_from_picture_to_report(at, start):
         for operator in topology.operator:
             if operator != "O8":  # reports stay in its queue, to be looked at
                 start(here, operator, targets=targets_of(topology, operator))
-        here.publish("O1", "S2", [picture_of(one) for one in readings])
+        here.publish("O1", "S2", [picture_of(reading) for reading in readings])
         here.publish("O2", "S1", [encode(Status(7, time_ms, DEFECT)) for time_ms in range(3)])
         here.publish("O6", "S3", [encode(Temperature(7, 1, 95.5))])
         done = f"{here.run}:done:O9:O7"
         wait_until(lambda: here.redis.bitcount(done) == len(readings), "every value", 120)
         wait_until(lambda: here.depth("O8") == 5, "three reports and two warnings")
         assert not here.redis.keys(f"{here.run}:rejected:*")
-        assert {one.operator for one in unprocessed(here.redis, here.run)} == {"O8"}
+        assert {items.operator for items in unprocessed(here.redis, here.run)} == {"O8"}
         for source, operator, count in (("S2", "O1", 12), ("S1", "O2", 3), ("S3", "O6", 1)):
             here.redis.hset(f"{here.run}:sent:{source}", "highest", count - 1)
             assert unprocessed_of_source(here.redis, here.run, source, operator) == []
@@ -128,13 +130,15 @@ def effectiveness(lines):
 def expected(readings):
     """Equations 2-5 over the readings, when every machine's come in order."""
     result = {}
-    for one in readings:
-        so_far = [o for o in readings if o.machine == one.machine and o.time_ms <= one.time_ms]
+    for reading in readings:
+        so_far = [
+            o for o in readings if o.machine == reading.machine and o.time_ms <= reading.time_ms
+        ]
         total = sum(o.cycle_ms for o in so_far)
         down = sum(o.scheduled_ms + o.unscheduled_ms for o in so_far)
         made, bad = sum(o.produced for o in so_far), sum(o.defective for o in so_far)
-        performance = one.produced * one.ideal_ms / one.cycle_ms
-        result[one.time_ms] = (total - down) / total * performance * (made - bad) / made
+        performance = reading.produced * reading.ideal_ms / reading.cycle_ms
+        result[reading.time_ms] = (total - down) / total * performance * (made - bad) / made
     return result
 
 

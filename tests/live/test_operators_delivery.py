@@ -37,7 +37,7 @@ def ids(path, numbers):
 def start_topology(here, instances, service_ms=0.5):
     """Source -> work (a relay) -> O8, with several instances of the relay."""
     settings = {"targets": ["O8"], "TB_SERVICE_MS": service_ms, "TB_SAMPLE_EVERY": 0}
-    workers = [here.start("work", str(one), **settings) for one in range(instances)]
+    workers = [here.start("work", str(number), **settings) for number in range(instances)]
     here.start("O8")
     return workers
 
@@ -165,14 +165,14 @@ def test_every_nth_item_is_reported_with_its_times(here):
     here.start("work", "the instance", TB_SERVICE_MS=1, **settings)
     wait_until(lambda: here.depth(wire.MONITOR) == 10, "ten records")
     samples = [wire.Sample.from_json(body) for _, body in here.take_all(wire.MONITOR)]
-    assert [one.number for one in samples] == list(range(10, 101, 10))
-    for one in samples:
-        assert (one.operator, one.instance) == ("work", "the instance")
-        assert one.emitted_us <= one.published_us < one.started_us < one.done_us
-        assert one.done_us - one.started_us >= 1000  # its millisecond of work
-        cut_off_ms = one.published_us % wire.US_PER_S / 1000
-        exact_ms = (one.done_us - one.published_us) / 1000
-        assert one.duration_ms == pytest.approx(exact_ms + cut_off_ms)
+    assert [sample.number for sample in samples] == list(range(10, 101, 10))
+    for sample in samples:
+        assert (sample.operator, sample.instance) == ("work", "the instance")
+        assert sample.emitted_us <= sample.published_us < sample.started_us < sample.done_us
+        assert sample.done_us - sample.started_us >= 1000  # its millisecond of work
+        cut_off_ms = sample.published_us % wire.US_PER_S / 1000
+        exact_ms = (sample.done_us - sample.published_us) / 1000
+        assert sample.duration_ms == pytest.approx(exact_ms + cut_off_ms)
 
 
 def get(port):

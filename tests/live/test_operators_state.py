@@ -98,15 +98,15 @@ def test_o2_sees_an_incident_that_two_instances_turn_round(operator):
 def test_o6_notifies_above_the_limit_only(operator):
     o6 = operator("O6")
     readings = [Temperature(1, time_ms, celsius) for time_ms, celsius in enumerate((80.0, 80.1))]
-    assert [len(o6("S3", number, one)) for number, one in enumerate(readings)] == [0, 1]
+    assert [len(o6("S3", number, reading)) for number, reading in enumerate(readings)] == [0, 1]
 
 
-def production(number, **of):
+def production(number, **changes):
     plain = {
         "produced": 10, "defective": 1, "ideal_ms": 500, "cycle_ms": 10_000, "scheduled_ms": 0,
         "unscheduled_ms": 0,
     }  # fmt: skip
-    return Production(machine=1, time_ms=number, **(plain | of))
+    return Production(machine=1, time_ms=number, **(plain | changes))
 
 
 def value(sent):
@@ -140,7 +140,7 @@ def test_o7_joins_by_machine_and_time_and_sends_one_value(operator):
     o7 = operator("O7")
     sent = [o7(f"S2>O1>{part.kind}", 3, part) for part in components(3)]
     other = [o7("S2>O1>O3", 4, part) for part in components(3, machine=2)[:2]]
-    assert [len(one) for one in sent + other] == [0, 0, 1, 0, 0]
+    assert [len(outputs) for outputs in sent + other] == [0, 0, 1, 0, 0]
     ((item_id, body),) = sent[2]
     assert item_id == "O7:3"
     assert b'"oee":0.36' in body
@@ -160,7 +160,7 @@ def test_o9_makes_a_report_of_every_n_values_whoever_takes_them(here, client):
         collected = list(
             pool.map(lambda n: state.collect(ItemId("O7", n), f"value {n}", 5), range(43))
         )
-    reports = {one[0]: one[1] for one in collected if one}
+    reports = {batch[0]: batch[1] for batch in collected if batch}
     assert sorted(reports) == list(range(8))
     values = [text for lines in reports.values() for text in lines]
     assert len(values) == len(set(values)) == 40

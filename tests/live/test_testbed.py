@@ -42,11 +42,11 @@ def test_windows_hand_a_run_to_each_other_and_leave_nothing():
         live.deploy()
         first = live.testbed.snapshot()
         live.testbed.advance_to(10)
-        seen = live.testbed.observe()
-        assert set(seen.operators) == {"front", "back"}
-        assert seen.operators["front"].arrived_items == pytest.approx(200, abs=20)
-        assert len(seen.operators["back"].durations_ms) == 5
-        assert {one.run for one in find() if not one.dead(60)} >= {live.run}
+        observation = live.testbed.observe()
+        assert set(observation.operators) == {"front", "back"}
+        assert observation.operators["front"].arrived_items == pytest.approx(200, abs=20)
+        assert len(observation.operators["back"].durations_ms) == 5
+        assert {held.run for held in find() if not held.dead(60)} >= {live.run}
         rows = live.testbed.take_measurements()
         for table, columns in rows.items():
             to_arrow(table, columns)
@@ -94,10 +94,10 @@ def test_a_new_instance_works_soon_and_a_released_host_drains():
             StartInstance(FRONT, "new"),
         )
         fleet = live.testbed._state.fleet
-        one = fleet.instance(cached.subject)
-        live.advance_until(lambda: one.first_item_s is not None, 20)
-        assert one.first_item_s - one.started_s < CACHED_START_S * crowding()
-        assert not one.pull_s
+        instance = fleet.instance(cached.subject)
+        live.advance_until(lambda: instance.first_item_s is not None, 20)
+        assert instance.first_item_s - instance.started_s < CACHED_START_S * crowding()
+        assert not instance.pull_s
         live.advance_until(lambda: fleet.instance(cold.subject).first_item_s is not None, 60)
         assert FRONT in live.testbed.observe().hosts[leased.subject].images
         assert fleet.instance(cold.subject).pull_s
@@ -108,10 +108,12 @@ def test_a_new_instance_works_soon_and_a_released_host_drains():
         assert live.testbed.observe().instances[cold.subject].stopping
         live.apply(ReleaseHost(leased.subject))
         live.advance_until(lambda: leased.subject not in live.testbed.observe().hosts, 30)
-        seen = live.testbed.observe()
-        assert seen.instances[moved.subject].ready
-        assert cold.subject not in seen.instances
-        wait_until(lambda: number not in {one.id for one in leases.leases()}, "the host is gone")
+        observation = live.testbed.observe()
+        assert observation.instances[moved.subject].ready
+        assert cold.subject not in observation.instances
+        wait_until(
+            lambda: number not in {lease.id for lease in leases.leases()}, "the host is gone"
+        )
         assert "instance_crash" not in live.events()
         live.assert_nothing_lost()
 
@@ -126,8 +128,8 @@ def test_while_a_migration_overlaps_the_old_instance_serves_and_goes_on_without_
         (copy,) = live.apply(move)
         live.apply(StopInstance(copy.subject))
         live.advance_until_event("migration_undone", 60)
-        seen = live.testbed.observe()
-        assert not seen.instances["front-1"].stopping
+        observation = live.testbed.observe()
+        assert not observation.instances["front-1"].stopping
 
         (copy,) = live.apply(move)
         assert live.testbed.observe().instances["front-1"].stopping

@@ -26,7 +26,9 @@ def test_a_host_that_loses_power_ends_its_lease_and_loses_nothing():
         took_s = live.advance_until_event("host_lost", 30)
         assert took_s < SILENT_FOR_S + 8 * crowding()
         assert set(live.testbed.observe().hosts) == {"host-1"}
-        assert {one.host for one in live.testbed.observe().instances.values()} == {"host-1"}
+        assert {instance.host for instance in live.testbed.observe().instances.values()} == {
+            "host-1"
+        }
         live.testbed.advance_to(live.testbed.now_s + 5)
         leases = live.testbed.leases()
         assert leases["released"] == [False, True]

@@ -23,22 +23,22 @@ def test_the_reaper_lists_dead_runs_and_removes_them_when_told(images):
     with live_run(rate=20) as live:
         live.deploy()
         provider = ReplayProcess(live.run).process
-        said: list[str] = []
-        reap(remove=False, testbeds=["docker"], say=said.append)
-        assert f"docker: {live.run}: alive" in "\n".join(said)
+        lines: list[str] = []
+        reap(remove=False, testbeds=["docker"], say=lines.append)
+        assert f"docker: {live.run}: alive" in "\n".join(lines)
 
         heartbeat = run_folder(live.run) / HEARTBEAT
         long_ago_s = time.time() - DEAD_AFTER_S - 1
         os.utime(heartbeat, (long_ago_s, long_ago_s))
-        (found,) = [one for one in find() if one.run == live.run]
-        assert set(found.holds) >= {"folder", "data provider", "vhost", "Redis user"}
-        assert any(held.startswith("host ") for held in found.holds)
-        assert reap(remove=False, testbeds=["docker"], say=said.append) >= 1
-        assert f"docker: {live.run}: dead" in "\n".join(said)
+        (held,) = [resources for resources in find() if resources.run == live.run]
+        assert set(held.holds) >= {"folder", "data provider", "vhost", "Redis user"}
+        assert any(held.startswith("host ") for held in held.holds)
+        assert reap(remove=False, testbeds=["docker"], say=lines.append) >= 1
+        assert f"docker: {live.run}: dead" in "\n".join(lines)
         assert provider.alive, "without --remove it only lists"
 
-        reap(remove=True, testbeds=["docker"], say=said.append)
+        reap(remove=True, testbeds=["docker"], say=lines.append)
         assert not provider.alive
         assert leases.leases_of(live.run) == []
         assert live.run not in vhosts(Services.find())
-        assert live.run not in {one.run for one in find()}
+        assert live.run not in {resources.run for resources in find()}

@@ -148,8 +148,8 @@ class World:
     def environment(self, operator: str, instance: str = "1", **more: Any) -> dict[str, str]:
         """The environment of an instance; ``targets`` is a list of names or of dictionaries."""
         targets = [
-            {"operator": one, "out": 1, "in": 1} if isinstance(one, str) else one
-            for one in more.pop("targets", [])
+            {"operator": target, "out": 1, "in": 1} if isinstance(target, str) else target
+            for target in more.pop("targets", [])
         ]
         return {
             "TB_OPERATOR": operator,

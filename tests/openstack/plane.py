@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,16 @@ from include.testbeds.flavors import FLAVORS
 from include.testbeds.live.hosts.openstack.calibration import OpenStackCalibration
 from include.testbeds.live.hosts.openstack.hosts import OpenStackHosts
 from include.testbeds.live.hosts.openstack.tags import ResourceTags, site
+from tests.live.live_run import live_run
 from tests.live.world import script, wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 OPENSTACK = REPOSITORY / "infra" / "openstack" / "openstack.sh"
 MACHINE = OPENSTACK.with_name("machine.sh")
 FLAVOR = FLAVORS["live-half-cpu-1gb"]
+SMALL = {"rate": 10.0, "flavor": FLAVOR, "cpu_cores": 0.1}
+"""A run on servers of that flavor."""
+cloud_run = partial(live_run, kind="openstack", **SMALL)
 
 
 def is_up() -> bool:
@@ -34,7 +38,7 @@ def is_up() -> bool:
 
 def client_settings() -> dict[str, str]:
     """The environment of a client of the project."""
-    return dict(one.split("=", 1) for one in script(OPENSTACK, "env").split())
+    return dict(line.split("=", 1) for line in script(OPENSTACK, "env").split())
 
 
 def hypervisor() -> str:
@@ -94,9 +98,9 @@ class Plane:
     def held(self) -> dict[str, list[str]]:
         """What the project holds: servers, ports, addresses, and what they are on this machine."""
         return {
-            "servers": [f"{one.name} {one.status}" for one in self.user.compute.servers()],
-            "ports": [one.id for one in self.user.network.ports()],
-            "addresses": [one.id for one in self.user.network.ips()],
+            "servers": [f"{server.name} {server.status}" for server in self.user.compute.servers()],
+            "ports": [port.id for port in self.user.network.ports()],
+            "addresses": [address.id for address in self.user.network.ips()],
             "machines": script(MACHINE, "list").split("\n")[:-1],
             "guests": script(OPENSTACK, "guests").split("\n")[:-1],
         }

@@ -7,14 +7,13 @@ import sys
 from include.model.decision import LeaseHost, StartInstance
 from include.testbeds import TESTBEDS
 from include.testing.builders import decision
-from tests.live.live_run import BACK, FRONT
-from tests.openstack.cloud_run import config_of
-from tests.openstack.plane import FLAVOR
+from tests.live.live_run import BACK, FRONT, config_of
+from tests.openstack.plane import FLAVOR, SMALL
 
 
 def main(run: str) -> None:
     """Deploy on two hosts, say so, and look after the run until killed."""
-    testbed = TESTBEDS["openstack"].build(config_of(run))
+    testbed = TESTBEDS["openstack"].build(config_of(run, **SMALL))
     actions = [
         LeaseHost(FLAVOR.name, "a"),
         LeaseHost(FLAVOR.name, "b"),

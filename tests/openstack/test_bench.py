@@ -11,6 +11,6 @@ pytestmark = pytest.mark.openstack
 
 def test_one_host_beside_two(capsys: pytest.CaptureFixture[str]) -> None:
     main(["2", "1"])
-    said = capsys.readouterr().out
-    assert said.count("ordered within") == 4
-    assert said.count("times as long") == 2
+    output = capsys.readouterr().out
+    assert output.count("ordered within") == 4
+    assert output.count("times as long") == 2

@@ -130,8 +130,8 @@ def test_without_a_compute_host_a_server_neither_boots_nor_goes_until_it_is_back
         assert host in hosts.leased(), "it is not forgotten"
         cloud.start("nova-compute")
         with hosts_of(hosts._tags.run) as others:  # whoever comes next
-            for one in others.leased():
-                others.give_back(one)
+            for stray in others.leased():
+                others.give_back(stray)
             assert others.leased() == []
 
 

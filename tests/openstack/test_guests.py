@@ -18,11 +18,11 @@ import pytest
 from include.model.errors import TestbedNotReady
 from include.testbeds.live.engine import Engine
 from tests.live.world import wait_until
-from tests.openstack.cloud_run import cloud_run
 from tests.openstack.plane import (
     FLAVOR,
     OPENSTACK,
     Plane,
+    cloud_run,
     crowding,
     hosts_of,
     hypervisor,
@@ -44,11 +44,11 @@ def _real_guests(plane: Plane) -> None:
 
 def of_guests(cloud: Plane) -> dict[str, list[str]]:
     """Domains, processes, taps and folders of guests."""
-    found = defaultdict(list)
+    names = defaultdict(list)
     for line in cloud.held()["guests"]:
         kind, name = line.split()
-        found[kind].append(name)
-    return found
+        names[kind].append(name)
+    return names
 
 
 def cut_power(pid: str) -> None:
@@ -72,9 +72,9 @@ def test_from_the_order_to_an_engine_that_trusts_the_registry(cloud, images):
             "domain": 1, "process": 1, "tap": 1, "folder": 1
         }  # fmt: skip
         assert held["folder"] == [host]
-        said = console(cloud, host)
-        assert "user data executed" in said
-        assert "ended with" not in said, "every command of the user data succeeded"
+        output = console(cloud, host)
+        assert "user data executed" in output
+        assert "ended with" not in output, "every command of the user data succeeded"
         engine = Engine(hosts.endpoint(host))
         began_s = time.monotonic()
         engine.pull(image)
@@ -174,7 +174,9 @@ def test_a_guest_that_loses_its_power_is_replaced_and_no_item_is_lost(cloud, ima
         before = set(of_guests(cloud)["process"])
         assert len(before) == 2
         victim = live.testbed._state.fleet.host("host-2").id
-        (pid,) = [one for one in before if victim in Path(f"/proc/{one}/cmdline").read_text()]
+        (pid,) = [
+            number for number in before if victim in Path(f"/proc/{number}/cmdline").read_text()
+        ]
         cut_power(pid)
         live.advance_until_event("host_lost", 120)
         wait_until(lambda: victim not in live.testbed._state.hosts.leased(), "its server is gone")

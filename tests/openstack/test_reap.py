@@ -22,9 +22,9 @@ pytestmark = pytest.mark.openstack
 
 
 def reap_all(*, remove: bool, after_s: float = 0.0) -> str:
-    said: list[str] = []
-    reap(remove=remove, after_s=after_s, testbeds=["openstack"], say=said.append)
-    return "\n".join(said)
+    lines: list[str] = []
+    reap(remove=remove, after_s=after_s, testbeds=["openstack"], say=lines.append)
+    return "\n".join(lines)
 
 
 @pytest.mark.parametrize("step", ["ordering", "ordered", "booting", "booted", "deployed"])
@@ -47,11 +47,11 @@ def test_what_a_provisioning_process_leaves_that_is_killed_is_reaped(cloud, imag
             case "ordering":
                 return run_folder(run).is_dir()
             case "ordered":
-                return any("BUILD" in one for one in held["servers"])
+                return any("BUILD" in server for server in held["servers"])
             case "booting":
-                return any("ACTIVE" in one for one in held["servers"])
+                return any("ACTIVE" in server for server in held["servers"])
             case "booted":
-                guests = [one for one in held["guests"] if one.startswith("process ")]
+                guests = [process for process in held["guests"] if process.startswith("process ")]
                 return len(held["machines"]) + len(guests) == 2
             case _:
                 return "deployed" in (tmp_path / "log").read_text()
@@ -68,7 +68,7 @@ def test_what_a_provisioning_process_leaves_that_is_killed_is_reaped(cloud, imag
     assert f"{run}: dead" in reap_all(remove=False)
     assert cloud.held()["servers"], "without remove it only lists"
     assert f"{run}: given back" in reap_all(remove=True)
-    assert run not in {one.run for one in find()}
+    assert run not in {held.run for held in find()}
     assert not run_folder(run).exists()
     cloud.assert_nothing_left()
 
@@ -92,13 +92,13 @@ def test_ports_and_addresses_with_the_marks_of_a_dead_run_go_too(cloud):
     port = network.create_port(network_id=network.find_network("tidebench").id)
     address = network.create_ip(floating_network_id=network.find_network("public").id)
     somebodys = network.create_port(network_id=network.find_network("tidebench").id)
-    for one in (port, address):
-        network.set_tags(one, tags.tags)
+    for resource in (port, address):
+        network.set_tags(resource, tags.tags)
     try:
-        said = reap_all(remove=True)
-        assert f"port {port.id}" in said
-        assert f"floating address {address.id}" in said
-        assert [one.id for one in network.ports()] == [somebodys.id]
+        output = reap_all(remove=True)
+        assert f"port {port.id}" in output
+        assert f"floating address {address.id}" in output
+        assert [port.id for port in network.ports()] == [somebodys.id]
         assert list(network.ips()) == []
     finally:
         network.delete_port(somebodys)

@@ -12,8 +12,7 @@ from include.testbeds.base import Leasing
 from include.testbeds.live.files import run_folder
 from tests.live.live_run import FRONT, crowding
 from tests.live.world import script, wait_until
-from tests.openstack.cloud_run import cloud_run
-from tests.openstack.plane import FLAVOR, MACHINE
+from tests.openstack.plane import FLAVOR, MACHINE, cloud_run
 
 pytestmark = pytest.mark.openstack
 
@@ -30,9 +29,9 @@ def test_windows_hand_a_run_on_servers_to_each_other_and_leave_nothing(cloud):
         (server,) = cloud.user.compute.servers()
         assert server.metadata["tidebench.run"] == live.run
         live.testbed.advance_to(15)
-        seen = live.testbed.observe()
-        assert seen.operators["front"].arrived_items == pytest.approx(150, abs=20)
-        assert len(seen.operators["back"].durations_ms) == 5
+        observation = live.testbed.observe()
+        assert observation.operators["front"].arrived_items == pytest.approx(150, abs=20)
+        assert len(observation.operators["back"].durations_ms) == 5
         rows = live.testbed.take_measurements()
         assert set(rows["instance_utilisation"]["operator"]) == {"front", "back"}
         assert 0 < max(rows["host_utilisation"]["cpu_share"]) <= 1
@@ -56,12 +55,13 @@ def test_a_host_is_leased_used_and_released_while_the_run_goes_on(cloud):
         live.testbed.advance_to(5)
         leased, cold = live.apply(LeaseHost(FLAVOR.name, "new"), StartInstance(FRONT, "new"))
         fleet = live.testbed._state.fleet
-        one = fleet.instance(cold.subject)
-        assert live.testbed.observe().hosts[leased.subject].ordered_s <= one.started_s
-        live.advance_until(lambda: one.first_item_s is not None, 90)
+        instance = fleet.instance(cold.subject)
+        assert live.testbed.observe().hosts[leased.subject].ordered_s <= instance.started_s
+        live.advance_until(lambda: instance.first_item_s is not None, 90)
         ordered_s = fleet.host(leased.subject).ordered_s
-        print(f"lease order to first item, cold: {one.first_item_s - ordered_s:.1f} s, of which "
-              f"{one.pull_s:.1f} s for its image")  # fmt: skip
+        cold_s = instance.first_item_s - ordered_s
+        print(f"lease order to first item, cold: {cold_s:.1f} s, of which "
+              f"{instance.pull_s:.1f} s for its image")  # fmt: skip
         (cached,) = live.apply(StartInstance(FRONT, leased.subject))
         again = fleet.instance(cached.subject)
         live.advance_until(lambda: again.first_item_s is not None, 30)
@@ -75,7 +75,7 @@ def test_a_host_is_leased_used_and_released_while_the_run_goes_on(cloud):
         )
         live.advance_until(lambda: leased.subject not in live.testbed.observe().hosts, 60)
         wait_until(
-            lambda: server not in {one.id for one in cloud.user.compute.servers()}, "it is gone"
+            lambda: server not in {entry.id for entry in cloud.user.compute.servers()}, "it is gone"
         )
         assert "instance_crash" not in live.events()
         live.assert_nothing_lost()
@@ -123,7 +123,7 @@ def test_a_machine_that_loses_its_power_is_lost_and_its_server_given_back(cloud)
     with cloud_run() as live:
         live.deploy(hosts_wanted=2)
         server = live.testbed._state.fleet.host("host-2").id
-        machines = dict(one.split()[::-1] for one in script(MACHINE, "list").splitlines())
+        machines = dict(line.split()[::-1] for line in script(MACHINE, "list").splitlines())
         script(MACHINE.parents[1] / "live" / "hosts.sh", "crash", machines[server])
         began_s = time.monotonic()
         live.advance_until_event("host_lost", 60)

@@ -125,7 +125,7 @@ def hosts_of_algorithm_2(instances: list[Operator], host: Capacity) -> int:
     """Instances come one by one; a host is leased when Algorithm 2 finds none (Fig. 4)."""
     rooms: dict[str, FreeCapacity] = {}
     for op in instances:
-        choice = FreeCapacities.of(rooms.values()).best(op)
+        choice = FreeCapacities.from_hosts(rooms.values()).best(op)
         name = f"h{len(rooms) + 1}" if choice is None else choice.host
         room = rooms.get(name, FreeCapacity(name, host, host, frozenset(), up=True))
         rooms[name] = room.with_one(op)

@@ -7,8 +7,8 @@ from itertools import chain, combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from include.controllers.fugu.bins import largest_subset
 from include.controllers.fugu.cluster import Cluster, Placed
-from include.controllers.fugu.subset_sum import largest_subset
 from include.controllers.plan import Plan
 from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost
 from include.model.host import HostFlavor
@@ -40,12 +40,12 @@ def a_cluster(on, target=0.6, limit=0.6, hosts=None, **changes):
         a_host(name, ordered_s=float(number), cpu_share=sum(on[name].values()))
         for number, name in enumerate(on)
     ]
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample(name) for name in NAMES], hosts=given_hosts, running=running
     )
     setting = a_setting(changes.pop("topology", TOPOLOGY), flavor=SHARED, **changes)
-    plan = Plan(setting, seen)
-    return Cluster(setting, seen, plan, expected={}, limit=limit), plan
+    plan = Plan(setting, observation)
+    return Cluster(setting, observation, plan, expected={}, limit=limit), plan
 
 
 def moves(plan):
@@ -62,7 +62,7 @@ def test_the_subset_is_as_good_as_the_best_of_all(weights, capacity):
     assert len(set(chosen)) == len(chosen)
     total = sum(weights[position] for position in chosen)
     subsets = chain.from_iterable(combinations(weights, n) for n in range(len(weights) + 1))
-    best = max((sum(one) for one in subsets if sum(one) <= capacity), default=0)
+    best = max((sum(subset) for subset in subsets if sum(subset) <= capacity), default=0)
     assert total == best
 
 
@@ -152,14 +152,14 @@ def test_loads_of_instances_never_exceed_that_of_their_host():
 
 def test_what_was_not_measured_does_not_move():
     running = [an_instance("a1", "A", "h1", cpu_share=1.6), an_instance("b1", "B", "h1")]
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample("A"), a_sample("B")],
         hosts=[a_host("h1", cpu_share=0.9), a_host("h2", cpu_share=0.0)],
         running=running,
     )
     setting = a_setting(TOPOLOGY, flavor=SHARED)
-    plan = Plan(setting, seen)
-    cluster = Cluster(setting, seen, plan, expected={}, limit=0.6)
+    plan = Plan(setting, observation)
+    cluster = Cluster(setting, observation, plan, expected={}, limit=0.6)
     cluster.scale_out({"h1": why("h1 is full")}, target=0.6)
     assert set(moves(plan)) == {"a1"}
     assert not cluster.scale_in("h1", why("b1 was not measured"))

@@ -55,7 +55,7 @@ stories = anything | anything.map(lambda story: [*HARMFUL, *story])
 some = settings(max_examples=25, derandomize=True, deadline=None)
 
 
-def told(story: list[dict[str, object]]) -> Iterator[World]:
+def replayed(story: list[dict[str, object]]) -> Iterator[World]:
     """The world after each round of a story."""
     world = World(JOBS, start_s=0, fresh_data_s=60)
     for config in story:
@@ -71,7 +71,7 @@ def told(story: list[dict[str, object]]) -> Iterator[World]:
 def test_it_never_acts_blind_and_takes_only_by_reduction_or_reversion(
     story: list[dict[str, object]],
 ) -> None:
-    for world in told(story):
+    for world in replayed(story):
         assert not (world.unread and world.changed), "it acted without statistics"
         for step in world.decision.steps:
             assert any(char.isdigit() for char in step.because)
@@ -82,24 +82,24 @@ def test_it_never_acts_blind_and_takes_only_by_reduction_or_reversion(
 
 def test_the_stories_reach_every_move() -> None:
     """Guards the test above: an invariant that is never tried proves nothing."""
-    seen = set()
+    reached = set()
 
     @settings(max_examples=100, derandomize=True, deadline=None, database=None)
     @given(stories)
     def search(story: list[dict[str, object]]) -> None:
-        for world in told(story):
+        for world in replayed(story):
             texts = [world.decision.because, *(step.because for step in world.decision.steps)]
-            seen.update(sign for sign in SIGNS if any(sign in text for text in texts))
+            reached.update(sign for sign in SIGNS if any(sign in text for text in texts))
 
     search()
-    assert seen == set(SIGNS)
+    assert reached == set(SIGNS)
 
 
 @some
 @given(stories)
 def test_memory_survives_a_window_border_at_any_round(story: list[dict[str, object]]) -> None:
     stored = TypeAdapter(HengeMemory)
-    for world in told(story):
+    for world in replayed(story):
         assert stored.validate_json(stored.dump_json(world.memory)) == world.memory
 
 
@@ -119,14 +119,14 @@ def test_a_topology_without_tenants_is_one_job_with_the_slos_of_its_operators() 
     flavor = HostFlavor(name="small", vcpus=4, memory_mb=64_000, cpu_shared=True)
     topology = a_topology(an_operator("O1"), an_operator("O2"))
     henge = Henge(setting=a_setting(topology, flavor=flavor, hosts_at_start=1), start_s=0)
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample("O1"), a_sample("O2", durations_ms=(2000.0,) * 5)],
         hosts=[a_host("h1")],
         running=[an_instance("i1", "O1", cpu_share=0.2), an_instance("i2", "O2", cpu_share=0.6)],
     )
-    memory, decision = henge.decide(henge.initial_memory(), seen)
+    memory, decision = henge.decide(henge.initial_memory(), observation)
     assert memory.utilities == {"chain": 0.5}
     assert decision.actions == (StartInstance("O2", "h1"),) * 10
-    unknown = [replace(one, cpu_share=None) for one in seen.instances.values()]
-    blind = replace(seen, instances={one.instance: one for one in unknown})
+    unknown = [replace(instance, cpu_share=None) for instance in observation.instances.values()]
+    blind = replace(observation, instances={instance.instance: instance for instance in unknown})
     assert henge.decide(henge.initial_memory(), blind)[1].actions == ()

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import pytest
 
-from include.controllers.henge.state_machine import Move, Round, next_move
+from include.controllers.henge.state_machine import Move, RoundState, next_move
 from tests.henge_world import World
 
 
-def a_round(**changes: object) -> Round:
+def a_round(**changes: object) -> RoundState:
     quiet = {
         "fell": False,
         "at_max": False,
@@ -23,7 +23,7 @@ def a_round(**changes: object) -> Round:
         "just_reduced": False,
         "candidates": True,
     }
-    return Round(**(quiet | changes))
+    return RoundState(**(quiet | changes))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def a_round(**changes: object) -> Round:
         ),
     ],
 )
-def test_every_move(text: str, now: Round, move: Move) -> None:
+def test_every_move(text: str, now: RoundState, move: Move) -> None:
     assert next_move(now) is move, text
 
 
@@ -84,10 +84,12 @@ def test_only_congested_operators_get_more_each_by_its_own_capacity() -> None:
 def test_new_instances_go_where_fewest_run() -> None:
     world = World({"A": 10}, start_s=0)
     world.latency_ms["A"], world.capacity["A.first"] = 200.0, 0.48
-    world.running = {name: one for name, one in world.running.items() if one.host != "h3"}
+    world.running = {
+        name: instance for name, instance in world.running.items() if instance.host != "h3"
+    }
     world.memory = replace(world.memory, wanted={"A.first": 1, "A.second": 1})
     assert world.round() == {"A.first": 6}
-    hosts = Counter(one.host for one in world.running.values())
+    hosts = Counter(instance.host for instance in world.running.values())
     assert hosts == {"h1": 6, "h2": 5, "h3": 5, "h4": 5}
 
 

@@ -42,10 +42,10 @@ def test_eq_1_linear_from_the_origin_to_the_threshold(juice: float, expected: fl
 
 def test_a_job_with_twice_the_priority_has_twice_the_utility() -> None:
     """Fig. 2a: T2 has 20 where T1 has 10."""
-    seen = a_tenant(juice=0.5)
+    sample = a_tenant(juice=0.5)
     t1, t2 = (Intent(max_utility=worth, juice=1.0) for worth in (10.0, 20.0))
-    assert utility(t1, seen) == 5.0
-    assert utility(t2, seen) == 10.0
+    assert utility(t1, sample) == 5.0
+    assert utility(t2, sample) == 10.0
 
 
 def test_a_hybrid_slo_is_worth_the_mean_of_its_two_utilities() -> None:
@@ -57,13 +57,13 @@ def test_a_hybrid_slo_is_worth_the_mean_of_its_two_utilities() -> None:
 
 
 def test_a_tail_latency_takes_the_place_of_the_mean() -> None:
-    seen = a_tenant(latency_ms=50.0, tail_latency_ms=200.0)
-    assert utility(Intent(latency_ms=100.0), seen) == 1.0
-    assert utility(Intent(latency_ms=100.0, tail=True), seen) == 0.5
+    sample = a_tenant(latency_ms=50.0, tail_latency_ms=200.0)
+    assert utility(Intent(latency_ms=100.0), sample) == 1.0
+    assert utility(Intent(latency_ms=100.0, tail=True), sample) == 0.5
 
 
 @pytest.mark.parametrize(
-    ("intent", "seen"),
+    ("intent", "sample"),
     [
         (Intent(latency_ms=100.0), a_tenant(juice=1.0, tail_latency_ms=3.0)),
         (Intent(latency_ms=100.0, tail=True), a_tenant(latency_ms=3.0)),
@@ -72,9 +72,9 @@ def test_a_tail_latency_takes_the_place_of_the_mean() -> None:
     ],
 )
 def test_without_the_metric_of_its_slo_a_job_has_no_utility(
-    intent: Intent, seen: TenantSample
+    intent: Intent, sample: TenantSample
 ) -> None:
-    assert utility(intent, seen) is None
+    assert utility(intent, sample) is None
 
 
 def test_points_of_the_user_are_joined_by_lines_below_the_threshold() -> None:
@@ -122,7 +122,7 @@ def an_executor_sample(capacity: float | None) -> OperatorSample:
 
 def test_eq_3_is_the_capacity_of_the_busiest_executor() -> None:
     """Executed tuples times execute latency per unit time, the maximum over executors."""
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample("O1")],
         running=[
             an_instance("i1", "O1", cpu_share=100 * 0.002),  # 100 tuples of 2 ms in a second
@@ -131,14 +131,14 @@ def test_eq_3_is_the_capacity_of_the_busiest_executor() -> None:
             an_instance("i4", "O2", cpu_share=0.95),
         ],
     )
-    assert capacity_of(seen.operators["O1"], seen) == pytest.approx(0.6)
-    assert capacity_of(an_executor_sample(0.25), seen) == 0.25
-    assert capacity_of(an_executor_sample(1.2), seen) == 1.0
+    assert capacity_of(observation.operators["O1"], observation) == pytest.approx(0.6)
+    assert capacity_of(an_executor_sample(0.25), observation) == 0.25
+    assert capacity_of(an_executor_sample(1.2), observation) == 1.0
 
 
 def test_an_unknown_capacity_is_none_and_not_zero() -> None:
-    seen = an_observation(operators=[a_sample("O1")], running=[an_instance("i1", "O1")])
-    assert capacity_of(seen.operators["O1"], seen) is None
+    observation = an_observation(operators=[a_sample("O1")], running=[an_instance("i1", "O1")])
+    assert capacity_of(observation.operators["O1"], observation) is None
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_a_step_lasts_to_the_end() -> None:
     [({"from_s": 0}, "from_s"), ({"from_s": 10, "to_s": 5}, "to_s"), ({"level": -1}, "negative")],
 )
 def test_a_spike_that_cannot_be_is_refused(options: dict[str, float], problem: str) -> None:
-    assert any(problem in found for found in Spike(**options).problems())
+    assert any(problem in message for message in Spike(**options).problems())
 
 
 @pytest.mark.parametrize("trace", SHAPES)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from include.controllers.host_selection import suitability
 from include.controllers.placement import FreeCapacities, FreeCapacity
-from include.controllers.suitability import suitability
 from include.model.host import Capacity
 from include.testing.builders import an_operator
 
@@ -52,14 +52,14 @@ def test_line_9_prefers_the_host_that_is_used_least() -> None:
     crowded, empty = room("h1", 1.0, 1000.0), room("h2", 3.0, 4000.0)
     assert suitability(HOST, crowded.left, OPERATOR, False) == pytest.approx(0.0)
     crowded = room("h1", 1.5, 1000.0)
-    choice = FreeCapacities.of([crowded, empty]).best(OPERATOR)
+    choice = FreeCapacities.from_hosts([crowded, empty]).best(OPERATOR)
     assert choice is not None
     assert choice.host == "h2"
 
 
 def test_the_lowest_value_that_is_not_negative_wins() -> None:
     full, fair, good = room("h1", 0.5, 500.0), room("h2", 2.0, 8000.0), room("h3", 3.0, 6000.0)
-    choice = FreeCapacities.of([full, fair, good]).best(OPERATOR)
+    choice = FreeCapacities.from_hosts([full, fair, good]).best(OPERATOR)
     assert choice is not None
     assert choice.host == "h3"
     assert choice.suitability == pytest.approx(abs(2 / 4 - 5000 / 8000) / 3)
@@ -67,20 +67,22 @@ def test_the_lowest_value_that_is_not_negative_wins() -> None:
 
 def test_a_cached_image_puts_a_host_before_all_others() -> None:
     better, cached = room("h1", 3.0, 6000.0), room("h2", 3.0, 5000.0, "O1")
-    choice = FreeCapacities.of([better, cached]).best(OPERATOR)
+    choice = FreeCapacities.from_hosts([better, cached]).best(OPERATOR)
     assert choice is not None
     assert choice.host == "h2"
 
 
 def test_a_tie_goes_to_the_host_leased_first() -> None:
-    choice = FreeCapacities.of([room("h1", 2.0, 4000.0), room("h2", 2.0, 4000.0)]).best(OPERATOR)
+    choice = FreeCapacities.from_hosts([room("h1", 2.0, 4000.0), room("h2", 2.0, 4000.0)]).best(
+        OPERATOR
+    )
     assert choice is not None
     assert choice.host == "h1"
 
 
 def test_no_host_with_room_is_no_choice() -> None:
-    assert FreeCapacities.of([room("h1", 0.5, 8000.0)]).best(OPERATOR) is None
-    assert FreeCapacities.of([]).best(OPERATOR) is None
+    assert FreeCapacities.from_hosts([room("h1", 0.5, 8000.0)]).best(OPERATOR) is None
+    assert FreeCapacities.from_hosts([]).best(OPERATOR) is None
 
 
 def test_placing_an_instance_takes_its_room_and_caches_its_image() -> None:
@@ -92,5 +94,5 @@ def test_placing_an_instance_takes_its_room_and_caches_its_image() -> None:
 
 def test_first_fit_of_the_baseline_takes_the_earliest_lease() -> None:
     rooms = [room("h1", 0.5, 8000.0), room("h2", 2.0, 8000.0), room("h3", 3.0, 6000.0)]
-    assert FreeCapacities.of(rooms).first(OPERATOR) == "h2"
-    assert FreeCapacities.of(rooms[:1]).first(OPERATOR) is None
+    assert FreeCapacities.from_hosts(rooms).first(OPERATOR) == "h2"
+    assert FreeCapacities.from_hosts(rooms[:1]).first(OPERATOR) is None

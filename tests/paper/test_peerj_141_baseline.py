@@ -33,20 +33,20 @@ SETS = [  # name, upper, second upper, lower
 ]
 
 
-def decide(seen: Observation, name: str = "threshold", **options: str) -> Decision:
+def decide(observation: Observation, name: str = "threshold", **options: str) -> Decision:
     controller = CONTROLLERS[name].build(setting=a_setting(), **options)
-    return controller.decide(controller.initial_memory(), seen)[1]
+    return controller.decide(controller.initial_memory(), observation)[1]
 
 
 @pytest.mark.parametrize(("name", "upper", "twice", "lower"), SETS)
 def test_thresholds(name: str, upper: int, twice: int, lower: int) -> None:
     def changes(waiting_items: int) -> int:
-        seen = an_observation(
+        observation = an_observation(
             operators=[a_sample("O1", waiting_items)],
             hosts=[a_host("h1")],
             running=instances({"h1": "O1 O1"}),
         )
-        actions = decide(seen, name).actions
+        actions = decide(observation, name).actions
         starts = sum(isinstance(action, StartInstance) for action in actions)
         return starts - sum(isinstance(action, StopInstance) for action in actions)
 
@@ -65,12 +65,12 @@ def test_the_preprint_decides_every_20_s_and_the_paper_every_60_s() -> None:
 
 def test_processing_durations_play_no_part() -> None:
     def with_durations(*durations_ms: float) -> Decision:
-        seen = an_observation(
+        observation = an_observation(
             operators=[a_sample("O1", 251, durations_ms)],
             hosts=[a_host("h1")],
             running=instances({"h1": "O1"}),
         )
-        return decide(seen)
+        return decide(observation)
 
     assert with_durations() == with_durations(9000.0)
     assert with_durations().actions
@@ -80,17 +80,17 @@ def test_the_first_host_with_room_takes_the_instance() -> None:
     hosts = [a_host("h1"), a_host("h2", ordered_s=2.0), a_host("h10", ordered_s=2.0)]
     running = instances({"h1": "O1 O2 O2 O2", "h2": "O2 O2", "h10": "O2"})
     operators = [a_sample("O1", 251), a_sample("O2", 100)]
-    seen = an_observation(operators=operators, hosts=reversed(hosts), running=running)
-    assert decide(seen).actions == (StartInstance("O1", "h2"),)
+    observation = an_observation(operators=operators, hosts=reversed(hosts), running=running)
+    assert decide(observation).actions == (StartInstance("O1", "h2"),)
 
 
 def test_a_host_is_leased_as_soon_as_all_are_fully_utilised() -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample("O1", 1251)],
         hosts=[a_host("h1")],
         running=instances({"h1": "O1 O1 O1"}),
     )
-    assert decide(seen).actions == (
+    assert decide(observation).actions == (
         StartInstance("O1", "h1"),
         LeaseHost("small", "new-1"),
         StartInstance("O1", "new-1"),
@@ -98,28 +98,28 @@ def test_a_host_is_leased_as_soon_as_all_are_fully_utilised() -> None:
 
 
 def test_the_last_instance_of_an_operator_stays() -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample("O1", 0)], hosts=[a_host("h1")], running=instances({"h1": "O1"})
     )
-    assert decide(seen).actions == ()
+    assert decide(observation).actions == ()
 
 
 def test_one_instance_per_tick_is_stopped_where_the_fewest_others_run() -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample("O1", 0), a_sample("O2", 10)],
         hosts=[a_host("h1"), a_host("h2"), a_host("h3")],
         running=instances({"h1": "O1 O2", "h2": "O1", "h3": "O1 O2 O2"}),
     )
-    assert decide(seen, "threshold-peerj").actions == (StopInstance("i3"),)
+    assert decide(observation, "threshold-peerj").actions == (StopInstance("i3"),)
 
 
 def test_the_host_leased_last_empties_first_when_hosts_are_used_alike() -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample("O1", 0)],
         hosts=[a_host("h1"), a_host("h2")],
         running=instances({"h1": "O1", "h2": "O1"}),
     )
-    assert decide(seen, "threshold-peerj").actions == (StopInstance("i2"),)
+    assert decide(observation, "threshold-peerj").actions == (StopInstance("i2"),)
 
 
 def test_the_runtime_may_have_stopped_the_newest_instance() -> None:
@@ -128,10 +128,12 @@ def test_the_runtime_may_have_stopped_the_newest_instance() -> None:
         an_instance("i2", "O1", "h1", started_s=120.0),
         an_instance("i3", "O1", "h2", started_s=30.0),
     ]
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample("O1", 0)], hosts=[a_host("h1"), a_host("h2")], running=running
     )
-    assert decide(seen, reading="runtime-newest").actions == (StopInstance("i2", serves_s=60.0),)
+    assert decide(observation, reading="runtime-newest").actions == (
+        StopInstance("i2", serves_s=60.0),
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,15 +145,15 @@ def test_the_first_stops_unless_another_host_has_more_memory_and_more_cpu_free(
 ) -> None:
     running = instances({"h1": "O1 O2 O2", "h2": on_h2.removesuffix(" stopping")})
     if "stopping" in on_h2:  # i1 is on the emptier host once what stops is left out
-        running[1:3] = [replace(one, stopping=True) for one in running[1:3]]
+        running[1:3] = [replace(instance, stopping=True) for instance in running[1:3]]
     else:
         running[2] = replace(running[2], stopping=on_h2 == "O1 O2")  # both hosts are alike
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample("O1", 0), a_sample("O2", 100)],
         hosts=[a_host("h1"), a_host("h2")],
         running=running,
     )
-    chosen = decide(seen).actions
+    chosen = decide(observation).actions
     assert chosen == (StopInstance(victim, serves_s=60.0),)
 
 
@@ -160,24 +162,26 @@ def test_the_runtime_compares_the_longest_queue_with_what_instances_hold(
     reading: str, stops: int
 ) -> None:
     held = replace(a_sample("O1", waiting_items=15), longest_queue_items=20)
-    seen = an_observation(
+    observation = an_observation(
         operators=[held], hosts=[a_host("h1")], running=instances({"h1": "O1 O1"})
     )
-    assert len(decide(seen, reading=reading).actions) == stops
+    assert len(decide(observation, reading=reading).actions) == stops
     many = replace(a_sample("O1", waiting_items=600), longest_queue_items=250)
-    seen = an_observation(operators=[many], hosts=[a_host("h1")], running=instances({"h1": "O1"}))
-    assert len(decide(seen, reading=reading).actions) == stops
+    observation = an_observation(
+        operators=[many], hosts=[a_host("h1")], running=instances({"h1": "O1"})
+    )
+    assert len(decide(observation, reading=reading).actions) == stops
 
 
 @pytest.mark.parametrize("reading", READINGS)
 def test_a_place_is_given_away_at_once_or_when_its_instance_has_ended(reading: str) -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample("O1", 0), a_sample("O2", 251)],
         hosts=[a_host("h1")],
         running=instances({"h1": "O1 O1 O2 O2"}),
     )
     leased = (LeaseHost("small", "new-1"), StartInstance("O2", "new-1"))
-    actions = decide(seen, reading=reading).actions
+    actions = decide(observation, reading=reading).actions
     if reading == "paper":
         assert actions == (StopInstance("i1"), StartInstance("O2", "h1"))
     else:
@@ -188,16 +192,18 @@ def test_a_host_is_released_as_soon_as_its_last_instance_has_ended() -> None:
     hosts = [a_host("h1"), a_host("h2")]
     draining = [an_instance("i1", "O1"), an_instance("i2", "O1", "h2", stopping=True)]
     operators = [a_sample("O1")]
-    seen = an_observation(operators=operators, hosts=hosts, running=draining)
-    assert decide(seen).actions == ()
-    seen = an_observation(operators=operators, hosts=hosts, running=draining[:1])
-    assert decide(seen).actions == (ReleaseHost("h2"),)
+    observation = an_observation(operators=operators, hosts=hosts, running=draining)
+    assert decide(observation).actions == ()
+    observation = an_observation(operators=operators, hosts=hosts, running=draining[:1])
+    assert decide(observation).actions == (ReleaseHost("h2"),)
 
 
 def test_a_release_pays_no_attention_to_the_btu() -> None:
     hosts = [a_host("h1"), a_host("h2", paid_until_s=3600.0 + 599.0)]
-    seen = an_observation(operators=[a_sample("O1")], hosts=hosts, running=instances({"h1": "O1"}))
-    assert decide(seen).actions == (ReleaseHost("h2"),)
+    observation = an_observation(
+        operators=[a_sample("O1")], hosts=hosts, running=instances({"h1": "O1"})
+    )
+    assert decide(observation).actions == (ReleaseHost("h2"),)
 
 
 def test_the_last_host_is_never_released() -> None:
@@ -208,12 +214,12 @@ def test_the_last_host_is_never_released() -> None:
 
 @pytest.mark.parametrize(("left_s", "prolonged"), [(1.0, False), (0.0, True), (-1.0, True)])
 def test_a_lease_whose_btu_has_ended_is_prolonged(left_s: float, prolonged: bool) -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample("O1")],
         hosts=[a_host("h1", paid_until_s=3600.0 + left_s)],
         running=instances({"h1": "O1"}),
     )
-    assert decide(seen).actions == ((ProlongLease("h1"),) if prolonged else ())
+    assert decide(observation).actions == ((ProlongLease("h1"),) if prolonged else ())
 
 
 def test_thresholds_that_contradict_each_other_are_named() -> None:

@@ -40,7 +40,7 @@ def cluster(
 ) -> Observation:
     """Instances on hosts, and a sample of each operator that has one."""
     running = instances(on)
-    names = sorted({one.operator for one in running})
+    names = sorted({instance.operator for instance in running})
     return an_observation(operators=map(every, names), hosts=hosts, running=running, now_s=NOW_S)
 
 
@@ -48,10 +48,12 @@ def ending(host: str, in_s: float = 60.0, **changes: object) -> HostSample:
     return a_host(host, paid_until_s=NOW_S + in_s, **changes)
 
 
-def decide(seen: Observation, memory: BtuMemory | None = None, **options: object) -> Decision:
+def decide(
+    observation: Observation, memory: BtuMemory | None = None, **options: object
+) -> Decision:
     setting = options.pop("setting", None) or a_setting()
     controller = Btu(setting=setting, **options)
-    return controller.decide(memory or BtuMemory(), seen)[1]
+    return controller.decide(memory or BtuMemory(), observation)[1]
 
 
 @pytest.mark.parametrize(
@@ -68,14 +70,18 @@ def decide(seen: Observation, memory: BtuMemory | None = None, **options: object
 def test_a_host_is_considered_in_the_last_5_percent_of_its_btu(
     btu_s: float, left_s: float, considered: bool
 ) -> None:
-    seen = an_observation(hosts=[a_host("h1"), ending("h2", left_s)])
-    decision = decide(seen, setting=a_setting(btu_s=btu_s))
+    observation = an_observation(hosts=[a_host("h1"), ending("h2", left_s)])
+    decision = decide(observation, setting=a_setting(btu_s=btu_s))
     assert decision.actions == ((ReleaseHost("h2"),) if considered else ())
 
 
 def test_phase_1_marks_instances_of_operators_with_a_positive_utility() -> None:
-    seen = cluster(idle, [a_host("h1"), ending("h2")], {"h1": "O1 O2 O3", "h2": "O1 O2"})
-    assert decide(seen).actions == (StopInstance("i5"), StopInstance("i4"), ReleaseHost("h2"))
+    observation = cluster(idle, [a_host("h1"), ending("h2")], {"h1": "O1 O2 O3", "h2": "O1 O2"})
+    assert decide(observation).actions == (
+        StopInstance("i5"),
+        StopInstance("i4"),
+        ReleaseHost("h2"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,16 +95,16 @@ def test_phase_1_marks_at_most_20_percent_of_an_operators_instances(
     rest = " ".join(["O1"] * ((total - on_h2) % 4))
     placed = {**others, "y1": rest, "y2": "", "h2": " ".join(["O1"] * on_h2)}
     hosts = [*(a_host(name) for name in placed if name != "h2"), ending("h2")]
-    seen = cluster(idle, hosts, placed)
-    actions = decide(seen).actions
+    observation = cluster(idle, hosts, placed)
+    actions = decide(observation).actions
     assert len([action for action in actions if isinstance(action, StopInstance)]) == stopped
     assert len([a for a in actions if isinstance(a, MigrateInstance)]) == on_h2 - stopped
     assert actions[-1] == ReleaseHost("h2")
 
 
 def test_phase_1_leaves_at_least_one_instance() -> None:
-    seen = cluster(idle, [a_host("h1"), ending("h2")], {"h2": "O1 O1 O1"})
-    decision = decide(seen, release_limit_share=1.0)
+    observation = cluster(idle, [a_host("h1"), ending("h2")], {"h2": "O1 O1 O1"})
+    decision = decide(observation, release_limit_share=1.0)
     assert [type(action) for action in decision.actions] == [
         StopInstance,
         StopInstance,
@@ -108,20 +114,22 @@ def test_phase_1_leaves_at_least_one_instance() -> None:
 
 
 def test_phase_3_migrates_what_is_needed_by_algorithm_2_without_this_host() -> None:
-    seen = cluster(
+    observation = cluster(
         needed,
         [a_host("h1"), ending("h2"), a_host("h3", images=frozenset({"O1"}))],
         {"h1": "O2", "h2": "O1", "h3": "O3 O3"},
     )
-    assert decide(seen).actions == (MigrateInstance("i2", "h3"), ReleaseHost("h2"))
+    assert decide(observation).actions == (MigrateInstance("i2", "h3"), ReleaseHost("h2"))
 
 
 def test_the_plan_is_feasible_as_a_whole_or_nothing_happens() -> None:
     running = instances({"h1": "O2 O2 O3", "h2": "O1 O3 O3"})
     crowded = [needed("O1"), needed("O2"), idle("O3")]
-    seen = an_observation(operators=crowded, hosts=[a_host("h1"), ending("h2")], running=running)
+    observation = an_observation(
+        operators=crowded, hosts=[a_host("h1"), ending("h2")], running=running
+    )
     # one O3 may stop, the other O3 takes the last place on h1, O1 finds none
-    decision = decide(seen)
+    decision = decide(observation)
     assert decision.actions == (ProlongLease("h2"),)
     assert "no other host has room for i4" in decision.steps[0].because
 
@@ -130,9 +138,11 @@ def test_phase_1_may_make_room_as_the_upscaling_procedure_does() -> None:
     """ "This simulation uses the upscaling procedure", which scales other operators down."""
     running = instances({"h1": "O2 O3 O3 O3", "h2": "O1"})
     samples = [needed("O1"), needed("O2"), idle("O3")]
-    seen = an_observation(operators=samples, hosts=[a_host("h1"), ending("h2")], running=running)
-    assert decide(seen).actions == (ProlongLease("h2"),)
-    assert decide(seen, reclaim_for_migrations=True).actions == (
+    observation = an_observation(
+        operators=samples, hosts=[a_host("h1"), ending("h2")], running=running
+    )
+    assert decide(observation).actions == (ProlongLease("h2"),)
+    assert decide(observation, reclaim_for_migrations=True).actions == (
         StopInstance("i4"),
         MigrateInstance("i5", "h1"),
         ReleaseHost("h2"),
@@ -142,38 +152,40 @@ def test_phase_1_may_make_room_as_the_upscaling_procedure_does() -> None:
 def test_room_that_was_made_in_vain_is_not_made() -> None:
     running = instances({"h1": "O2 O2 O2 O3", "h2": "O1 O3 O2"})
     samples = [needed("O1"), needed("O2"), idle("O3")]
-    seen = an_observation(operators=samples, hosts=[a_host("h1"), ending("h2")], running=running)
+    observation = an_observation(
+        operators=samples, hosts=[a_host("h1"), ending("h2")], running=running
+    )
     # O3 may give one instance; its place takes O2, and then O1 finds none
-    assert decide(seen, reclaim_for_migrations=True).actions == (ProlongLease("h2"),)
+    assert decide(observation, reclaim_for_migrations=True).actions == (ProlongLease("h2"),)
 
 
 def test_no_room_is_made_on_the_host_itself_nor_on_one_that_boots() -> None:
     hosts = [a_host("h1", up=False), ending("h2")]
     running = instances({"h1": "O3 O3 O3 O3", "h2": "O1 O3"})
-    seen = an_observation(operators=[needed("O1"), idle("O3")], hosts=hosts, running=running)
-    assert decide(seen, reclaim_for_migrations=True).actions == (ProlongLease("h2"),)
+    observation = an_observation(operators=[needed("O1"), idle("O3")], hosts=hosts, running=running)
+    assert decide(observation, reclaim_for_migrations=True).actions == (ProlongLease("h2"),)
 
 
 def test_an_instance_is_not_moved_to_a_host_that_still_boots() -> None:
-    seen = cluster(needed, [a_host("h1", up=False), ending("h2")], {"h2": "O1"})
-    assert decide(seen).actions == (ProlongLease("h2"),)
+    observation = cluster(needed, [a_host("h1", up=False), ending("h2")], {"h2": "O1"})
+    assert decide(observation).actions == (ProlongLease("h2"),)
 
 
 def test_the_last_host_is_never_released_but_prolonged() -> None:
-    seen = an_observation(hosts=[ending("h1")])
-    assert decide(seen).actions == (ProlongLease("h1"),)
+    observation = an_observation(hosts=[ending("h1")])
+    assert decide(observation).actions == (ProlongLease("h1"),)
     leaving = an_observation(hosts=[a_host("h0", releasing=True), ending("h1")])
     assert decide(leaving).actions == (ProlongLease("h1"),)
 
 
 def test_hosts_that_end_together_are_handled_one_after_the_other() -> None:
-    seen = cluster(
+    observation = cluster(
         needed,
         [a_host("h1"), ending("h2", 50.0), ending("h3", 40.0)],
         {"h1": "O2 O2 O2", "h2": "O1 O1 O1 O1", "h3": "O3"},
     )
     # h3 ends first and takes the only free place on h1; h2 is then the last to hold O1
-    assert decide(seen).actions == (
+    assert decide(observation).actions == (
         MigrateInstance("i8", "h1"),
         ReleaseHost("h3"),
         ProlongLease("h2"),
@@ -193,54 +205,54 @@ def test_no_host_is_released_within_three_minutes_of_an_order(
     # guarded: prolonged at the last tick before its BTU ends, and only then
     hosts = [a_host("h1", ordered_s=NOW_S - 179.0), ending("h2", left_s)]
     setting = a_setting(btu_s=3600.0)
-    seen = an_observation(hosts=hosts)
-    assert decide(seen, setting=setting).actions == actions
-    free = decide(seen, setting=setting, release_guard_s=179.0)
+    observation = an_observation(hosts=hosts)
+    assert decide(observation, setting=setting).actions == actions
+    free = decide(observation, setting=setting, release_guard_s=179.0)
     assert free.actions == (ReleaseHost("h2"),)
 
 
 def test_an_operator_scaled_up_less_than_three_minutes_ago_is_moved_and_not_stopped() -> None:
-    seen = cluster(idle, [a_host("h1"), ending("h2")], {"h1": "O1 O1", "h2": "O1"})
+    observation = cluster(idle, [a_host("h1"), ending("h2")], {"h1": "O1 O1", "h2": "O1"})
     recent = BtuMemory({}, {"O1": NOW_S - 179.0})
-    assert decide(seen, recent).actions == (MigrateInstance("i3", "h1"), ReleaseHost("h2"))
+    assert decide(observation, recent).actions == (MigrateInstance("i3", "h1"), ReleaseHost("h2"))
     past = BtuMemory({}, {"O1": NOW_S - 180.0})
-    assert decide(seen, past).actions == (StopInstance("i3"), ReleaseHost("h2"))
+    assert decide(observation, past).actions == (StopInstance("i3"), ReleaseHost("h2"))
 
 
 def test_a_host_is_kept_while_the_monitor_cannot_read_one_of_its_operators() -> None:
     hosts = [a_host("h1"), ending("h2", 150.0)]
     running = instances({"h1": "O1 O2", "h2": "O2"})
-    seen = an_observation(operators=[idle("O1")], hosts=hosts, running=running)
-    assert decide(seen, setting=a_setting(btu_s=3600.0)).actions == ()
+    observation = an_observation(operators=[idle("O1")], hosts=hosts, running=running)
+    assert decide(observation, setting=a_setting(btu_s=3600.0)).actions == ()
 
 
 def test_an_infeasible_plan_prolongs_at_once_and_not_at_the_last_tick() -> None:
     hosts = [a_host("h1"), ending("h2", 180.0)]
-    seen = cluster(needed, hosts, {"h1": "O2 O2 O3 O3", "h2": "O1"})
-    assert decide(seen, setting=a_setting(btu_s=3600.0)).actions == (ProlongLease("h2"),)
+    observation = cluster(needed, hosts, {"h1": "O2 O2 O3 O3", "h2": "O1"})
+    assert decide(observation, setting=a_setting(btu_s=3600.0)).actions == (ProlongLease("h2"),)
 
 
 def test_upscaling_first_keeps_a_host_that_it_has_just_used() -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[late("O1"), a_sample("O2"), a_sample("O3")],
         hosts=[a_host("h1"), ending("h2", images=frozenset({"O1"}))],
         running=instances({"h1": "O1 O2 O3"}),
     )
     # h2 has the image of O1 and is empty, so Algorithm 2 prefers it
-    assert decide(seen).actions == (StartInstance("O1", "h2"), ProlongLease("h2"))
-    hosts_first = decide(seen, upscale_first=False)
+    assert decide(observation).actions == (StartInstance("O1", "h2"), ProlongLease("h2"))
+    hosts_first = decide(observation, upscale_first=False)
     assert hosts_first.actions == (ReleaseHost("h2"), StartInstance("O1", "h1"))
 
 
 def test_a_stopping_instance_does_not_hold_the_release_up() -> None:
     running = [an_instance("i1", "O1"), an_instance("i2", "O1", "h2", stopping=True)]
     hosts = [a_host("h1"), ending("h2")]
-    seen = an_observation(operators=[idle("O1")], hosts=hosts, running=running)
-    assert decide(seen).actions == (ReleaseHost("h2"),)
+    observation = an_observation(operators=[idle("O1")], hosts=hosts, running=running)
+    assert decide(observation).actions == (ReleaseHost("h2"),)
 
 
 def test_the_preprint_has_no_20_percent_limit() -> None:
-    seen = cluster(idle, [a_host("h1"), ending("h2")], {"h1": "O1", "h2": "O1 O1 O1"})
-    stops = {share: decide(seen, release_limit_share=share).actions for share in (0.2, 1.0)}
+    observation = cluster(idle, [a_host("h1"), ending("h2")], {"h1": "O1", "h2": "O1 O1 O1"})
+    stops = {share: decide(observation, release_limit_share=share).actions for share in (0.2, 1.0)}
     assert [type(action) for action in stops[0.2]].count(StopInstance) == 1
     assert [type(action) for action in stops[1.0]].count(StopInstance) == 3

@@ -40,8 +40,8 @@ def serving(instance: str, serves_s: float = 60.0) -> StopInstance:
     return StopInstance(instance, serves_s=serves_s)
 
 
-def actions(controller: Btu, seen: Observation) -> tuple[object, ...]:
-    return controller.decide(BtuMemory(), seen)[1].actions
+def actions(controller: Btu, observation: Observation) -> tuple[object, ...]:
+    return controller.decide(BtuMemory(), observation)[1].actions
 
 
 def full_host_with_idle_o2() -> Observation:
@@ -66,24 +66,28 @@ def test_the_runtime_reclaims_an_instance_and_leases_a_host_all_the_same() -> No
 
 def test_the_runtime_reclaims_although_it_frees_too_little() -> None:
     setting = a_setting(a_topology(an_operator("O1", memory_mb=2000.0), "O2", "O3"))
-    seen = an_observation(
+    observation = an_observation(
         operators=[late("O1"), idle("O2")],
         hosts=[a_host("h1")],
         running=instances({"h1": "O1 O2 O2"}),
     )
-    assert not any(isinstance(a, StopInstance) for a in actions(Btu(setting=setting), seen))
-    assert serving("i2") in actions(BtuRuntime(setting=setting), seen)
+    assert not any(isinstance(a, StopInstance) for a in actions(Btu(setting=setting), observation))
+    assert serving("i2") in actions(BtuRuntime(setting=setting), observation)
 
 
 def test_the_runtime_counts_only_record_highs() -> None:
     # utilities: O1 idle 101.5 (a record), O2 in time about 1.5 (not one)
-    seen = an_observation(
+    observation = an_observation(
         operators=[idle("O1"), a_sample("O2")],
         hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
         running=instances({"h1": "O1 O2", "h2": "O1 O2"}),
     )
-    assert actions(PAPER, seen) == (StopInstance("i4"), StopInstance("i3"), ReleaseHost("h2"))
-    assert actions(RUNTIME, seen) == (
+    assert actions(PAPER, observation) == (
+        StopInstance("i4"),
+        StopInstance("i3"),
+        ReleaseHost("h2"),
+    )
+    assert actions(RUNTIME, observation) == (
         serving("i3"),
         MigrateInstance("i4", "h1", serves_s=60.0),
         ReleaseHost("h2"),
@@ -100,22 +104,22 @@ def test_the_runtime_scales_up_twice_on_a_long_queue_alone(
     waiting_items: int, runtime_starts: int
 ) -> None:
     for durations_ms in ((), (10.0,) * 5):
-        seen = an_observation(
+        observation = an_observation(
             operators=[a_sample("O1", waiting_items, durations_ms)],
             hosts=[a_host("h1")],
             running=instances({"h1": "O1"}),
         )
-        assert actions(PAPER, seen) == ()
-        assert actions(RUNTIME, seen) == (StartInstance("O1", "h1"),) * runtime_starts
+        assert actions(PAPER, observation) == ()
+        assert actions(RUNTIME, observation) == (StartInstance("O1", "h1"),) * runtime_starts
 
 
 def test_the_runtime_has_no_20_percent_limit_but_leaves_one_instance() -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[idle("O1")],
         hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
         running=instances({"h2": "O1 O1 O1"}),
     )
-    assert actions(RUNTIME, seen) == (
+    assert actions(RUNTIME, observation) == (
         serving("i3"),
         serving("i2"),
         MigrateInstance("i1", "h1", serves_s=60.0),
@@ -125,13 +129,13 @@ def test_the_runtime_has_no_20_percent_limit_but_leaves_one_instance() -> None:
 
 def test_the_runtime_cuts_and_moves_before_it_finds_out_that_the_host_must_stay() -> None:
     needed = [a_sample(name, durations_ms=(2900.0,) * 5) for name in ("O2", "O3")]
-    seen = an_observation(
+    observation = an_observation(
         operators=[idle("O1"), *needed],
         hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
         running=instances({"h1": "O1 O2 O3", "h2": "O1 O2 O3"}),
     )
-    assert actions(PAPER, seen) == (ProlongLease("h2"),)
-    assert actions(RUNTIME, seen) == (
+    assert actions(PAPER, observation) == (ProlongLease("h2"),)
+    assert actions(RUNTIME, observation) == (
         serving("i4"),
         MigrateInstance("i5", "h1", serves_s=60.0),
         ProlongLease("h2"),
@@ -139,43 +143,43 @@ def test_the_runtime_cuts_and_moves_before_it_finds_out_that_the_host_must_stay(
 
 
 def test_the_runtime_makes_room_for_a_move_and_keeps_the_host_all_the_same() -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[idle("O1"), a_sample("O2", durations_ms=(2900.0,) * 5)],
         hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
         running=instances({"h1": "O1 O1 O1 O2", "h2": "O2"}),
     )
-    assert actions(RUNTIME, seen) == (serving("i1"), ProlongLease("h2"))
-    assert actions(Btu(setting=a_setting(), reclaim_for_migrations=True), seen) == (
+    assert actions(RUNTIME, observation) == (serving("i1"), ProlongLease("h2"))
+    assert actions(Btu(setting=a_setting(), reclaim_for_migrations=True), observation) == (
         StopInstance("i3"),
         MigrateInstance("i5", "h1"),
         ReleaseHost("h2"),
     )
     careful = BtuRuntime(setting=a_setting(), reclaim_for_migrations=False)
-    assert actions(careful, seen) == (ProlongLease("h2"),)
+    assert actions(careful, observation) == (ProlongLease("h2"),)
 
 
 def test_a_host_given_back_serves_no_longer_than_it_is_paid_for() -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[idle("O1")],
         hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 40)],
         running=instances({"h1": "O1", "h2": "O1"}),
     )
-    assert actions(RUNTIME, seen) == (serving("i2", 40.0), ReleaseHost("h2"))
+    assert actions(RUNTIME, observation) == (serving("i2", 40.0), ReleaseHost("h2"))
     graceful = BtuRuntime(setting=a_setting(), serves_on=False)
-    assert actions(graceful, seen) == (StopInstance("i2"), ReleaseHost("h2"))
+    assert actions(graceful, observation) == (StopInstance("i2"), ReleaseHost("h2"))
 
 
 def test_the_runtime_moves_nothing_to_a_host_that_still_boots() -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample("O1")],
         hosts=[a_host("h1", up=False), a_host("h2", paid_until_s=NOW_S + 60)],
         running=instances({"h2": "O1"}),
     )
-    assert actions(RUNTIME, seen) == (ProlongLease("h2"),)
+    assert actions(RUNTIME, observation) == (ProlongLease("h2"),)
 
 
 def test_hosts_may_be_looked_at_before_operators() -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[late("O1"), a_sample("O2")],
         hosts=[
             a_host("h1"),
@@ -184,9 +188,9 @@ def test_hosts_may_be_looked_at_before_operators() -> None:
         running=instances({"h1": "O1 O2"}),
     )
     hosts_first = BtuRuntime(setting=a_setting(), upscale_first=False)
-    assert actions(hosts_first, seen) == (ReleaseHost("h2"), StartInstance("O1", "h1"))
+    assert actions(hosts_first, observation) == (ReleaseHost("h2"), StartInstance("O1", "h1"))
     for controller in (PAPER, RUNTIME):
-        assert actions(controller, seen) == (StartInstance("O1", "h2"), ProlongLease("h2"))
+        assert actions(controller, observation) == (StartInstance("O1", "h2"), ProlongLease("h2"))
 
 
 @pytest.mark.parametrize(("ordered_s", "kept"), [(NOW_S - 179, True), (NOW_S - 180, False)])
@@ -194,7 +198,7 @@ def test_the_runtime_keeps_the_first_host_that_ends_after_an_order(
     ordered_s: float, kept: bool
 ) -> None:
     setting = a_setting(btu_s=3600.0)
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample("O1")],
         hosts=[
             a_host("h1", ordered_s=ordered_s),
@@ -205,17 +209,17 @@ def test_the_runtime_keeps_the_first_host_that_ends_after_an_order(
     )
     released = (ReleaseHost("h2"), ReleaseHost("h3"))
     expected = (ProlongLease("h2"),) if kept else released
-    assert actions(BtuRuntime(setting=setting), seen) == expected
-    assert actions(Btu(setting=setting), seen) == (() if kept else released)
+    assert actions(BtuRuntime(setting=setting), observation) == expected
+    assert actions(Btu(setting=setting), observation) == (() if kept else released)
 
 
 def test_the_runtime_counts_the_longest_queue_with_what_instances_hold() -> None:
     def starts(waiting_items: int, longest: int, **options: bool) -> int:
         sample = replace(late("O1", waiting_items), longest_queue_items=longest)
-        seen = an_observation(
+        observation = an_observation(
             operators=[sample], hosts=[a_host("h1")], running=instances({"h1": "O1"})
         )
-        return len(actions(BtuRuntime(setting=a_setting(), **options), seen))
+        return len(actions(BtuRuntime(setting=a_setting(), **options), observation))
 
     assert [starts(40, items) for items in (50, 51, 250, 251)] == [0, 1, 1, 2]
     assert starts(400, 50) == 0
@@ -223,25 +227,25 @@ def test_the_runtime_counts_the_longest_queue_with_what_instances_hold() -> None
 
 
 def test_the_preprint_shrinks_a_late_operator_that_the_final_version_spares() -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[late("O1"), a_sample("O2", durations_ms=(2900.0,) * 5), a_sample("O3")],
         hosts=[a_host("h1")],
         running=instances({"h1": "O2 O2 O2 O3"}),
     )
     preprint = CONTROLLERS["btu-preprint"].build(setting=a_setting())
-    assert StopInstance("i3") in preprint.decide(BtuMemory(), seen)[1].actions
-    assert actions(PAPER, seen)[0] == LeaseHost("small", "new-1")
+    assert StopInstance("i3") in preprint.decide(BtuMemory(), observation)[1].actions
+    assert actions(PAPER, observation)[0] == LeaseHost("small", "new-1")
 
 
 def test_the_preprint_decides_every_20_s_without_a_20_percent_limit() -> None:
     preprint = CONTROLLERS["btu-preprint"].build(setting=a_setting())
     assert preprint.interval_s == 20.0
-    seen = an_observation(
+    observation = an_observation(
         operators=[idle("O1"), idle("O2")],
         hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
         running=instances({"h1": "O1 O2", "h2": "O1 O1 O1"}),
     )
-    stops = preprint.decide(BtuMemory(), seen)[1].actions
+    stops = preprint.decide(BtuMemory(), observation)[1].actions
     assert [type(action) for action in stops] == [StopInstance] * 3 + [ReleaseHost]
 
 

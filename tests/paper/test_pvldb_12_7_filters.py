@@ -11,7 +11,7 @@ from filterpy.kalman import ExtendedKalmanFilter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.controllers.pvldb127.filters.base import Measured
+from include.controllers.pvldb127.filters.base import Measured, Pure
 from include.controllers.pvldb127.filters.bootstrap import (
     covariance,
     initial_state,
@@ -21,7 +21,6 @@ from include.controllers.pvldb127.filters.bootstrap import (
     with_rows,
 )
 from include.controllers.pvldb127.filters.ekf import Ekf, predict, update
-from include.controllers.pvldb127.filters.pure import Pure
 from include.controllers.pvldb127.filters.weierstrass import Weierstrass, kernel
 
 PERIOD_S = 0.5
@@ -43,13 +42,13 @@ def measured(t_s: float, z, *, rate: float = 0.0, starting: int = 0) -> Measured
 
 def averages(chosen, zs, rates=None) -> tuple[np.ndarray, list[bool]]:
     """What the filter makes of a series of measurements at 2 Hz: averages, and whether usable."""
-    memory, found, usable = chosen.initial(), [], []
+    memory, averages, usable = chosen.initial(), [], []
     for i, z in enumerate(zs):
         rate = 0.0 if rates is None else rates[i]
         memory, filtered = chosen.step(memory, measured(i * PERIOD_S, z, rate=rate))
-        found.append(filtered.total[0] / np.atleast_2d(z).shape[0])
+        averages.append(filtered.total[0] / np.atleast_2d(z).shape[0])
         usable.append(bool(filtered.usable[0]))
-    return np.array(found), usable
+    return np.array(averages), usable
 
 
 @pytest.mark.parametrize("metrics", [1, 2, 3])
@@ -83,12 +82,12 @@ def test_one_step_by_hand() -> None:
     """(10) 0.5 + 0.01 * 20 + 0.1 * 2 = 0.9, (12) 0.03 + 0.01 = 0.04, (13) 0.04 / 0.05 = 0.8,
     (14) 0.9 + 0.8 * (0.6 - 0.9) = 0.66, and 0.2 * 0.04 is left of P.
     """
-    one = np.ones((1, 1))
-    x, p = predict(0.5 * one, 0.03 * one[None], np.array([[20.0, 2.0]]), 0.01 * one, 0.1 * one,
-                   0.01 * one[None])  # fmt: skip
+    unit = np.ones((1, 1))
+    x, p = predict(0.5 * unit, 0.03 * unit[None], np.array([[20.0, 2.0]]), 0.01 * unit, 0.1 * unit,
+                   0.01 * unit[None])  # fmt: skip
     assert x[0, 0] == pytest.approx(0.9)
     assert p[0, 0, 0] == pytest.approx(0.04)
-    x, p = update(x, p, 0.6 * one, 0.01 * one)
+    x, p = update(x, p, 0.6 * unit, 0.01 * unit)
     assert x[0, 0] == pytest.approx(0.66)
     assert p[0, 0, 0] == pytest.approx(0.008)
 
@@ -205,8 +204,8 @@ def test_what_an_instance_that_leaves_had_to_do_may_stay(keeps: bool, total: flo
 
 def test_a_step_of_the_rate_is_believed_before_it_is_measured() -> None:
     rates = [2.0] * 60 + [6.0]
-    found, _ = averages(EKF, [[0.2]] * 61, rates)
-    assert found[60, 0] == pytest.approx(0.2 + 0.1 * 4, abs=0.05)
+    filtered, _ = averages(EKF, [[0.2]] * 61, rates)
+    assert filtered[60, 0] == pytest.approx(0.2 + 0.1 * 4, abs=0.05)
     assert averages(Pure(), [[0.2]] * 61, rates)[0][60, 0] == 0.2
 
 
@@ -248,8 +247,8 @@ def test_another_number_of_metrics_starts_the_filter_anew() -> None:
 def test_constant_input_with_noise_converges_and_the_noise_shrinks(load: float, seed: int) -> None:
     noise = np.random.default_rng(seed).normal(0, 0.1, 400)
     chosen = Ekf(r=(0.01,), a=(0.0,), b=(0.1,), q_floor=0.001)
-    found, _ = averages(chosen, [[load + e] for e in noise])
-    settled = found[200:, 0]
+    filtered, _ = averages(chosen, [[load + e] for e in noise])
+    settled = filtered[200:, 0]
     assert abs(settled.mean() - load) < 0.05
     assert settled.std() < 0.85 * noise[200:].std()
 
@@ -259,24 +258,24 @@ def test_equation_19_directly() -> None:
     direct = [math.exp(-(x**2) / 18) / math.sqrt(18 * math.pi) for x in ages_s]
     assert kernel(ages_s, 9.0) == pytest.approx(direct)
     zs = np.random.default_rng(1).uniform(0, 1, 120)
-    found, usable = averages(Weierstrass(), [[z] for z in zs])
+    filtered, usable = averages(Weierstrass(), [[z] for z in zs])
     expected = np.dot(direct, zs[::-1]) / sum(direct)
-    assert found[-1, 0] == pytest.approx(expected)
+    assert filtered[-1, 0] == pytest.approx(expected)
     assert all(usable)
 
 
 def test_the_transform_forgets_what_left_its_window() -> None:
     short = Weierstrass(variance_s2=1e6, window_s=2.0)  # all weights alike
-    found, _ = averages(short, [[1.0]] * 10 + [[0.0]] * 4)
-    assert found[-1, 0] == 0.0
-    assert found[-2, 0] == pytest.approx(0.25)
+    filtered, _ = averages(short, [[1.0]] * 10 + [[0.0]] * 4)
+    assert filtered[-1, 0] == 0.0
+    assert filtered[-2, 0] == pytest.approx(0.25)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.floats(0, 1))
 def test_the_transform_keeps_a_constant(load: float) -> None:
-    found, _ = averages(Weierstrass(), [[load, 0.5]] * 130)
-    assert found[:, 0] == pytest.approx(np.full(130, load))
+    filtered, _ = averages(Weierstrass(), [[load, 0.5]] * 130)
+    assert filtered[:, 0] == pytest.approx(np.full(130, load))
 
 
 def test_instances_that_start_do_nothing_yet() -> None:

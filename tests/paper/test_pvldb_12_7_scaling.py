@@ -42,15 +42,15 @@ def cluster(now_s: float, *loads: float | None, starting: int = 0, arrived: int 
     return an_observation(
         now_s=now_s,
         operators=[replace(a_sample("O1"), arrived_items=arrived)],
-        hosts=[a_host(one.host, flavor="vm") for one in running],
-        running=[replace(one, **changes.get(one.instance, {})) for one in running],
+        hosts=[a_host(instance.host, flavor="vm") for instance in running],
+        running=[replace(instance, **changes.get(instance.instance, {})) for instance in running],
     )
 
 
-def decide(controller: Filtered, *seen: Observation) -> Decision:
+def decide(controller: Filtered, *observations: Observation) -> Decision:
     memory = controller.initial_memory()
-    for one in seen:
-        memory, decision = controller.decide(memory, one)
+    for observation in observations:
+        memory, decision = controller.decide(memory, observation)
     return decision
 
 
@@ -113,6 +113,33 @@ def test_nothing_need_be_stopped_because_instances_that_start_idle(name: str) ->
     assert decide(careful, idle).actions == (StopInstance("i2"),)
 
 
+def test_instances_that_start_need_not_count() -> None:
+    """Section 4.1: as they are spun up the average of the others, 0.93, "remains exceeded"."""
+    alone = Filtered(setting=SETTING, starting_counts=False)
+    observation = cluster(10.0, 0.9, 0.95, starting=1)
+    assert kinds(decide(alone, observation)) == [LeaseHost, StartInstance]
+    # Those that work are at 60 %: nothing is stopped because a third one is not there yet.
+    assert decide(alone, cluster(10.0, 0.6, 0.6, starting=1)).actions == ()
+
+
+def test_a_filter_with_a_count_asks_for_no_more_than_it_has_started() -> None:
+    """Of 5 that are started 7 - 2 were needed."""
+    ekf = Filtered(
+        setting=SETTING, filter="ekf", aim_between=1.0, cpu_per_rate_change=0.125,
+        starting_counts=False,
+    )  # fmt: skip
+    quiet = [cluster(i * 0.5, 0.5, 0.5, arrived=2) for i in range(60)]
+    for starting, more in ((0, 5), (2, 3), (5, 0)):
+        decision = decide(ekf, *quiet, cluster(30.0, 0.5, 0.5, arrived=10, starting=starting))
+        assert kinds(decision).count(StartInstance) == more
+
+
+@pytest.mark.parametrize(("now_s", "starts"), [(10.0, 1), (10.5, 0), (11.5, 0), (12.0, 1)])
+def test_an_operator_may_be_scaled_more_seldom_than_it_is_measured(now_s, starts) -> None:
+    decision = decide(Filtered(setting=SETTING, scales_every_s=2.0), cluster(now_s, 0.9, 0.95))
+    assert kinds(decision).count(StartInstance) == starts
+
+
 def test_nothing_is_scaled_while_an_instance_hands_over_its_state() -> None:
     busy = cluster(10.0, 0.9, 0.95, 0.9, i3={"stopping": True})
     assert decide(Filtered(setting=SETTING), busy).actions == ()
@@ -121,9 +148,9 @@ def test_nothing_is_scaled_while_an_instance_hands_over_its_state() -> None:
 
 
 def test_an_empty_machine_is_given_back() -> None:
-    seen = cluster(10.0, 0.6, 0.6)
-    hosts = {**seen.hosts, "h9": a_host("h9", flavor="vm")}
-    assert decide(Filtered(setting=SETTING), replace(seen, hosts=hosts)).actions == (
+    observation = cluster(10.0, 0.6, 0.6)
+    hosts = {**observation.hosts, "h9": a_host("h9", flavor="vm")}
+    assert decide(Filtered(setting=SETTING), replace(observation, hosts=hosts)).actions == (
         ReleaseHost("h9"),
     )
 
@@ -164,8 +191,8 @@ def test_any_filter_stands_in_front_of_the_threshold_on_the_queue(filter_name: s
     queue = Filtered(setting=SETTING, filter=filter_name, rule="waiting")
 
     def long_queue(now_s: float) -> Observation:
-        seen = cluster(now_s, 0.5, 0.5)
-        return replace(seen, operators={"O1": a_sample("O1", waiting_items=2000)})
+        observation = cluster(now_s, 0.5, 0.5)
+        return replace(observation, operators={"O1": a_sample("O1", waiting_items=2000)})
 
     decision = decide(queue, *(long_queue(i * 0.5) for i in range(60)))
     assert kinds(decision) == [LeaseHost, StartInstance, LeaseHost, StartInstance]
@@ -178,12 +205,12 @@ def test_memory_goes_through_json_and_on(filter_name: str) -> None:
     memory = controller.initial_memory()
     adapter = TypeAdapter(type(memory))
     for i in range(50):
-        seen = cluster(i * 0.5, 0.5, 0.6 + 0.01 * (i % 3), arrived=i % 4)
+        observation = cluster(i * 0.5, 0.5, 0.6 + 0.01 * (i % 3), arrived=i % 4)
         revived = adapter.validate_json(adapter.dump_json(memory))
         assert revived == memory
         assert type(revived.filtered) is type(memory.filtered)
-        assert controller.decide(revived, seen) == controller.decide(memory, seen)
-        memory, _ = controller.decide(memory, seen)
+        assert controller.decide(revived, observation) == controller.decide(memory, observation)
+        memory, _ = controller.decide(memory, observation)
 
 
 def test_options_that_make_no_sense_are_all_told() -> None:

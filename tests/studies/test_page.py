@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from include.studies.page import render_page, shown, summary
-from include.studies.results import StudyResults
+from include.studies.results import Section, StudyResults, Tile
+
+ORIGIN = {
+    "study": "x", "title": "A & B", "seeds": "1, 2", "seen": [], "edition": "e",
+    "git_commit": "abc", "versions": {"numpy": "2"},
+}  # fmt: skip
+CHECKS = {"quarantined": {}, "checks": [{}, {}]}
+
+
+def claim(name, sentence, holds, measured, **apart):
+    row = {"id": name, "section": "4", "claim": sentence, "holds": holds, "measured": measured}
+    return {**row, "apart": "", "because": "", **apart}
+
+
+def page(results, files=(), **origin):
+    return render_page(results, {**ORIGIN, **origin}, CHECKS, files)
+
 
 RESULTS = StudyResults(
     tables={
         "claims": [
-            {"id": "C1", "claim": "it is <fast>", "holds": "yes", "measured": "3 s"},
-            {"id": "C2", "claim": "it is cheap", "holds": "no", "measured": "9 > 5"},
-            {"id": "C3", "claim": "it is small", "holds": "", "measured": ""},
+            claim("C1", "it is <fast>", "yes", "3 s"),
+            claim("C2", "it is cheap", "no", "9 > 5"),
+            claim("C3", "it is small", "", ""),
         ],
         "results": [{"pattern": "pyramid", "mean": 8.123456789012}],
         "empty": [],
@@ -22,7 +39,7 @@ RESULTS = StudyResults(
 
 
 def test_the_page_shows_claims_tables_and_errata():
-    text = render_page(RESULTS, {"title": "A & B", "seeds": "1, 2"}, {"quarantined": {}}, [])
+    text = page(RESULTS)
     assert "A &amp; B" in text
     assert "with seeds 1, 2" in text
     assert "it is &lt;fast&gt;" in text
@@ -34,9 +51,8 @@ def test_the_page_shows_claims_tables_and_errata():
 
 def test_every_table_and_file_is_linked():
     files = ["claims.csv", "manifest.json", "results.csv"]
-    text = render_page(RESULTS, {"title": "A", "seeds": "1"}, {"quarantined": {}}, files)
-    links = re.findall(r'href="([^#"]+)"', text)
-    assert links == ["claims.csv", "results.csv", *files]
+    links = re.findall(r'href="([^#"]+)"', page(RESULTS, files))
+    assert links == ["claims.csv", "results.csv", "../data_docs/index.html", *files]
 
 
 def test_the_summary_names_what_does_not_hold_and_what_nobody_knows():
@@ -54,13 +70,29 @@ def test_cells_for_readers():
 
 
 def test_claims_that_count_apart_and_what_was_seen_are_on_the_page():
-    fitted = {"id": "C1", "claim": "x", "holds": "yes", "apart": "fitted", "because": "to Table 3"}
+    fitted = claim("C1", "x", "yes", "3", apart="fitted", because="to Table 3")
     seen = [{"what": "image_ms", "patterns": "pyramid"}]
-    origin = {"title": "A", "seeds": "1", "seen": seen}
     results = StudyResults(tables={"claims": [fitted]})
-    text = render_page(results, origin, {"quarantined": {}}, [])
+    text = page(results, ["seen.csv"], seen=seen)
     assert "0<i> of 0</i>" in text
     assert "1<i> of 1</i>" in text
     assert "image_ms" in text
-    assert 'href="seen.csv"' in text
+    assert text.count('href="seen.csv"') == 2
     assert "fitted to 1 hold." in summary(results)
+
+
+def test_a_study_may_say_draw_and_tabulate_what_it_likes():
+    rows = [{"cell": "a", "inside": True, "empty": ""}, {"cell": "b", "inside": False, "empty": ""}]
+    own = Section(
+        name="cells", title="Cells", text=["a < b"], figures={"over time": "<svg></svg>"},
+        rows=rows, folded=True,
+    )  # fmt: skip
+    tile = Tile("cells inside", 1, 2)
+    text = page(replace(RESULTS, sections=[own], tiles=[tile]))
+    assert "a &lt; b" in text
+    assert "<svg></svg>" in text
+    assert "<details><summary>2 rows</summary>" in text
+    assert text.count('class="off"') == 1
+    assert "<th>empty</th>" not in text, "a column in which no row says anything"
+    assert "1<i> of 2</i>" in text
+    assert "pyramid" not in text, "its own sections stand in the place of all tables"

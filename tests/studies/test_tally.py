@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from include.studies.claim_counts import CONTRADICTED, FITTED, Tally, in_words, tally
+import pytest
+
+from include.studies.claim_counts import CONTRADICTED, FITTED, Tally, in_words, tally, why_apart
 
 
 def row(holds, apart=""):
@@ -19,8 +21,21 @@ def test_what_was_fitted_or_contradicted_counts_apart():
 
 def test_in_words():
     assert in_words(ROWS) == (
-        "1 of 3 claims hold; 1 is contradicted by the source itself; "
+        "1 of 3 claims hold; of 1 that the source itself contradicts 1 hold; "
         "of 2 that something was fitted to 1 hold"
     )
     assert in_words([row("yes")]) == "1 of 1 claims hold"
-    assert in_words([{"holds": "yes"}]) == "1 of 1 claims hold", "studies without the column"
+
+
+@pytest.mark.parametrize(
+    ("claim", "pattern", "apart"),
+    [
+        ({}, "spike", ("", "")),
+        ({FITTED: "Table 3"}, None, (FITTED, "Table 3")),
+        ({CONTRADICTED: {"spike": "Table 4"}}, "spike", (CONTRADICTED, "Table 4")),
+        ({CONTRADICTED: {"spike": "Table 4"}}, "diurnal", ("", "")),
+        ({CONTRADICTED: {"spike": "Table 4"}, FITTED: "Table 3"}, "diurnal", (FITTED, "Table 3")),
+    ],
+)
+def test_a_claim_is_apart_on_every_pattern_or_on_those_named(claim, pattern, apart):
+    assert why_apart(claim, pattern) == apart

@@ -25,7 +25,6 @@ from include.model.decision import Decision, Reason
 from include.model.errors import SpecError
 from include.model.observation import Observation
 from include.runs import stages
-from include.runs.measurements.store import read_snapshot
 from include.runs.session import Session
 
 ADVISORS = ["keda", {"name": "tide", "care": 2}, {"name": "fugu-local", "interval_s": 7.3}]
@@ -71,12 +70,12 @@ def test_a_run_goes_on_as_if_nobody_advised(world: str, tmp_path: Path) -> None:
     alone = measured(a_spec(**WORLDS[world]), tmp_path / "alone")
     beside = measured(a_spec(**WORLDS[world], advisors=ADVISORS), tmp_path / "beside")
     advice = beside.pop("advice")
-    assert {one["advisor"] for one in advice} == {
+    assert {row["advisor"] for row in advice} == {
         "keda",
         "tide care=2",
         "fugu-local interval_s=7.3",
     }
-    assert any(one["advised_instances"] != one["acted_instances"] for one in advice)
+    assert any(row["advised_instances"] != row["acted_instances"] for row in advice)
     for table, columns in (("run", {"spec_hash"}), ("billing", set())):
         for rows in (alone.get(table, []), beside.get(table, [])):
             for row in rows:
@@ -93,7 +92,7 @@ def test_a_run_without_advisors_is_what_it_was(tmp_path: Path) -> None:
     assert "advi" not in resolve(spec).to_json() + spec.to_json()
     assert not [name for name in digests(tmp_path) if "advi" in name]
     store = stages.store_of(spec, tmp_path)
-    assert set(read_snapshot(store.snapshot(1))) & {"memory", "advisors"} == {"memory"}
+    assert set(store.read_snapshot(1)) & {"memory", "advisors"} == {"memory"}
     assert "advisors_failed" not in read_json(store.commit(0))["summary"]
 
 
@@ -119,10 +118,10 @@ def test_a_controller_agrees_with_itself(tmp_path: Path) -> None:
     for name in ("btu", "tide", "hpa"):
         spec = a_spec(controllers=name, advisors=name, duration_min=30, name=name)
         advice = measured(spec, tmp_path)["advice"]
-        for one in advice:
-            assert one["advised_instances"] == one["acted_instances"], one
-            assert one["hosts"] + one["would_lease"] - one["would_release"] == one["acted_hosts"]
-        assert any(one["acted_instances"] > one["instances"] for one in advice), "it never acted"
+        for row in advice:
+            assert row["advised_instances"] == row["acted_instances"], row
+            assert row["hosts"] + row["would_lease"] - row["would_release"] == row["acted_hosts"]
+        assert any(row["acted_instances"] > row["instances"] for row in advice), "it never acted"
 
 
 @dataclass
@@ -130,13 +129,13 @@ class Recorder:
     """Hands everything on to a controller, keeps what it was shown, and has it wait."""
 
     controller: Any
-    seen: list[Observation] = field(default_factory=list)
+    observations: list[Observation] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.controller, name)
 
-    def decide(self, memory: Any, seen: Observation) -> tuple[Any, Decision]:
-        self.seen.append(seen)
+    def decide(self, memory: Any, observation: Observation) -> tuple[Any, Decision]:
+        self.observations.append(observation)
         return memory, Decision((), "it only looks", Reason.NOTHING_TO_DO)
 
 
@@ -146,13 +145,13 @@ def test_an_advisor_sees_what_it_would_in_the_controllers_place(
     testbed: str, interval_s: float
 ) -> None:
     """Counts and shares of work are since its own last look, whoever else looks in between."""
-    own = {"name": "target-tracking", "interval_s": interval_s}
+    target = {"name": "target-tracking", "interval_s": interval_s}
     where = {"testbed": testbed, "patterns": "stepwise", "duration_min": 10}
-    acting = Session.open(resolve(a_spec(controllers=own, **where)))
+    acting = Session.open(resolve(a_spec(controllers=target, **where)))
     recorder = Recorder(acting.loop.controller)
     acting.loop = replace(acting.loop, controller=recorder)
     # Its own first deployment is another than that of tide, whom nobody obeys here either.
-    beside = Session.open(resolve(a_spec(controllers="tide", advisors=own, **where)))
+    beside = Session.open(resolve(a_spec(controllers="tide", advisors=target, **where)))
     (label,) = beside.loop.advisors
     advisor = Recorder(beside.loop.advisors[label])
     idle = Recorder(beside.loop.controller)
@@ -165,19 +164,23 @@ def test_an_advisor_sees_what_it_would_in_the_controllers_place(
             session.run(start_s, start_s + 200)
             session.loop.testbed.take_measurements()
             session.loop.testbed.restore(session.loop.testbed.snapshot())
-    assert len(advisor.seen) == len(recorder.seen) == -(-600 // int(interval_s))
-    assert len(idle.seen) == 40
-    assert advisor.seen == recorder.seen
-    assert any(one.busy_share for seen in advisor.seen for one in seen.operators.values())
+    assert len(advisor.observations) == len(recorder.observations) == -(-600 // int(interval_s))
+    assert len(idle.observations) == 40
+    assert advisor.observations == recorder.observations
+    assert any(
+        sample.busy_share
+        for observation in advisor.observations
+        for sample in observation.operators.values()
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Faulty(Fixed):
     """Decides every second time; the others it divides by zero."""
 
-    def decide(self, memory: Any, seen: Observation) -> tuple[Any, Decision]:
-        1 // (int(seen.now_s / self.interval_s) % 2)
-        return Fixed.decide(self, memory, seen)
+    def decide(self, memory: Any, observation: Observation) -> tuple[Any, Decision]:
+        1 // (int(observation.now_s / self.interval_s) % 2)
+        return Fixed.decide(self, memory, observation)
 
 
 FAULTY = "tests.unit.test_advice:FAULTY_REGISTERED"
@@ -192,29 +195,29 @@ def test_an_advisor_that_fails_is_told_and_harms_nobody(tmp_path: Path) -> None:
     file.write_text(json.dumps(raw | {"advisors": ["keda", FAULTY]}))
     done = CliRunner().invoke(app, ["run", str(file), "--root", str(tmp_path / "beside")])
     assert done.exit_code == 0
-    told = f"advisor {FAULTY} failed, and the run went on without it: ZeroDivisionError"
-    assert told in done.output
+    warning = f"advisor {FAULTY} failed, and the run went on without it: ZeroDivisionError"
+    assert warning in done.output
     beside = measured(a_spec(**where, advisors=["keda", FAULTY]), tmp_path / "beside")
     assert beside["decision"] == alone["decision"]
-    assert [one for one in beside["advice"] if one["advisor"] == "keda"] == alone["advice"]
-    own = [one for one in beside["advice"] if one["advisor"] == FAULTY]
-    interval_s = own[-1]["time_s"] - own[0]["time_s"]
+    assert [row for row in beside["advice"] if row["advisor"] == "keda"] == alone["advice"]
+    rows = [row for row in beside["advice"] if row["advisor"] == FAULTY]
+    interval_s = rows[-1]["time_s"] - rows[0]["time_s"]
     assert interval_s > 0
-    for one in own:
-        assert one["failed"] == ("ZeroDivisionError" in one["because"])
-        assert one["failed"] <= (one["advised_instances"] == one["instances"])
-    assert {one["failed"] for one in own} == {True, False}
+    for row in rows:
+        assert row["failed"] == ("ZeroDivisionError" in row["because"])
+        assert row["failed"] <= (row["advised_instances"] == row["instances"])
+    assert {row["failed"] for row in rows} == {True, False}
 
 
 def test_every_row_has_the_reason_of_its_operator(tmp_path: Path) -> None:
     spec = a_spec(advisors=["tide"], duration_min=20)
     advice = measured(spec, tmp_path)["advice"]
-    known = {one.value for one in Reason} | {""}
-    assert {one["reason"] for one in advice} <= known
-    for one in advice:
-        if one["advised_instances"] > one["instances"]:
-            assert one["reason"]
-            assert one["operator"] in one["because"]
+    reasons = {reason.value for reason in Reason} | {""}
+    assert {row["reason"] for row in advice} <= reasons
+    for row in advice:
+        if row["advised_instances"] > row["instances"]:
+            assert row["reason"]
+            assert row["operator"] in row["because"]
 
 
 # ------------------------------------------------------------------ what is asked for
@@ -227,9 +230,9 @@ SAID = (
 )
 
 
-def problems_of(ask: Any, *given: Any) -> list[str]:
+def problems_of(ask: Any, *arguments: Any) -> list[str]:
     with pytest.raises(SpecError) as raised:
-        ask(*given)
+        ask(*arguments)
     return list(raised.value.problems)
 
 
@@ -245,17 +248,19 @@ def test_everything_wrong_with_advisors_is_told_at_once(tmp_path: Path) -> None:
         problems_of(run_from_params, {"controller": "btuu", "advisors": "\n".join(lines)}),
         problems_of(matrix_from_params, {"controllers": ["btuu"], "advisors": lines}, 10),
     ]
-    for found in ways:
-        assert len(found) == 4
-        assert "unknown controller 'btuu'" in found[0]
-        assert [said in text for said, text in zip(SAID, found[1:], strict=True)] == [True] * 3
+    for reported in ways:
+        assert len(reported) == 4
+        assert "unknown controller 'btuu'" in reported[0]
+        assert [message in text for message, text in zip(SAID, reported[1:], strict=True)] == [
+            True
+        ] * 3
     file.write_text(json.dumps(raw | {"advisors": [*WRONG, swept]}))
     (problem,) = problems_of(runs_in_file, file)
     assert "advisors: option interval_s: every run has all of these" in problem
 
 
 @pytest.mark.parametrize(
-    ("advisors", "said"),
+    ("advisors", "message"),
     [
         (["keda", "keda"], "advisors: keda is listed twice; list it once"),
         ([3], "give a name, or a mapping with name and options"),
@@ -263,20 +268,20 @@ def test_everything_wrong_with_advisors_is_told_at_once(tmp_path: Path) -> None:
         ([{"name": "tide", "care": {"sweep": [1, 2]}}], "list one per value in place of a sweep"),
     ],
 )
-def test_what_is_no_list_of_advisors_is_refused(advisors: Any, said: str) -> None:
-    assert said in "\n".join(problems_of(lambda: a_spec(advisors=advisors)))
+def test_what_is_no_list_of_advisors_is_refused(advisors: Any, message: str) -> None:
+    assert message in "\n".join(problems_of(lambda: a_spec(advisors=advisors)))
 
 
 @pytest.mark.parametrize("line", ["{name: tide, care", "{name: [", "{{"])
 def test_a_line_that_is_no_yaml_is_told_beside_the_others(line: str) -> None:
-    found = problems_of(run_from_params, {"advisors": [line, "kedaa"], "seed": -1})
-    assert len(found) == 2
-    assert any("advisors: write {name: ..., option: value}" in one for one in found)
+    reported = problems_of(run_from_params, {"advisors": [line, "kedaa"], "seed": -1})
+    assert len(reported) == 2
+    assert any("advisors: write {name: ..., option: value}" in problem for problem in reported)
 
 
 def test_a_form_gives_the_run_again() -> None:
     run = run_from_params({"advisors": ["keda", "{name: tide, care: 2}", ""]})
-    assert [one.label for one in run.advisors] == ["keda", "tide care=2"]
+    assert [advisor.label for advisor in run.advisors] == ["keda", "tide care=2"]
     assert run_from_params(params_from_run(run)) == run
     assert RunSpec.from_json(run.to_json()) == run
     assert resolve(run).from_json(resolve(run).to_json()).spec == run

@@ -52,9 +52,9 @@ def test_neither_the_processes_nor_a_run_that_fails_matter_to_the_others(alone, 
     heard = []
     specs = [a_spec(1, pattern="zigzag"), *SPECS]
     failed, *results = run_batch(specs, tmp_path, processes=2, report=heard.append)
-    assert [one.spec for one in results] == SPECS
-    assert [one.summaries for one in results] == [one.summaries for one in alone[0]]
-    assert sorted(one.spec.run_id for one in heard) == sorted(one.run_id for one in specs)
+    assert [result.spec for result in results] == SPECS
+    assert [result.summaries for result in results] == [result.summaries for result in alone[0]]
+    assert sorted(run.spec.run_id for run in heard) == sorted(run.run_id for run in specs)
     assert digests(tmp_path) == alone[1]
     assert failed.outcome == "failed"
     with pytest.raises(TestbedError, match=r"1 of 4 runs failed(.|\n)*zigzag"):
@@ -79,13 +79,13 @@ def test_runs_in_real_time_are_measured_one_after_the_other(alone, tmp_path):
 
     results = run_batch(SPECS, tmp_path, processes=2, report=finished)
     assert heard == SPECS
-    assert [one.summaries for one in results] == [one.summaries for one in alone[0]]
+    assert [result.summaries for result in results] == [result.summaries for result in alone[0]]
 
 
 def test_complete_runs_are_reused(alone):
     results = run_batch(SPECS, alone[2], processes=1)
-    assert [one.outcome for one in results] == ["reused"] * 3
-    assert [one.summaries for one in results] == [one.summaries for one in alone[0]]
+    assert [result.outcome for result in results] == ["reused"] * 3
+    assert [result.summaries for result in results] == [result.summaries for result in alone[0]]
     assert digests(alone[2]) == alone[1]
 
 
@@ -122,7 +122,7 @@ def test_a_killed_worker_costs_time_but_no_run(alone, tmp_path):
     killed: list[int] = []
     results = run_batch(SPECS, tmp_path, processes=2, report=kill_the_other_worker_once)
     assert killed
-    assert [one.outcome for one in results] == ["measured"] * 3
+    assert [result.outcome for result in results] == ["measured"] * 3
     assert digests(tmp_path) == alone[1]
 
 
@@ -141,7 +141,7 @@ def test_a_run_whose_process_never_survives_fails_by_itself(tmp_path):
     finally:
         stop.set()
         killer.join()
-    assert [(one.outcome, one.error) for one in results] == [("failed", DIED)] * 2
+    assert [(result.outcome, result.error) for result in results] == [("failed", DIED)] * 2
 
 
 @pytest.mark.usefixtures("in_real_time")

@@ -44,16 +44,16 @@ def testbed(request):
 
 
 def test_nothing_is_known_before_the_first_reading(testbed):
-    seen = testbed.observe().operators["O1"]
-    assert (seen.busy_share, seen.busiest_share) == (None, None)
+    sample = testbed.observe().operators["O1"]
+    assert (sample.busy_share, sample.busiest_share) == (None, None)
 
 
 def test_the_share_is_arrivals_times_service_time(testbed):
     testbed.advance_to(3000)
-    seen = testbed.observe().operators
-    assert seen["O1"].busy_share == pytest.approx(0.4, abs=0.02)
-    assert seen["O2"].busy_share == pytest.approx(0.8, abs=0.03)
-    assert seen["O2"].busiest_share == seen["O2"].busy_share
+    samples = testbed.observe().operators
+    assert samples["O1"].busy_share == pytest.approx(0.4, abs=0.02)
+    assert samples["O2"].busy_share == pytest.approx(0.8, abs=0.03)
+    assert samples["O2"].busiest_share == samples["O2"].busy_share
 
 
 def test_it_covers_all_readings_since_the_last_look(testbed):
@@ -65,10 +65,10 @@ def test_it_covers_all_readings_since_the_last_look(testbed):
         testbed.advance_to(600 + turn * PERIOD_S)
         testbed.monitor.catch_up()
         each.append(testbed.monitor.watches[ACTS].busy._unread[-1])
-    seen = testbed.observe().operators["O2"]
+    sample = testbed.observe().operators["O2"]
     worked_s = sum(busy_s[operator == 1].sum() for operator, _, busy_s, _ in each)
-    assert seen.busy_share == pytest.approx(worked_s / (4 * PERIOD_S), abs=1e-4)
-    assert testbed.observe().operators["O2"].busy_share == seen.busy_share
+    assert sample.busy_share == pytest.approx(worked_s / (4 * PERIOD_S), abs=1e-4)
+    assert testbed.observe().operators["O2"].busy_share == sample.busy_share
 
 
 def test_an_instance_that_is_not_ready_or_stops_is_not_idle(testbed):
@@ -77,8 +77,8 @@ def test_an_instance_that_is_not_ready_or_stops_is_not_idle(testbed):
     testbed.observe()
     testbed.apply(decision(LeaseHost(SMALL.name, "second"), StartInstance("O2", "second")))
     testbed.advance_to(615)  # its host boots for 30 seconds at least
-    seen = testbed.observe().operators["O2"]
-    assert seen.busiest_share == seen.busy_share > 0
+    sample = testbed.observe().operators["O2"]
+    assert sample.busiest_share == sample.busy_share > 0
     testbed.advance_to(1200)
     testbed.observe()
     testbed.advance_to(2400)
@@ -93,9 +93,9 @@ def test_counts_since_the_beginning_miss_nothing_whoever_looks(testbed):
     counted = Counter()
     for t_s in (150, 160, 160, 300):
         testbed.advance_to(t_s)
-        seen = testbed.observe().operators["O1"]
-        counted.update(arrived=seen.arrived_items, completed=seen.completed_items)
-        assert (seen.arrived_in_all, seen.completed_in_all) == (
+        sample = testbed.observe().operators["O1"]
+        counted.update(arrived=sample.arrived_items, completed=sample.completed_items)
+        assert (sample.arrived_in_all, sample.completed_in_all) == (
             counted["arrived"],
             counted["completed"],
         )
@@ -109,8 +109,8 @@ def test_a_snapshot_between_two_looks_keeps_what_was_read(testbed):
     arrays = testbed.snapshot()
     other = type(testbed)(testbed.config)
     other.restore(arrays)
-    for one in (testbed, other):
-        one.advance_to(645)
+    for each in (testbed, other):
+        each.advance_to(645)
     assert other.observe().operators == testbed.observe().operators
 
 
@@ -119,7 +119,7 @@ def test_the_busiest_is_one_instance_over_the_whole_time():
     rows, numbers = np.array([0, 0]), np.array([4, 7])
     meter.read(rows, numbers, np.array([15.0, 0.0]), np.array([15.0, 15.0]))
     meter.read(rows, numbers, np.array([0.0, 6.0]), np.array([15.0, 15.0]))
-    assert meter.look() == [(0.35, 0.5), None]
+    assert meter.latest_shares() == [(0.35, 0.5), None]
 
 
 class Live:
@@ -146,10 +146,10 @@ class Live:
 def test_live_instances_are_as_busy_as_the_cpu_they_used_since_the_last_look():
     world = Live()
     nothing = {"arrived": {}, "completed": {}}
-    first, seen = world.look(nothing, 100, O1_1=1.0)
-    assert seen == (None, None, 7)  # read once, so nobody knows since when it worked
-    second, seen = world.look(first, 130, O1_1=16.0, O1_2=3.0)
-    assert seen == (0.5, 0.5, 7)  # the second one has been read once only
-    third, seen = world.look(second, 160, O1_1=16.0, O1_2=33.0)
-    assert seen == (0.5, 1.0, 7)
-    assert world.look(third, 160, O1_1=16.0, O1_2=33.0)[1] == seen  # the same reading
+    first, shares = world.look(nothing, 100, O1_1=1.0)
+    assert shares == (None, None, 7)  # read once, so nobody knows since when it worked
+    second, shares = world.look(first, 130, O1_1=16.0, O1_2=3.0)
+    assert shares == (0.5, 0.5, 7)  # the second one has been read once only
+    third, shares = world.look(second, 160, O1_1=16.0, O1_2=33.0)
+    assert shares == (0.5, 1.0, 7)
+    assert world.look(third, 160, O1_1=16.0, O1_2=33.0)[1] == shares  # the same reading

@@ -27,7 +27,7 @@ def written(path: Path, compression: str = "zstd", **columns: list[float]) -> di
 
 
 @pytest.mark.parametrize(
-    ("after", "allowed", "found"),
+    ("after", "allowed", "differences"),
     [
         ({"a": [1.0, 2.0]}, (), ""),
         ({"a": [1.0, 2.5]}, (), "other values of a"),
@@ -40,16 +40,16 @@ def written(path: Path, compression: str = "zstd", **columns: list[float]) -> di
         ({"a": [1.0, 2.0], "compression": "none"}, (), "other bytes, though the same rows"),
     ],
 )
-def test_every_difference_of_a_file_is_named(tmp_path, after, allowed, found):
+def test_every_difference_of_a_file_is_named(tmp_path, after, allowed, differences):
     before = written(tmp_path / "before.parquet", a=[1.0, 2.0])
     problems = checkouts.differences(before, written(tmp_path / "after.parquet", **after), allowed)
-    assert problems == ([f"queue/part-all.parquet: {found}"] if found else [])
+    assert problems == ([f"queue/part-all.parquet: {differences}"] if differences else [])
 
 
 def test_a_file_that_only_one_has_is_a_difference(tmp_path):
-    one = written(tmp_path / "one.parquet", a=[1.0])
-    assert "only in the first" in checkouts.differences(one, {}, ())[0]
-    assert "only in the second" in checkouts.differences({}, one, ())[0]
+    path = written(tmp_path / "one.parquet", a=[1.0])
+    assert "only in the first" in checkouts.differences(path, {}, ())[0]
+    assert "only in the second" in checkouts.differences({}, path, ())[0]
 
 
 @pytest.mark.long

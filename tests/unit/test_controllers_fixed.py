@@ -20,8 +20,8 @@ from include.testing.builders import (
 SETTING = a_setting(instances_at_peak={"O1": 3, "O2": 0})
 
 
-def actions(seen: Observation) -> tuple[Action, ...]:
-    return Fixed(setting=SETTING).decide(NoMemory(), seen)[1].actions
+def actions(observation: Observation) -> tuple[Action, ...]:
+    return Fixed(setting=SETTING).decide(NoMemory(), observation)[1].actions
 
 
 def test_it_starts_with_the_instances_of_the_peak_and_at_least_one_of_each_operator() -> None:
@@ -34,21 +34,21 @@ def test_instances_each_overrides_the_peak() -> None:
 
 
 def test_it_scales_neither_up_nor_down() -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[late("O1", 9999), idle("O2"), a_sample("O3")],
         hosts=[a_host("h1"), a_host("h2")],
         running=instances({"h1": "O1 O1 O1", "h2": "O2 O2 O3"}),
     )
-    assert actions(seen) == ()
+    assert actions(observation) == ()
 
 
 def test_it_replaces_what_was_lost() -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample("O1"), a_sample("O2")],
         hosts=[a_host("h1")],
         running=[*instances({"h1": "O1 O2 O3"}), an_instance("i9", "O1", stopping=True)],
     )
-    assert actions(seen) == (
+    assert actions(observation) == (
         LeaseHost("small", "new-1"),
         StartInstance("O1", "new-1"),
         StartInstance("O1", "new-1"),

@@ -63,13 +63,13 @@ class World:
             )
             for number, (host, held) in enumerate(self.on.items())
         ]
-        seen = an_observation(
+        observation = an_observation(
             operators=[a_sample(op) for held in self.on.values() for op in held],
             hosts=hosts,
             running=running,
             now_s=self.now_s,
         )
-        self.memory, decision = self.controller.decide(self.memory, seen)
+        self.memory, decision = self.controller.decide(self.memory, observation)
         for action in decision.actions:
             if isinstance(action, MigrateInstance):
                 op = action.instance.upper()
@@ -101,13 +101,13 @@ def test_a_measurement_between_the_thresholds_starts_the_count_again():
 def test_one_measurement_counts_once_however_often_it_is_looked_at():
     controller = CONTROLLERS["fugu-local"].build(setting=SET)
     memory = controller.initial_memory()
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample(name) for name in "AB"],
         hosts=[a_host("h1", cpu_share=0.9), a_host("h2", cpu_share=0.3)],
         running=[an_instance(n.lower(), n, "h1", cpu_share=1.8) for n in "AB"],
     )
     for later_s in (0.0, 1.0, 2.0, 3.0, 4.0):
-        now = dataclasses.replace(seen, now_s=3600.0 + later_s)
+        now = dataclasses.replace(observation, now_s=3600.0 + later_s)
         memory, decision = controller.decide(memory, now)
         assert decision.steps == ()
     assert memory.streaks == {"h1": 1}
@@ -262,11 +262,11 @@ def test_under_constant_load_it_comes_to_rest(name):
 
 @any_cluster
 @given(observations())
-def test_every_decision_after_the_first_measurement_can_be_carried_out(seen):
+def test_every_decision_after_the_first_measurement_can_be_carried_out(observation):
     for name in ("fugu-local", "fugu-global"):
-        one = CONTROLLERS[name].build(setting=SETTING, successive=1, lower=0.4, grace_s=0.0)
-        _, decision = one.decide(one.initial_memory(), seen)
-        Replay(seen).run(decision)
+        controller = CONTROLLERS[name].build(setting=SETTING, successive=1, lower=0.4, grace_s=0.0)
+        _, decision = controller.decide(controller.initial_memory(), observation)
+        Replay(observation).run(decision)
 
 
 @pytest.mark.parametrize(
@@ -284,4 +284,4 @@ def test_every_decision_after_the_first_measurement_can_be_carried_out(seen):
 )
 def test_options_that_make_no_sense(options, problem):
     controller = CONTROLLERS["fugu-sarsa"].build(setting=SET, **options)
-    assert any(problem in one for one in controller.problems())
+    assert any(problem in message for message in controller.problems())

@@ -34,11 +34,13 @@ def test_a_name_stands_for_the_operators_of_every_tenant() -> None:
     ],
 )
 def test_what_cannot_be_meant_is_said(text: str, problem: str) -> None:
-    (found,) = manual_problems(text, CLUSTER)
-    assert problem in found
+    (message,) = manual_problems(text, CLUSTER)
+    assert problem in message
     for name in ("henge", "manual"):
-        (told,) = CONTROLLERS[name].build(setting=a_setting(CLUSTER), instances=text).problems()
-        assert told == found
+        (complaint,) = (
+            CONTROLLERS[name].build(setting=a_setting(CLUSTER), instances=text).problems()
+        )
+        assert complaint == message
 
 
 def test_default_storm_never_adapts_and_manual_is_told_how_many() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from include.controllers.host_selection import CACHE_FACTOR, suitability
 from include.controllers.placement import FreeCapacities, FreeCapacity, HostChoice
-from include.controllers.suitability import CACHE_FACTOR, suitability
 from include.model.host import Capacity
 from include.model.topology import Operator
 from include.testing.builders import an_operator
@@ -55,7 +55,7 @@ def change(rooms: FreeCapacities, step: str, op: Operator, number: int) -> None:
         host = hosts[number % len(hosts)]
         expected = rooms[host].with_one(op)
         if number % 2:
-            rooms.take(host, op)
+            rooms.reserve(host, op)
         else:
             rooms[host] = expected
         assert rooms[host] == expected
@@ -71,7 +71,7 @@ def change(rooms: FreeCapacities, step: str, op: Operator, number: int) -> None:
 def test_the_best_room_is_that_of_the_definition_after_any_changes(
     changes: list[tuple[str, Operator, int]],
 ) -> None:
-    rooms = FreeCapacities.of(
+    rooms = FreeCapacities.from_hosts(
         FreeCapacity(f"host-{i}", HOST, HOST, frozenset({"large"} if i else ()), up=i != 1)
         for i in range(3)
     )
@@ -81,13 +81,13 @@ def test_the_best_room_is_that_of_the_definition_after_any_changes(
         if step == "copy":
             kept.append(rooms)
             rooms = rooms.copy()
-        for one in (rooms, *kept):
-            assert one.best(op, CACHE_FACTOR) == as_defined(one, op)
+        for each in (rooms, *kept):
+            assert each.best(op, CACHE_FACTOR) == as_defined(each, op)
             leaving = f"host-{number % 4}"
-            found = one.best(op, CACHE_FACTOR, leaving=leaving)
-            assert found == as_defined(one, op, leaving=leaving)
-            found = one.best(op, CACHE_FACTOR, only_up=True, leaving=leaving)
-            assert found == as_defined(one, op, only_up=True, leaving=leaving)
+            best = each.best(op, CACHE_FACTOR, leaving=leaving)
+            assert best == as_defined(each, op, leaving=leaving)
+            best = each.best(op, CACHE_FACTOR, only_up=True, leaving=leaving)
+            assert best == as_defined(each, op, only_up=True, leaving=leaving)
 
 
 @settings(deadline=None)
@@ -96,21 +96,21 @@ def test_many_instances_get_the_places_that_asking_for_each_gives(
     changes: list[tuple[str, Operator, int]], wanted: list[Operator], only_up: bool
 ) -> None:
     """Of hosts in any state; and what is left afterwards is the same, too."""
-    together = FreeCapacities.of(
+    together = FreeCapacities.from_hosts(
         FreeCapacity(f"host-{i}", HOST, HOST, frozenset({"large"} if i else ()), up=i != 1)
         for i in range(3)
     )
     for step, op, number in changes:
         change(together, step, op, number)
     each, untouched = together.copy(), together.copy()
-    found = []
+    hosts = []
     for op in wanted:
         best = each.best(op, only_up=only_up)
-        found.append(best.host if best else None)
+        hosts.append(best.host if best else None)
         if best:
-            each.take(best.host, op)
+            each.reserve(best.host, op)
     before = dict(together)
-    assert together.take_best(wanted, only_up=only_up) == found
+    assert together.reserve_best(wanted, only_up=only_up) == hosts
     assert dict(together) == dict(each)
     assert dict(untouched) == before
     for op in OPERATORS:

@@ -27,8 +27,8 @@ from include.testing.builders import (
 )
 
 
-def a_plan(**seen: object) -> Plan:
-    return Plan(a_setting(), an_observation(**seen))
+def a_plan(**parts: object) -> Plan:
+    return Plan(a_setting(), an_observation(**parts))
 
 
 def test_hosts_come_in_the_order_of_their_lease_and_h2_before_h10() -> None:
@@ -63,7 +63,7 @@ def test_instances_are_counted_on_some_hosts_as_far_as_the_plan_can_still_stop_t
     plan.stop(plan.serving("O1")[0], why("spare"))
     plan.start("O1", "h2", why("needed"))
     for hosts in ({"h1"}, {"h2"}, {"h1", "h2"}, {"h9"}, set[str]()):
-        counted = [sum(one.host in hosts for one in plan.serving(name)) for name in names]
+        counted = [sum(instance.host in hosts for instance in plan.serving(name)) for name in names]
         assert plan.counts_on(hosts).tolist() == counted
     assert plan.counts_on({"h1"}).sum() == 2
 
@@ -104,7 +104,7 @@ def test_the_last_instance_and_the_last_ready_one_may_not_stop() -> None:
     starting = an_instance("i2", "O1", ready=False, started_s=9.0)
     running = [*instances({"h1": "O1"}), starting]
     plan = a_plan(hosts=[a_host("h1")], running=running)
-    assert [plan.may_stop(one) for one in plan.serving("O1")] == [False, True]
+    assert [plan.may_stop(instance) for instance in plan.serving("O1")] == [False, True]
 
 
 def test_stops_of_the_same_thought_are_taken_into_account() -> None:
@@ -166,19 +166,19 @@ def test_many_starts_are_those_of_one_after_the_other(cpu_shared: bool) -> None:
     """Until nothing fits any more; where the CPU is shared, on the emptiest host."""
     setting = a_setting()
     setting = replace(setting, flavor=replace(setting.flavor, cpu_shared=cpu_shared))
-    seen = an_observation(hosts=[a_host("host-1"), a_host("host-2", up=False)])
-    together, each = Plan(setting, seen), Plan(setting, seen)
+    observation = an_observation(hosts=[a_host("host-1"), a_host("host-2", up=False)])
+    together, each = Plan(setting, observation), Plan(setting, observation)
     names = [*each.operator_names] * 10
     reason = Reason.QUEUE_LONG
-    told = together.start_each(names, lambda those: [(f"{i}", reason) for i in those])
+    started = together.start_each(names, lambda rows: [(f"{i}", reason) for i in rows])
     expected = []
     for i, name in enumerate(names):
         host = each.most_suitable(each.operator(name))
         if host is not None:
             each.start(name, host, Why(reason, f"{i}"))
             expected.append(i)
-    assert told == expected
-    assert 0 < len(told) < len(names)
+    assert started == expected
+    assert 0 < len(started) < len(names)
     assert together.decision(why()) == each.decision(why())
     assert together.scaled() == each.scaled()
     assert together.counts.tolist() == each.counts.tolist()

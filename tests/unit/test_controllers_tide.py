@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from include.controllers.tide.estimates import Flow, TideMemory, expected, learned, likely, load_of
-from include.controllers.tide.leases import hosts_for, wanted
+from include.controllers.tide.leases import hosts_for, instances_worth_leasing
 from include.controllers.tide.loss import AT_ONCE, LOOKAHEAD, ExpectedLoss, Gains
 from include.controllers.tide.repeats import ahead, remembered, round_of, wavers
 from include.model.host import HostFlavor
@@ -29,8 +29,8 @@ from tests.tide_world import FLOW, SEEN_BEFORE, a_load, a_loss, read
 class TestWhatItKnows:
     def test_the_rate_of_a_source_is_propagated_to_operators_that_lag_behind(self) -> None:
         """O1 gets 150 items in 15 s; O2 and O3 have seen nothing of them yet."""
-        seen = read({"O1": 150, "O2": 0, "O3": 0}, {"O1": 1, "O2": 1, "O3": 1})
-        memory = learned(SEEN_BEFORE, seen, FLOW, 600.0, 15.0)
+        observation = read({"O1": 150, "O2": 0, "O3": 0}, {"O1": 1, "O2": 1, "O3": 1})
+        memory = learned(SEEN_BEFORE, observation, FLOW, 600.0, 15.0)
         assert memory.source_per_s == {"S1": 10.0}
         assert memory.rate_per_s == {"O1": 10.0, "O2": 10.0, "O3": 10.0}
 
@@ -47,8 +47,11 @@ class TestWhatItKnows:
             ),
         )
         flow = Flow(a_setting(topology))
-        seen = read({"O1": 150, "O2": 0}, {"O1": 1, "O2": 1})
-        assert learned(SEEN_BEFORE, seen, flow, 600.0, 15.0).rate_per_s == {"O1": 10.0, "O2": 4.0}
+        observation = read({"O1": 150, "O2": 0}, {"O1": 1, "O2": 1})
+        assert learned(SEEN_BEFORE, observation, flow, 600.0, 15.0).rate_per_s == {
+            "O1": 10.0,
+            "O2": 4.0,
+        }
 
     @pytest.mark.parametrize(
         ("vcpus", "counted_s", "service_s"), [(4, None, 0.1), (0.5, None, 0.2), (0.5, 3.0, 0.1)]
@@ -59,26 +62,29 @@ class TestWhatItKnows:
         """7.5 s of CPU for 75 items; not where the time that instances work is counted itself."""
         setting = a_setting()
         flow = Flow(replace(setting, flavor=replace(setting.flavor, vcpus=vcpus)))
-        seen = read({"O1": 75}, {"O1": 75}, busy=0.5)
-        sample = replace(seen.operators["O1"], busy_in_all_s=counted_s)
-        seen = replace(seen, operators={"O1": sample})
-        load = load_of(learned(SEEN_BEFORE, seen, flow, 600.0, 15.0), flow)
+        observation = read({"O1": 75}, {"O1": 75}, busy=0.5)
+        sample = replace(observation.operators["O1"], busy_in_all_s=counted_s)
+        observation = replace(observation, operators={"O1": sample})
+        load = load_of(learned(SEEN_BEFORE, observation, flow, 600.0, 15.0), flow)
         assert load.service_s[flow.row["O1"]] == pytest.approx(service_s)
 
     def test_before_cpu_is_read_items_took_what_the_fastest_one_took(self) -> None:
         """Instances are read twice before their CPU is known; o_slo would say far too much."""
-        seen = read({"O1": 75}, {"O1": 75})
-        sample = replace(seen.operators["O1"], durations_ms=(900.0, 40.0, 60.0))
-        unread = {name: replace(one, cpu_share=None) for name, one in seen.instances.items()}
-        first = replace(seen, operators={"O1": sample}, instances=unread)
+        observation = read({"O1": 75}, {"O1": 75})
+        sample = replace(observation.operators["O1"], durations_ms=(900.0, 40.0, 60.0))
+        unread = {
+            name: replace(instance, cpu_share=None)
+            for name, instance in observation.instances.items()
+        }
+        first = replace(observation, operators={"O1": sample}, instances=unread)
         memory = learned(SEEN_BEFORE, first, FLOW, 600.0, 15.0)
         assert load_of(memory, FLOW).service_s[FLOW.row["O1"]] == pytest.approx(0.04)
         later = learned(memory, replace(first, now_s=30.0), FLOW, 600.0, 15.0)
         assert later.work_s["O1"] < memory.work_s["O1"]
 
     def test_the_service_time_is_busy_time_by_completed_items(self) -> None:
-        seen = read({"O1": 30, "O2": 30, "O3": 0}, {"O1": 30, "O2": 15, "O3": 0}, busy=0.5)
-        load = load_of(learned(SEEN_BEFORE, seen, FLOW, 600.0, 15.0), FLOW)
+        observation = read({"O1": 30, "O2": 30, "O3": 0}, {"O1": 30, "O2": 15, "O3": 0}, busy=0.5)
+        load = load_of(learned(SEEN_BEFORE, observation, FLOW, 600.0, 15.0), FLOW)
         o_slo_s = 1.0  # of an operator that has completed nothing
         assert load.service_s.tolist() == [0.25, 0.5, o_slo_s]
 
@@ -112,8 +118,8 @@ class TestWhatItKnows:
                 for name in names
             ]
             running = [an_instance(f"i-{name}", name, cpu_share=0.5) for name in names]
-            seen = an_observation(operators=samples, running=running, now_s=now_s)
-            memory = learned(memory, seen, FLOW, 600.0, 15.0)
+            observation = an_observation(operators=samples, running=running, now_s=now_s)
+            memory = learned(memory, observation, FLOW, 600.0, 15.0)
         assert memory.rate_per_s == dict.fromkeys(names, 10.0)
         assert load_of(memory, FLOW).service_s.tolist() == [0.05] * len(names)
 
@@ -123,8 +129,8 @@ class TestWhatItKnows:
         for now_s, read_s in ((15.0, 10), (30.0, 30), (45.0, 40), (60.0, 60)):
             of_all = {"arrived_in_all": 10 * read_s, "completed_in_all": 10 * read_s}
             samples = [replace(a_sample(name, 0), **of_all) for name in flow.names]
-            seen = an_observation(operators=samples, now_s=now_s)
-            memory = learned(memory, seen, flow, 600.0, 15.0)
+            observation = an_observation(operators=samples, now_s=now_s)
+            memory = learned(memory, observation, flow, 600.0, 15.0)
             assert set(memory.rate_per_s.values()) <= {10.0}
         assert memory.rate_per_s
 
@@ -159,10 +165,10 @@ class TestWhatAPlaceIsWorth:
     def test_what_is_expected_is_the_mean_over_rates(self) -> None:
         """Of every operator for itself, and gains are those of the means."""
         rates, service_s, counts = [[8.0, 2.0], [14.0, 0.0]], [0.2, 0.5], np.array([3.0, 2.0])
-        of = {"service_s": service_s, "waiting": [0.0, 0.0]}
-        each = [a_loss(a_load(rate_per_s=one, **of)) for one in rates]
-        expected = ExpectedLoss(**vars(a_loss(a_load(rate_per_s=rates, **of))))
-        mean = np.mean([one.late_per_s(counts) for one in each], axis=0)
+        load = {"service_s": service_s, "waiting": [0.0, 0.0]}
+        each = [a_loss(a_load(rate_per_s=rate, **load)) for rate in rates]
+        expected = ExpectedLoss(**vars(a_loss(a_load(rate_per_s=rates, **load))))
+        mean = np.mean([loss.late_per_s(counts) for loss in each], axis=0)
         assert expected.late_per_s(counts).tolist() == mean.tolist()
         gain = expected.gain(counts)
         assert expected.gains(counts, 1).tolist() == [gain.tolist()]
@@ -170,9 +176,9 @@ class TestWhatAPlaceIsWorth:
     def test_a_gain_looks_beyond_an_instance_that_does_not_help_alone(self) -> None:
         """Of 2 instances of work one more than 1 is not enough, two are."""
         alone = a_loss(overload=1.0)
-        one, two = (alone.late_per_s(np.array([count])) for count in (2.0, 3.0))
-        assert alone.gain(np.array([1.0]))[0] > (alone.late_per_s(np.array([1.0])) - one)[0]
-        assert two[0] < one[0]
+        at_two, two = (alone.late_per_s(np.array([count])) for count in (2.0, 3.0))
+        assert alone.gain(np.array([1.0]))[0] > (alone.late_per_s(np.array([1.0])) - at_two)[0]
+        assert two[0] < at_two[0]
 
     @given(
         st.lists(st.tuples(*[st.floats(0, 40)] * 3), min_size=1, max_size=3),
@@ -183,7 +189,7 @@ class TestWhatAPlaceIsWorth:
     ) -> None:
         """The same to the last digit, however many are computed together."""
         rate, service_s, waiting = zip(*operators, strict=True)
-        service_s = tuple(0.05 + one for one in service_s)
+        service_s = tuple(0.05 + extra_s for extra_s in service_s)
         loss = a_loss(a_load(rate_per_s=rate, service_s=service_s, waiting=waiting))
         instances = np.zeros(len(operators))
         gains = Gains(loss, instances)
@@ -202,24 +208,24 @@ class TestWhatAPlaceIsWorth:
     ) -> None:
         """Thousands at a time as one by one, to the last digit, of one rate and of many."""
         rate, service_s, waiting = zip(*operators, strict=True)
-        of = {"service_s": [0.05 + one for one in service_s], "waiting": waiting}
-        rates = [[one * (1 + i) / likely for one in rate] for i in range(likely)]
+        load = {"service_s": [0.05 + extra_s for extra_s in service_s], "waiting": waiting}
+        rates = [[value * (1 + i) / likely for value in rate] for i in range(likely)]
         for loss in (
-            a_loss(a_load(rate_per_s=rate, **of)),
-            ExpectedLoss(**vars(a_loss(a_load(rate_per_s=rates, **of)))),
+            a_loss(a_load(rate_per_s=rate, **load)),
+            ExpectedLoss(**vars(a_loss(a_load(rate_per_s=rates, **load)))),
         ):
-            one_by_one, expected = Gains(loss, np.zeros(len(rate)), dear=0.5), []
+            one_by_one, expected = Gains(loss, np.zeros(len(rate)), start_cost=0.5), []
             while one_by_one.now[row := one_by_one.best()] > above and len(expected) < 300:
                 expected.append((row, one_by_one.now[row]))
                 one_by_one.add(row)
-            counts, found = np.zeros(len(rate)), []
-            for rows, turns, saved in Gains(loss, counts, dear=0.5).in_turn(above):
+            counts, given_out = np.zeros(len(rate)), []
+            for rows, turns, saved in Gains(loss, counts, start_cost=0.5).in_turn(above):
                 assert turns.tolist() == [list(rows[:i]).count(row) for i, row in enumerate(rows)]
-                found += zip(rows.tolist(), saved.tolist(), strict=True)
+                given_out += zip(rows.tolist(), saved.tolist(), strict=True)
                 counts += np.bincount(rows, minlength=len(rate))
-                if len(found) >= len(expected):
+                if len(given_out) >= len(expected):
                     break
-            assert found[: len(expected)] == expected
+            assert given_out[: len(expected)] == expected
 
     def test_whoever_gets_no_place_has_no_turn_any_more(self) -> None:
         loss = a_loss(a_load(rate_per_s=[20.0, 10.0], service_s=[0.5, 0.5], waiting=[0.0, 0.0]))
@@ -235,9 +241,9 @@ class TestHowManyAreWanted:
     def test_short_items_get_instances_for_the_load_of_now(self) -> None:
         """5 items/s by an instance are worth a place that costs 2; another one saves less."""
         surge = a_loss(a_load(rate_per_s=[40.0], service_s=[0.2], mean_per_s=[10.0]))
-        (found,) = wanted(surge, 2.0, 200.0)
-        late = surge.late_per_s(np.array([[found], [found + 1]]))
-        assert found > 8
+        (instances,) = instances_worth_leasing(surge, 2.0, 200.0)
+        late = surge.late_per_s(np.array([[instances], [instances + 1]]))
+        assert instances > 8
         assert late[0] - late[1] <= 2.0
 
     def test_of_rates_that_waver_a_seldom_one_gets_few_places(self) -> None:
@@ -246,12 +252,12 @@ class TestHowManyAreWanted:
         def places(often: int, price: float) -> float:
             rates = [[40.0]] * often + [[10.0]] * (20 - often)
             loss = ExpectedLoss(**vars(a_loss(a_load(rate_per_s=rates, mean_per_s=[10.0]))))
-            return float(wanted(loss, price, 200.0)[0])
+            return float(instances_worth_leasing(loss, price, 200.0)[0])
 
         counts = [places(often, price=4.0) for often in (0, 1, 10, 20)]
         assert counts == sorted(counts)
         always = [a_load(rate_per_s=[rate], mean_per_s=[10.0]) for rate in (10.0, 40.0)]
-        at_ends = [float(wanted(a_loss(load), 4.0, 200.0)[0]) for load in always]
+        at_ends = [float(instances_worth_leasing(a_loss(load), 4.0, 200.0)[0]) for load in always]
         assert [counts[0], counts[-1]] == at_ends
         assert counts[1] < counts[2]
         assert places(1, price=1.5) < places(1, price=0.1)
@@ -259,20 +265,22 @@ class TestHowManyAreWanted:
     def test_long_items_get_them_for_the_mean_load_and_what_waits(self) -> None:
         """2 s per item: half an item a second is not worth a place that costs 2."""
         load = a_load(rate_per_s=[9.0], service_s=[2.0], mean_per_s=[1.6], waiting=[100.0])
-        assert wanted(a_loss(load), 2.0, 200.0).tolist() == [4.0]  # (1.6 + 100 / 200) * 2 = 4.2
-        assert wanted(a_loss(load), 0.5, 200.0)[0] > 18
+        assert instances_worth_leasing(a_loss(load), 2.0, 200.0).tolist() == [
+            4.0
+        ]  # (1.6 + 100 / 200) * 2 = 4.2
+        assert instances_worth_leasing(a_loss(load), 0.5, 200.0)[0] > 18
 
     def test_everybody_has_one(self) -> None:
         quiet = a_load(rate_per_s=[0.0, 0.0], service_s=[0.1, 9.0], waiting=[0.0, 0.0])
-        assert wanted(a_loss(quiet), 1.0, 200.0).tolist() == [1.0, 1.0]
+        assert instances_worth_leasing(a_loss(quiet), 1.0, 200.0).tolist() == [1.0, 1.0]
 
     @pytest.mark.parametrize("price", [1e-5, 1e-3, 0.02])
     def test_hundreds_are_those_that_are_found_one_by_one(self, price: float) -> None:
         """The first count from 50 on of which another one saves no more than a place costs."""
         loss = a_loss(a_load(rate_per_s=[250.0], service_s=[0.2]))
-        (found,) = wanted(loss, price, 200.0)
-        assert found > 50 + 64
-        gains = loss.gain(np.arange(50.0, found + 1)[:, None])[:, 0]
+        (instances,) = instances_worth_leasing(loss, price, 200.0)
+        assert instances > 50 + 64
+        gains = loss.gain(np.arange(50.0, instances + 1)[:, None])[:, 0]
         assert gains[-1] <= price < gains[:-1].min()
 
     @settings(deadline=None)
@@ -282,14 +290,14 @@ class TestHowManyAreWanted:
     ) -> None:
         """Lateness and places together cost no more than with any number from what is busy on."""
         loss = a_loss(a_load(rate_per_s=[rate], service_s=[service_s]))
-        (found,) = wanted(loss, price, 200.0)
+        (instances,) = instances_worth_leasing(loss, price, 200.0)
         if service_s * price > 1:
-            assert found == max(1, round(rate * service_s))
+            assert instances == max(1, round(rate * service_s))
             return
         busy = max(1.0, np.ceil(rate * service_s))
         counts = np.arange(busy, 3 * busy + 100)
         cost = loss.late_per_s(counts[:, None])[:, 0] + price * counts
-        assert cost[int(found - busy)] <= cost.min() + LOOKAHEAD * price
+        assert cost[int(instances - busy)] <= cost.min() + LOOKAHEAD * price
 
 
 class TestLoadsThatRepeat:
@@ -312,8 +320,8 @@ class TestLoadsThatRepeat:
     def test_a_load_that_stays_or_walks_has_no_round(self) -> None:
         assert round_of([(3.0,)] * 480, 15.0) == 0
         assert round_of([(float(step),) for step in range(480)], 15.0) == 0
-        found = [_round_of_a_walk(seed) for seed in range(20)]
-        assert found.count(0) >= 15
+        rounds = [_round_of_a_walk(seed) for seed in range(20)]
+        assert rounds.count(0) >= 15
 
     def test_a_load_wavers_if_its_mean_says_more_of_what_comes_than_its_last_minute(self) -> None:
         """Not one that walks or goes in steps; and nobody knows before an hour has passed."""
@@ -339,10 +347,10 @@ class TestLoadsThatRepeat:
         assert round_of([(rate, 1.0) for rate in self.STEPS * 2], 15.0) == len(self.STEPS)
 
     def test_readings_that_were_missed_take_their_time(self) -> None:
-        known = remembered((), [1.0], 15.0, 15.0)
-        known = remembered(known, [2.0], 45.0, 15.0)
-        assert known == ((1.0,), (2.0,), (2.0,), (2.0,))
-        assert len(remembered(known, [3.0], 90_000.0, 15.0)) == 480
+        recent = remembered((), [1.0], 15.0, 15.0)
+        recent = remembered(recent, [2.0], 45.0, 15.0)
+        assert recent == ((1.0,), (2.0,), (2.0,), (2.0,))
+        assert len(remembered(recent, [3.0], 90_000.0, 15.0)) == 480
 
     def test_the_load_to_expect_is_the_highest_until_then(self) -> None:
         rounds = tuple((rate,) for rate in self.STEPS * 2)
@@ -388,10 +396,10 @@ def test_hosts_are_counted_by_first_fit_decreasing(
 def _one_by_one(wanted: list[tuple[int, float, float]], flavor: HostFlavor) -> int:
     room = flavor.capacity
     left: list[list[float]] = []
-    for count, memory, cores in sorted(wanted, key=lambda one: (-one[1], -one[2])):
+    for count, memory, cores in sorted(wanted, key=lambda size: (-size[1], -size[2])):
         needs = [memory, 0.0 if flavor.cpu_shared else cores]
         for _ in range(count):
-            fits = (one for one in left if one[0] >= needs[0] and one[1] >= needs[1])
+            fits = (room for room in left if room[0] >= needs[0] and room[1] >= needs[1])
             host = next(fits, None)
             if host is None:
                 left.append(host := [room.memory_mb, room.cpu_cores])

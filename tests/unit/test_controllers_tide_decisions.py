@@ -12,7 +12,7 @@ import pytest
 from include.controllers.base import Delays, Setting
 from include.controllers.tide.controller import LONG_BTU_S, Tide
 from include.controllers.tide.estimates import TideMemory
-from include.controllers.tide.leases import hosts_for_work, wanted
+from include.controllers.tide.leases import hosts_for_work, instances_worth_leasing
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.model.decision import (
@@ -69,24 +69,24 @@ def decide(
         )
         for name in FLOW.names
     ]
-    given_share = [replace(one, cpu_share=0.5) for one in running]
-    seen = an_observation(operators=samples, hosts=hosts, running=given_share)
-    return Tide(setting=setting, **options).decide(memory, seen)
+    given_share = [replace(instance, cpu_share=0.5) for instance in running]
+    observation = an_observation(operators=samples, hosts=hosts, running=given_share)
+    return Tide(setting=setting, **options).decide(memory, observation)
 
 
-def of(decision: Decision, *kinds: type) -> list[Action]:
+def actions_of(decision: Decision, *kinds: type) -> list[Action]:
     return [action for action in decision.actions if isinstance(action, kinds)]
 
 
 class TestWhoGetsAPlace:
     def test_free_room_goes_where_it_saves_most(self) -> None:
         _, decided = decide(remembered(), [a_host()], instances({"h1": "O1 O2 O3"}), {"O2": 90})
-        assert of(decided, StartInstance) == [StartInstance("O2", "h1")]
+        assert actions_of(decided, StartInstance) == [StartInstance("O2", "h1")]
         assert "O2 has 1 instances; one more saves" in decided.because
 
     def test_an_operator_gives_way_to_one_that_saves_more(self) -> None:
         _, decided = decide(remembered(), [a_host()], instances({"h1": "O1 O1 O2 O3"}), {"O3": 400})
-        assert of(decided, StopInstance, StartInstance) == [
+        assert actions_of(decided, StopInstance, StartInstance) == [
             StopInstance("i2"),
             StartInstance("O3", "h1"),
         ]
@@ -95,11 +95,11 @@ class TestWhoGetsAPlace:
     def test_nobody_gives_its_last_instance(self) -> None:
         full = a_host(), a_host("h2", up=False)
         _, decided = decide(remembered(), full, instances({"h1": "O1 O2 O3 O3"}), {"O3": 900})
-        assert not of(decided, StopInstance)
+        assert not actions_of(decided, StopInstance)
 
     def test_an_operator_without_instances_comes_first(self) -> None:
         _, decided = decide(remembered(), [a_host()], instances({"h1": "O1 O1 O1 O3"}))
-        assert of(decided, StartInstance) == [StartInstance("O2", "h1")]
+        assert actions_of(decided, StartInstance) == [StartInstance("O2", "h1")]
         assert "O2 has no instance" in decided.because
 
 
@@ -112,13 +112,15 @@ class TestWhatAChangeCosts:
         host, running = a_host(), instances({"h1": "O1 O2 O3"})
         saves = a_loss(a_load(rate_per_s=[1.0], service_s=[0.5]), age_s=60.0).gain(np.array([1.0]))
         assert 0.01 < saves[0] < 60 / 600
-        assert of(decide(remembered(), [host], running)[1], StartInstance)
-        assert not of(decide(remembered(), [host], running, setting=self.PAUSES)[1], StartInstance)
+        assert actions_of(decide(remembered(), [host], running)[1], StartInstance)
+        assert not actions_of(
+            decide(remembered(), [host], running, setting=self.PAUSES)[1], StartInstance
+        )
 
     def test_one_that_saves_more_is(self) -> None:
         running = instances({"h1": "O1 O2 O3"})
         _, decided = decide(remembered(), [a_host()], running, {"O2": 90}, setting=self.PAUSES)
-        assert of(decided, StartInstance) == [StartInstance("O2", "h1")]
+        assert actions_of(decided, StartInstance) == [StartInstance("O2", "h1")]
 
     def test_a_host_goes_only_if_what_it_costs_is_more_than_to_move_what_is_there(self) -> None:
         """It costs 19 late items a second; 1 item/s in a pause of 6000 s are 10, of 12000 s 20."""
@@ -127,7 +129,7 @@ class TestWhatAChangeCosts:
         for pause_s, goes in ((6000.0, True), (12000.0, False)):
             setting = replace(SETTING, delays=Delays(pause_on_start_s=pause_s))
             _, decided = decide(long_known(), hosts, running, setting=setting)
-            assert bool(of(decided, ReleaseHost)) == goes
+            assert bool(actions_of(decided, ReleaseHost)) == goes
 
 
 class TestHostsWhoseCoresAreShared:
@@ -145,36 +147,38 @@ class TestHostsWhoseCoresAreShared:
         )
         running = instances({"h1": "O1 O2 O3"})
         _, decided = decide(busy, [a_host()], running, arrived=150, setting=self.SHARED)
-        assert len(of(decided, LeaseHost)) == 4  # 15 instances' work and its root, one host is up
+        assert (
+            len(actions_of(decided, LeaseHost)) == 4
+        )  # 15 instances' work and its root, one host is up
 
     def test_an_instance_starts_where_the_least_is_promised(self) -> None:
         hosts = [a_host(), a_host("h2")]
         running = instances({"h1": "O1 O2", "h2": "O3"})
         _, decided = decide(long_known(), hosts, running, {"O2": 90}, setting=self.SHARED)
-        assert of(decided, StartInstance)[0] == StartInstance("O2", "h2")
+        assert actions_of(decided, StartInstance)[0] == StartInstance("O2", "h2")
 
 
 class TestLeases:
     def test_a_host_is_leased_for_what_is_worth_it(self) -> None:
         busy = [a_host()], instances({"h1": "O1 O2 O3 O3"})
         _, decided = decide(long_known(), *busy, arrived=150)
-        assert of(decided, LeaseHost)
+        assert actions_of(decided, LeaseHost)
         assert "hosts are worth their price" in decided.because
 
     def test_what_waits_for_a_host_that_boots_asks_for_no_other(self) -> None:
         hosts = [a_host(), a_host("h2", up=False)]
         running = instances({"h1": "O1 O2 O3 O3", "h2": "O1 O2 O2 O3"})
         _, decided = decide(remembered(), hosts, running, {"O1": 3000})
-        assert not of(decided, LeaseHost)
+        assert not actions_of(decided, LeaseHost)
 
     def test_a_host_that_the_others_replace_goes_when_its_btu_ends(self) -> None:
         hosts = [a_host(paid_until_s=3640.0), a_host("h2")]
         running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
         _, decided = decide(remembered(), hosts, running)
-        assert not of(decided, ReleaseHost)
+        assert not actions_of(decided, ReleaseHost)
         later = [a_host(paid_until_s=3625.0), a_host("h2")]
         _, decided = decide(remembered(), later, running)
-        assert of(decided, StopInstance, ReleaseHost) == [
+        assert actions_of(decided, StopInstance, ReleaseHost) == [
             StopInstance("i1"),
             StopInstance("i2"),
             ReleaseHost("h1"),
@@ -200,7 +204,7 @@ class TestLeases:
         hosts = [a_host(paid_until_s=3600.0 + left_s), a_host("h2")]
         running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
         _, decided = decide(remembered(), hosts, running, setting=setting, interval_s=interval_s)
-        assert bool(of(decided, ReleaseHost)) == goes
+        assert bool(actions_of(decided, ReleaseHost)) == goes
 
     @pytest.mark.parametrize(
         ("ordered_s", "up", "goes"),
@@ -213,7 +217,7 @@ class TestLeases:
         setting = replace(SETTING, delays=Delays(host_boot_s=40.0))
         hosts = [a_host(), a_host("h2", paid_until_s=3630.0, ordered_s=ordered_s, up=up)]
         _, decided = decide(remembered(), hosts, instances({"h1": "O1 O2 O3"}), setting=setting)
-        assert of(decided, ReleaseHost) == [ReleaseHost("h2")] * goes
+        assert actions_of(decided, ReleaseHost) == [ReleaseHost("h2")] * goes
 
     @pytest.mark.parametrize(("btu_s", "goes"), [(30.0, True), (600.0, False)])
     def test_where_the_next_btu_is_billed_in_any_case_a_host_may_go(
@@ -223,14 +227,14 @@ class TestLeases:
         hosts = [a_host(paid_until_s=3615.0), a_host("h2")]
         running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
         _, decided = decide(remembered(), hosts, running, setting=setting)
-        assert bool(of(decided, ReleaseHost)) == goes
+        assert bool(actions_of(decided, ReleaseHost)) == goes
 
     def test_the_last_instance_moves_where_nothing_arrives(self) -> None:
         quiet = remembered(rate_per_s={}, source_per_s={"S1": 0.0})
         hosts = [a_host(paid_until_s=3625.0), a_host("h2")]
         running = instances({"h1": "O1", "h2": "O2 O3"})
         _, decided = decide(quiet, hosts, running, arrived=0)
-        assert of(decided, MigrateInstance, ReleaseHost) == [
+        assert actions_of(decided, MigrateInstance, ReleaseHost) == [
             MigrateInstance("i1", "h2", overlaps=True),
             ReleaseHost("h1"),
         ]
@@ -252,24 +256,26 @@ class TestLeases:
         running = instances({"h1": "O1", "h2": "O2 O3"})
         setting = replace(SETTING, delays=delays)
         _, decided = decide(quiet, hosts, running, arrived=0, setting=setting)
-        assert of(decided, MigrateInstance) == [MigrateInstance("i1", "h2", overlaps=overlaps)]
+        assert actions_of(decided, MigrateInstance) == [
+            MigrateInstance("i1", "h2", overlaps=overlaps)
+        ]
 
     def test_a_host_that_is_needed_is_billed_when_its_next_btu_begins(self) -> None:
         running = instances({"h1": "O1 O2 O3"})
         _, decided = decide(remembered(), [a_host(paid_until_s=3601.0)], running)
-        assert not of(decided, ProlongLease, ReleaseHost)
+        assert not actions_of(decided, ProlongLease, ReleaseHost)
         _, decided = decide(remembered(), [a_host(paid_until_s=3600.0)], running)
-        assert of(decided, ProlongLease) == [ProlongLease("h1")]
+        assert actions_of(decided, ProlongLease) == [ProlongLease("h1")]
 
     def test_a_host_stays_if_it_is_needed_again_before_it_is_cleared(self) -> None:
         running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
         hosts = [a_host(paid_until_s=3625.0), a_host("h2")]
         _, decided = decide(long_known(), hosts, running, arrived=75)
-        assert not of(decided, ReleaseHost, StopInstance)
+        assert not actions_of(decided, ReleaseHost, StopInstance)
 
     def test_without_readings_leases_are_kept_and_nothing_else(self) -> None:
-        seen = an_observation(hosts=[a_host(paid_until_s=3600.0), a_host("h2")])
-        memory, decided = Tide(setting=SETTING).decide(remembered(), seen)
+        observation = an_observation(hosts=[a_host(paid_until_s=3600.0), a_host("h2")])
+        memory, decided = Tide(setting=SETTING).decide(remembered(), observation)
         assert decided.actions == (ProlongLease("h1"),)
         assert memory == remembered()
 
@@ -277,10 +283,10 @@ class TestLeases:
 def test_more_care_never_wants_fewer_hosts() -> None:
     loss = a_loss(a_load(rate_per_s=[40.0], service_s=[0.1]))
     prices = [Tide(setting=SETTING, care=care)._place_per_s for care in (0.5, 1.0, 2.0, 4.0)]
-    found = [wanted(loss, price, 200.0)[0] for price in prices]
+    counts = [instances_worth_leasing(loss, price, 200.0)[0] for price in prices]
     assert prices == sorted(prices, reverse=True)
-    assert found == sorted(found)
-    assert found[0] < found[-1]
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1]
 
 
 def test_a_place_costs_its_share_of_a_host() -> None:
@@ -296,7 +302,9 @@ def test_long_items_are_not_left_waiting_for_the_price_of_a_host() -> None:
     )
     busy = instances({"h1": "O1 O2 O3 O3"})
     _, decided = decide(long, [a_host()], busy)
-    assert len(of(decided, LeaseHost)) >= 7  # 30 instances and some to spare, four to a host
+    assert (
+        len(actions_of(decided, LeaseHost)) >= 7
+    )  # 30 instances and some to spare, four to a host
 
 
 def test_options_that_make_no_sense_are_all_named() -> None:

@@ -37,13 +37,13 @@ FULL = a_setting(max_hosts=2)
 
 @pytest.mark.parametrize("controller", [Btu, BtuRuntime])
 def test_room_on_a_cluster_with_all_its_hosts_leased_is_used(controller: type[Btu]) -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[late("O1")],
         hosts=[a_host("h1"), a_host("h2")],
         running=instances({"h1": "O1 O1 O1 O1", "h2": "O1"}),
     )
     made = controller(setting=FULL)
-    decided = made.decide(made.initial_memory(), seen)[1]
+    decided = made.decide(made.initial_memory(), observation)[1]
     assert decided.actions == (StartInstance("O1", "h2"),)
 
 
@@ -51,14 +51,14 @@ def test_room_on_a_cluster_with_all_its_hosts_leased_is_used(controller: type[Bt
 def test_a_cluster_that_is_full_neither_leases_nor_stops_anything_in_vain(
     controller: type[Btu],
 ) -> None:
-    seen = an_observation(
+    observation = an_observation(
         operators=[late("O1"), a_sample("O2")],
         hosts=[a_host("h1"), a_host("h2")],
         running=instances({"h1": "O1 O1 O1 O1", "h2": "O1 O1 O1 O2"}),
     )
     made = controller(setting=FULL)
-    actions = made.decide(made.initial_memory(), seen)[1].actions
-    assert not any(isinstance(one, LeaseHost | StopInstance) for one in actions)
+    actions = made.decide(made.initial_memory(), observation)[1].actions
+    assert not any(isinstance(action, LeaseHost | StopInstance) for action in actions)
 
 
 def test_the_first_deployment_fills_the_last_host_that_there_is() -> None:
@@ -81,13 +81,13 @@ def test_henge_looks_at_operators_that_the_monitor_can_read() -> None:
 def started_on(cpu_shared: bool) -> list[str]:
     setting = a_setting(flavor=replace(SMALL, cpu_shared=cpu_shared))
     made = Threshold(setting=setting)
-    seen = an_observation(
+    observation = an_observation(
         operators=[replace(a_sample("O1"), waiting_items=5000)],
         hosts=[a_host("h1"), a_host("h2")],
         running=instances({"h1": "O1 O1", "h2": "O2"}),
     )
-    decided = made.decide(made.initial_memory(), seen)[1]
-    return [one.host for one in decided.actions if isinstance(one, StartInstance)]
+    decided = made.decide(made.initial_memory(), observation)[1]
+    return [action.host for action in decided.actions if isinstance(action, StartInstance)]
 
 
 def test_first_fit_goes_by_what_is_promised_where_cpu_is_shared() -> None:
@@ -97,7 +97,7 @@ def test_first_fit_goes_by_what_is_promised_where_cpu_is_shared() -> None:
 
 def test_the_emptiest_of_no_hosts_is_none() -> None:
     operator = a_setting().topology.operators[0]
-    assert FreeCapacities.of([]).emptiest(operator) is None
+    assert FreeCapacities.from_hosts([]).emptiest(operator) is None
 
 
 @pytest.mark.parametrize(("monitor_every_s", "fits"), [(0.5, True), (0.6, False), (15.0, False)])

@@ -41,7 +41,7 @@ def a_tenant(name="a", intent=MEETS, joins_s=0.0, **changes) -> Topology:
 def together(*topologies: Topology) -> Topology:
     """Tenants on one cluster."""
     parts = {
-        part: tuple(one for topology in topologies for one in getattr(topology, part))
+        part: tuple(entry for topology in topologies for entry in getattr(topology, part))
         for part in ("operators", "sources", "edges", "tenants")
     }
     return replace(topologies[0], **parts)
@@ -52,20 +52,20 @@ def test_latency_is_service_and_network_along_the_path():
     for hosts, between_ms in ((1, 3), (2, 20)):
         testbed = started(a_config(a_tenant(), calibration=calibration), hosts=hosts)
         testbed.advance_to(60)
-        seen = testbed.observe().tenants["a"]
+        sample = testbed.observe().tenants["a"]
         # From the source, which is elsewhere; between the operators; and 100 ms at each.
-        assert seen.latency_ms == pytest.approx(20 + between_ms + 2 * 100)
-        assert seen.tail_latency_ms > seen.latency_ms
-        assert seen.juice == pytest.approx(1.0)
+        assert sample.latency_ms == pytest.approx(20 + between_ms + 2 * 100)
+        assert sample.tail_latency_ms > sample.latency_ms
+        assert sample.juice == pytest.approx(1.0)
 
 
 def test_juice_is_the_share_that_the_bottleneck_processes():
     testbed = started(a_config(a_tenant(), 16.0))
     testbed.advance_to(600)
-    seen = testbed.observe()
-    assert seen.tenants["a"].juice == pytest.approx(10 / 16)
-    assert seen.tenants["a"].latency_ms > 100_000
-    assert seen.operators["a.O1"].capacity == 1.0
+    observation = testbed.observe()
+    assert observation.tenants["a"].juice == pytest.approx(10 / 16)
+    assert observation.tenants["a"].latency_ms > 100_000
+    assert observation.operators["a.O1"].capacity == 1.0
 
 
 def test_juice_of_a_split_follows_example_1_of_the_paper():
@@ -104,14 +104,14 @@ def test_a_tenant_is_not_there_before_it_joins_and_has_no_latency_before_anythin
     config = a_config(topology)
     levels_of = {"a.S1": Levels((0.0,), (5.0,)), "b.S1": Levels((75.0,), (5.0,))}
     testbed = started(replace(config, levels_of=levels_of))
-    seen = {}
+    samples = {}
     for t_s in (45, 75, 90):
         testbed.advance_to(t_s)
-        seen[t_s] = testbed.observe().tenants
-    assert list(seen[45]) == ["a"]
-    assert seen[75]["b"].latency_ms is None
+        samples[t_s] = testbed.observe().tenants
+    assert list(samples[45]) == ["a"]
+    assert samples[75]["b"].latency_ms is None
     assert math.isnan(testbed.take_measurements()["tenant"]["latency_ms"][-3])
-    assert seen[90]["b"].latency_ms == pytest.approx(200)
+    assert samples[90]["b"].latency_ms == pytest.approx(200)
 
 
 @pytest.mark.parametrize("shape", [1.0, 4.0, 30.0])

@@ -61,15 +61,15 @@ def test_what_yaml_cannot_read_is_a_problem_beside_all_others(value: str) -> Non
 def test_json_in_too_many_brackets_is_a_problem_beside_all_others() -> None:
     with pytest.raises(SpecError) as raised:
         run_from_params({"faults": '{"a": ' + "[" * 100_000, "testbed": "nowhere"})
-    said = "\n".join(raised.value.problems)
-    assert "faults is JSON in too many brackets" in said
-    assert "unknown testbed" in said
+    problems = "\n".join(raised.value.problems)
+    assert "faults is JSON in too many brackets" in problems
+    assert "unknown testbed" in problems
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1), st.sampled_from([", ", "\n", " ", ";"]))
 def test_numbers_may_stand_in_lines_or_with_commas(numbers: list[int], between: str) -> None:
     typed = between.join(map(str, numbers))
-    assert [int(one) for one in numbers_of([typed, ""])] == numbers
+    assert [int(number) for number in numbers_of([typed, ""])] == numbers
     assert numbers_of(numbers) == numbers
 
 
@@ -108,13 +108,13 @@ def test_lines_and_everything_else_that_is_wrong_are_told_at_once() -> None:
         )
     text = str(raised.value)
     assert "4 problems" in text
-    for said in (
+    for part in (
         "pattern_options: write",
         "got 'interval_s 5'",
         "unknown testbed",
         "'observations'",
     ):
-        assert said in text
+        assert part in text
 
 
 @pytest.mark.parametrize("field", ["pattern", "controller"])
@@ -131,7 +131,7 @@ def test_no_field_needs_json(form: dict[str, dict[str, Any]]) -> None:
     """As Airflow's form chooses a field: an object, or a list of what is no text, is JSON."""
     for name, param in form.items():
         kind = param.get("type")
-        kinds = [one for one in (kind if isinstance(kind, list) else [kind]) if one != "null"]
+        kinds = [type_ for type_ in (kind if isinstance(kind, list) else [kind]) if type_ != "null"]
         assert kinds != ["object"], name
         assert len(kinds) == 1, name
         if kinds == ["array"]:
@@ -142,11 +142,15 @@ def test_no_field_needs_json(form: dict[str, dict[str, Any]]) -> None:
 
 def test_the_form_names_every_option_of_every_controller() -> None:
     shown = options_help(
-        {name: one.build for name, one in CONTROLLERS.items()}, hidden=("setting",)
+        {name: registration.build for name, registration in CONTROLLERS.items()},
+        hidden=("setting",),
     )
     assert all(name in shown for name in CONTROLLERS)
     assert ": interval_s, reading, scale_up_above_items" in shown  # not the same in all variants
     assert "scale_down_below_items = 1" in shown
     assert "setting" not in shown
-    classes = {getattr(one.build, "func", one.build) for one in CONTROLLERS.values()}
+    classes = {
+        getattr(registration.build, "func", registration.build)
+        for registration in CONTROLLERS.values()
+    }
     assert shown.count("\n\n") < len(classes) < len(CONTROLLERS)

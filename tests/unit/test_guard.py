@@ -36,14 +36,16 @@ def an_instance(name, host, stopping=False):
 
 
 def refusals(*actions, hosts=("h1", "h2"), instances=(("O1-1", "h1"), ("O2-2", "h1"))):
-    seen = Observation(
+    observation = Observation(
         now_s=60.0,
         operators={},
         hosts={name: a_host(name) for name in hosts},
         instances={name: an_instance(name, host) for name, host in instances},
     )
     steps = decision(*actions)
-    return [one.refusal for one in check(steps, seen, a_setting(a_topology("O1", "O2")))]
+    return [
+        checked.refusal for checked in check(steps, observation, a_setting(a_topology("O1", "O2")))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -63,8 +65,8 @@ def refusals(*actions, hosts=("h1", "h2"), instances=(("O1-1", "h1"), ("O2-2", "
     ],
 )
 def test_it_refuses_what_cannot_be_done(action, refusal):
-    (said,) = refusals(action)
-    assert refusal in said
+    (reason,) = refusals(action)
+    assert refusal in reason
 
 
 @pytest.mark.parametrize(
@@ -107,17 +109,17 @@ def test_a_host_may_go_once_everything_on_it_was_moved():
 def test_an_instance_that_serves_until_its_copy_is_ready_keeps_its_room_and_its_host_may_go():
     full = tuple((f"O1-{i}", "h1") for i in range(4))
     moved = MigrateInstance("O1-0", "h2", overlaps=True)
-    (_, said) = refusals(moved, StartInstance("O2", "h1"), instances=full)
-    assert "no room" in said
+    (_, reason) = refusals(moved, StartInstance("O2", "h1"), instances=full)
+    assert "no room" in reason
     assert refusals(moved, ReleaseHost("h1"), instances=full[:1]) == ["", ""]
     assert refusals(moved, ReleaseHost("h1"), instances=full[:2])[1] != ""
 
 
 def test_nobody_serves_until_its_copy_is_ready_and_for_a_given_time():
-    (said,) = refusals(MigrateInstance("O1-1", "h2", serves_s=60.0, overlaps=True))
-    assert "leave serves_s at 0" in said
+    (reason,) = refusals(MigrateInstance("O1-1", "h2", serves_s=60.0, overlaps=True))
+    assert "leave serves_s at 0" in reason
 
 
 def test_nothing_starts_on_a_host_that_is_released():
-    said = refusals(ReleaseHost("h2"), StartInstance("O1", "h2"))
-    assert "is not a leased host that takes instances" in said[1]
+    reasons = refusals(ReleaseHost("h2"), StartInstance("O1", "h2"))
+    assert "is not a leased host that takes instances" in reasons[1]

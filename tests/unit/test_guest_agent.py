@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from include.testbeds.live.hosts.openstack.user_data import user_data
+from include.testbeds.live.hosts.openstack.servers import user_data
 from infra.openstack.guest import agent
 from infra.openstack.lib.tb_openstack import clock
 
@@ -50,7 +50,7 @@ def test_our_user_data_is_executed_to_the_last_command(root):
     unit = (root / "etc/systemd/system/docker.service.d/tidebench.conf").read_text()
     assert unit.splitlines()[-1].startswith("ExecStart=/usr/bin/env dockerd")
     assert shell.ran[-1] == "systemctl restart docker.service"
-    assert not [one for one in shell.ran if "apt-get" in one], "it is installed"
+    assert not [command for command in shell.ran if "apt-get" in command], "it is installed"
 
 
 def test_packages_are_installed_that_are_not_there(root):
@@ -92,11 +92,11 @@ def test_the_control_planes_clock_answers_as_sntp_does():
         for _ in range(20):
             client.sendto(request, ("127.0.0.1", port))
             try:
-                said = client.recv(48)
+                answer = client.recv(48)
                 break
             except OSError:
                 time.sleep(0.05)
-    assert said[0] == 0b00_100_100, "no leap second, version 4, server"
-    assert said[24:32] == b"my stamp"
-    whole, fraction = struct.unpack("!II", said[40:48])
+    assert answer[0] == 0b00_100_100, "no leap second, version 4, server"
+    assert answer[24:32] == b"my stamp"
+    whole, fraction = struct.unpack("!II", answer[40:48])
     assert whole - 2_208_988_800 + fraction / 2**32 == pytest.approx(time.time(), abs=0.5)

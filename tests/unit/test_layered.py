@@ -56,9 +56,9 @@ def test_a_spec_names_it_and_takes_what_it_says() -> None:
 
 
 def test_a_file_may_be_based_on_one(tmp_path: Path) -> None:
-    own = tmp_path / "own.yaml"
-    own.write_text("based_on: layered_10_3\nname: own\noperators: {o4: {service_ms: 9}}\n")
-    topology = load_topology(str(own))
+    path = tmp_path / "own.yaml"
+    path.write_text("based_on: layered_10_3\nname: own\noperators: {o4: {service_ms: 9}}\n")
+    topology = load_topology(str(path))
     assert topology.operator["o4"].service_ms == 9
     assert topology.edges == load_topology("layered_10_3").edges
     assert load_topology("layered_10_3").operator["o4"].service_ms != 9

@@ -45,8 +45,10 @@ def test_every_problem_of_a_topology_is_named():
 def test_an_operator_needs_a_service_time():
     with pytest.raises(SpecError, match="O1 has no service_ms"):
         load_calibration("default").complete(a_topology("O1"))
-    known = load_calibration("default").complete(a_topology(an_operator("O1", service_ms=3.0)))
-    assert known.service_ms == {"O1": 3.0}
+    calibration = load_calibration("default").complete(
+        a_topology(an_operator("O1", service_ms=3.0))
+    )
+    assert calibration.service_ms == {"O1": 3.0}
 
 
 def test_the_live_topology_fits_its_hosts():
@@ -100,8 +102,8 @@ def test_a_journal_hands_over_once_and_mends_what_a_crash_cut(tmp_path):
 
 def test_a_fleet_survives_a_file():
     host = LiveHost(number=1, id="7", flavor="f", ordered_s=0.0, paid_until_s=60.0, images=["i"])
-    one = LiveInstance(number=3, operator="O1", host=1, started_s=2.0, successor=4)
-    fleet = LiveFleet({1: host}, {3: one}, 3)
+    instance = LiveInstance(number=3, operator="O1", host=1, started_s=2.0, successor=4)
+    fleet = LiveFleet({1: host}, {3: instance}, 3)
     assert live_fleet(fleet.to_plain()) == fleet
     assert fleet.instance("O1-3").name == "O1-3"
     fleet.instances[3].stopped_s = 5.0
@@ -113,7 +115,7 @@ def test_numbers_of_hosts_are_taken_once_and_never_those_of_others(tmp_path, mon
     monkeypatch.setenv("TIDEBENCH_LIVE_STATE", str(tmp_path))
     (tmp_path / "hosts" / "2").mkdir(parents=True)  # somebody's own
     assert [leases._take("a"), leases._take("b"), leases._take("a")] == [1, 3, 4]
-    assert [one.id for one in leases.leases_of("a")] == [1, 4]
+    assert [lease.id for lease in leases.leases_of("a")] == [1, 4]
     monkeypatch.setattr(leases, "HIGHEST_ID", 4)
     with pytest.raises(CapacityExhausted, match="live-down"):
         leases._take("c")
@@ -124,12 +126,12 @@ def test_numbers_of_hosts_are_taken_once_and_never_those_of_others(tmp_path, mon
 
 def test_a_process_is_known_by_its_birth_too():
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    known = DetachedProcess.of(process.pid)
-    assert known.alive
-    assert not DetachedProcess(process.pid, known.born + 1).alive
+    detached = DetachedProcess.running(process.pid)
+    assert detached.alive
+    assert not DetachedProcess(process.pid, detached.born + 1).alive
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    assert not known.alive
+    assert not detached.alive
 
 
 def test_no_experiment_has_its_folder_where_live_runs_keep_theirs(
@@ -138,8 +140,8 @@ def test_no_experiment_has_its_folder_where_live_runs_keep_theirs(
     """A run that gives back what it held removes its folder there, and all that was in it."""
     monkeypatch.delenv("TIDEBENCH_LIVE_STATE", raising=False)
     assert re.fullmatch(NAMED, live_state().name) is None
-    told = (REPOSITORY / "infra" / "live" / "common.sh").read_text()
-    assert f"TIDEBENCH_LIVE_STATE:-$repository/var/{live_state().name}}}" in told
+    common = (REPOSITORY / "infra" / "live" / "common.sh").read_text()
+    assert f"TIDEBENCH_LIVE_STATE:-$repository/var/{live_state().name}}}" in common
 
 
 @pytest.mark.parametrize(("script", "runs"), [("live", 1), ("openstack", 2)])

@@ -45,7 +45,10 @@ def test_who_comes_second_waits_and_says_for_whom(tmp_path, holder, caplog):
     expected = pytest.raises(StoreError, match=f"process {holder.pid} is at it since")
     with expected, alone(tmp_path, "run-1", wait_s=0.3):
         pass
-    assert len([one for one in caplog.messages if "waiting until it is through" in one]) == 1
+    assert (
+        len([message for message in caplog.messages if "waiting until it is through" in message])
+        == 1
+    )
     with alone(tmp_path, "run-2", wait_s=0.3):
         assert locked(tmp_path) == ["run-1"], "its own is no other's"
 
@@ -75,10 +78,10 @@ def test_two_runs_of_one_experiment_measure_everything_once(tmp_path):
     both = [started(tmp_path, *command), started(tmp_path, *command)]
     ends = [(process.communicate(timeout=300), process.returncode) for process in both]
     assert [code for _, code in ends] == [0, 0], ends
-    said = "".join(out for (out, _), _ in ends)
-    assert "FAILED" not in said
-    assert "interrupted before" not in said
-    assert said.count("reused") == 8
+    output = "".join(out for (out, _), _ in ends)
+    assert "FAILED" not in output
+    assert "interrupted before" not in output
+    assert output.count("reused") == 8
 
 
 @pytest.mark.long
@@ -113,7 +116,7 @@ def test_an_interrupted_report_answers_though_spark_has_a_handler_of_its_own(tmp
     assert done.returncode == 0, out
     process = started(tmp_path, "report", str(tmp_path / "two"))
     end_s = time.monotonic() + 120
-    while not any(one.name() == "java" for one in psutil.Process(process.pid).children(True)):
+    while not any(child.name() == "java" for child in psutil.Process(process.pid).children(True)):
         assert time.monotonic() < end_s
         assert process.poll() is None
         time.sleep(0.02)

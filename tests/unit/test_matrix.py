@@ -75,31 +75,35 @@ def of_a_matrix(stage: str, folder: Path) -> None:
     params |= {name: [params[name]] for name in lists}
     if stage == "names":
         params["controllers"] = ["btuu"]
-    matrix_from_params({name: one for name, one in params.items() if name in batch_params()}, 10)
+    matrix_from_params(
+        {name: value for name, value in params.items() if name in batch_params()}, 10
+    )
 
 
-def problems_of(ask: Any, *given: Any) -> tuple[str, ...]:
+def problems_of(ask: Any, *arguments: Any) -> tuple[str, ...]:
     with pytest.raises(SpecError) as raised:
-        ask(*given)
+        ask(*arguments)
     return raised.value.problems
 
 
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("ask", [of_a_file, of_one_run, of_a_matrix])
 def test_every_problem_of_a_stage_is_told_at_once(ask: Any, stage: str, tmp_path: Path) -> None:
-    found = problems_of(ask, stage, tmp_path)
-    for _, said in STAGES[stage].values():
-        assert sum(said in text for text in found) == 1, (said, found)
-    assert len(found) == len(STAGES[stage])
-    assert not any("^[" in text for text in found)
+    reported = problems_of(ask, stage, tmp_path)
+    for _, message in STAGES[stage].values():
+        assert sum(message in text for text in reported) == 1, (message, reported)
+    assert len(reported) == len(STAGES[stage])
+    assert not any("^[" in text for text in reported)
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_file_is_told_in_its_own_order(stage: str, tmp_path: Path) -> None:
     wrong = {field: value for field, (value, _) in STAGES[stage].items()}
     others = {name: value for name, value in MINE.items() if name not in wrong}
-    found = problems_of(runs_in_file, a_file(tmp_path, **wrong, **others))
-    assert [said in text for (_, said), text in zip(STAGES[stage].values(), found, strict=True)]
+    reported = problems_of(runs_in_file, a_file(tmp_path, **wrong, **others))
+    assert [
+        message in text for (_, message), text in zip(STAGES[stage].values(), reported, strict=True)
+    ]
 
 
 def test_the_command_line_tells_the_same_without_a_traceback(tmp_path: Path) -> None:
@@ -119,37 +123,37 @@ def test_all_shapes_are_told_before_any_name_is_looked_up(tmp_path: Path) -> Non
         flavor="tiny",
     )
     text = "\n".join(problems_of(runs_in_file, path))
-    for said in ("name: missing", "sweep: [...]", "seeds.0", "often", "colour: unknown field"):
-        assert said in text
+    for part in ("name: missing", "sweep: [...]", "seeds.0", "often", "colour: unknown field"):
+        assert part in text
     assert "flavor" not in text
 
 
 @pytest.mark.parametrize("axis", ["controllers", "patterns", "btus_min", "seeds", "topology"])
 def test_what_is_listed_twice_is_one_problem(axis: str, tmp_path: Path) -> None:
-    one = {"btus_min": 10, "seeds": 3, "topology": "manufacturing"}.get(axis, "constant")
-    one = "btu" if axis == "controllers" else one
-    (problem,) = problems_of(runs_in_file, a_file(tmp_path, **MINE | {axis: [one, one]}))
-    assert problem == f"{axis}: {one} is listed twice; list it once"
+    value = {"btus_min": 10, "seeds": 3, "topology": "manufacturing"}.get(axis, "constant")
+    value = "btu" if axis == "controllers" else value
+    (problem,) = problems_of(runs_in_file, a_file(tmp_path, **MINE | {axis: [value, value]}))
+    assert problem == f"{axis}: {value} is listed twice; list it once"
 
 
 @pytest.mark.parametrize("seeds", ["1-5", "1..5", "1 - 3, 4, 5", [1, "2-5"], ["1-5", ""]])
 def test_a_range_of_seeds_is_every_seed_of_it(seeds: Any) -> None:
     spec = parse_spec(MINE | {"seeds": seeds}, source="x")
     assert spec.seeds == [1, 2, 3, 4, 5]
-    assert [one.seed for one in matrix_from_params({"seeds": seeds}, 10)][:5] == [1, 2, 3, 4, 5]
+    assert [run.seed for run in matrix_from_params({"seeds": seeds}, 10)][:5] == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize(
-    ("seeds", "said"),
+    ("seeds", "message"),
     [("5-1", "write 1-5"), ("1-1000000000000", "at most 10000 runs"), ("1-x", "valid integer")],
 )
-def test_what_is_no_range_is_refused_in_words(seeds: str, said: str) -> None:
+def test_what_is_no_range_is_refused_in_words(seeds: str, message: str) -> None:
     (problem,) = problems_of(matrix_from_params, {"seeds": [seeds]}, 10)
-    assert said in problem
+    assert message in problem
 
 
 @pytest.mark.parametrize(
-    ("seeds", "said"),
+    ("seeds", "message"),
     [
         ("5-1", "seeds: 5-1 goes down; write 1-5"),
         ("1-20000", "seeds: 1-20000 stands for 20000 seeds, and an experiment has at most 10000"),
@@ -161,11 +165,11 @@ def test_what_is_no_range_is_refused_in_words(seeds: str, said: str) -> None:
 )
 @pytest.mark.parametrize("command", [["reproduce"], ["paper", "henge"]])
 def test_seeds_of_the_command_line_are_checked_in_the_same_words(
-    command: list[str], seeds: str, said: str, tmp_path: Path
+    command: list[str], seeds: str, message: str, tmp_path: Path
 ) -> None:
     done = CliRunner().invoke(app, [*command, f"--seeds={seeds}", "--root", str(tmp_path)])
     assert isinstance(done.exception, SpecError), done.output
-    assert said in str(done.exception)
+    assert message in str(done.exception)
     assert not list(tmp_path.iterdir())
 
 
@@ -189,9 +193,9 @@ def test_choices_are_counted_before_any_sweep_is_unfolded(tmp_path: Path) -> Non
 
 
 def test_many_sweeps_together_are_counted_too(tmp_path: Path) -> None:
-    swept = [{"name": "btu", one: {"sweep": list(range(4000))}} for one in ("a", "b", "c")]
-    found = problems_of(runs_in_file, a_file(tmp_path, **MINE | {"controllers": swept}))
-    assert "the sweeps stand for 12000 choices" in found[0]
+    swept = [{"name": "btu", option: {"sweep": list(range(4000))}} for option in ("a", "b", "c")]
+    reported = problems_of(runs_in_file, a_file(tmp_path, **MINE | {"controllers": swept}))
+    assert "the sweeps stand for 12000 choices" in reported[0]
 
 
 class Counted:
@@ -258,6 +262,6 @@ def test_numbers_that_nobody_can_count_are_one_problem_beside_others(
 ) -> None:
     for controller in CONTROLLERS:
         point = replace(A_POINT, controller=controller, price_books=("btu15",), **{field: value})
-        found = problems_of(resolve, point)
-        assert len(found) == 2, found
-        assert sum(message in problem for problem in found) == 1, found
+        reported = problems_of(resolve, point)
+        assert len(reported) == 2, reported
+        assert sum(message in problem for problem in reported) == 1, reported

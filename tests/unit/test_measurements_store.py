@@ -11,7 +11,7 @@ import pytest
 from include.files.whole import write_json
 from include.model.errors import StoreError
 from include.runs.measurements import parquet
-from include.runs.measurements.store import RunStore, schema, to_arrow
+from include.runs.measurements.store import COMMITTED, RunStore, schema, to_arrow
 from include.runs.measurements.window import read_window, window_content
 
 WINDOWS = 3
@@ -33,18 +33,28 @@ def gather(store, first=0):
     """As if the windows from ``first`` on had been committed."""
     contents = (
         window_content(
-            {"event": to_arrow("event", an_event(first + one)), "tenant": to_arrow("tenant", {})}
+            {"event": to_arrow("event", an_event(first + window)), "tenant": to_arrow("tenant", {})}
         )
-        for one in range(WINDOWS)
+        for window in range(WINDOWS)
     )
-    digests = [hashlib.sha256(content).hexdigest() for content in contents]
-    return store.gather(["event", "tenant"], digests)
+    commits = [
+        {
+            **dict.fromkeys(COMMITTED),
+            "parts": [{"sha256": hashlib.sha256(content).hexdigest()}],
+            "summary": {"window": window},
+        }
+        for window, content in enumerate(contents)
+    ]
+    for window, commit in enumerate(commits):
+        write_json(store.commit(window), commit)
+    return store.gather(["event", "tenant"], commits[-1])
 
 
 def files(store):
-    folders = [store.home, store.part("event", 0).parent, store.part("tenant", 0).parent]
-    found = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
-    return {path.relative_to(store.folder): path.read_bytes() for path in found}
+    tables = (store.part(table, 0).parent for table in ("event", "tenant"))
+    folders = [store.rows(0).parent, *tables]
+    paths = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {path.relative_to(store.folder): path.read_bytes() for path in paths}
 
 
 def test_what_is_gathered_has_every_row_in_order_and_replaces_the_parts(store):
@@ -52,7 +62,7 @@ def test_what_is_gathered_has_every_row_in_order_and_replaces_the_parts(store):
     assert [path.name for path in files(store)] == ["part-all.parquet"] * 2
     whole = store.folder / described[0]["path"]
     assert pq.ParquetFile(whole).read()["time_s"].to_pylist() == [0.0, 60.0, 120.0]
-    assert [one["rows"] for one in described] == [WINDOWS, 0]
+    assert [part["rows"] for part in described] == [WINDOWS, 0]
 
 
 def test_gathering_again_changes_nothing(store):
@@ -62,7 +72,8 @@ def test_gathering_again_changes_nothing(store):
 
 @pytest.mark.parametrize("removed", range(WINDOWS + 1))
 def test_killed_while_parts_are_removed_it_ends_the_same(store, removed):
-    parts = {store.rows(one): store.rows(one).read_bytes() for one in range(WINDOWS)}
+    rows = [store.rows(window) for window in range(WINDOWS)]
+    parts = {path: path.read_bytes() for path in rows}
     described, once = gather(store), files(store)
     for path in sorted(parts)[removed:]:
         path.parent.mkdir(exist_ok=True)
@@ -103,7 +114,7 @@ def test_a_window_that_is_missing_or_damaged_says_what_to_do(store, content):
     with pytest.raises(StoreError, match=r"rows .*; remove .* and run again"):
         gather(store)
     left = [0, 2] if content is None else [0, 1, 2]
-    assert [path.name for path in files(store)] == [f"{one:03d}.arrow" for one in left]
+    assert [path.name for path in files(store)] == [f"{window:03d}.arrow" for window in left]
 
 
 def test_a_window_reads_as_it_was_written(store):

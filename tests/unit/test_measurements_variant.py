@@ -24,8 +24,8 @@ def test_a_controller_without_options_has_no_variant(controller):
 
 def test_options_that_differ_from_the_defaults_are_named_in_order():
     options = {"scale_up_twice_above_items": 2000, "scale_up_above_items": 500}
-    said = variant_of(a_spec(controller_options=options))
-    assert said == "scale_up_above_items=500, scale_up_twice_above_items=2000"
+    text = variant_of(a_spec(controller_options=options))
+    assert text == "scale_up_above_items=500, scale_up_twice_above_items=2000"
 
 
 def test_an_option_given_its_default_is_no_variant():
@@ -51,8 +51,8 @@ def test_what_else_was_changed_is_told():
         duration_min=30,
         faults={"instance_crashes_per_hour": 2},
     )
-    said = "duration_min=30, faults.instance_crashes_per_hour=2, path=mine.csv, scale=2"
-    assert conditions_of(changed) == said
+    expected = "duration_min=30, faults.instance_crashes_per_hour=2, path=mine.csv, scale=2"
+    assert conditions_of(changed) == expected
 
 
 def test_what_the_file_of_a_topology_says_is_usual(tmp_path):

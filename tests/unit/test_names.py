@@ -13,11 +13,11 @@ def test_no_class_is_called_like_another() -> None:
     files = [
         file for folder in ("include", "infra", "plugins") for file in (ROOT / folder).rglob("*.py")
     ]
-    found = Counter(
+    names = Counter(
         node.name
         for file in files
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.ClassDef)
     )
-    assert len(found) > 300
-    assert [name for name, times in found.items() if times > 1] == []
+    assert len(names) > 300
+    assert [name for name, times in names.items() if times > 1] == []

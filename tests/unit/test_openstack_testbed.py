@@ -23,8 +23,8 @@ from include.testbeds.live.hosts.openstack.calibration import (
 )
 from include.testbeds.live.hosts.openstack.cloud import is_transient
 from include.testbeds.live.hosts.openstack.poller import BackgroundPoller
+from include.testbeds.live.hosts.openstack.servers import encoded, user_data
 from include.testbeds.live.hosts.openstack.tags import LONGEST_TAG, ResourceTags, site
-from include.testbeds.live.hosts.openstack.user_data import encoded, user_data
 from include.testbeds.reap import HeldResources, reap
 
 
@@ -33,7 +33,7 @@ def test_user_data_brings_up_an_engine_that_trusts_the_registry():
     assert text.startswith("#cloud-config\n")
     config = yaml.safe_load(text)
     assert config["packages"] == ["docker.io"]
-    files = {one["path"]: one["content"] for one in config["write_files"]}
+    files = {file["path"]: file["content"] for file in config["write_files"]}
     daemon = json.loads(files["/etc/docker/daemon.json"])
     assert daemon["insecure-registries"] == ["10.0.0.1:5000"]
     assert daemon["hosts"] == ["tcp://0.0.0.0:2375", "unix:///var/run/docker.sock"]
@@ -54,16 +54,16 @@ def test_marks_name_the_run_in_full_and_fit_into_tags(run):
 def test_an_installation_has_one_name_for_ever(tmp_path, monkeypatch):
     monkeypatch.setenv("TIDEBENCH_LIVE_STATE", str(tmp_path))
     assert site() == site()
-    assert [one.name for one in tmp_path.iterdir()] == ["site"]
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
     assert len(ResourceTags("r", site()).tags[2]) <= LONGEST_TAG
 
 
 def test_the_calibration_that_comes_along_lists_every_default():
-    given = yaml.safe_load((FOLDERS[0] / "default.yaml").read_text())
-    assert OpenStackCalibration(**given) == OpenStackCalibration()
+    defaults = yaml.safe_load((FOLDERS[0] / "default.yaml").read_text())
+    assert OpenStackCalibration(**defaults) == OpenStackCalibration()
     of_docker = OpenStackCalibration.__mro__[1].model_fields
-    own = set(OpenStackCalibration.model_fields) - set(of_docker) | {"boot_within_s"}
-    assert set(given) == own
+    fields_added = set(OpenStackCalibration.model_fields) - set(of_docker) | {"boot_within_s"}
+    assert set(defaults) == fields_added
     assert calibration_for("manufacturing_live") == "manufacturing_live"
     assert load_calibration("manufacturing_live").service_ms["O1"] == 250
 
@@ -92,22 +92,22 @@ def test_a_poll_holds_nobody_up_and_one_that_fails_changes_nothing():
                 return value
 
     poller = BackgroundPoller(poll, 0, every_s=0.0)
-    seen, began_s = [], time.monotonic()
-    while not seen or seen[-1] != 2:
-        seen.append(poller.latest().value)
+    values, began_s = [], time.monotonic()
+    while not values or values[-1] != 2:
+        values.append(poller.latest().value)
         assert time.monotonic() - began_s < 10
     poller.close()
-    assert sorted(set(seen)) == [0, 1, 2]
-    assert seen == sorted(seen)
+    assert sorted(set(values)) == [0, 1, 2]
+    assert values == sorted(values)
 
 
 def test_a_run_that_holds_something_says_why_it_is_dead_or_alive():
-    for silent_s, after_s, said in (
+    for silent_s, after_s, sentence in (
         (float("inf"), 60, "r: dead, nobody has ever looked after it: host 1"),
         (59.0, 60, "r: alive, nobody has looked after it for 59 s: host 1"),
         (-30.0, 0, "r: alive, of another installation, and due to end in 30 s: host 1"),
     ):
-        assert HeldResources("r", ("host 1",), silent_s).described(after_s) == said
+        assert HeldResources("r", ("host 1",), silent_s).described(after_s) == sentence
 
 
 def test_a_cloud_that_runs_and_environment_name_is_asked_once(monkeypatch, tmp_path):
@@ -118,7 +118,9 @@ def test_a_cloud_that_runs_and_environment_name_is_asked_once(monkeypatch, tmp_p
     monkeypatch.setenv("OS_CLOUD", "mine")
     monkeypatch.setattr(cloud_reaper.local, "find", lambda _: [])
     asked = []
-    monkeypatch.setattr(cloud_reaper.resources, "find", lambda one: asked.append(one.name) or [])
+    monkeypatch.setattr(
+        cloud_reaper.resources, "find", lambda cloud_named: asked.append(cloud_named.name) or []
+    )
     assert cloud_reaper.find() == []
     assert asked == ["mine"]
 
@@ -126,6 +128,6 @@ def test_a_cloud_that_runs_and_environment_name_is_asked_once(monkeypatch, tmp_p
 def test_that_nothing_is_held_is_said(monkeypatch):
     nobody = SimpleNamespace(reaper=lambda: SimpleNamespace(find=list))
     monkeypatch.setitem(TESTBEDS, "docker", nobody)
-    said = []
-    assert reap(remove=True, testbeds=["docker"], say=said.append) == 0
-    assert said == ["docker: no run holds anything"]
+    output = []
+    assert reap(remove=True, testbeds=["docker"], say=output.append) == 0
+    assert output == ["docker: no run holds anything"]

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from include.testbeds.live.operators import relay
-from include.testbeds.live.operators.codes import CODES, code_of
+from include.testbeds.live.operators.codes import CODES, code_of, numbers_out, relay
 from include.testbeds.live.operators.manufacturing import (
     availability,
     oee,
@@ -124,7 +123,7 @@ def test_values_swapped_between_lines_are_noticed():
 
 def test_a_relay_sends_as_many_as_the_edge_says_and_never_in_bunches():
     target = Target("next", items_out=49, items_in=50)
-    sent = [relay.numbers_out(number, target) for number in range(100)]
+    sent = [numbers_out(number, target) for number in range(100)]
     assert [number for numbers in sent for number in numbers] == list(range(98))
     assert max(map(len, sent)) == 1
 
@@ -132,14 +131,14 @@ def test_a_relay_sends_as_many_as_the_edge_says_and_never_in_bunches():
 @given(items_out=st.integers(1, 12), items_in=st.integers(1, 300), count=st.integers(1, 700))
 def test_the_numbers_a_relay_gives_have_no_gap_and_no_double(items_out, items_in, count):
     target = Target("next", items_out, items_in)
-    numbers = [one for number in range(count) for one in relay.numbers_out(number, target)]
+    numbers = [out_number for number in range(count) for out_number in numbers_out(number, target)]
     assert numbers == list(range(count * items_out // items_in))
 
 
 def test_every_operator_of_the_topology_has_code_and_any_other_is_a_relay():
     names = load_topology("manufacturing").operator
     assert set(CODES) == {*names, "relay"}
-    assert code_of("parse") is relay.code
-    assert code_of("O3", override="relay") is relay.code
+    assert code_of("parse") is relay
+    assert code_of("O3", override="relay") is relay
     with pytest.raises(ValueError, match="unknown code 'O10'"):
         code_of("O3", override="O10")

@@ -105,7 +105,7 @@ def processed(tag, last_publication):
 
 
 def tags(confirms):
-    return [one.tag for one in confirms.take_settled()]
+    return [processed.tag for processed in confirms.take_settled()]
 
 
 def test_an_item_waits_for_its_own_confirm_and_for_the_items_before_it():
@@ -136,7 +136,9 @@ def test_nothing_is_settled_early_and_everything_is_in_the_end(data, outputs):
         needs[tag] = [confirms.publish() for _ in range(count)]
         confirms.add(processed(tag, needs[tag][-1] if count else 0))
     confirmed, settled = set(), []
-    for number in data.draw(st.permutations([one for some in needs.values() for one in some])):
+    for number in data.draw(
+        st.permutations([publication for some in needs.values() for publication in some])
+    ):
         confirms.confirm(number, up_to=False)
         confirmed.add(number)
         settled += tags(confirms)

@@ -34,16 +34,16 @@ def windows(
 
 
 @pytest.mark.parametrize(
-    ("task", "said"),
+    ("task", "words"),
     [
         ("wait_for_turn", "waits for its turn"),
         ("provision_testbed", "provisions the testbed"),
         ("publish_report", "publishes the report"),
     ],
 )
-def test_what_is_at_work_beside_the_windows_is_said(task: str, said: str) -> None:
+def test_what_is_at_work_beside_the_windows_is_said(task: str, words: str) -> None:
     tasks = [TasksInState(task_id=task, state="running", count=1), windows(None, 1, highest=-1)]
-    assert advance_of(tasks, NOW, {}).text == said
+    assert advance_of(tasks, NOW, {}).text == words
 
 
 def test_the_window_under_way_is_counted_and_the_rest_takes_as_long_as_those_before() -> None:
@@ -53,10 +53,10 @@ def test_the_window_under_way_is_counted_and_the_rest_takes_as_long_as_those_bef
         windows(None, 8),
         *UNBEGUN,
     ]
-    found = advance_of(tasks, NOW, TOOK_S)
-    assert (found.text, found.done, found.total) == ("window 4 of 12", 3, 12)
-    assert found.to_go_s == 9 * 600 - 60 + 3 * 20
-    assert found.to_go == "about 1.5 h"
+    advance = advance_of(tasks, NOW, TOOK_S)
+    assert (advance.text, advance.done, advance.total) == ("window 4 of 12", 3, 12)
+    assert advance.to_go_s == 9 * 600 - 60 + 3 * 20
+    assert advance.to_go == "about 1.5 h"
 
 
 def test_what_was_never_seen_makes_it_at_least() -> None:
@@ -78,9 +78,9 @@ def test_behind_the_last_window_only_the_tables_are_left() -> None:
         TasksInState(task_id="check_tables", state="running", count=1),
         TasksInState(task_id="publish_report", state=None, count=1),
     ]
-    found = advance_of(tasks, NOW, TOOK_S)
-    assert (found.text, found.to_go_s) == ("checks the tables", 40)
-    assert found.done == found.total == 12
+    advance = advance_of(tasks, NOW, TOOK_S)
+    assert (advance.text, advance.to_go_s) == ("checks the tables", 40)
+    assert advance.done == advance.total == 12
 
 
 def test_of_a_matrix_the_way_counts_that_was_chosen() -> None:
@@ -98,8 +98,8 @@ def test_an_overdue_estimate_is_not_negative() -> None:
 
 
 def test_nothing_is_said_of_nothing() -> None:
-    found = advance_of([], NOW, {})
-    assert (found.text, found.to_go, found.total) == ("", "", 0)
+    advance = advance_of([], NOW, {})
+    assert (advance.text, advance.to_go, advance.total) == ("", "", 0)
 
 
 @pytest.mark.parametrize(

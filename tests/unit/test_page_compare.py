@@ -18,16 +18,16 @@ def run(seed: int, **values: Any) -> dict[str, Any]:
     return {**tables_of(f"r{seed}", seed=seed)["runs"][0], "experiment": "demo", **values}
 
 
-def timeline(of: dict[str, Any], *readings: tuple[float, float]) -> dict[str, list[Row]]:
+def timeline(run_row: dict[str, Any], *readings: tuple[float, float]) -> dict[str, list[Row]]:
     rows: list[Row] = [
         {"time_s": at_s, "level_machines": None, "hosts": hosts, "instances": 9, "waiting_items": 0}
         for at_s, hosts in readings
     ]
-    return {"runs": [of], "timeline": rows}
+    return {"runs": [run_row], "timeline": rows}
 
 
-def hosts(found: dict[str, Any]) -> list[dict[str, Any]]:
-    (chart,) = [one for one in found["charts"] if one["name"] == "hosts"]
+def hosts(curves: dict[str, Any]) -> list[dict[str, Any]]:
+    (chart,) = [chart for chart in curves["charts"] if chart["name"] == "hosts"]
     return chart["series"]
 
 
@@ -64,9 +64,9 @@ def test_a_quantity_has_a_direction_or_none(name: str, direction: int) -> None:
 
 
 def test_a_mean_has_the_interval_of_students_t() -> None:
-    found = mean_of([1.0, 2.0, 3.0])
-    assert (found.mean, found.sigma) == (2.0, 1.0)
-    assert found.half == pytest.approx(4.302652729911275 / math.sqrt(3)), "t of 2 degrees, 0.975"
+    mean = mean_of([1.0, 2.0, 3.0])
+    assert (mean.mean, mean.sigma) == (2.0, 1.0)
+    assert mean.half == pytest.approx(4.302652729911275 / math.sqrt(3)), "t of 2 degrees, 0.975"
     assert mean_of([5.0]).half is None
 
 
@@ -92,32 +92,34 @@ def test_curves_have_one_grid_and_end_where_a_run_ends() -> None:
     short, long = run(1, duration_min=1.0), run(2, duration_min=2.0, controller="threshold")
     cases = cases_of([short, long], BY_RUN)
     readings = [(15.0 * k, k) for k in range(1, 9)]
-    found = curves_of(cases, [timeline(short, *readings[:4]), timeline(long, *readings)])
-    assert found["x"] == [0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2]
-    first, second = hosts(found)
+    curves = curves_of(cases, [timeline(short, *readings[:4]), timeline(long, *readings)])
+    assert curves["x"] == [0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2]
+    first, second = hosts(curves)
     assert first["mean"] == [None, 1, 2, 3, 4, None, None, None, None]
     assert second["mean"] == [None, 1, 2, 3, 4, 5, 6, 7, 8]
     assert "low" not in first
 
 
 def test_between_rare_readings_the_last_one_holds() -> None:
-    one = run(1, duration_min=2.0)
-    found = curves_of(cases_of([one], BY_RUN), [timeline(one, (30.0, 2), (90.0, 4))])
-    assert hosts(found)[0]["mean"] == [None, None, 2, 2, 2, 2, 4, None, None]
+    single = run(1, duration_min=2.0)
+    curves = curves_of(cases_of([single], BY_RUN), [timeline(single, (30.0, 2), (90.0, 4))])
+    assert hosts(curves)[0]["mean"] == [None, None, 2, 2, 2, 2, 4, None, None]
 
 
 def test_a_long_run_is_thinned_to_means() -> None:
     week = run(1, duration_min=10080.0)
     readings = [(60.0 * k, k % 2) for k in range(1, 10081)]
-    found = curves_of(cases_of([week], BY_RUN), [timeline(week, *readings)])
-    assert len(found["x"]) == MOST_POINTS + 1
-    assert found["step_s"] == 1260
-    assert all(0.4 < value < 0.6 for value in hosts(found)[0]["mean"][1:])
+    curves = curves_of(cases_of([week], BY_RUN), [timeline(week, *readings)])
+    assert len(curves["x"]) == MOST_POINTS + 1
+    assert curves["step_s"] == 1260
+    assert all(0.4 < value < 0.6 for value in hosts(curves)[0]["mean"][1:])
 
 
 def test_of_a_case_there_are_mean_and_interval() -> None:
     runs = [run(seed, duration_min=1.0) for seed in (1, 2, 3)]
-    rows = [timeline(one, (15.0, value)) for one, value in zip(runs, (1, 2, 3), strict=True)]
+    rows = [
+        timeline(run_row, (15.0, value)) for run_row, value in zip(runs, (1, 2, 3), strict=True)
+    ]
     (series,) = hosts(curves_of(cases_of(runs, BY_CASE), rows))
     half = mean_of([1.0, 2.0, 3.0]).half
     assert series["mean"][:2] == [None, 2]
@@ -126,7 +128,7 @@ def test_of_a_case_there_are_mean_and_interval() -> None:
 
 
 def test_what_was_not_recorded_is_absent_and_not_zero() -> None:
-    one = run(1)
-    found = curves_of(cases_of([one], BY_RUN), [timeline(one, (15.0, 1))])
-    (load,) = [chart for chart in found["charts"] if chart["name"] == "level_machines"]
+    single = run(1)
+    curves = curves_of(cases_of([single], BY_RUN), [timeline(single, (15.0, 1))])
+    (load,) = [chart for chart in curves["charts"] if chart["name"] == "level_machines"]
     assert set(load["series"][0]["mean"]) == {None}

@@ -51,15 +51,19 @@ def test_everyone_is_answered_and_four_are_worked_on_at_a_time() -> None:
 
 
 def test_who_waited_for_too_long_is_told_when_to_come_back() -> None:
-    found = answers(Page(work_s=0.5), wait_s=0.2)
-    assert Counter(answer.status_code for answer in found) == {200: AT_ONCE, 503: 56}
-    refused = [answer for answer in found if answer.status_code == 503]
+    responses = answers(Page(work_s=0.5), wait_s=0.2)
+    assert Counter(answer.status_code for answer in responses) == {200: AT_ONCE, 503: 56}
+    refused = [answer for answer in responses if answer.status_code == 503]
     assert {answer.headers["retry-after"] for answer in refused} == {str(RETRY_AFTER_S)}
 
 
 def test_slow_readers_keep_nobody_waiting() -> None:
-    assert {one.status_code for one in answers(Page(0.0, send_s=0.5), wait_s=0.4)} == {200}
+    assert {response.status_code for response in answers(Page(0.0, send_s=0.5), wait_s=0.4)} == {
+        200
+    }
 
 
 def test_a_request_that_breaks_gives_its_place_back() -> None:
-    assert {one.status_code for one in answers(Page(0.0), wait_s=5, path="/broken")} == {500}
+    assert {response.status_code for response in answers(Page(0.0), wait_s=5, path="/broken")} == {
+        500
+    }

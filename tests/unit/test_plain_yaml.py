@@ -16,8 +16,8 @@ from include.workloads.topologies import load_topology
 
 
 def test_a_date_is_the_text_that_stands_there() -> None:
-    given = "day: 2026-01-31\nat: 2026-01-31T10:00:00Z\nnone: 2026-13-45\n"
-    assert read_yaml(given) == {
+    text = "day: 2026-01-31\nat: 2026-01-31T10:00:00Z\nnone: 2026-13-45\n"
+    assert read_yaml(text) == {
         "day": "2026-01-31",
         "at": "2026-01-31T10:00:00Z",
         "none": "2026-13-45",
@@ -68,9 +68,9 @@ def test_a_key_that_stands_twice_is_an_error_wherever_it_stands(tmp_path):
     )
     with pytest.raises(SpecError) as raised:
         runs_in_file(spec)
-    said = str(raised.value)
-    assert "controllers stands twice (lines 2 and 4); keep one of them" in said
-    assert "a stands twice (lines 5 and 5)" in said
+    message = str(raised.value)
+    assert "controllers stands twice (lines 2 and 4); keep one of them" in message
+    assert "a stands twice (lines 5 and 5)" in message
     assert read_yaml("{a: {b: 1}, c: {b: 2}}") == {"a": {"b": 1}, "c": {"b": 2}}
     assert read_yaml("a: &x {b: 1}\nc: {<<: *x, b: 2}") == {"a": {"b": 1}, "c": {"b": 2}}
 

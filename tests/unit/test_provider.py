@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from include.testbeds.live.operators.readings import DEFECT, Status, Temperature, decode
 from include.testbeds.live.provider.payloads import payload_for
-from include.testbeds.live.provider.plan import ProviderPlan, Stream
+from include.testbeds.live.provider.plan import ProviderPlan, Schedule, Stream
 from include.testbeds.live.provider.position import Position
-from include.testbeds.live.provider.schedule import Schedule
 from include.testbeds.simulated.publications import publication_times_us
 from include.workloads.pattern import Levels
 
@@ -56,33 +55,33 @@ def test_nothing_is_due_without_a_level():
 
 
 def test_what_is_not_confirmed_is_sent_again_after_a_loss():
-    one = Position(a_stream(), confirmed=5)
-    numbers = [one.sent() for _ in range(4)]
+    position = Position(a_stream(), confirmed=5)
+    numbers = [position.sent() for _ in range(4)]
     assert numbers == [5, 6, 7, 8]
-    one.confirm(6)
-    one.confirm(5)
-    assert one.confirmed == 7
-    one.confirm(8)
-    assert one.confirmed == 7, "7 is still open"
-    one.lose()
-    assert one.sent() == 7
+    position.confirm(6)
+    position.confirm(5)
+    assert position.confirmed == 7
+    position.confirm(8)
+    assert position.confirmed == 7, "7 is still open"
+    position.lose()
+    assert position.sent() == 7
 
 
 def test_an_item_is_confirmed_when_every_target_has_it():
-    one = Position(a_stream("left", "right"), confirmed=0)
-    one.sent()
-    one.confirm(0)
-    assert one.confirmed == 0
-    one.confirm(0)
-    assert one.confirmed == 1
+    position = Position(a_stream("left", "right"), confirmed=0)
+    position.sent()
+    position.confirm(0)
+    assert position.confirmed == 0
+    position.confirm(0)
+    assert position.confirmed == 1
 
 
 def test_a_source_ends():
-    one = Position(a_stream(rate=1.0, duration_s=2.0), confirmed=1)
-    assert one.next_due_s == 1.0
-    one.confirm(one.sent())
-    assert one.done
-    assert one.next_due_s == float("inf")
+    position = Position(a_stream(rate=1.0, duration_s=2.0), confirmed=1)
+    assert position.next_due_s == 1.0
+    position.confirm(position.sent())
+    assert position.done
+    assert position.next_due_s == float("inf")
 
 
 @pytest.mark.parametrize(("target", "size"), [("O1", 12_500), ("O2", 95), ("O6", 90), ("x", 100)])

@@ -74,9 +74,9 @@ def test_a_warning_is_held_against_no_run_and_fails_no_gate() -> None:
 
 def test_of_each_run_only_its_own_rows_are_kept_and_not_too_many() -> None:
     rows = [{"run": run, "n": n} for n in range(ROWS_KEPT + 5) for run in RUNS]
-    found = by_run([a_check("timeline", *rows)])
-    assert {row["run"] for row in found["bad"][0].rows} == {"bad"}
-    assert len(found["bad"][0].rows) == ROWS_KEPT
+    failed = by_run([a_check("timeline", *rows)])
+    assert {row["run"] for row in failed["bad"][0].rows} == {"bad"}
+    assert len(failed["bad"][0].rows) == ROWS_KEPT
 
 
 @pytest.mark.spark

@@ -32,13 +32,15 @@ pytestmark = pytest.mark.spark
 def test_checks_name_columns_of_their_table(table: str) -> None:
     suite = suite_of(table, [RUN])
     names = ("column", "column_A", "column_B")
-    asked = {one.configuration.kwargs.get(name) for one in suite for name in names} - {None}
+    asked = {
+        expectation.configuration.kwargs.get(name) for expectation in suite for name in names
+    } - {None}
     assert asked <= set(schema_of(table).column_names)
     assert len(suite) > len(schema_of(table).key) + 2, "it is checked for more than its form"
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ({"witin": ["leases"], "lowest": 0}, "within"),
         ({"within": ["leases"]}, "lowest"),
@@ -46,10 +48,10 @@ def test_checks_name_columns_of_their_table(table: str) -> None:
     ],
 )
 def test_a_check_that_is_none_is_named_with_its_file(
-    entry: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
+    entry: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("include.results.quality.expectations.read_sql_yaml", lambda *_: [entry])
-    with pytest.raises(SetupError, match=rf"sql/tables/cost/checks\.yaml: .*{said}"):
+    with pytest.raises(SetupError, match=rf"sql/tables/cost/checks\.yaml: .*{message}"):
         suite_of("cost", [RUN])
 
 
@@ -75,7 +77,7 @@ def test_a_warning_leaves_no_run_out_and_stands_in_verdict_data_docs_and_page(
     assert "1 with a warning" in page
     assert "<code>cost.paid_btus</code> paid_btus is at least 4." in page
     shown_by_airflow: Any = checks_of(tmp_path, "demo")
-    (of_cost,) = [one for one in shown_by_airflow["tables"] if one["name"] == "cost"]
+    (of_cost,) = [table for table in shown_by_airflow["tables"] if table["name"] == "cost"]
     assert (of_cost["failed"], of_cost["warned"]) == (0, 1)
 
 
@@ -105,17 +107,17 @@ def test_bad_tables_are_named_down_to_the_row(tmp_path: Path) -> None:
     restage(folder, "scaling_total", read_staged(folder, "scaling_total") * 2)
     with pytest.raises(GateFailed) as caught:
         check_tables(folder, "demo")
-    said = str(caught.value)
-    assert "compliance.relaxed_compliance_percent: " in said
-    assert f"relaxed_compliance_percent=120.0, run={RUN}, scope=O1" in said
-    assert "cost.resource_cost: resource_cost is at least 0." in said
-    assert f"resource_cost=-1.0, run={RUN}, price_book=btu10" in said
-    assert "cost.regret: regret is above 0." in said
-    assert "timeline.instances/ready_instances: " in said
-    assert "runs.spec_hash: " in said
-    assert "check=hosts leased twice, measured=3.0" in said
-    assert "scaling_total.run: One row per run." in said
-    assert "nothing was published" in said
+    message = str(caught.value)
+    assert "compliance.relaxed_compliance_percent: " in message
+    assert f"relaxed_compliance_percent=120.0, run={RUN}, scope=O1" in message
+    assert "cost.resource_cost: resource_cost is at least 0." in message
+    assert f"resource_cost=-1.0, run={RUN}, price_book=btu10" in message
+    assert "cost.regret: regret is above 0." in message
+    assert "timeline.instances/ready_instances: " in message
+    assert "runs.spec_hash: " in message
+    assert "check=hosts leased twice, measured=3.0" in message
+    assert "scaling_total.run: One row per run." in message
+    assert "nothing was published" in message
     assert (folder / "data_docs" / "index.html").is_file()
     assert not json.loads(verdict_path(folder).read_text())["passed"]
     with pytest.raises(GateFailed, match="did not pass"):
@@ -130,12 +132,12 @@ def test_missing_runs_rows_and_columns_are_named(tmp_path: Path) -> None:
     staged_path(folder, "decisions").write_bytes(staged_path(folder, "utilisation").read_bytes())
     with pytest.raises(GateFailed) as caught:
         check_tables(folder, "demo")
-    said = str(caught.value)
-    assert "compliance.run: Every measured run is in the table." in said
-    assert "missing=lost" in said
-    assert f"missing={RUN}" in said.split("timeline.run: Every measured run is in the table.")[1]
+    message = str(caught.value)
+    assert "compliance.run: Every measured run is in the table." in message
+    assert "missing=lost" in message
+    assert f"missing={RUN}" in message.split("timeline.run: Every measured run is in the table.")[1]
     columns = "run/action/reason/accepted/decisions"
-    assert f"decisions.{columns}: The columns are those of the schema." in said
+    assert f"decisions.{columns}: The columns are those of the schema." in message
 
 
 def test_a_table_that_was_not_built_is_named(tmp_path: Path) -> None:
@@ -173,11 +175,11 @@ def test_each_run_that_fails_is_left_out_with_what_it_failed_and_the_good_one_pa
         restage(folder, table, rows if is_by_run(table) else each["good"][table])
     verdict = check_tables(folder, "demo")
     assert verdict["passed"]
-    found = {
+    rows_by_check = {
         run: [(check["table"], check["columns"]) for check in checks]
         for run, checks in verdict["quarantined"].items()
     }
-    assert found == {
+    assert rows_by_check == {
         "value": [("cost", ("resource_cost", "begun_cost")), ("cost", ("resource_cost",))],
         "pair": [("timeline", ("instances", "ready_instances"))],
         "twice": [("scaling_total", ("run",))],
@@ -190,4 +192,4 @@ def test_each_run_that_fails_is_left_out_with_what_it_failed_and_the_good_one_pa
     for table in filter(is_by_run, CHECKED):
         assert {row["run"] for row in read_staged(folder, table)} == {"good"}, table
     assert {row["runs"] for row in read_staged(folder, "means")} == {1}
-    assert passed_verdict(folder)["quarantined"].keys() == found.keys()
+    assert passed_verdict(folder)["quarantined"].keys() == rows_by_check.keys()

@@ -97,7 +97,7 @@ def test_nine_are_published_in_every_table(ten: Path) -> None:
 def test_the_tenth_is_left_out_with_table_column_expectation_and_rows(ten: Path) -> None:
     quarantine = read_quarantine(ten)
     assert set(quarantine) == {BAD.run_id}
-    (elasticity,) = [one for one in quarantine[BAD.run_id] if one.table == "elasticity"]
+    (elasticity,) = [check for check in quarantine[BAD.run_id] if check.table == "elasticity"]
     assert elasticity.columns == ("run",)
     assert elasticity.sentence == "Every measured run is in the table."
     assert elasticity.rows == ({"missing": BAD.run_id},)

@@ -25,7 +25,7 @@ def an_experiment(root: Path) -> Path:
 
 
 def files(folder: Path) -> set[str]:
-    return {one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file()}
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_path_is_itself(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ def test_what_was_made_goes_back_also_when_a_report_fails(tmp_path: Path) -> Non
 def test_copied_there_and_back_it_is_the_same(tmp_path: Path) -> None:
     source, target = an_experiment(tmp_path), tmp_path / "elsewhere" / "mine"
     assert copy(source, target.as_uri()) == 5
-    assert {one: (target / one).read_text() for one in files(target)} == {
-        one: (source / one).read_text() for one in files(source)
+    assert {name: (target / name).read_text() for name in files(target)} == {
+        name: (source / name).read_text() for name in files(source)
     }
 
 
@@ -105,7 +105,7 @@ def test_a_copy_ends_with_the_name_of_the_experiment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "told"),
+    ("where", "message"),
     [
         ("s3://key:secret@bucket/mine", "take the password out of the URI"),
         ("s3://key:secret/with+more@bucket/mine", "take the password out of the URI"),
@@ -115,8 +115,8 @@ def test_a_copy_ends_with_the_name_of_the_experiment(tmp_path: Path) -> None:
         ("ftp://bucket/mine", "name it as in s3://bucket/folder"),
     ],
 )
-def test_a_uri_that_will_not_do_is_told_of_without_its_password(where: str, told: str) -> None:
-    with pytest.raises(SpecError, match=told) as error, local_copy(where):
+def test_a_uri_that_will_not_do_is_told_of_without_its_password(where: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message) as error, local_copy(where):
         pass
     assert "secret" not in str(error.value)
 

@@ -20,7 +20,9 @@ from tests.docs.pages import REPOSITORY
 from tests.today_world import Look as Seen
 from tests.today_world import look, looked, numbers
 
-TODAY = [name for name, one in CONTROLLERS.items() if one.group is Group.IN_USE_TODAY]
+TODAY = [
+    name for name, registration in CONTROLLERS.items() if registration.group is Group.IN_USE_TODAY
+]
 SETTING = a_setting(a_topology("O1"))
 
 
@@ -28,10 +30,10 @@ def flowing(rows: Sequence[tuple[int, int, float]], count: int) -> list[Seen]:
     """O1 at every look: items that arrived and were completed since the last one, and the share of
     its time that it worked."""
     arrived = done = 0
-    seen = []
+    observations = []
     for more, completed, busy in [(0, 0, 0.0), *rows]:
         arrived, done = arrived + more, done + completed
-        seen.append(
+        observations.append(
             look(
                 "O1",
                 count,
@@ -45,19 +47,19 @@ def flowing(rows: Sequence[tuple[int, int, float]], count: int) -> list[Seen]:
                 durations_ms=[100.0],
             )
         )
-    return seen
+    return observations
 
 
 def watched(name: str, rows: Sequence[tuple[int, int, float]], count: int) -> tuple[Any, int]:
     """What a rule watches at the last look, and how many instances it asks for then."""
     rule: Any = CONTROLLERS[name].build(setting=SETTING)
-    memory, found, wanted = rule.initial_memory(), None, count
-    for turn, one in enumerate(flowing(rows, count)):
-        seen = looked(rule.interval_s * turn, one)
-        found = rule.watched(memory, seen, "O1")
-        memory, targets = rule.targets(memory, seen)
+    memory, gauge, wanted = rule.initial_memory(), None, count
+    for turn, reading in enumerate(flowing(rows, count)):
+        observation = looked(rule.interval_s * turn, reading)
+        gauge = rule.watched(memory, observation, "O1")
+        memory, targets = rule.targets(memory, observation)
         wanted = numbers(targets).get("O1", count)
-    return found, wanted
+    return gauge, wanted
 
 
 SURGE = [(200, 100, 1.0)] * 3
@@ -67,35 +69,35 @@ CALM = [(100, 100, 0.475)] * 4
 @pytest.mark.parametrize("name", ["hpa", "keda", "target-tracking", "ds2", "dhalion"])
 def test_a_rule_adds_instances_when_what_it_watches_is_above_its_bound(name: str) -> None:
     rows = SURGE if name != "dhalion" else SURGE[:1]
-    found, wanted = watched(name, rows, 2)
-    assert found.value > found.high
+    gauge, wanted = watched(name, rows, 2)
+    assert gauge.value > gauge.high
     assert wanted > 2
 
 
 @pytest.mark.parametrize("name", ["target-tracking", "ds2", "dhalion"])
 def test_a_rule_leaves_alone_what_is_within_its_bounds(name: str) -> None:
-    found, wanted = watched(name, CALM if name != "ds2" else [(100, 100, 0.9)] * 4, 2)
-    assert (found.low or 0.0) <= found.value <= found.high
+    gauge, wanted = watched(name, CALM if name != "ds2" else [(100, 100, 0.9)] * 4, 2)
+    assert (gauge.low or 0.0) <= gauge.value <= gauge.high
     assert wanted == 2
 
 
 def test_daedalus_shows_what_its_instances_were_able_to_do() -> None:
-    found, _ = watched("daedalus", SURGE[:2], 2)
-    assert (found.value, found.high) == pytest.approx((200 / 60, 100 / 60))
+    gauge, _ = watched("daedalus", SURGE[:2], 2)
+    assert (gauge.value, gauge.high) == pytest.approx((200 / 60, 100 / 60))
 
 
 def test_drs_shows_nothing_where_a_queue_grows_without_end() -> None:
     assert watched("drs", SURGE, 2)[0] is None
-    found, _ = watched("drs", [(100, 100, 0.9)] * 4, 2)
-    assert found.value > 0
-    assert found.low is None
+    gauge, _ = watched("drs", [(100, 100, 0.9)] * 4, 2)
+    assert gauge.value > 0
+    assert gauge.low is None
 
 
 def test_flink_shows_nothing_while_it_stabilises() -> None:
     assert watched("flink-autoscaler", SURGE, 2)[0] is None
-    found, _ = watched("flink-autoscaler", [(100, 100, 1.0)] * 12, 2)
-    assert found.value == pytest.approx(100 / 60)
-    assert found.low <= found.high
+    gauge, _ = watched("flink-autoscaler", [(100, 100, 1.0)] * 12, 2)
+    assert gauge.value == pytest.approx(100 / 60)
+    assert gauge.low <= gauge.high
 
 
 @pytest.mark.parametrize("name", TODAY)

@@ -66,29 +66,29 @@ def graph(once: Path) -> Graph:
 
 
 def graph_of(content: bytes) -> Graph:
-    return {one["@id"]: one for one in json.loads(content)["@graph"]}
+    return {item["@id"]: item for item in json.loads(content)["@graph"]}
 
 
 def many(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def behind(graph: Graph, of: dict[str, Any], name: str) -> list[dict[str, Any]]:
+def behind(graph: Graph, entity: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """The entities that a property refers to; KeyError where one is not described."""
-    return [graph[one["@id"]] for one in many(of.get(name)) if "@id" in one]
+    return [graph[item["@id"]] for item in many(entity.get(name)) if "@id" in item]
 
 
 def of_type(graph: Graph, kind: str) -> list[dict[str, Any]]:
-    return [one for one in graph.values() if kind in many(one["@type"])]
+    return [item for item in graph.values() if kind in many(item["@type"])]
 
 
 def main(graph: Graph) -> dict[str, Any]:
-    (found,) = behind(graph, graph["./"], "mainEntity")
-    return found
+    (workflow,) = behind(graph, graph["./"], "mainEntity")
+    return workflow
 
 
-def types(graph: Graph, of: dict[str, Any], name: str) -> set[str]:
-    return {kind for one in behind(graph, of, name) for kind in many(one["@type"])}
+def types(graph: Graph, entity: dict[str, Any], name: str) -> set[str]:
+    return {kind for item in behind(graph, entity, name) for kind in many(item["@type"])}
 
 
 RULES: dict[str, Callable[[Graph], bool]] = {
@@ -102,17 +102,17 @@ RULES: dict[str, Callable[[Graph], bool]] = {
         and re.fullmatch(ISO_8601, g["./"]["datePublished"]) is not None
     ),
     "RO-Crate: every file is a part of the root": lambda g: (
-        {one["@id"] for one in of_type(g, "File")} == {one["@id"] for one in g["./"]["hasPart"]}
+        {item["@id"] for item in of_type(g, "File")} == {item["@id"] for item in g["./"]["hasPart"]}
     ),
     "RO-Crate: what is referred to is described": lambda g: all(
-        one["@id"] in g or one["@id"].startswith("http")
+        reference["@id"] in g or reference["@id"].startswith("http")
         for entity in g.values()
         for value in entity.values()
-        for one in many(value)
-        if isinstance(one, dict)
+        for reference in many(value)
+        if isinstance(reference, dict)
     ),
     "Workflow Run Crate: the root conforms to the profiles, which are described": lambda g: (
-        {one["@id"] for one in behind(g, g["./"], "conformsTo")} >= PROFILES
+        {item["@id"] for item in behind(g, g["./"], "conformsTo")} >= PROFILES
         and types(g, g["./"], "conformsTo") == {"CreativeWork"}
     ),
     "Workflow RO-Crate: the main entity is a workflow and says its language": lambda g: (
@@ -120,23 +120,23 @@ RULES: dict[str, Callable[[Graph], bool]] = {
         and types(g, main(g), "programmingLanguage") == {"ComputerLanguage"}
     ),
     "Workflow Run Crate: an action ran the main entity": lambda g: any(
-        main(g) in behind(g, one, "instrument") for one in of_type(g, "CreateAction")
+        main(g) in behind(g, item, "instrument") for item in of_type(g, "CreateAction")
     ),
     "Process Run Crate: every action has a tool, what it took and what came out": lambda g: all(
-        types(g, one, "instrument") & {"SoftwareApplication", "ComputationalWorkflow"}
-        and behind(g, one, "object")
-        and behind(g, one, "result")
-        for one in of_type(g, "CreateAction")
+        types(g, item, "instrument") & {"SoftwareApplication", "ComputationalWorkflow"}
+        and behind(g, item, "object")
+        and behind(g, item, "result")
+        for item in of_type(g, "CreateAction")
     ),
     "Process Run Crate: the root mentions every action": lambda g: (
-        {one["@id"] for one in of_type(g, "CreateAction")}
-        == {one["@id"] for one in g["./"]["mentions"]}
+        {item["@id"] for item in of_type(g, "CreateAction")}
+        == {item["@id"] for item in g["./"]["mentions"]}
     ),
     "Workflow Run Crate: input and output are parameters with a type and their files": lambda g: (
         types(g, main(g), "input") == types(g, main(g), "output") == {"FormalParameter"}
         and all(
-            one["additionalType"] and types(g, one, "workExample") == {"File"}
-            for one in of_type(g, "FormalParameter")
+            item["additionalType"] and types(g, item, "workExample") == {"File"}
+            for item in of_type(g, "FormalParameter")
         )
     ),
 }
@@ -170,16 +170,18 @@ def test_a_rule_finds_what_is_missing(graph: Graph, entity: str, name: str, brok
 def test_it_has_inputs_measurements_tables_checks_and_code_of_the_run(graph: Graph) -> None:
     run = f"runs/{SPEC.run_id}"
     action = graph[f"#measured-{SPEC.run_id}"]
-    assert {one["@id"] for one in action["object"]} >= {f"{run}/run.json", "#seed-1"}
-    results = {one["name"] for one in behind(graph, action, "result")}
+    assert {item["@id"] for item in action["object"]} >= {f"{run}/run.json", "#seed-1"}
+    results = {item["name"] for item in behind(graph, action, "result")}
     assert any(name.endswith("rows of lease") for name in results)
     (code,) = (
-        one for one in behind(graph, action, "instrument") if one["@type"] == "SoftwareApplication"
+        item
+        for item in behind(graph, action, "instrument")
+        if item["@type"] == "SoftwareApplication"
     )
     assert re.fullmatch(r"[0-9a-f]{64}", code["softwareVersion"])
-    needs = {one["name"] for one in behind(graph, code, "softwareRequirements")}
+    needs = {item["name"] for item in behind(graph, code, "softwareRequirements")}
     assert needs == {"python", "numpy", "numba", "pyarrow", "pydantic"}
-    tables = {one["@id"] for one in graph["#tables"]["result"]}
+    tables = {item["@id"] for item in graph["#tables"]["result"]}
     assert "published/outcomes.parquet" in tables
     assert graph["#checks"]["result"] == {"@id": "data_docs/verdict.json"}
 
@@ -190,11 +192,11 @@ def test_every_file_of_the_archive_is_the_one_that_is_described(
     assert pack_crate(folder, tmp_path / "demo.zip") > 70
     with zipfile.ZipFile(tmp_path / "demo.zip") as archive:
         described = of_type(graph_of(archive.read(METADATA)), "File")
-        names = {one["@id"].replace("%3D", "=") for one in described}
+        names = {item["@id"].replace("%3D", "=") for item in described}
         assert {METADATA, *names} == set(archive.namelist())
-        for one in described:
-            content = archive.read(one["@id"].replace("%3D", "="))
-            assert sha256(content).hexdigest() == one["sha256"]
+        for item in described:
+            content = archive.read(item["@id"].replace("%3D", "="))
+            assert sha256(content).hexdigest() == item["sha256"]
 
 
 def test_the_library_reads_it_again(folder: Path) -> None:

@@ -14,6 +14,7 @@ from include.results.reports.figures import (
     advice,
     compliance,
     curves,
+    rescales,
     scaling,
     style,
     timeline,
@@ -38,18 +39,18 @@ Limits = list[tuple[tuple[float, float], tuple[float, float]]]
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Limits]]:
     """Limits of the x and the y axis of every panel of all that matplotlib draws, by its name."""
-    seen: dict[str, list[Limits]] = {}
+    limits: dict[str, list[Limits]] = {}
     finish = style.as_svg
 
     def watched(figure: Figure, name: str, description: str) -> str:
-        own = [(a.get_xlim(), a.get_ylim()) for a in figure.axes if a.get_visible()]
-        seen.setdefault(name.removesuffix(f" {RUN}"), []).append(own)
+        axes = [(a.get_xlim(), a.get_ylim()) for a in figure.axes if a.get_visible()]
+        limits.setdefault(name.removesuffix(f" {RUN}"), []).append(axes)
         return finish(figure, name, description)
 
     monkeypatch.setattr(style, "as_svg", watched)
     for module in (timeline, compliance, scaling, advice):
         module._frame.cache_clear()
-    return seen
+    return limits
 
 
 def test_runs_of_one_page_share_their_axes(tmp_path: Path, drawn: dict[str, list[Limits]]) -> None:
@@ -88,22 +89,22 @@ def test_one_run_fills_its_own_axes(drawn: dict[str, list[Limits]]) -> None:
 def places_of(svg: str) -> list[tuple[float, float, float, float]]:
     """Left, lowest, right and highest point of what each path of a run's own shows, in points."""
     ElementTree.fromstring(svg)  # is well-formed
-    found = []
+    boxes = []
     for matrix, shapes in re.findall(r'<g transform="matrix\(([^)]*)\)">(.*?)</g>', svg):
         a, _, _, d, e, f = map(float, matrix.split())
         for path in re.findall(r' d="([^"]*)"', shapes):
             x = y = 0.0
             xs, ys = [], []
             for letter, numbers in re.findall(r"([MHVhv])([^MHVZhvz]*)", path):
-                given = [float(one) for one in numbers.split()]
+                values = [float(number) for number in numbers.split()]
                 if letter == "M":
-                    x, y = given
-                x = given[0] if letter == "H" else x + given[0] if letter == "h" else x
-                y = given[0] if letter == "V" else y + given[0] if letter == "v" else y
+                    x, y = values
+                x = values[0] if letter == "H" else x + values[0] if letter == "h" else x
+                y = values[0] if letter == "V" else y + values[0] if letter == "v" else y
                 xs.append(e + a * x)
                 ys.append(f + d * y)
-            found.append((min(xs), max(ys), max(xs), min(ys)))
-    return found
+            boxes.append((min(xs), max(ys), max(xs), min(ys)))
+    return boxes
 
 
 def test_a_run_is_drawn_where_the_axes_are() -> None:
@@ -111,7 +112,9 @@ def test_a_run_is_drawn_where_the_axes_are() -> None:
     svg = timeline.draw("a<b", rows, timeline.scale_of(rows, 2.0))
     assert "of run a&lt;b</title>" in svg
     boxes = re.findall(r'<rect x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)"', svg)
-    x, y, width, height = max(([float(one) for one in box] for box in boxes), key=lambda b: b[1])
+    x, y, width, height = max(
+        ([float(number) for number in box] for box in boxes), key=lambda b: b[1]
+    )
     # The lowest panel has the items that wait: 5 after 15 s, 40 in the end, on an axis to 43.2.
     area, line = places_of(svg)[-2:]
     zero, top = y + height, y + height * (1 - 40 / 43.2)
@@ -144,6 +147,34 @@ def test_every_advisor_has_a_panel_with_what_there_was() -> None:
     assert advice.draw("x", [], scale) == ""
 
 
+def test_stops_are_drawn_where_they_were_and_as_high_as_their_gap() -> None:
+    timeline_rows = tables_of("x")["timeline"]  # two minutes; 40 items wait in the end
+    stops = [
+        {"down_s": 30.0, "gap_s": 1.0, "cause": "controller"},
+        {"down_s": 60.0, "gap_s": 4.0, "cause": "crash"},
+        {"down_s": 90.0, "gap_s": None, "cause": "engine"},
+    ]
+    scale = rescales.scale_of(stops, timeline_rows, 2.0)
+    assert scale.limits == (pytest.approx((0.0, 40 * 1.08)), pytest.approx((0.0, 4 * 1.08)))
+    area, *lines = places_of(rescales.draw("x", stops, timeline_rows, scale))[-7:]
+    waits, gaps = lines[:3], lines[3:]
+    width = area[2] - area[0]  # from the first reading, at 15 s, to the end
+    for stop, at_s in zip(waits, (30, 60, 90), strict=True):
+        assert stop[0] == pytest.approx(area[0] + width * (at_s - 15) / 105, abs=0.01)
+    heights = [bottom - top for _, bottom, _, top in gaps]
+    assert heights[1] == pytest.approx(4 * heights[0])
+    assert heights[2] == 0.0
+    assert rescales.draw("x", [], timeline_rows, scale) == ""
+
+
+def test_gaps_are_a_distribution_per_controller() -> None:
+    svg = rescales.draw_gaps({"ds2": [0.4, 2.0, 1.0], "tide <care>": [0.5], "none": []})
+    assert "ds2 (3)" in svg
+    assert "tide &lt;care&gt; (1)" in svg
+    assert "none" not in re.findall(r">([^<]*)</text>", svg)
+    assert rescales.draw_gaps({"none": []}) == ""
+
+
 def test_shares_are_stacked_and_named() -> None:
     rows = compliance.in_order(tables_of("x")["compliance"])
     svg = compliance.draw("x", rows)
@@ -173,8 +204,8 @@ def test_patterns_of_a_reproduction_share_their_axes(drawn: dict[str, list[Limit
     low = {"threshold": [(0.0, 1.0, 2.0, 9.0), (1.0, 1.0, 3.0, 9.0)]}
     high = {"threshold": [(0.0, 8.0, 12.0, 60.0)]}
     scale = curves.scale_of([*low.values(), *high.values()], 120.0)
-    for pattern, own in (("low", low), ("high", high)):
-        curves.draw(pattern, own, scale)
+    for pattern, rows in (("low", low), ("high", high)):
+        curves.draw(pattern, rows, scale)
     assert drawn["curves low"] == drawn["curves high"]
     assert [top for _, (_, top) in drawn["curves low"][0]] == pytest.approx([8.64, 12.96, 64.8])
 

@@ -20,11 +20,14 @@ SHARE = front.SHARE
 
 
 def rows(controller: str, cost: float, share: float, **changes: Any) -> list[dict[str, Any]]:
-    of = {
+    values = {
         "topology": "manufacturing", "pattern": "random_walk", "conditions": "", "variant": "",
         "controller": controller, "btu_min": 10.0, "unit": "any", "sigma": 1.0, "runs": 4,
     } | changes  # fmt: skip
-    return [of | {"metric": "resource_cost", "mean": cost}, of | {"metric": SHARE, "mean": share}]
+    return [
+        values | {"metric": "resource_cost", "mean": cost},
+        values | {"metric": SHARE, "mean": share},
+    ]
 
 
 ALL = [
@@ -42,21 +45,32 @@ def texts(svg: str) -> list[str]:
 
 
 def test_every_point_has_its_name_and_every_panel_says_what_was_chosen_on_it() -> None:
-    said = texts(front.draw(ALL, {"stepwise"}))
-    assert [said.count(name) for name in ("btu", "tide", "2", "0.4")] == [2, 2, 1, 1]
-    panels = [one for one in said if "chosen on it" in one]
+    words = texts(front.draw(ALL, {"stepwise"}))
+    assert [words.count(name) for name in ("btu", "tide", "2", "0.4")] == [2, 2, 1, 1]
+    panels = [text for text in words if "chosen on it" in text]
     assert panels == [
         "manufacturing · random walk · BTU 10 min (nothing was chosen on it)",
         "manufacturing · stepwise · BTU 10 min (options were chosen on it)",
     ]
-    assert {"70", "85", "90"} <= set(said)
+    assert {"70", "85", "90"} <= set(words)
+
+
+def test_a_variant_of_a_rival_has_its_name_too() -> None:
+    low = {"variant": "scale_down_below_items=2, scale_up_above_items=25"}
+    rivals = [
+        *ALL,
+        *rows("ds2", 50.0, 80.0, variant="factor=0.3"),
+        *rows("threshold", 55.0, 70.0, **low),
+    ]
+    shown = texts(front.draw(rivals, ()))
+    assert {"ds2 0.3", "threshold 2/25", "0.4"} <= set(shown)
 
 
 def test_what_has_no_cost_or_no_compliance_is_no_point() -> None:
     free = [*ALL[:2], *rows("manual", 0.0, 99.0), rows("henge", 50.0, 0.0)[0]]
-    said = texts(front.draw(free, ()))
-    assert "btu" in said
-    assert not {"manual", "henge"} & set(said)
+    words = texts(front.draw(free, ()))
+    assert "btu" in words
+    assert not {"manual", "henge"} & set(words)
 
 
 def test_unbeaten_is_who_gives_no_less_for_no_more() -> None:
@@ -73,11 +87,11 @@ def test_names_beside_each_other_do_not_cover_each_other() -> None:
     close = [row for k in range(4) for row in rows(f"c{k}", 70.0 + k / 100, 90.0 + k / 100)]
     drawn = front.draw(close, ())
     anchors = r'<text[^>]*text-anchor: (\w+)[^>]*x="([\d.]+)" y="([\d.]+)"[^>]*>c\d<'
-    found = re.findall(anchors, drawn)
-    assert len(found) == 4
+    texts_at = re.findall(anchors, drawn)
+    assert len(texts_at) == 4
     letters = 9.0
     begin = {"start": 0.0, "middle": -letters / 2, "end": -letters}
-    places = [(float(x) + begin[side], float(y)) for side, x, y in found]
+    places = [(float(x) + begin[side], float(y)) for side, x, y in texts_at]
     for (x, y), (other_x, other_y) in combinations(places, 2):
         assert abs(y - other_y) >= 7.5 or abs(x - other_x) >= letters
 
@@ -94,7 +108,7 @@ def test_the_command_draws_what_was_published(tmp_path: Path) -> None:
 
 
 def test_where_nothing_is_named_nothing_is_said_of_what_was_chosen() -> None:
-    assert not any("chosen on it" in one for one in texts(front.draw(ALL, [])))
+    assert not any("chosen on it" in text for text in texts(front.draw(ALL, [])))
 
 
 def test_a_pattern_that_is_not_drawn_is_told_of() -> None:

@@ -43,7 +43,7 @@ def names(url: str, **asked: object) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("asked", "runs"),
     [
         ({"ranges": {"cost_from": 50.0}}, {"fair", "dear"}),
         ({"ranges": {"cost_to": 50.0}}, {"cheap", "fair"}),
@@ -56,9 +56,9 @@ def names(url: str, **asked: object) -> set[str]:
     ],
 )
 def test_filters_on_cost_date_btu_seed_and_testbed(
-    url: str, asked: dict[str, object], found: set[str]
+    url: str, asked: dict[str, object], runs: set[str]
 ) -> None:
-    assert names(url, **asked) == found
+    assert names(url, **asked) == runs
 
 
 def test_nobody_has_said_anything_of_a_run_until_somebody_does(url: str) -> None:
@@ -69,12 +69,12 @@ def test_nobody_has_said_anything_of_a_run_until_somebody_does(url: str) -> None
 
 
 def test_what_is_said_of_a_run_is_found_again_and_changes_no_other(url: str) -> None:
-    said = Change(tags=["paper", "draft_2"], note="It was cold.\nVery.")
-    assert change_labels(url, [("one", "cheap"), ("one", "none")], said, "ada") == 1
+    labels = Change(tags=["paper", "draft_2"], note="It was cold.\nVery.")
+    assert change_labels(url, [("one", "cheap"), ("one", "none")], labels, "ada") == 1
     assert change_labels(url, [("one", "cheap"), ("two", "dear")], Change(add_tags=["x"]), "a") == 2
-    found = read_run(url, "one", "cheap")
-    assert found is not None
-    (row,) = found["runs"]
+    tables = read_run(url, "one", "cheap")
+    assert tables is not None
+    (row,) = tables["runs"]
     assert row["tags"].split() == ["paper", "draft_2", "x"]
     assert (row["note"], row["changed_by"]) == ("It was cold.\nVery.", "a")
     assert names(url, tag="paper") == {"cheap"}

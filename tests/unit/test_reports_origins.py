@@ -56,9 +56,9 @@ def test_every_run_keeps_the_dag_run_that_measured_it_and_its_time(published: st
     assert early["measured_at"] == "2026-01-01T12:00:00+00:00"
     assert late["measured_at"] == "2026-01-02T12:00:00+00:00"
     assert early["dag_run"] == late["dag_run"] == "manual__2", "who published last"
-    found = read_run(published, "demo", "early")
-    assert found is not None
-    assert found["runs"][0]["measured_dag_run"] == "manual__1"
+    tables = read_run(published, "demo", "early")
+    assert tables is not None
+    assert tables["runs"][0]["measured_dag_run"] == "manual__1"
 
 
 def test_a_database_without_origins_is_read_and_learns_them(published: str, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_regret_is_shown_once_there_is_a_cover_and_until_then_how_to_get_it(
     assert '<td class="n">50.00</td><td class="n">1.40</td><td class="n">1.94</td></tr>' in covered
     assert "a run that lets items wait can be below 1" in covered
     publish(let_pass(folder), "demo", f"sqlite:///{tmp_path / 'results.db'}")
-    lines = [one.split() for one in summary(folder).splitlines() if "Regret:" in one]
+    lines = [line.split() for line in summary(folder).splitlines() if "Regret:" in line]
     assert lines == [
         ["Regret:", "hosts", "/", "cover,", "BTU", "10", "min", "1.40"],
         ["Regret:", "total", "/", "cover,", "BTU", "10", "min", "1.94"],
@@ -105,8 +105,8 @@ def test_the_parts_of_the_cost_have_a_section_once_they_are_known(
     assert '<td class="n">25.00</td><td class="n">10.00</td><td class="n">5.00</td>' in section
     assert f"1 of 2 runs have no parts, for one of the reasons above: {other}." in section
     restage(folder, "cost_parts", [
-        one | {"run": name} for name in (run["run"], other)
-        for one in parts_of("cost_parts", run)
+        row | {"run": name} for name in (run["run"], other)
+        for row in parts_of("cost_parts", run)
     ])  # fmt: skip
     assert "runs have no parts" not in _page(folder)
 
@@ -127,7 +127,7 @@ def test_a_bill_of_any_size_has_room(cases: int, bars: int) -> None:
 
 
 def test_sections_come_in_their_order(page: str) -> None:
-    ids = [given.get("id") for tag, given in _Elements(page).seen if tag == "section"]
+    ids = [attributes.get("id") for tag, attributes in _Elements(page).seen if tag == "section"]
     assert ids == ["run", "results", "time", "operators", "scaling", "adapt", "advice", "checks",
                    "downloads", "again"]  # fmt: skip
 
@@ -160,10 +160,14 @@ def test_books_with_one_btu_are_told_apart_and_a_cloud_has_nothing_printed() -> 
     }  # fmt: skip
     assert billed_by(rows[:2]) == {"btu10": "BTU 10 min", "btu60": "BTU 60 min"}
     assert billed_by(rows[2:]) == {"mine": "BTU 60 min, mine"}
-    found = list(compare_cost(rows, lambda *_: PublishedFigure(2.0, "cost", "Table 5")))
-    assert len({one.label for one in found}) == len(found) == 12
-    assert {one.published for one in found if "mine" in one.label} == {None}
-    assert {one.published for one in found if "btu60" in one.label} == {2.0}
+    comparisons = list(compare_cost(rows, lambda *_: PublishedFigure(2.0, "cost", "Table 5")))
+    assert len({comparison.label for comparison in comparisons}) == len(comparisons) == 12
+    assert {comparison.published for comparison in comparisons if "mine" in comparison.label} == {
+        None
+    }
+    assert {comparison.published for comparison in comparisons if "btu60" in comparison.label} == {
+        2.0
+    }
     assert cost_unit(rows[:2]) == "in units of the paper"
     assert "currency of the book" in cost_unit(rows)
 
@@ -191,8 +195,8 @@ def test_every_link_of_the_page_leads_to_a_file_that_is_there(tmp_path: Path) ->
     (folder / "data_docs" / "index.html").write_text("the gate writes it")
     files = publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
     page = (folder / "published" / "report.html").read_text(encoding="utf-8")
-    links = {given["href"] for tag, given in _Elements(page).seen if tag == "a"}
-    ids = {given["id"] for _, given in _Elements(page).seen if "id" in given}
+    links = {attributes["href"] for tag, attributes in _Elements(page).seen if tag == "a"}
+    ids = {attributes["id"] for _, attributes in _Elements(page).seen if "id" in attributes}
     assert {link[1:] for link in links if link.startswith("#")} <= ids
     beside = {link for link in links if not link.startswith("#")}
     for link in beside:
@@ -201,10 +205,10 @@ def test_every_link_of_the_page_leads_to_a_file_that_is_there(tmp_path: Path) ->
 
 
 def test_the_page_asks_nobody_for_anything(page: str) -> None:
-    for tag, given in _Elements(page).seen:
+    for tag, attributes in _Elements(page).seen:
         assert tag not in ("script", "link", "img", "iframe", "object"), tag
         for name in ("src", "href", "xlink:href", "srcset", "data"):
-            assert not re.match(r"(https?:)?//", given.get(name, "")), given
+            assert not re.match(r"(https?:)?//", attributes.get(name, "")), attributes
     assert not re.search(r"url\((?!#)|@import", page)
 
 
@@ -222,11 +226,27 @@ def test_who_advised_has_a_section_where_somebody_did(page: str, tmp_path: Path)
     assert alone.count("<svg") == 3
 
 
+def test_an_engine_that_stopped_has_a_section(page: str, tmp_path: Path) -> None:
+    assert "#rescales" not in page
+    stop = {"run": RUN, "asked_s": 30.0, "down_s": 31.0, "up_s": 33.0, "cause": "controller",
+            "gap_s": 2.5, "reprocessed_items": 7, "checkpoint_s": 0.2, "checkpoint_bytes": 2048,
+            "instances_before": 9, "instances_after": 11}  # fmt: skip
+    folder = stage(tmp_path)
+    restage(folder, "rescales", [stop, stop | {"down_s": 60.0, "up_s": 61.0, "gap_s": None}])
+    shown = _page(folder)
+    assert '<a href="#rescales">Rescales</a>' in shown
+    section = shown[shown.index('<section id="rescales">') : shown.index('<section id="advice">')]
+    assert section.count("<svg") == 2
+    assert "btu (1)" in section  # one gap is known
+    assert '<th scope=row class="n">31.00</th>' in section
+    assert shown.count("<svg") == page.count("<svg") + 2
+
+
 def test_ids_are_unique_also_with_several_runs(tmp_path: Path) -> None:
     first, second = stage(tmp_path / "a", "run-a"), stage(tmp_path / "b", "run-b")
     tables = {t: read_staged(first, t) + read_staged(second, t) for t in PUBLISHED}
     page = dict(pages(tables, VERDICT, ORIGIN))["report.html"]
-    ids = [given["id"] for _, given in _Elements(page).seen if "id" in given]
+    ids = [attributes["id"] for _, attributes in _Elements(page).seen if "id" in attributes]
     assert len(ids) == len(set(ids)) > 20
     assert page.count("<svg") == 8
     assert "2 runs of 2 minutes" in page
@@ -261,7 +281,7 @@ def test_every_one_of_many_runs_has_a_page_of_its_own(tmp_path: Path) -> None:
     files = publish(let_pass(folder), "demo", f"sqlite:///{tmp_path / 'results.db'}")
     published = folder / "published"
     page = (published / "report.html").read_text(encoding="utf-8")
-    links = [given["href"] for tag, given in _Elements(page).seen if tag == "a"]
+    links = [attributes["href"] for tag, attributes in _Elements(page).seen if tag == "a"]
     of_runs = [published / link for link in links if link.startswith("runs/")]
     assert len(of_runs) == len(set(of_runs)) == 21
     assert set(of_runs) <= set(files)
@@ -275,9 +295,9 @@ def test_every_one_of_many_runs_has_a_page_of_its_own(tmp_path: Path) -> None:
         assert ">45.0</td>" in text, "time to adapt"
         assert "<script" not in text
         assert f"runs/{path.name}" in manifest["sha256"]
-        for tag, given in _Elements(text).seen:
+        for tag, attributes in _Elements(text).seen:
             if tag == "a":
-                assert (path.parent / given["href"].partition("#")[0]).is_file()
+                assert (path.parent / attributes["href"].partition("#")[0]).is_file()
 
 
 def test_a_variant_stands_beside_its_controller(tmp_path: Path) -> None:
@@ -320,10 +340,10 @@ def test_each_case_is_held_against_its_own_published_figure(
     folder = stage(tmp_path, controller=controller, pattern=pattern)
     beside = printed_for(read_staged(folder, "runs"), printed)
     shares = compare_compliance(read_staged(folder, "compliance"), beside)
-    assert [one.published for one in shares] == compliance
+    assert [comparison.published for comparison in shares] == compliance
     rows = compare_cost(read_staged(folder, "cost"), beside)
-    costs = [one for one in rows if "Resource" in one.label]
-    assert [one.published for one in costs] == cost
+    costs = [comparison for comparison in rows if "Resource" in comparison.label]
+    assert [comparison.published for comparison in costs] == cost
 
 
 def test_the_summary_shows_what_was_controlled_or_published(tmp_path: Path) -> None:
@@ -359,8 +379,8 @@ def test_the_summary_imports_nothing_heavy() -> None:
 
 
 def test_every_text_of_a_figure_takes_the_colour_of_the_page(page: str) -> None:
-    texts = [given for tag, given in _Elements(page).seen if tag == "text"]
-    inside_bars = [given for given in texts if "fill: #ffffff" in given["style"]]
+    texts = [attributes for tag, attributes in _Elements(page).seen if tag == "text"]
+    inside_bars = [attributes for attributes in texts if "fill: #ffffff" in attributes["style"]]
     assert len(texts) > 50
     assert len(inside_bars) == 3
     assert all("currentcolor" in g["style"].lower() for g in texts if g not in inside_bars)

@@ -27,8 +27,8 @@ pytestmark = pytest.mark.live
 
 
 def _program(name: str) -> str | None:
-    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    return str(found[-1]) if found else shutil.which(name)
+    programs = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return str(programs[-1]) if programs else shutil.which(name)
 
 
 def _account() -> str | None:
@@ -125,21 +125,21 @@ def test_what_was_published_is_found_and_read(server: str, tmp_path: Path) -> No
         (row,) = find_runs(server, query).runs
         assert (row["run"], row["total_cost"], row["dag_run"]) == (RUN, 1.0, "manual__1")
     assert find_runs(server, Query(text="%' OR 1=1")).total == 0
-    found = read_run(server, "found", RUN, ("cost", "timeline"))
-    assert found is not None
-    assert [len(found[table]) for table in ("runs", "cost", "timeline")] == [1, 2, 8]
+    tables = read_run(server, "found", RUN, ("cost", "timeline"))
+    assert tables is not None
+    assert [len(tables[table]) for table in ("runs", "cost", "timeline")] == [1, 2, 8]
 
 
 def test_labels_and_every_filter_are_those_of_sqlite(server: str, tmp_path: Path) -> None:
     folder = let_pass(stage(tmp_path / "said"))
     publish(folder, "said", server)
-    said = Change(tags=["paper"], note="It was cold.", archived=True)
-    assert change_labels(server, [("said", RUN)], said, "ada") == 1
+    labels = Change(tags=["paper"], note="It was cold.", archived=True)
+    assert change_labels(server, [("said", RUN)], labels, "ada") == 1
     assert change_labels(server, [("said", RUN)], Change(add_tags=["two"]), "ada") == 1
-    own = {"experiment": "said"}
-    assert find_runs(server, Query(equal=own)).total == 0
+    values = {"experiment": "said"}
+    assert find_runs(server, Query(equal=values)).total == 0
     everything = Query(
-        equal={**own, "btu_min": 10.0, "seed": 1, "testbed": "simulated"},
+        equal={**values, "btu_min": 10.0, "seed": 1, "testbed": "simulated"},
         ranges={"cost_from": 0.0, "cost_to": 1e6, "date_from": "2020-01-01",
                 "date_to": "2999-01-01"},
         tag="paper", shown="archived",

@@ -131,8 +131,8 @@ def test_a_database_from_before_the_regret_gets_its_columns(published: Path) -> 
     change(published, "cost", cover_cost=50.0, regret=1.4)
     publish(let_pass(published), "demo", _url(published))
     with sqlite3.connect(published.parent / "results.db") as database:
-        told = database.execute("SELECT cover_cost, regret FROM cost ORDER BY price_book")
-        assert told.fetchall() == [(50.0, 1.4), (None, None)]
+        rows = database.execute("SELECT cover_cost, regret FROM cost ORDER BY price_book")
+        assert rows.fetchall() == [(50.0, 1.4), (None, None)]
         assert database.execute("SELECT regret FROM outcomes").fetchall() == [(1.0,)]
 
 
@@ -144,11 +144,11 @@ def test_a_database_of_an_earlier_version_gets_the_new_columns(published: Path) 
         database.execute("UPDATE compliance SET experiment = 'older', edition = 'older'")
     publish(published, "demo", _url(published))
     with sqlite3.connect(published.parent / "results.db") as database:
-        told = database.execute(
+        rows = database.execute(
             "SELECT experiment, unprocessed_items, age_p95_ms, strict_relaxed_compliance_percent "
             "FROM compliance WHERE scope = 'overall' ORDER BY experiment"
         ).fetchall()
-    assert told == [("demo", 40, 9000.0, 85.0), ("older", None, None, None)]
+    assert rows == [("demo", 40, 9000.0, 85.0), ("older", None, None, None)]
     assert len(_rows(published, "compliance")) == 2 * len(before)
 
 
@@ -179,7 +179,7 @@ def test_tables_that_were_not_checked_are_not_published(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("sqlite:////dev/null/results.db", "Check that the folder"),
         ("postgresql+psycopg://user:s3cret@127.0.0.1:9/lab", "Check that the server runs"),
@@ -188,12 +188,12 @@ def test_tables_that_were_not_checked_are_not_published(folder: Path) -> None:
     ],
 )
 def test_a_database_that_cannot_be_reached_leaves_everything(
-    published: Path, url: str, said: str
+    published: Path, url: str, message: str
 ) -> None:
     before = _published(published)
     change(published, "cost", leases=1)
     let_pass(published)
-    with pytest.raises(PublishError, match=said) as caught:
+    with pytest.raises(PublishError, match=message) as caught:
         publish(published, "demo", url)
     assert "s3cret" not in str(caught.value)
     assert _published(published) == before

@@ -85,8 +85,8 @@ def test_a_run_that_was_only_begun_keeps_no_report(folder: Path) -> None:
     assert files_of(folder, "bad")[0].is_dir()
 
 
-def assert_without_report(folder: Path, said: list[str]) -> None:
-    assert said[-1] == "no complete run of demo is left, so its report is removed, too"
+def assert_without_report(folder: Path, sentences: list[str]) -> None:
+    assert sentences[-1] == "no complete run of demo is left, so its report is removed, too"
     assert not any((folder / name).exists() for name in ("published", "staged", "data_docs"))
     with sqlite3.connect(folder.parent / "results.db") as database:
         for table in PUBLISHED:

@@ -40,9 +40,9 @@ def test_a_run_comes_with_its_outcome_and_who_published_it(url: str) -> None:
 
 
 def test_filters_and_words_narrow_down_and_offer_all_choices(url: str) -> None:
-    found = find_runs(url, Query(equal={"controller": "threshold"}))
-    assert [row["experiment"] for row in found.runs] == ["50%_off"]
-    assert found.choices["controller"] == ["btu", "threshold"]
+    runs_page = find_runs(url, Query(equal={"controller": "threshold"}))
+    assert [row["experiment"] for row in runs_page.runs] == ["50%_off"]
+    assert runs_page.choices["controller"] == ["btu", "threshold"]
     assert names(url, text="FIRST walk") == ["first"]
     assert names(url, text="first threshold") == []
     assert names(url, equal={"pattern": ""}, sort="experiment", descending=False) == [
@@ -59,9 +59,9 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> str:
     for controller in ("btu", "btu-runtime", "threshold"):
         for pattern in ("stepwise", "random_walk_1"):
             run = f"{controller}-{pattern}-btu10-s1-1ba515"
-            own = tables_of(run, controller=controller, pattern=pattern)
-            for table, found in rows.items():
-                found += own[table]
+            run_tables = tables_of(run, controller=controller, pattern=pattern)
+            for table, tables in rows.items():
+                tables += run_tables[table]
     with sent_rows(url, Publication(experiment="matrix", edition="1", checks=1), rows):
         pass
     return url
@@ -130,11 +130,11 @@ def test_pages_follow_each_other(tmp_path: Path, url: str) -> None:
 
 
 def test_one_run_is_read_with_its_tables(url: str) -> None:
-    found = read_run(url, "first", RUN, ("cost", "compliance", "timeline"))
-    assert found is not None
-    assert [row["price_book"] for row in found["cost"]] == ["btu10", "btu30"]
-    assert [row["scope"] for row in found["compliance"]] == ["O1", "O2", "overall"]
-    assert [row["time_s"] for row in found["timeline"]] == [15.0 * k for k in range(1, 9)]
+    tables = read_run(url, "first", RUN, ("cost", "compliance", "timeline"))
+    assert tables is not None
+    assert [row["price_book"] for row in tables["cost"]] == ["btu10", "btu30"]
+    assert [row["scope"] for row in tables["compliance"]] == ["O1", "O2", "overall"]
+    assert [row["time_s"] for row in tables["timeline"]] == [15.0 * k for k in range(1, 9)]
     assert read_run(url, "first", "nothing") is None
 
 
@@ -174,6 +174,6 @@ def test_a_database_without_the_strict_columns_is_read_all_the_same(tmp_path: Pa
     for sort in ("cost", "age", "near_real_time", "when"):
         (row,) = find_runs(url, Query(sort=sort)).runs
         assert (row["strict_total_cost"], row["age_p95_ms"], row["total_cost"]) == (None, None, 1.0)
-    found = read_run(url, "first", RUN, ("outcomes",))
-    assert found is not None
-    assert found["outcomes"][0]["total_cost"] == 1.0
+    tables = read_run(url, "first", RUN, ("outcomes",))
+    assert tables is not None
+    assert tables["outcomes"][0]["total_cost"] == 1.0

@@ -57,9 +57,9 @@ def test_several_topologies_or_more_than_four_controllers_are_a_tournament(
 def test_the_best_of_each_column_is_the_cheapest_or_the_highest() -> None:
     first, second = matches(ROWS)
     best = {
-        (one.name, metric)
-        for one in first.standings
-        for metric, cell in one.cells.items()
+        (standing.name, metric)
+        for standing in first.standings
+        for metric, cell in standing.cells.items()
         if cell.best
     }
     assert best == {("btu", "resource_cost"), ("henge", COMPLIANCE)}
@@ -69,7 +69,7 @@ def test_the_best_of_each_column_is_the_cheapest_or_the_highest() -> None:
 def test_equals_are_best_together_as_they_are_shown() -> None:
     rows = [row("a", "resource_cost", 10.001), row("b", "resource_cost", 10.004)]
     (match,) = matches(rows)
-    assert [one.cells["resource_cost"].best for one in match.standings] == [True, True]
+    assert [standing.cells["resource_cost"].best for standing in match.standings] == [True, True]
 
 
 def test_the_interval_is_that_of_the_t_distribution_and_needs_two_runs() -> None:
@@ -93,7 +93,7 @@ def test_what_nobody_improves_by_starving_comes_first() -> None:
     serving = [row("b", "relaxed_compliance_percent", 90.0), row("b", COMPLIANCE, 90.0)]
     (match,) = matches([*starving, *serving])
     assert match.quality == COMPLIANCE
-    assert [one.cells[COMPLIANCE].best for one in match.standings] == [False, True]
+    assert [standing.cells[COMPLIANCE].best for standing in match.standings] == [False, True]
 
 
 def terminal(folder: Path, rows: list[dict[str, Any]]) -> list[str]:
@@ -117,7 +117,7 @@ def test_the_terminal_ranks_the_controllers_of_several_runs(tmp_path: Path) -> N
         tmp_path,
         [
             cheap, dear, row("btu", COMPLIANCE, 99.0), row("henge", COMPLIANCE, 40.0),
-            *({**one, "topology": "u", **alone} for one in (cheap, dear)),
+            *({**row, "topology": "u", **alone} for row in (cheap, dear)),
             row("btu", utility, 70.0, topology="u", **alone),
             row("henge", utility, 60.0, topology="u", **alone),
         ],
@@ -156,14 +156,20 @@ def test_options_and_btus_that_differ_are_named() -> None:
         row("btu", "resource_cost", 1.0, variant="n=2"),
     ]
     (match,) = matches(rows)
-    assert [one.name for one in match.standings] == ["btu (n=2) BTU 10", "btu BTU 10", "btu BTU 30"]
+    assert [standing.name for standing in match.standings] == [
+        "btu (n=2) BTU 10",
+        "btu BTU 10",
+        "btu BTU 30",
+    ]
 
 
 def test_a_controller_says_where_it_comes_from() -> None:
     names = ("btu", "keda", "tide", "mine")
     (match,) = matches([row(name, "resource_cost", 10.0) for name in names])
-    found = [(group, [one.name for one in standings]) for group, standings in match.groups]
-    assert found == [
+    groups = [
+        (group, [standing.name for standing in standings]) for group, standings in match.groups
+    ]
+    assert groups == [
         ("published", ["btu"]), ("in use today", ["keda"]), ("not registered", ["mine"]),
         ("ours", ["tide"]),
     ]  # fmt: skip

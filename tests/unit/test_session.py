@@ -21,14 +21,14 @@ class Recorder:
     """Hands everything on to a controller, and keeps what it was shown."""
 
     controller: Any
-    seen: list[Observation] = field(default_factory=list)
+    observations: list[Observation] = field(default_factory=list)
 
     def __getattr__(self, name):
         return getattr(self.controller, name)
 
-    def decide(self, memory, seen):
-        self.seen.append(seen)
-        return self.controller.decide(memory, seen)
+    def decide(self, memory, observation):
+        self.observations.append(observation)
+        return self.controller.decide(memory, observation)
 
 
 def a_run(controller, topology, pattern):
@@ -49,7 +49,7 @@ def opened(run):
     session = Session.open(run)
     recorder = Recorder(session.loop.controller)
     session.loop = replace(session.loop, controller=recorder)
-    return session, recorder.seen
+    return session, recorder.observations
 
 
 def measured(session, start_s, end_s):
@@ -59,37 +59,37 @@ def measured(session, start_s, end_s):
 
 def rows(windows):
     """By table: every row of all windows, as measured; as text, since NaN is never NaN."""
-    found = {}
+    by_table = {}
     for tables in windows:
         for table, columns in tables.items():
-            found.setdefault(table, []).extend(to_arrow(table, columns).to_pylist())
-    return {table: [str(row) for row in all_of] for table, all_of in found.items()}
+            by_table.setdefault(table, []).extend(to_arrow(table, columns).to_pylist())
+    return {table: [str(row) for row in all_of] for table, all_of in by_table.items()}
 
 
-def arrived(seen):
+def arrived(observations):
     """What has arrived at every operator, each time that a window starts."""
     return [
-        [operator.arrived_items for operator in one.operators.values()]
-        for one in seen
-        if one.now_s % WINDOW_S == 0
+        [operator.arrived_items for operator in observation.operators.values()]
+        for observation in observations
+        if observation.now_s % WINDOW_S == 0
     ]
 
 
 def in_windows(run, *, new_process):
     """What a controller sees and what is measured, window by window, each summed up."""
-    session, seen = opened(run)
+    session, observations = opened(run)
     session.deploy()
-    kept = [seen]
+    kept = [observations]
     windows = []
     for start_s in range(0, END_S, WINDOW_S):
         windows.append(measured(session, start_s, start_s + WINDOW_S))
         session.summary(windows[-1])
         snapshot = session.snapshot()
         if new_process:
-            session, seen = opened(run)
+            session, observations = opened(run)
             session.restore(snapshot)
-            kept.append(seen)
-    return [one for part in kept for one in part], rows(windows)
+            kept.append(observations)
+    return [observation for part in kept for observation in part], rows(windows)
 
 
 WORLDS = (
@@ -106,11 +106,11 @@ def test_windows_show_what_a_single_one_shows(controller, topology, pattern, new
     session, expected = opened(run)
     session.deploy()
     whole = rows([measured(session, 0, END_S)])
-    seen, cut = in_windows(run, new_process=new_process)
-    at = [one.now_s for one in expected if one.now_s % WINDOW_S == 0]
+    observations, cut = in_windows(run, new_process=new_process)
+    at = [observation.now_s for observation in expected if observation.now_s % WINDOW_S == 0]
     assert at == [0, 300], "the controller looks as a window starts"
     assert all(sum(counts) > 0 for counts in arrived(expected)[1:])
-    assert seen == expected
+    assert observations == expected
     assert cut == whole
 
 
@@ -122,4 +122,4 @@ def test_a_summary_says_what_stands_at_the_end():
     stands = session.loop.testbed.observe()
     assert summary["hosts"] == len(stands.hosts) > 0
     assert summary["instances"] == len(stands.instances) > 0
-    assert sum(one.arrived_items for one in stands.operators.values()) > 0, "nobody took them"
+    assert sum(sample.arrived_items for sample in stands.operators.values()) > 0, "nobody took them"

@@ -27,9 +27,9 @@ def test_executions_are_those_of_the_demo_within_a_percent():
 
 
 def test_seeds_multiply_and_real_time_counts_nothing():
-    one = size_of([SPEC])
+    single = size_of([SPEC])
     three = size_of([replace(SPEC, seed=seed) for seed in (1, 2, 3)])
-    assert three.executions == 3 * one.executions
+    assert three.executions == 3 * single.executions
     assert three.runs == 3
     assert size_of([replace(SPEC, testbed="docker")]).executions == 0
 

@@ -66,7 +66,7 @@ def test_every_spec_that_comes_with_the_project_can_run(path):
 
 
 def test_every_problem_is_reported_at_once():
-    found = problems(
+    reported = problems(
         controller="btuu",
         pattern="step_wise",
         testbed="simulatd",
@@ -75,8 +75,8 @@ def test_every_problem_is_reported_at_once():
         btu_min=-10,
         faults={"host_losses_per_hour": -1, "earthquakes": 1},
     )
-    assert len(found) == 8
-    text = "\n".join(found)
+    assert len(reported) == 8
+    text = "\n".join(reported)
     for hint in ("'btu'", "'stepwise'", "'simulated'", "'docker-4cpu-7gb'", "'btu10'"):
         assert f"Did you mean {hint}?" in text
     assert "btu_min must be a multiple of 0.25 and at least 0.25" in text
@@ -139,8 +139,8 @@ edges: [{from: S, to: A}, {from: A, to: B}]
 def test_a_wrong_topology_says_where_and_what(tmp_path, before, after, message):
     path = tmp_path / "mine.yaml"
     path.write_text(TOPOLOGY.replace(before, after))
-    found = problems(topology=str(path))
-    assert any(message in problem for problem in found), found
+    reported = problems(topology=str(path))
+    assert any(message in problem for problem in reported), reported
 
 
 def test_a_topology_of_ones_own_runs(tmp_path):
@@ -170,8 +170,8 @@ def test_a_topology_of_ones_own_runs(tmp_path):
 def test_a_wrong_trace_says_where_and_what(tmp_path, rows, message):
     path = tmp_path / "trace.csv"
     path.write_text(rows)
-    found = problems(pattern="trace", pattern_options={"path": str(path)})
-    assert any(message in problem for problem in found), found
+    reported = problems(pattern="trace", pattern_options={"path": str(path)})
+    assert any(message in problem for problem in reported), reported
 
 
 def test_a_trace_of_rates_becomes_levels(tmp_path):
@@ -256,7 +256,7 @@ def test_controllers_that_cannot_act_on_a_topology_are_left_out():
         },
         source="test",
     )
-    assert [(one.topology, one.controller) for one in spec.points()] == [
+    assert [(point.topology, point.controller) for point in spec.points()] == [
         ("manufacturing", "btu"),
         ("manufacturing_preprint", "btu"),
         ("manufacturing_preprint", "fixed"),
@@ -264,16 +264,16 @@ def test_controllers_that_cannot_act_on_a_topology_are_left_out():
 
 
 @pytest.mark.parametrize(
-    ("without", "said"),
+    ("without", "message"),
     [
         ({"manufactoring": ["btu"]}, "Did you mean 'manufacturing'?"),
         ({"manufacturing": ["btuu"]}, "Did you mean 'btu'?"),
         ({"manufacturing": ["btu"]}, "no controller is left for manufacturing"),
     ],
 )
-def test_what_leaves_out_nothing_or_everything_is_refused(without, said):
+def test_what_leaves_out_nothing_or_everything_is_refused(without, message):
     raw = {"name": "two", "controllers": ["btu"], "patterns": "stepwise", "without": without}
-    with pytest.raises(SpecError, match=re.escape(said)):
+    with pytest.raises(SpecError, match=re.escape(message)):
         parse_spec(raw, source="test")
 
 
@@ -284,7 +284,7 @@ def test_a_file_left_out_is_the_file_beside_the_spec(tmp_path):
         "without: {mine.yaml: [fixed]}\n"
     )
     points = load_spec(tmp_path / "spec.yaml").points()
-    assert [one.controller for one in points] == ["btu", "btu", "fixed"]
+    assert [point.controller for point in points] == ["btu", "btu", "fixed"]
 
 
 def test_an_empty_topology_says_so(tmp_path):

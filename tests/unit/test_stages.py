@@ -224,9 +224,11 @@ def test_what_tables_have_to_know_of_a_run_stands_in_its_rows(tmp_path):
 def test_only_an_oracle_is_told_of_the_peak():
     for name, registered in CONTROLLERS.items():
         run = resolve(a_spec(controller=name))
-        told = run.build_controller().setting.instances_at_peak
-        assert told == (run.instances_at_peak if registered.needs_peak else {}), name
-    assert [name for name, one in CONTROLLERS.items() if one.needs_peak] == ["fixed"]
+        at_peak = run.build_controller().setting.instances_at_peak
+        assert at_peak == (run.instances_at_peak if registered.needs_peak else {}), name
+    assert [name for name, registration in CONTROLLERS.items() if registration.needs_peak] == [
+        "fixed"
+    ]
 
 
 def test_the_manifest_lists_every_part_with_its_hash(tmp_path):
@@ -248,12 +250,12 @@ def test_every_lease_is_stored_once_in_order_whenever_it_ended(tmp_path):
     stages.run_all(spec, tmp_path)
     store = stages.store_of(spec, tmp_path)
     log = pq.ParquetFile(store.part("lease", 0)).read().to_pylist()
-    assert [one["host"] for one in log] == [f"host-{i + 1}" for i in range(len(log))]
+    assert [lease["host"] for lease in log] == [f"host-{i + 1}" for i in range(len(log))]
     commits = [read_json(store.commit(k))["ended_leases"] for k in range(spec.windows)]
-    ended = [host for one in commits for host in one["host"]]
-    assert sorted(ended) == sorted(one["host"] for one in log if one["released"])
-    assert sum(bool(one["host"]) for one in commits) > 1, "they end in several windows"
-    assert all(one["ended_s"] <= 1200 for one in log)
+    ended = [host for commit in commits for host in commit["host"]]
+    assert sorted(ended) == sorted(lease["host"] for lease in log if lease["released"])
+    assert sum(bool(commit["host"]) for commit in commits) > 1, "they end in several windows"
+    assert all(lease["ended_s"] <= 1200 for lease in log)
 
 
 def test_a_run_whose_last_window_is_shorter_ends_on_time(tmp_path):
@@ -274,16 +276,18 @@ def test_forgetting_a_run_removes_all_of_it_and_nothing_else(tmp_path):
 def test_summaries_only_stores_the_same_but_for_what_no_table_is_made_of(whole, tmp_path):
     spec = a_spec(summaries_only=True)
     stages.run_all(spec, tmp_path)
-    own = {
+    constants = {
         path.replace(spec.run_id, a_spec().run_id): digest
         for path, digest in digests(tmp_path).items()
         if "/measurements/" in path
     }
     measured = {path: digest for path, digest in whole.items() if "/measurements/" in path}
-    left_out = {path.split("/")[2] for path in measured.keys() - own.keys()}
+    left_out = {path.split("/")[2] for path in measured.keys() - constants.keys()}
     assert left_out == set(UNREAD)
     # The table `run` has the hash of the spec.
-    assert {path.split("/")[2] for path in own if own[path] != measured[path]} == {"run"}
+    assert {path.split("/")[2] for path in constants if constants[path] != measured[path]} == {
+        "run"
+    }
 
 
 def test_the_commit_of_a_run_says_when_files_differ(tmp_path, monkeypatch):

@@ -53,8 +53,8 @@ def counted(rows: list[Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def tables_of(rows: list[Any]) -> dict[str, pa.Table]:
-    found = summarised(columns_of(rows), SLO_MS, duration_s=DURATION_S, monitor_every_s=EVERY_S)
-    return {table: to_arrow(table, columns) for table, columns in found.items()}
+    tables = summarised(columns_of(rows), SLO_MS, duration_s=DURATION_S, monitor_every_s=EVERY_S)
+    return {table: to_arrow(table, columns) for table, columns in tables.items()}
 
 
 def bin_of(time_ms: float) -> int:
@@ -64,36 +64,36 @@ def bin_of(time_ms: float) -> int:
 
 @given(samples)
 def test_every_sample_is_counted_once_by_its_duration_and_once_by_its_age(rows: list[Any]) -> None:
-    found = counted(rows)[DURATION_COUNT]
-    by = {(one["operator"], one["bin"]): one for one in found}
+    counts = counted(rows)[DURATION_COUNT]
+    by = {(row["operator"], row["bin"]): row for row in counts}
     durations = Counter((NAMES[row[0]], bin_of(row[2])) for row in rows)
     ages = Counter((NAMES[row[0]], bin_of(row[4])) for row in rows)
-    assert {key: one["samples"] for key, one in by.items() if one["samples"]} == durations
-    assert {key: one["ages"] for key, one in by.items() if one["ages"]} == ages
+    assert {key: row["samples"] for key, row in by.items() if row["samples"]} == durations
+    assert {key: row["ages"] for key, row in by.items() if row["ages"]} == ages
 
 
 @given(samples)
 def test_late_impossible_and_outside_are_counted_of_operators_that_the_run_has(
     rows: list[Any],
 ) -> None:
-    found = counted(rows)[DURATION_COUNT]
+    counts = counted(rows)[DURATION_COUNT]
     for name in NAMES:
-        own = [row for row in rows if NAMES[row[0]] == name]
-        of = {
-            key: sum(one[key] for one in found if one["operator"] == name)
+        operator_rows = [row for row in rows if NAMES[row[0]] == name]
+        expected = {
+            key: sum(row[key] for row in counts if row["operator"] == name)
             for key in ("bad", "outside", *(f"{level}_late" for level, _ in LEVELS))
         }
         for level, factor in LEVELS:
-            late = sum(row[2] > factor * SLO_MS.get(name, math.inf) for row in own)
-            assert of[f"{level}_late"] == late
-        outside = sum(not 0 <= row[1] <= DURATION_S for row in own)
-        assert of["outside"] == (outside if name in SLO_MS else 0)
-        assert of["bad"] == sum(not (row[2] >= 0 and row[3] >= 0) for row in own)
+            late = sum(row[2] > factor * SLO_MS.get(name, math.inf) for row in operator_rows)
+            assert expected[f"{level}_late"] == late
+        outside = sum(not 0 <= row[1] <= DURATION_S for row in operator_rows)
+        assert expected["outside"] == (outside if name in SLO_MS else 0)
+        assert expected["bad"] == sum(not (row[2] >= 0 and row[3] >= 0) for row in operator_rows)
 
 
 @given(samples)
 def test_periods_hold_whole_microseconds(rows: list[Any]) -> None:
-    found = {(one["operator"], one["period"]): one for one in counted(rows)[DURATION_SUM]}
+    sums = {(row["operator"], row["period"]): row for row in counted(rows)[DURATION_SUM]}
     total_us: Counter[tuple[str, int]] = Counter()
     taken: Counter[tuple[str, int]] = Counter()
     for code, time_s, duration_ms, _, _ in rows:
@@ -101,8 +101,8 @@ def test_periods_hold_whole_microseconds(rows: list[Any]) -> None:
         bounded = LONGEST_MS if math.isnan(duration_ms) else min(max(duration_ms, 0.0), LONGEST_MS)
         total_us[key] += int(bounded * 1000 + 0.5)
         taken[key] += 1
-    assert {key: one["samples"] for key, one in found.items()} == taken
-    assert {key: one["total_us"] for key, one in found.items()} == total_us
+    assert {key: row["samples"] for key, row in sums.items()} == taken
+    assert {key: row["total_us"] for key, row in sums.items()} == total_us
 
 
 @given(samples, samples)
@@ -128,8 +128,8 @@ def test_a_window_without_a_sample_counts_nothing() -> None:
     assert summarised({}, SLO_MS, duration_s=DURATION_S, monitor_every_s=EVERY_S) == {}
     empty = {name: values[:0] for name, values in columns_of([(0, 1, 1, 1, 1)]).items()}
     empty["operator"] = Coded(np.array([], dtype=np.int32), NAMES)
-    found = summarised(empty, SLO_MS, duration_s=DURATION_S, monitor_every_s=EVERY_S)
-    assert all(to_arrow(table, columns).num_rows == 0 for table, columns in found.items())
+    tables = summarised(empty, SLO_MS, duration_s=DURATION_S, monitor_every_s=EVERY_S)
+    assert all(to_arrow(table, columns).num_rows == 0 for table, columns in tables.items())
 
 
 def test_every_level_has_its_column() -> None:

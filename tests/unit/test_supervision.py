@@ -61,9 +61,9 @@ def test_a_killed_service_comes_back_and_the_other_stays(tmp_path: Path) -> None
         again, same = watched.pids[-1]
         assert (again != scheduler, same) == (True, triggerer)
         assert processes_of(scheduler) == [], "what it had begun ends with it"
-        (said,) = watched.said
-        assert said.startswith("scheduler was killed by SIGKILL (signal 9) after ")
-        assert said.endswith("; starting it again in 1 s")
+        (line,) = watched.said
+        assert line.startswith("scheduler was killed by SIGKILL (signal 9) after ")
+        assert line.endswith("; starting it again in 1 s")
     assert processes_of(again) == processes_of(triggerer) == []
 
 
@@ -79,7 +79,7 @@ def test_a_service_that_cannot_stay_is_given_up_with_its_reason(tmp_path: Path) 
     message = str(given_up.value)
     assert f"scheduler ended with exit code 3, {MOST_STARTS} times in a row" in message
     assert "no such table: job" in message
-    waits = [said.rsplit("in ", 1)[1] for said in watched.said]
+    waits = [line.rsplit("in ", 1)[1] for line in watched.said]
     assert waits == ["1 s", "2 s", "4 s", "8 s", "16 s"]
 
 
@@ -91,7 +91,7 @@ def test_a_service_that_had_stayed_is_started_again_for_ever(tmp_path: Path) -> 
             service.began_s -= 3600
             watched.tend_until(lambda: service.process is None)
             service.due_s = 0.0
-    assert {said.split(" after ")[1] for said in watched.said} == {
+    assert {line.split(" after ")[1] for line in watched.said} == {
         "60 min; starting it again in 1 s"
     }
 
@@ -111,9 +111,9 @@ def test_the_end_is_told_in_words(code: int, words: str) -> None:
 def test_the_password_is_shown_to_eyes_and_kept_out_of_files(tmp_path: Path) -> None:
     passwords = tmp_path / "passwords.json"
     passwords.write_text(json.dumps({"admin": "only-for-eyes"}))
-    seen = welcome("http://127.0.0.1:8080", passwords, to_terminal=True)
+    text = welcome("http://127.0.0.1:8080", passwords, to_terminal=True)
     for line in ("open       http://127.0.0.1:8080", "log in as  admin", "only-for-eyes"):
-        assert line in seen
+        assert line in text
     logged = welcome("http://127.0.0.1:8080", passwords, to_terminal=False)
     assert "only-for-eyes" not in logged
     assert str(passwords) in logged

@@ -68,7 +68,7 @@ def test_the_sensitivity_of_the_thresholds_is_a_sweep_of_a_thousand_runs():
     few = runs_in_file(SPECS / "sensitivity_thresholds.yaml")
     assert len(points) >= 1000
     thresholds, fewer = (
-        {one.controller_options["scaling_threshold_items"] for one in some}
+        {point.controller_options["scaling_threshold_items"] for point in some}
         for some in (points, few)
     )
     assert fewer < thresholds
@@ -129,13 +129,13 @@ def test_what_is_known_is_written_when_a_sweep_is_interrupted(tmp_path, monkeypa
         raise KeyboardInterrupt
 
     monkeypatch.setattr(spark, "measure_points", one_and_stop)
-    said = []
+    lines = []
     with pytest.raises(KeyboardInterrupt):
-        sweep([POINT, other], tmp_path, master="local[1]", say=said.append)
+        sweep([POINT, other], tmp_path, master="local[1]", say=lines.append)
     with (tmp_path / "swept" / STATUS).open() as file:
         rows = list(csv.DictReader(file))
     assert [row["run"] for row in rows] == [POINT.run_id]
-    assert "1 measured, 1 not reached" in said[-1]
+    assert "1 measured, 1 not reached" in lines[-1]
 
 
 def test_statuses_are_on_disk_before_a_sweep_ends_and_it_says_how_long_it_takes(
@@ -145,11 +145,13 @@ def test_statuses_are_on_disk_before_a_sweep_ends_and_it_says_how_long_it_takes(
     monkeypatch.setattr(module.time, "perf_counter", lambda: float(next(clock_s)))
     points = [replace(POINT, seed=seed) for seed in range(4)]
     status = measured_here(POINT.to_json(), tmp_path)
-    said: list[str] = []
-    progress = module._Progress(points, tmp_path / STATUS, said.append, started_s=0.0)
+    lines: list[str] = []
+    progress = module._Progress(points, tmp_path, lines.append, started_s=0.0)
     for point in points[:3]:
         progress.report(replace(status, run=point.run_id))
     with (tmp_path / STATUS).open() as file:
-        assert [row["run"] for row in csv.DictReader(file)] == [one.run_id for one in points[:3]]
-    heads = [line.partition("]")[0] for line in said[1:]]
+        assert [row["run"] for row in csv.DictReader(file)] == [
+            point.run_id for point in points[:3]
+        ]
+    heads = [line.partition("]")[0] for line in lines[1:]]
     assert heads == ["[1/4", "[2/4, 0.7 min left", "[3/4, 0.3 min left"]

@@ -140,8 +140,14 @@ def test_runs_of_other_files_are_not_averaged(tmp_path: Path) -> None:
     folder = write_runs(tmp_path, "demo", BTU, other)
     for k, run in enumerate((BTU.run, other.run)):
         spec = {"topology": f"{k}/job.yaml", "calibration": "", "pattern_options": {}}
-        given = {"spec": spec, "topology": {"k": k}, "calibration": 0, "levels": [], "level_of": {}}
-        (folder / "runs" / run / "run.json").write_text(json.dumps(given))
+        inputs = {
+            "spec": spec,
+            "topology": {"k": k},
+            "calibration": 0,
+            "levels": [],
+            "level_of": {},
+        }
+        (folder / "runs" / run / "run.json").write_text(json.dumps(inputs))
     with pytest.raises(StoreError, match="another topology under the same name"):
         build_tables(folder, "demo", master="local[2]")
     assert not (folder / "staged").exists()
@@ -153,4 +159,4 @@ def test_when_no_run_can_be_read_every_reason_is_told(tmp_path: Path) -> None:
         part.unlink()
     with pytest.raises(StoreError) as caught:
         build_tables(folder, "demo", master="local[2]")
-    assert all(f"left out: run {one.run}" in str(caught.value) for one in (BTU, THRESHOLD))
+    assert all(f"left out: run {spec.run}" in str(caught.value) for spec in (BTU, THRESHOLD))

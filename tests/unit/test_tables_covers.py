@@ -53,17 +53,17 @@ def bound(*arguments: str) -> str:
 
 def test_bound_of_a_folder_stores_what_the_tables_read(tmp_path: Path) -> None:
     run_all(SPEC, tmp_path)
-    said = bound(str(tmp_path / "mine"), "--no-floor")
+    output = bound(str(tmp_path / "mine"), "--no-floor")
     run = resolve(SPEC)
-    found = {book.name: cover_of(run).cost(book)[1] for book in run.price_books}
+    costs = {book.name: cover_of(run).cost(book)[1] for book in run.price_books}
     assert read_covers(tmp_path / "mine").to_pylist() == [
-        {"spec_hash": run.spec_hash, "price_book": book, "cover_cost": found[book],
+        {"spec_hash": run.spec_hash, "price_book": book, "cover_cost": costs[book],
          "floor_cost": None, "floor_found_cost": None, "experiment": "mine", "run": SPEC.run_id}
         for book in ("btu10", "btu30")
     ]  # fmt: skip
-    assert f"report {tmp_path / 'mine'}" in said
-    assert [line.split()[-2:] for line in said.splitlines()[1:3]] == [
-        ["-", f"{found[book]:g}"] for book in ("btu10", "btu30")
+    assert f"report {tmp_path / 'mine'}" in output
+    assert [line.split()[-2:] for line in output.splitlines()[1:3]] == [
+        ["-", f"{costs[book]:g}"] for book in ("btu10", "btu30")
     ]
 
 
@@ -84,13 +84,13 @@ def test_bound_of_a_folder_says_which_runs_it_has_no_bound_of(
 ) -> None:
     for spec in (SPEC, capped):
         run_all(spec, tmp_path)
-    said = bound(str(tmp_path / "mine"), "--no-floor")
-    told = f"no bound of run {capped.run_id}: "
-    assert f"{told}duration_min must be whole minutes, not 2.5" in said
-    assert f"{told}price books that bill whole minutes, or equal parts of one" in said
-    assert "and nothing else, not mine; take others" in said
-    for found in (read_covers(tmp_path / "mine"), read_parts(tmp_path / "mine")):
-        assert set(found["run"].to_pylist()) == {SPEC.run_id}
+    output = bound(str(tmp_path / "mine"), "--no-floor")
+    reason = f"no bound of run {capped.run_id}: "
+    assert f"{reason}duration_min must be whole minutes, not 2.5" in output
+    assert f"{reason}price books that bill whole minutes, or equal parts of one" in output
+    assert "and nothing else, not mine; take others" in output
+    for table in (read_covers(tmp_path / "mine"), read_parts(tmp_path / "mine")):
+        assert set(table["run"].to_pylist()) == {SPEC.run_id}
 
 
 def test_bound_of_a_spec_refuses_what_has_no_bound(capped: RunSpec) -> None:
@@ -108,7 +108,7 @@ def test_by_the_second_the_cover_is_the_hosts_of_every_minute_and_there_is_no_fl
 
 def test_runs_share_a_load_unless_their_arrivals_differ() -> None:
     other = replace(SPEC, controller="threshold", btu_min=30)
-    runs = [resolve(one) for one in (SPEC, other, replace(SPEC, seed=2))]
+    runs = [resolve(spec) for spec in (SPEC, other, replace(SPEC, seed=2))]
     rows = list(bounds_of(runs, None))
     seeds = [[run.spec.seed for run in row.load.runs] for row in rows]
     assert seeds == [[1, 1], [1, 1], [2], [2]]
@@ -116,9 +116,9 @@ def test_runs_share_a_load_unless_their_arrivals_differ() -> None:
 
 
 def test_without_the_file_there_is_no_row_and_every_column(tmp_path: Path) -> None:
-    found = read_covers(tmp_path)
-    assert found.num_rows == 0
-    assert {"run", "spec_hash", "price_book", "cover_cost"} <= set(found.column_names)
+    covers = read_covers(tmp_path)
+    assert covers.num_rows == 0
+    assert {"run", "spec_hash", "price_book", "cover_cost"} <= set(covers.column_names)
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,9 @@ def test_the_floor_is_stored_as_far_as_the_solver_came(tmp_path: Path) -> None:
     assert closed.floor
     assert closed.floor.low == closed.floor.high
     write_covers(tmp_path, [closed, replace(stopped, floor=Floor(1.0, 3.0))])
-    found = {row["price_book"]: row for row in read_covers(tmp_path).to_pylist()}
-    assert found["btu10"]["floor_cost"] == found["btu10"]["floor_found_cost"] == closed.floor.low
-    assert (found["btu30"]["floor_cost"], found["btu30"]["floor_found_cost"]) == (1.0, 3.0)
+    rows = {row["price_book"]: row for row in read_covers(tmp_path).to_pylist()}
+    assert rows["btu10"]["floor_cost"] == rows["btu10"]["floor_found_cost"] == closed.floor.low
+    assert (rows["btu30"]["floor_cost"], rows["btu30"]["floor_found_cost"]) == (1.0, 3.0)
     write_covers(tmp_path, [replace(closed, floor=Floor(1.0, None)), replace(stopped, floor=None)])
     ends = [
         (row["floor_cost"], row["floor_found_cost"]) for row in read_covers(tmp_path).to_pylist()

@@ -56,17 +56,17 @@ def provisioned(tmp_path: Path, place: str, seed: int, **changes: str) -> RunSpe
 def looked_at(tmp_path: Path, *specs: RunSpec) -> None:
     rows = [
         {
-            "run": one.run_id, "topology": "job", "pattern": one.pattern, "seed": one.seed,
-            "conditions": conditions_of(one),
+            "run": spec.run_id, "topology": "job", "pattern": spec.pattern, "seed": spec.seed,
+            "conditions": conditions_of(spec),
         }
-        for one in specs
+        for spec in specs
     ]  # fmt: skip
     assert len({row["conditions"] for row in rows}) == 1, "the names are the same"
     require_same_files(tmp_path / "var" / "mine", rows)
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"job": TOPOLOGY.replace("service_ms: 4", "service_ms: 5")}, "another topology"),
         ({"calibration": "overhead_cores: 0.1\n"}, "another calibration"),
@@ -75,13 +75,13 @@ def looked_at(tmp_path: Path, *specs: RunSpec) -> None:
 )
 @pytest.mark.parametrize("seed", [1, 2])
 def test_runs_of_other_files_with_the_same_names_are_told(
-    tmp_path: Path, changes: dict[str, str], said: str, seed: int
+    tmp_path: Path, changes: dict[str, str], message: str, seed: int
 ) -> None:
-    one = provisioned(tmp_path, "a", 1)
+    first = provisioned(tmp_path, "a", 1)
     other = provisioned(tmp_path, "b", seed, **changes)
-    with pytest.raises(StoreError, match=f"{said} under the same name") as caught:
-        looked_at(tmp_path, one, other)
-    assert one.run_id in str(caught.value)
+    with pytest.raises(StoreError, match=f"{message} under the same name") as caught:
+        looked_at(tmp_path, first, other)
+    assert first.run_id in str(caught.value)
     assert other.run_id in str(caught.value)
 
 

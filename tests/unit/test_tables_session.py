@@ -11,7 +11,7 @@ from contextlib import suppress
 import pytest
 
 from include.model.errors import SpecError
-from include.runs.spark.session import _own_interrupt, require_master
+from include.runs.spark.session import _kept_interrupt, require_master
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.spark
@@ -52,7 +52,7 @@ def test_ctrl_c_while_the_handler_of_spark_is_in_place_reaches_the_chosen_one() 
     answered: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: answered.append(number))
     try:
-        with suppress(KeyboardInterrupt), _own_interrupt():
+        with suppress(KeyboardInterrupt), _kept_interrupt():
             signal.signal(signal.SIGINT, signal.default_int_handler)  # raises, as Spark's does
             signal.raise_signal(signal.SIGINT)
         assert answered == [signal.SIGINT]

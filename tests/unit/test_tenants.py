@@ -53,7 +53,7 @@ def points(topology, **changes):
 
 def test_every_tenant_gets_its_own_copy_of_the_topology(shared):
     topology = load_topology(shared)
-    assert [one.name for one in topology.tenants] == ["early-1", "early-2", "late"]
+    assert [tenant.name for tenant in topology.tenants] == ["early-1", "early-2", "late"]
     assert len(topology.operators) == 27
     assert topology.operator["early-2.O1"].instances_at_start == 2
     assert topology.operator["early-2.O2"].instances_at_start == 1
@@ -75,7 +75,7 @@ def test_a_spec_takes_what_the_topology_says_unless_it_says_otherwise(shared):
 
 
 def test_topologies_are_an_axis(shared):
-    assert [one.topology for one in points([shared, "manufacturing"], patterns="stepwise")] == [
+    assert [point.topology for point in points([shared, "manufacturing"], patterns="stepwise")] == [
         shared,
         "manufacturing",
     ]
@@ -99,17 +99,17 @@ def test_the_level_of_a_source_is_that_of_the_run_times_its_own_from_when_it_joi
 
 
 def test_the_product_of_levels():
-    found = product(Levels((0.0, 10.0), (1.0, 2.0)), Levels((5.0, 10.0), (3.0, 4.0)))
-    assert found == Levels((0.0, 5.0, 10.0), (0.0, 3.0, 8.0))
+    result = product(Levels((0.0, 10.0), (1.0, 2.0)), Levels((5.0, 10.0), (3.0, 4.0)))
+    assert result == Levels((0.0, 5.0, 10.0), (0.0, 3.0, 8.0))
 
 
 def test_an_unknown_pattern_of_a_source_is_told_once_per_tenant(tmp_path):
     path = tmp_path / "wrong.yaml"
     path.write_text(SHARED.replace("name: stepwise", "name: stepwize"))
     (point,) = points(str(path))
-    found = [one for one in problems_of(point) if "stepwize" in one]
-    assert len(found) == 1
-    assert "stepwise" in found[0]
+    messages = [message for message in problems_of(point) if "stepwize" in message]
+    assert len(messages) == 1
+    assert "stepwise" in messages[0]
 
 
 def test_a_run_of_tenants_deploys_on_the_hosts_it_is_given(shared):
@@ -130,4 +130,4 @@ def test_a_run_of_tenants_deploys_on_the_hosts_it_is_given(shared):
     ],
 )
 def test_what_an_intent_cannot_be(change, message):
-    assert any(message in one for one in Intent(**change).problems())
+    assert any(message in message_found for message_found in Intent(**change).problems())

@@ -27,9 +27,9 @@ from include.testing.clusters import NAMES, SETTING, observations
 from include.testing.replay import Replay
 
 TODAY = {
-    name: one.build
-    for name, one in CONTROLLERS.items()
-    if isinstance(one.build, type) and issubclass(one.build, Autoscaler)
+    name: registration.build
+    for name, registration in CONTROLLERS.items()
+    if isinstance(registration.build, type) and issubclass(registration.build, Autoscaler)
 }
 
 
@@ -55,38 +55,38 @@ class Asked(Autoscaler):
     def initial_memory(self):
         return None
 
-    def targets(self, memory, seen):
+    def targets(self, memory, observation):
         asked = {"O1": self.o1, "O2": self.o2}
         return None, {
-            name: target_of(len(seen.serving(name)), count, "as asked")
+            name: target_of(len(observation.serving(name)), count, "as asked")
             for name, count in asked.items()
-            if name in seen.operators
+            if name in observation.operators
         }
 
-    def watched(self, memory, seen, operator):
+    def watched(self, memory, observation, operator):
         return None
 
 
 def actions(running, hosts=None, read=("O1", "O2"), max_hosts=1000, **options: Any):
     """What is done about ``running`` (host to operators) at second 3600."""
     setting = a_setting(max_hosts=max_hosts)
-    seen = an_observation(
+    observation = an_observation(
         operators=[a_sample(name) for name in read],
         hosts=hosts or [a_host(name) for name in running],
         running=instances(running),
     )
-    return Asked(setting=setting, **options).decide(None, seen)[1].actions
+    return Asked(setting=setting, **options).decide(None, observation)[1].actions
 
 
 def test_instances_start_on_the_first_host_with_room():
     """Four fit a host; h1 has room for one, h2 for two."""
-    found = actions({"h1": "O1 O2 O2", "h2": "O2 O2"}, o1=3, o2=4)
-    assert found == (StartInstance("O1", "h1"), StartInstance("O1", "h2"))
+    taken = actions({"h1": "O1 O2 O2", "h2": "O2 O2"}, o1=3, o2=4)
+    assert taken == (StartInstance("O1", "h1"), StartInstance("O1", "h2"))
 
 
 def test_a_host_is_leased_where_nothing_fits():
-    found = actions({"h1": "O1 O2 O2 O2"}, o1=6, o2=3)
-    assert [type(one) for one in found] == [LeaseHost, *[StartInstance] * 4, LeaseHost,
+    taken = actions({"h1": "O1 O2 O2 O2"}, o1=6, o2=3)
+    assert [type(action) for action in taken] == [LeaseHost, *[StartInstance] * 4, LeaseHost,
                                             StartInstance]  # fmt: skip
 
 
@@ -96,8 +96,8 @@ def test_no_more_is_started_than_there_are_hosts_for():
 
 def test_the_instance_that_shares_its_host_with_the_fewest_stops():
     """i1 has three beside it, i5 one and i7 none."""
-    found = actions({"h1": "O1 O2 O2 O2", "h2": "O1 O2", "h3": "O1"}, o1=2, o2=4)
-    assert found == (StopInstance("i7"),)
+    taken = actions({"h1": "O1 O2 O2 O2", "h2": "O1 O2", "h3": "O1"}, o1=2, o2=4)
+    assert taken == (StopInstance("i7"),)
 
 
 def test_the_last_instance_stays_whatever_is_asked_for():
@@ -105,8 +105,8 @@ def test_the_last_instance_stays_whatever_is_asked_for():
 
 
 def test_an_operator_without_instances_gets_one_without_being_asked():
-    found = actions({"h1": "O2"}, o1=0, o2=1)
-    assert found == (StartInstance("O1", "h1"),)
+    taken = actions({"h1": "O2"}, o1=0, o2=1)
+    assert taken == (StartInstance("O1", "h1"),)
 
 
 def test_an_operator_that_was_not_read_is_left_alone():
@@ -167,28 +167,28 @@ readings = st.fixed_dictionaries(
 
 @settings(max_examples=30, derandomize=True, deadline=None, database=None)
 @given(observations(), readings, readings)
-def test_what_was_measured_leads_to_nothing_impossible(seen, first, second):
+def test_what_was_measured_leads_to_nothing_impossible(observation, first, second):
     """Counts that grow as they like, in three looks a while apart, and memory stored between."""
     for name, build in TODAY.items():
         autoscaler = build(setting=SETTING)
         memory = autoscaler.initial_memory()
         for turn, readings_of in enumerate(((first,), (first, second), (first, second, first))):
-            now = _with(seen, readings_of, seen.now_s + 1500.0 * turn)
+            now = _with(observation, readings_of, observation.now_s + 1500.0 * turn)
             stored = TypeAdapter(type(memory))
             assert stored.validate_json(stored.dump_json(memory)) == memory, name
             memory, decision = autoscaler.decide(memory, now)
             Replay(now).run(decision)
 
 
-def _with(seen, since_the_beginning, now_s):
+def _with(observation, since_the_beginning, now_s):
     operators = {}
-    for name, sample in seen.operators.items():
-        *_, (_, _, busy, more) = (of[name] for of in since_the_beginning)
+    for name, sample in observation.operators.items():
+        *_, (_, _, busy, more) = (reading[name] for reading in since_the_beginning)
         operators[name] = replace(
             sample,
-            arrived_in_all=sum(of[name][0] for of in since_the_beginning),
-            completed_in_all=sum(of[name][1] for of in since_the_beginning),
+            arrived_in_all=sum(reading[name][0] for reading in since_the_beginning),
+            completed_in_all=sum(reading[name][1] for reading in since_the_beginning),
             busy_share=busy / 10_000,
             busiest_share=max(busy, more) / 10_000,
         )
-    return replace(seen, operators=operators, now_s=now_s)
+    return replace(observation, operators=operators, now_s=now_s)

@@ -32,8 +32,8 @@ def test_the_line_is_that_of_least_squares():
     x = generator.random(50)
     y = 3 + 40 * x + generator.normal(0, 0.5, 50)
     line = FittedLine()
-    for one in zip(x.tolist(), y.tolist(), strict=True):
-        line = line.with_one(*one)
+    for point in zip(x.tolist(), y.tolist(), strict=True):
+        line = line.with_one(*point)
     slope, intercept = np.polyfit(x, y, 1)
     assert line.at(1.0) == pytest.approx(slope + intercept, rel=1e-9)
 
@@ -45,10 +45,10 @@ def test_one_point_is_a_line_through_nothing():
 
 def test_observed_capacity_fades_by_half_and_others_are_in_proportion():
     """capacity.py, update_capacity_models."""
-    known = OperatorHistory().with_capacity(2, 40.0).with_capacity(2, 20.0)
-    assert known.capacity_per_s(2) == 30.0
-    assert known.capacity_per_s(3) == 30.0  # three times the 10 of the last look
-    assert known.with_capacity(3, 33.0).capacity_per_s(3) == 33.0
+    history = OperatorHistory().with_capacity(2, 40.0).with_capacity(2, 20.0)
+    assert history.capacity_per_s(2) == 30.0
+    assert history.capacity_per_s(3) == 30.0  # three times the 10 of the last look
+    assert history.with_capacity(3, 33.0).capacity_per_s(3) == 33.0
 
 
 def an_outlook(current=2, each=10.0, workload=15.0, lag=0, ahead=15.0):
@@ -126,7 +126,14 @@ def test_a_line_goes_on_and_never_below_nothing():
 
 def run(minutes, per_s, each_per_s=10.0, start=1):
     """Instances after every minute, when an instance does ``each_per_s``."""
-    memory, arrived, done, waiting, instances, found = DAEDALUS.initial_memory(), 0, 0, 0, start, []
+    memory, arrived, done, waiting, instances, counts = (
+        DAEDALUS.initial_memory(),
+        0,
+        0,
+        0,
+        start,
+        [],
+    )
     for minute in range(minutes):
         more = round(60 * per_s(minute))
         can = round(60 * each_per_s * instances)
@@ -139,23 +146,23 @@ def run(minutes, per_s, each_per_s=10.0, start=1):
         )  # fmt: skip
         memory, targets = DAEDALUS.targets(memory, looked(60.0 * minute, o1))
         instances = numbers(targets).get("O1", instances)
-        found.append(instances)
-    return found
+        counts.append(instances)
+    return counts
 
 
 def test_a_load_above_capacity_is_answered_at_once_and_then_left_alone():
     """25/s of instances of 10/s each: three."""
-    found = run(40, lambda _: 25.0)
-    assert found[0] == 1
-    assert set(found[1:]) <= {3, 4}
-    assert found[-1] == 3
+    counts = run(40, lambda _: 25.0)
+    assert counts[0] == 1
+    assert set(counts[1:]) <= {3, 4}
+    assert counts[-1] == 3
 
 
 def test_nothing_changes_within_three_minutes_of_a_change():
-    found = run(12, lambda minute: 25.0 if minute < 3 else 55.0)
-    changes = [minute for minute in range(1, 12) if found[minute] != found[minute - 1]]
+    counts = run(12, lambda minute: 25.0 if minute < 3 else 55.0)
+    changes = [minute for minute in range(1, 12) if counts[minute] != counts[minute - 1]]
     assert all(later - earlier >= 3 for earlier, later in pairwise(changes))
-    assert found[-1] >= 6
+    assert counts[-1] >= 6
 
 
 def test_an_operator_that_nobody_read_is_left_alone():

@@ -31,7 +31,7 @@ def test_the_factor_of_the_resolver(current, held_ms, wanted):
 
 def looks(*rows):
     """Every minute O1 and O2 with items (arrived, completed) of that minute; the targets."""
-    memory, found, totals = DHALION.initial_memory(), [], {"O1": (0, 0), "O2": (0, 0)}
+    memory, results, totals = DHALION.initial_memory(), [], {"O1": (0, 0), "O2": (0, 0)}
     for minute, row in enumerate([((0, 0), (0, 0)), *rows]):
         for name, (arrived, completed) in zip(totals, row, strict=True):
             totals[name] = (totals[name][0] + arrived, totals[name][1] + completed)
@@ -43,8 +43,8 @@ def looks(*rows):
             ),
         )
         memory, targets = DHALION.targets(memory, now)
-        found.append(numbers(targets))
-    return found[1:]
+        results.append(numbers(targets))
+    return results[1:]
 
 
 def test_the_operator_that_holds_up_the_others_most_grows():

@@ -30,16 +30,16 @@ def erlang_s(arrived, served, servers):
 
 @pytest.mark.parametrize(("name", "servers"), [("split", 1), ("split", 4), ("counter", 2)])
 def test_a_sojourn_is_that_of_erlang(name, servers):
-    one = PUBLISHED[name]
-    expected = erlang_s(one.arrived_per_s, one.served_per_s, servers)
-    assert one.sojourn_s(servers) == pytest.approx(expected, rel=1e-12)
+    station = PUBLISHED[name]
+    expected = erlang_s(station.arrived_per_s, station.served_per_s, servers)
+    assert station.sojourn_s(servers) == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_published_network_takes_747_ms():
     """testGetErlangChainTopCompleteTime: M/M/4 and M/M/2; measured were 766 ms."""
-    found = sojourn_s(PUBLISHED, {"split": 4, "counter": 2})
-    assert found == pytest.approx(0.7472, abs=0.001)
-    assert 0.9 < found / 0.7659786516853933 < 1
+    took_s = sojourn_s(PUBLISHED, {"split": 4, "counter": 2})
+    assert took_s == pytest.approx(0.7472, abs=0.001)
+    assert 0.9 < took_s / 0.7659786516853933 < 1
 
 
 @pytest.mark.parametrize(("servers", "seconds"), [(0, math.inf), (1, math.inf), (2, 0.6434)])
@@ -74,29 +74,31 @@ networks = st.lists(
     ),
     min_size=2,
     max_size=3,
-).map(lambda stations: {f"O{n}": one for n, one in enumerate(stations)})
+).map(lambda stations: {f"O{n}": station for n, station in enumerate(stations)})
 
 
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(networks, st.integers(0, 5))
 def test_giving_servers_greedily_is_as_good_as_trying_everything(stations, more):
     """The paper's Theorem 1: times fall ever more slowly with servers, so greed is right."""
-    total = sum(one.least for one in stations.values()) + more
-    found = best_of(stations, total)
-    ranges = [range(one.least, one.least + more + 1) for one in stations.values()]
+    total = sum(station.least for station in stations.values()) + more
+    servers = best_of(stations, total)
+    ranges = [range(station.least, station.least + more + 1) for station in stations.values()]
     tried = [dict(zip(stations, servers, strict=True)) for servers in product(*ranges)]
-    best_s = min(sojourn_s(stations, of) for of in tried if sum(of.values()) == total)
-    assert sum(found.values()) == total
-    assert sojourn_s(stations, found) == pytest.approx(best_s, rel=1e-9)
+    best_s = min(
+        sojourn_s(stations, servers) for servers in tried if sum(servers.values()) == total
+    )
+    assert sum(servers.values()) == total
+    assert sojourn_s(stations, servers) == pytest.approx(best_s, rel=1e-9)
 
 
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(networks, st.floats(1.05, 3.0))
 def test_the_fewest_servers_keep_the_qos_and_no_fewer_do(stations, times):
-    least_s = sum(one.visits / one.served_per_s for one in stations.values())
-    found = fewest(stations, least_s * times, 1.0, 1000)
-    assert sojourn_s(stations, found) <= least_s * times
-    fewer = best_of(stations, sum(found.values()) - 1)
+    least_s = sum(station.visits / station.served_per_s for station in stations.values())
+    servers = fewest(stations, least_s * times, 1.0, 1000)
+    assert sojourn_s(stations, servers) <= least_s * times
+    fewer = best_of(stations, sum(servers.values()) - 1)
     assert fewer is None or sojourn_s(stations, fewer) > least_s * times
 
 
@@ -106,8 +108,8 @@ def test_servers_given_one_at_a_time_count_like_those_that_are_there(stations, m
     greedy = Greedy(stations)
     for _ in range(more):
         gains_s = {
-            name: one.visits * (one.sojourn_s(k) - one.sojourn_s(k + 1))
-            for (name, k), one in zip(greedy.servers.items(), stations.values(), strict=True)
+            name: station.visits * (station.sojourn_s(k) - station.sojourn_s(k + 1))
+            for (name, k), station in zip(greedy.servers.items(), stations.values(), strict=True)
         }
         best, before = max(gains_s, key=gains_s.__getitem__), greedy.servers
         assert greedy.sojourn_s == sojourn_s(stations, before)
@@ -149,25 +151,25 @@ def decided(drs, instances, per_30_s, busy, durations_ms=(0, 0)):
 
 def test_it_starts_from_the_least_and_stops_at_the_qos():
     """8/s each; an instance of O1 does 9.6/s, one of O2 4.9/s."""
-    found = decided(DRS, (4, 6), ((240, 240), (240, 240)), (240 / 289 / 4, 240 / 146 / 6))
-    assert found == {"O1": 1, "O2": 2}
+    servers = decided(DRS, (4, 6), ((240, 240), (240, 240)), (240 / 289 / 4, 240 / 146 / 6))
+    assert servers == {"O1": 1, "O2": 2}
     tight = Drs(setting=DRS.setting, qos_ms=400.0)
-    found = decided(tight, (4, 6), ((240, 240), (240, 240)), (240 / 289 / 4, 240 / 146 / 6))
-    assert found == {"O1": 2, "O2": 3}  # 395 ms; one server fewer takes 600 ms and more
+    servers = decided(tight, (4, 6), ((240, 240), (240, 240)), (240 / 289 / 4, 240 / 146 / 6))
+    assert servers == {"O1": 2, "O2": 3}  # 395 ms; one server fewer takes 600 ms and more
 
 
 def test_an_overloaded_operator_gets_what_its_arrivals_need():
     """It works all the time and does 4.9/s of 8/s: nothing can be said of its sojourn but that."""
-    found = decided(DRS, (4, 1), ((240, 240), (240, 146)), (240 / 289 / 4, 1.0), (200, 60_000))
-    assert found["O2"] == 2
+    servers = decided(DRS, (4, 1), ((240, 240), (240, 146)), (240 / 289 / 4, 1.0), (200, 60_000))
+    assert servers["O2"] == 2
 
 
 def test_where_the_qos_cannot_be_kept_the_best_use_of_what_runs():
     """``DefaultDecisionMaker`` takes it: items take 10 s, so no number of servers keeps 1.5 s."""
-    found = decided(DRS, (5, 5), ((240, 240), (240, 240)), (240 / 289 / 5, 240 / 146 / 5),
+    servers = decided(DRS, (5, 5), ((240, 240), (240, 240)), (240 / 289 / 5, 240 / 146 / 5),
                     (5000, 5000))  # fmt: skip
-    assert sum(found.values()) == 10
-    assert found == {"O1": 4, "O2": 6}
+    assert sum(servers.values()) == 10
+    assert servers == {"O1": 4, "O2": 6}
 
 
 def test_without_a_qos_o_slo_is_one():

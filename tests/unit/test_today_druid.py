@@ -18,8 +18,8 @@ DRUID = Druid(setting=a_setting())
 
 def metrics(**changes):
     """8 tasks of 40 partitions that are idle for a tenth of their time, nothing waiting."""
-    known = {"lag_items": 0.0, "tasks": 8, "partitions": 40, "idle_share": 0.1, "rate_per_s": 2e3}
-    return StreamMetrics(**(known | changes))
+    values = {"lag_items": 0.0, "tasks": 8, "partitions": 40, "idle_share": 0.1, "rate_per_s": 2e3}
+    return StreamMetrics(**(values | changes))
 
 
 def test_the_cost_of_twice_the_tasks_by_hand():
@@ -40,8 +40,8 @@ def test_tasks_that_cannot_do_the_work_cost_the_lag_that_they_will_have():
 def test_the_first_version_prices_idle_seconds():
     """2 tasks of 4 that are 60 % idle are 20 % idle: 0.75 * 2 * 3600 * 0.2, and 0.25 * 500 / 20."""
     first = Druid(setting=a_setting(), version="18976", lag_weight=0.25, idle_weight=0.75)
-    known = metrics(lag_items=500, tasks=4, idle_share=0.6, rate_per_s=10.0)
-    assert first.cost(known, 2) == pytest.approx(1080 + 6.25)
+    reading = metrics(lag_items=500, tasks=4, idle_share=0.6, rate_per_s=10.0)
+    assert first.cost(reading, 2) == pytest.approx(1080 + 6.25)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def run(busy, start, rule=DRUID, minutes=61):
     for turn in range(minutes * 4):
         now_s = 15.0 * turn
         done = {"arrived_in_all": 1000 * turn, "completed_in_all": 1000 * turn}
-        seen = looked(now_s, look("O1", instances, busy_share=busy, **done))
-        memory, targets = rule.targets(memory, seen)
+        observation = looked(now_s, look("O1", instances, busy_share=busy, **done))
+        memory, targets = rule.targets(memory, observation)
         if targets:
             instances = numbers(targets)["O1"]
             changes.append((now_s / 60, instances))
@@ -93,8 +93,8 @@ def test_a_scale_down_waits_half_an_hour_and_goes_two_counts():
 def test_without_a_rate_it_says_nothing():
     memory = DRUID.initial_memory()
     for turn in range(50):
-        seen = looked(15.0 * turn, look("O1", 2, busy_share=0.9))
-        memory, targets = DRUID.targets(memory, seen)
+        observation = looked(15.0 * turn, look("O1", 2, busy_share=0.9))
+        memory, targets = DRUID.targets(memory, observation)
         assert targets == {}
 
 

@@ -20,14 +20,14 @@ DS2 = Ds2(setting=a_setting(a_topology("O1", "O2")))
 
 def chain(out, into, sources=("S1",)):
     """Sources, then O1, of which so many items leave for so many that enter, then O2."""
-    given = tuple(
+    sources_built = tuple(
         Source(name=name, label=name, items_per_level=1, size_bytes=1) for name in sources
     )
     edges = (
         *(Edge(origin=name, target="O1") for name in sources),
         Edge(origin="O1", target="O2", items_out=out, items_in=into),
     )
-    return replace(a_topology("O1", "O2"), sources=given, edges=edges)
+    return replace(a_topology("O1", "O2"), sources=sources_built, edges=edges)
 
 
 @pytest.mark.parametrize(
@@ -45,10 +45,10 @@ def test_the_policy_reproduces_its_own_tests(source, of_o1, of_o2, wanted, sourc
     processed, output = of_o1
     paths = Paths(chain(output, processed, sources))
     true = {"O1": float(processed), "O2": float(of_o2)}
-    found = optimal_instances(paths, dict.fromkeys(sources, float(source)), true, 0.0)
+    optimum = optimal_instances(paths, dict.fromkeys(sources, float(source)), true, 0.0)
     of_two = {(2, 8): (4, 16), (5, 36): (10, 71), (20, 70): (40, 140)}
     expected = wanted if len(sources) == 1 else of_two[wanted]
-    assert tuple(instances for instances, _ in found.values()) == expected
+    assert tuple(instances for instances, _ in optimum.values()) == expected
 
 
 def test_the_published_word_count_needs_one_instance_of_each():
@@ -57,10 +57,10 @@ def test_the_published_word_count_needs_one_instance_of_each():
     0.895 and 0.604; had the splitter's been rounded to 1, the counter's would be 0.675."""
     paths = Paths(chain(24906458, 2451264))
     true = {"O1": 245126.38 / 2, "O2": 1845391.07}
-    found = optimal_instances(paths, {"S1": 109705.37}, true, 0.0)
-    assert [instances for instances, _ in found.values()] == [1, 1]
-    assert found["O1"][1] / true["O1"] == pytest.approx(0.895, abs=0.001)
-    assert found["O2"][1] / true["O2"] == pytest.approx(0.604, abs=0.001)
+    optimum = optimal_instances(paths, {"S1": 109705.37}, true, 0.0)
+    assert [instances for instances, _ in optimum.values()] == [1, 1]
+    assert optimum["O1"][1] / true["O1"] == pytest.approx(0.895, abs=0.001)
+    assert optimum["O2"][1] / true["O2"] == pytest.approx(0.604, abs=0.001)
 
 
 def test_a_factor_gives_more_before_rounding_up():
@@ -71,13 +71,13 @@ def test_a_factor_gives_more_before_rounding_up():
 
 def looks(ds2, *rows, count=1):
     """Every 15 s O1 with items (arrived, completed) and the share of its time that it worked."""
-    memory, found, arrived, completed = ds2.initial_memory(), [], 0, 0
+    memory, results, arrived, completed = ds2.initial_memory(), [], 0, 0
     for turn, (more, done, busy) in enumerate([(0, 0, None), *rows]):
         arrived, completed = arrived + more, completed + done
         o1 = look("O1", count, arrived_in_all=arrived, completed_in_all=completed, busy_share=busy)
         memory, targets = ds2.targets(memory, looked(15.0 * turn, o1))
-        found.append(numbers(targets))
-    return found[1:]
+        results.append(numbers(targets))
+    return results[1:]
 
 
 def test_a_saturated_operator_gets_what_its_input_takes_at_once():
@@ -105,8 +105,8 @@ def test_activation_wants_several_evaluations():
 
 def test_an_operator_that_never_worked_is_left_alone_but_passes_on():
     paths = Paths(chain(2, 1))
-    found = optimal_instances(paths, {"S1": 10.0}, {"O2": 4.0}, 0.0)
-    assert found == {"O2": (5, 20.0)}
+    optimum = optimal_instances(paths, {"S1": 10.0}, {"O2": 4.0}, 0.0)
+    assert optimum == {"O2": (5, 20.0)}
 
 
 def test_a_source_that_nobody_can_read_leaves_what_it_feeds_alone():

@@ -41,7 +41,7 @@ def test_the_target_is_a_whole_number_of_items():
 def run(rules, minutes, per_minute, lag=0):
     """O1 gets so many items in each minute, and an instance does 1200; the instances after each.
     ``lag`` items wait beside those that could not be done."""
-    memory, arrived, done, waiting, instances, found = rules.initial_memory(), 0, 0, 0, 1, []
+    memory, arrived, done, waiting, instances, counts = rules.initial_memory(), 0, 0, 0, 1, []
     for minute in range(minutes):
         more = per_minute(minute)
         less = min(waiting + more, 1200 * instances)
@@ -52,8 +52,8 @@ def run(rules, minutes, per_minute, lag=0):
         )  # fmt: skip
         memory, targets = rules.targets(memory, looked(60.0 * minute, o1))
         instances = numbers(targets).get("O1", instances)
-        found.append(instances)
-    return found
+        counts.append(instances)
+    return counts
 
 
 def test_it_acts_after_stabilisation_and_a_whole_window():
@@ -63,8 +63,8 @@ def test_it_acts_after_stabilisation_and_a_whole_window():
 
 def test_after_a_change_it_waits_for_a_whole_window_again():
     """50/s from minute 21 on; with 7.8/s to catch up they take 88/s, and five instances."""
-    found = run(FLINK, 50, lambda minute: 1300 if minute <= 20 else 3000)
-    assert found == [1] * 20 + [2] * 20 + [5] * 10
+    counts = run(FLINK, 50, lambda minute: 1300 if minute <= 20 else 3000)
+    assert counts == [1] * 20 + [2] * 20 + [5] * 10
 
 
 def test_a_saturated_operator_without_lag_is_within_the_bounds():
@@ -87,11 +87,11 @@ def test_a_scale_down_takes_the_highest_recommendation_of_its_hour():
     """Not the last one: halfway through the hour the load asked for more."""
     waits = {}
     for minute, wanted in enumerate([3, 5, 2, 2]):
-        one = vertex(10, wanted * 10, 100)
+        vertex_read = vertex(10, wanted * 10, 100)
         rules = flink(target_share=1.0, boundary=0.0, restart_s=0.0, scale_down_after_s=180.0,
                       most_down=0.99)  # fmt: skip
-        found = rules.decided("O1", one, 60.0 * minute, waits, backlog=False)
-    assert found == (5, True)
+        outcome = rules.decided("O1", vertex_read, 60.0 * minute, waits, backlog=False)
+    assert outcome == (5, True)
 
 
 def test_after_a_scale_up_nothing_goes_down_within_the_grace_of_older_operators():
@@ -106,22 +106,24 @@ def test_what_was_scaled_down_last_may_go_down_further():
         return 5000 if minute < 30 else 1300 if minute < 90 else 120
 
     older = flink(scale_down_after_s=0.0, up_grace_s=3600.0)
-    found = run(older, 140, less_and_less)
-    downs = [minute for minute in range(1, 140) if found[minute] < found[minute - 1]]
+    counts = run(older, 140, less_and_less)
+    downs = [minute for minute in range(1, 140) if counts[minute] < counts[minute - 1]]
     assert len(downs) >= 2
     assert downs[1] - downs[0] < 60
 
 
 def test_a_job_that_was_started_again_is_read_anew():
     """ScalingMetricCollector: a job updated after the first reading clears them all."""
-    memory, found = FLINK.initial_memory(), []
+    memory, counts = FLINK.initial_memory(), []
     for minute in range(60):
         o1 = look("O1", 1, waiting=100 * minute, arrived_in_all=1300 * minute,
                   completed_in_all=1200 * minute, busiest_share=1.0)  # fmt: skip
-        seen = replace(looked(60.0 * minute, o1), job_started_s=600.0 if minute > 10 else 0.0)
-        memory, targets = FLINK.targets(memory, seen)
-        found.append(numbers(targets).get("O1", 0))
-    assert next(minute for minute, wanted in enumerate(found) if wanted) == 10 + 20
+        observation = replace(
+            looked(60.0 * minute, o1), job_started_s=600.0 if minute > 10 else 0.0
+        )
+        memory, targets = FLINK.targets(memory, observation)
+        counts.append(numbers(targets).get("O1", 0))
+    assert next(minute for minute, wanted in enumerate(counts) if wanted) == 10 + 20
 
 
 @pytest.mark.parametrize(
@@ -169,8 +171,8 @@ STATEFUL = a_setting(a_topology("O1", "O2", an_operator("O3", stateful=True)))
 def test_since_1_8_only_sources_and_operators_behind_a_hash_are_aligned(version, wanted):
     """ScalingExecutorTest.testAdjustByMaxParallelism; since 1.10 a source needs partitions."""
     rules = Flink(setting=STATEFUL, target_share=1.0, restart_s=0.0, key_groups=24, version=version)
-    found = tuple(rules.wanted(name, vertex(2, 70, 20)) for name in ("O1", "O2", "O3"))
-    assert found == wanted
+    instances = tuple(rules.wanted(name, vertex(2, 70, 20)) for name in ("O1", "O2", "O3"))
+    assert instances == wanted
 
 
 @pytest.mark.parametrize(

@@ -46,12 +46,12 @@ def test_utilisation_is_a_whole_percentage_cut_off():
 def run(hpa, *looks):
     """The numbers that each look gives, 15 s apart; the first three numbers of a look are its
     instances and the CPU of each."""
-    memory, found = hpa.initial_memory(), []
+    memory, counts = hpa.initial_memory(), []
     for turn, (count, share) in enumerate(looks):
         now = looked(15.0 * turn, look("O1", count, cpu=[share] * count))
         memory, targets = hpa.targets(memory, now)
-        found.append(numbers(targets).get("O1"))
-    return found
+        counts.append(numbers(targets).get("O1"))
+    return counts
 
 
 def test_a_scale_down_waits_for_the_highest_recommendation_of_300_s():
@@ -125,8 +125,8 @@ def test_options_that_make_no_sense_are_named():
     wrong = Hpa(
         setting=a_setting(), target_cpu=1.5, release="at once", min_instances=101, behavior=behavior
     )
-    told = "\n".join(wrong.problems())
+    problems = "\n".join(wrong.problems())
     names = ("target_cpu", "release", "min_instances", "windows", "select", "policies", "sideways")
     for name in names:
-        assert name in told
+        assert name in problems
     assert not [*HPA.problems()]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from include.controllers.autoscalers.keda import Keda, per_instance
+from include.controllers.autoscalers.keda import Keda, counted_lag, per_instance
 from include.testing.builders import a_setting
 from tests.today_world import look, looked, numbers
 
@@ -42,12 +42,12 @@ def test_where_nobody_counts_by_queue_all_that_waits_counts():
 
 
 def test_it_goes_down_to_one_after_the_window_of_the_hpa():
-    memory, found = KEDA.initial_memory(), []
+    memory, counts = KEDA.initial_memory(), []
     for turn in range(22):
         now = looked(15.0 * turn, look("O1", 7, waiting=0))
         memory, targets = KEDA.targets(memory, now)
-        found.append(numbers(targets)["O1"])
-    assert found == [7] * 21 + [1]
+        counts.append(numbers(targets)["O1"])
+    assert counts == [7] * 21 + [1]
 
 
 def test_it_never_asks_for_more_than_a_hundred():
@@ -63,3 +63,56 @@ def test_a_failed_read_is_no_reading():
 def test_defaults_are_those_of_the_source():
     """defaultRabbitMQQueueLength is 20."""
     assert (KEDA.items_each, KEDA.max_instances, KEDA.stabilise_s) == (20, 100, 300)
+
+
+KAFKA = Keda(setting=a_setting(), scaler="kafka", items_each=10, partitions=5)
+
+
+def lag(*lags, each=10.0, **options):
+    return counted_lag(lags, each, **options)
+
+
+def test_kafka_counts_no_more_lag_than_asks_for_one_instance_of_each_partition():
+    """``getTotalLag``: 61 / 10 are 6 of 5 partitions, so 50; 59 / 10 are 5."""
+    assert lag(61, 0, 0, 0, 0) == 50
+    assert lag(59, 0, 0, 0, 0) == 59
+    assert lag(61, 0, 0, 0, 0, allow_idle=True) == 61
+
+
+def test_kafka_counts_only_partitions_with_lag():
+    assert lag(61, 3, 0, 0, 0, limit_to_lag=True) == 20
+    assert lag(5, 3, 0, 0, 0, limit_to_lag=True) == 8
+
+
+def test_kafka_shares_partitions_out_evenly():
+    """Of 6 partitions 1, 2, 3 and 6 instances have as many each; 35 items need 4, so 6."""
+    assert lag(35, 0, 0, 0, 0, 0, even_partitions=True) == 60
+    assert lag(25, 0, 0, 0, 0, 0, even_partitions=True) == 30
+
+
+@pytest.mark.parametrize(("waiting", "wanted"), [(35, 4), (49, 4), (700, 4), (0, 1)])
+def test_kafka_asks_for_as_many_as_its_partitions(waiting, wanted):
+    """From two; an object without ``behavior`` takes no more than four at once."""
+    now = looked(0, look("O1", 2, waiting=waiting, completed_items=1))
+    after, window = numbers(KAFKA.targets(KAFKA.initial_memory(), now)[1]), {"O1": 2}
+    assert after == ({"O1": wanted} if waiting else window)
+
+
+def test_kafka_leaves_out_lag_of_an_operator_that_stands_still():
+    stuck = Keda(setting=a_setting(), scaler="kafka", exclude_persistent=True)
+    for completed, wanted in ((0, 3), (1, 6)):
+        now = looked(0, look("O1", 3, waiting=200, completed_items=completed))
+        assert numbers(stuck.targets(stuck.initial_memory(), now)[1])["O1"] == wanted
+
+
+def test_nothing_is_asked_for_below_the_activation():
+    keda = Keda(setting=a_setting(), activation_items=50, items_each=5, behavior={})
+    for waiting, wanted in ((50, 2), (51, 6)):
+        now = looked(0, look("O1", 2, waiting=waiting))
+        assert numbers(keda.targets(keda.initial_memory(), now)[1])["O1"] == wanted
+
+
+def test_options_of_kafka_that_exclude_each_other():
+    wrong = Keda(setting=a_setting(), limit_to_lag=True, allow_idle=True, even_partitions=True)
+    assert len([*wrong.problems()]) == 2
+    assert len([*Keda(setting=a_setting(), scaler="sqs").problems()]) == 1

@@ -17,13 +17,13 @@ TRACKING = TargetTracking(setting=a_setting())
 
 def run(shares, start=2, tracking=TRACKING):
     """The instances after every minute, of which the operator works such a share."""
-    memory, instances, found = tracking.initial_memory(), start, []
+    memory, instances, counts = tracking.initial_memory(), start, []
     for minute, share in enumerate(shares):
         now = looked(60.0 * minute, look("O1", instances, busy_share=share))
         memory, targets = tracking.targets(memory, now)
         instances = numbers(targets).get("O1", instances)
-        found.append(instances)
-    return found
+        counts.append(instances)
+    return counts
 
 
 def test_it_scales_out_in_proportion_after_three_minutes():

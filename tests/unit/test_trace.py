@@ -45,8 +45,8 @@ def problem(path: str, seed: int = 1, **options: Any) -> str:
 def test_a_recording_with_a_mapping_is_a_load(tmp_path: Path) -> None:
     at = "2026-01-01T00:0{}:00Z,{}"
     path = written(tmp_path, "at,n", at.format(0, 120), at.format(1, 60), at.format(3, 0))
-    for given in ("time=at,arrivals=n@per_min", {"time": "at", "rate": "n@per_min"}):
-        trace = Trace(path, map=given, items_per_level_s=2.0, scale=3, speedup=2)
+    for columns in ("time=at,arrivals=n@per_min", {"time": "at", "rate": "n@per_min"}):
+        trace = Trace(path, map=columns, items_per_level_s=2.0, scale=3, speedup=2)
         assert list(trace.problems()) == []
         levels = trace.unfold(3600, seed=1)
         assert levels.starts_s == (0, 30, 90)
@@ -96,8 +96,8 @@ def test_a_seed_replays_its_day(tmp_path: Path) -> None:
     assert [day.levels for day in days] == [(1, 2), (2, 3), (4,)]
     assert "nothing arrives on day 3" in problem(path, seed=3, days_as_seeds=True)
     for seed in (0, 5):
-        told = f"has no day {seed}: it has 4; take seeds from 1 to 4"
-        assert told in problem(path, seed=seed, days_as_seeds=True)
+        reason = f"has no day {seed}: it has 4; take seeds from 1 to 4"
+        assert reason in problem(path, seed=seed, days_as_seeds=True)
         with pytest.raises(SpecError, match="has no day"):
             trace.unfold(DAY_S, seed)
     assert Trace(path).unfold(DAY_S, 1) == Trace(path).unfold(DAY_S, 99)
@@ -105,10 +105,10 @@ def test_a_seed_replays_its_day(tmp_path: Path) -> None:
 
 def test_the_highest_row_of_what_is_replayed_gets_the_highest_level(tmp_path: Path) -> None:
     path = written(tmp_path, "time_s,rate_items_per_s", "0,1", "60,4", "86400,2", "90000,1")
-    own = {"highest_level": 8.0, "items_per_level_s": 3.0}
-    assert Trace(path, **own).unfold(DAY_S, 1).levels == pytest.approx((2, 8))
-    assert Trace(path, **own).unfold(2 * DAY_S, 1).levels == pytest.approx((2, 8, 4, 2))
-    second = Trace(path, **own, days_as_seeds=True).unfold(DAY_S, 2)
+    options = {"highest_level": 8.0, "items_per_level_s": 3.0}
+    assert Trace(path, **options).unfold(DAY_S, 1).levels == pytest.approx((2, 8))
+    assert Trace(path, **options).unfold(2 * DAY_S, 1).levels == pytest.approx((2, 8, 4, 2))
+    second = Trace(path, **options, days_as_seeds=True).unfold(DAY_S, 2)
     assert second.levels == pytest.approx((8, 4))
     assert "highest_level must be above 0, got 0" in problem(path, highest_level=0.0)
     assert "give one of them" in problem(path, highest_level=8.0, scale=2.0)
@@ -130,9 +130,9 @@ def test_the_highest_row_of_what_is_replayed_gets_the_highest_level(tmp_path: Pa
 def test_a_wrong_recording_says_what_to_do(
     rows: tuple[str, ...], options: dict[str, Any], says: str, tmp_path: Path
 ) -> None:
-    told = problem(written(tmp_path, *rows), **options)
-    assert says in told
-    assert told.startswith("pattern trace")
+    reported = problem(written(tmp_path, *rows), **options)
+    assert says in reported
+    assert reported.startswith("pattern trace")
 
 
 def test_check_says_what_was_done_to_a_trace(
@@ -168,9 +168,9 @@ def test_days_of_real_traces_are_seeds() -> None:
 
 def test_every_wrong_cell_of_a_trace_is_told_at_once_with_its_line(tmp_path: Path) -> None:
     rows = ["0,abc", "60,-4", "120,nan", "180,inf", "240,1e400", "200,3", "x,1"]
-    told = list(Trace(written(tmp_path, "time_s,level", *rows)).problems())
+    problems = list(Trace(written(tmp_path, "time_s,level", *rows)).problems())
     where = f"{tmp_path}/load.csv: "
-    assert [one.removeprefix(where) for one in told] == [
+    assert [problem_text.removeprefix(where) for problem_text in problems] == [
         "line 8: time_s is no number ('x'); leave cells empty where nothing was read",
         "line 2: level is no number ('abc'); leave cells empty where nothing was read",
         "line 5, line 6: level is infinite; leave cells empty where nothing was read",
@@ -180,16 +180,16 @@ def test_every_wrong_cell_of_a_trace_is_told_at_once_with_its_line(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "message"),
     [
         ("/", "is a folder"),
         ("/dev/zero", "a device or a pipe"),
         ("load\0.csv", "cannot be the path"),
     ],
 )
-def test_what_is_no_file_is_called_what_it_is(path: str, told: str, tmp_path: Path) -> None:
+def test_what_is_no_file_is_called_what_it_is(path: str, message: str, tmp_path: Path) -> None:
     spec = tmp_path / "mine.yaml"
     pattern = {"name": "trace", "path": path}
     spec.write_text(json.dumps({"name": "mine", "controllers": "btu", "patterns": pattern}))
-    with pytest.raises(SpecError, match=told):
+    with pytest.raises(SpecError, match=message):
         runs_in_file(spec)

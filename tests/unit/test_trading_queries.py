@@ -91,11 +91,11 @@ def test_without_chance_the_mean_of_a_day_is_its_level(number):
 
 def volatility(day: str) -> float:
     """Deviation of the logarithm of a minute's level from that of the minute before."""
-    found = []
+    deviations = []
     for seed in range(5):
         minutes = np.array(PATTERNS[day]().unfold(3600, seed).levels).reshape(-1, 60).mean(axis=1)
-        found.append(pstdev(np.diff(np.log(minutes)).tolist()))
-    return fmean(found)
+        deviations.append(pstdev(np.diff(np.log(minutes)).tolist()))
+    return fmean(deviations)
 
 
 def test_day_2_is_the_most_nervous():

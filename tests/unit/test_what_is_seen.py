@@ -59,8 +59,8 @@ def test_a_source_tells_its_rate(build):
 def test_seconds_of_work_by_completed_items_are_the_service_time(build):
     testbed = build(200.0)
     testbed.advance_to(3000)
-    seen = testbed.observe().operators["O2"]
-    assert seen.busy_in_all_s / seen.completed_in_all == pytest.approx(0.2, abs=0.01)
+    sample = testbed.observe().operators["O2"]
+    assert sample.busy_in_all_s / sample.completed_in_all == pytest.approx(0.2, abs=0.01)
 
 
 def test_work_that_the_monitor_missed_counts_all_the_same(build):
@@ -68,9 +68,9 @@ def test_work_that_the_monitor_missed_counts_all_the_same(build):
     missed = 0
     for t_s in range(15, 3600, 15):
         testbed.advance_to(t_s)
-        seen = testbed.observe()
-        missed += not seen.operators
-        assert bool(seen.published_in_all) == bool(seen.operators)
+        observation = testbed.observe()
+        missed += not observation.operators
+        assert bool(observation.published_in_all) == bool(observation.operators)
     assert missed
     last = testbed.observe().operators["O1"]
     assert last.busy_in_all_s / last.completed_in_all == pytest.approx(0.1, abs=0.01)
@@ -79,9 +79,9 @@ def test_work_that_the_monitor_missed_counts_all_the_same(build):
 def test_nothing_waits_long_where_there_is_time_and_all_is_in_time(build):
     testbed = build(200.0)
     testbed.advance_to(600)
-    seen = testbed.observe().operators["O1"]
-    assert 0 <= seen.oldest_waits_s < 2
-    assert seen.late_share == 0.0
+    sample = testbed.observe().operators["O1"]
+    assert 0 <= sample.oldest_waits_s < 2
+    assert sample.late_share == 0.0
     assert testbed.observe().operators["O1"].late_share is None  # nothing since that look
 
 
@@ -89,9 +89,9 @@ def test_the_oldest_item_waits_for_what_the_queue_takes(build):
     """Twice as much work as one instance does: half of what came waits, in order."""
     testbed = build(500.0)
     testbed.advance_to(600)
-    seen = testbed.observe().operators["O2"]
-    assert seen.oldest_waits_s == pytest.approx(seen.waiting_items / PER_S, rel=0.1)
-    assert seen.oldest_waits_s > 200
+    sample = testbed.observe().operators["O2"]
+    assert sample.oldest_waits_s == pytest.approx(sample.waiting_items / PER_S, rel=0.1)
+    assert sample.oldest_waits_s > 200
     testbed.advance_to(900)
     assert testbed.observe().operators["O2"].late_share == 1.0
 
@@ -104,8 +104,8 @@ def test_each_who_looks_sees_the_lateness_since_its_own_look(build):
     whole = testbed.observe("advisor").operators["O2"].late_share
     other = type(testbed)(testbed.config)
     other.restore(testbed.snapshot())
-    for one in (testbed, other):
-        assert one.observe(ACTS).operators["O2"].late_share > whole > 0.9
+    for each in (testbed, other):
+        assert each.observe(ACTS).operators["O2"].late_share > whole > 0.9
 
 
 def test_live_samples_tell_the_share_that_was_late():
@@ -116,8 +116,12 @@ def test_live_samples_tell_the_share_that_was_late():
         "O1"
     ].late_share == pytest.approx(0.25)
     again = observed_of(reading, {}, ())
-    seen = operator_samples(topology, reading, again)["O1"]
-    assert (seen.late_share, seen.busy_in_all_s, seen.oldest_waits_s) == (None, None, None)
+    observation = operator_samples(topology, reading, again)["O1"]
+    assert (observation.late_share, observation.busy_in_all_s, observation.oldest_waits_s) == (
+        None,
+        None,
+        None,
+    )
 
 
 SPEC = RunSpec(

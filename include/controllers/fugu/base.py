@@ -19,7 +19,7 @@ FILL_TO = ("target", "upper", "full")
 
 @dataclass(frozen=True, slots=True)
 class Grace:
-    """A host that a decision touched: until when it is left alone, and its load by then."""
+    """Grace period of a host that a decision touched, and its expected load."""
 
     until_s: float
     load: float
@@ -72,47 +72,48 @@ class Fugu:
             if not op.runs_in
         }
 
-    def decide(self, memory: Any, seen: Observation) -> tuple[Any, Decision]:
+    def decide(self, memory: Any, observation: Observation) -> tuple[Any, Decision]:
         """Replace lost operators, judge new measurements, and keep the leases that end."""
-        plan = Plan(self.setting, seen)
+        plan = Plan(self.setting, observation)
         for op in self.setting.topology.operators:
-            if not op.runs_in and op.name in seen.operators and plan.count(op.name) == 0:
+            if not op.runs_in and op.name in observation.operators and plan.count(op.name) == 0:
                 lost = Why(Reason.INSTANCE_LOST, f"{op.name} has no instance left")
                 start_first_fit(plan, op.name, lost)
-        measurement = math.floor(seen.now_s / self.setting.monitor_every_s)
-        told = f"nothing to do: measurement {measurement} was judged before"
-        waiting = Why(Reason.NO_MEASUREMENT, told)
+        measurement = math.floor(observation.now_s / self.setting.monitor_every_s)
+        sentence = f"nothing to do: measurement {measurement} was judged before"
+        waiting = Why(Reason.NO_MEASUREMENT, sentence)
         if measurement != memory.measurement:
             memory = replace(memory, measurement=measurement)
-            memory, waiting = self.judge(memory, seen, plan)
+            memory, waiting = self.judge(memory, observation, plan)
         plan.keep_leases(0)
         return memory, plan.decision(waiting)
 
-    def judge(self, memory: Any, seen: Observation, plan: Plan) -> tuple[Any, Why]:
-        """Put steps into the plan; returns the memory and what to say when there are none."""
+    def judge(self, memory: Any, observation: Observation, plan: Plan) -> tuple[Any, Why]:
+        """Add steps to the plan; returns the memory and the reason to wait if there are none."""
         raise NotImplementedError
 
-    def cluster(self, seen: Observation, plan: Plan, graces: Mapping[str, Grace]) -> Cluster:
-        """The loads of this measurement."""
+    def cluster(self, observation: Observation, plan: Plan, graces: Mapping[str, Grace]) -> Cluster:
         expected = {host: grace.load for host, grace in graces.items()}
-        return Cluster(self.setting, seen, plan, expected=expected, limit=self.limit)
+        return Cluster(self.setting, observation, plan, expected=expected, limit=self.limit)
 
-    def in_grace(self, seen: Observation, graces: Mapping[str, Grace]) -> dict[str, Grace]:
-        """Graces that go on, with those of hosts that were ordered a moment ago."""
+    def in_grace(self, observation: Observation, graces: Mapping[str, Grace]) -> dict[str, Grace]:
+        """Current grace periods, including those of newly ordered hosts."""
         ordered = {
             host.host: Grace(host.ordered_s + self.grace_s, 0.0)
-            for host in seen.hosts.values()
-            if seen.now_s < host.ordered_s + self.grace_s
+            for host in observation.hosts.values()
+            if observation.now_s < host.ordered_s + self.grace_s
         }
-        return ordered | {h: grace for h, grace in graces.items() if seen.now_s < grace.until_s}
+        return ordered | {
+            h: grace for h, grace in graces.items() if observation.now_s < grace.until_s
+        }
 
     def with_touched(self, graces: Mapping[str, Grace], cluster: Cluster) -> dict[str, Grace]:
-        """Graces that go on, with those of hosts that this decision has touched."""
+        """Current grace periods, including those of hosts that this decision touched."""
         until_s = cluster.plan.now_s + self.grace_s
         return dict(graces) | {h: Grace(until_s, load) for h, load in cluster.touched.items()}
 
     def streak(self, before: int, load: float) -> int:
-        """Violations in a row with this one: above 0 of the upper threshold, below of the lower."""
+        """Successive violations: positive of the upper threshold, negative of the lower one."""
         if load > self.upper:
             return max(before, 0) + 1
         if load < self.lower:
@@ -121,12 +122,12 @@ class Fugu:
 
 
 def idle(cluster: Cluster, reason: Reason = Reason.NOTHING_TO_DO) -> Why:
-    """How full the hosts are, for decisions to wait."""
+    """Reason to wait: the CPU utilisation of the hosts."""
     if not cluster.loads:
         return Why(Reason.NO_MEASUREMENT, "nothing to do: no host was measured")
     average = sum(cluster.loads.values()) / len(cluster.loads)
-    told = (
+    sentence = (
         f"nothing to do: {len(cluster.loads)} hosts use {average:.2f} of their CPU, "
         f"from {min(cluster.loads.values()):.2f} to {max(cluster.loads.values()):.2f}"
     )
-    return Why(reason, told)
+    return Why(reason, sentence)

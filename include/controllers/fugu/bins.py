@@ -7,7 +7,7 @@ II). Loads are shares of a host's CPU. The network is not modelled by any testbe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,10 +31,10 @@ class BinItem:
 
 
 class Bins:
-    """Hosts in the order of their lease, and what each may still take."""
+    """Free load, CPU and memory of hosts, in the order of their lease."""
 
     def __init__(self, cpu_shared: bool) -> None:
-        """No hosts. With ``cpu_shared`` the CPU that instances reserve plays no part."""
+        """With ``cpu_shared`` the CPU that instances reserve is ignored."""
         self.hosts: list[str] = []
         self._cpu_shared = cpu_shared
         self._load = np.zeros(0)
@@ -42,7 +42,7 @@ class Bins:
         self._memory_mb = np.zeros(0)
 
     def add(self, hosts: Iterable[FreeCapacity], free_loads: Iterable[float]) -> None:
-        """More hosts: what instances may reserve there, and the load each may still take."""
+        """Append hosts with their free capacity and the load that each may still take."""
         lefts = []
         for free in hosts:
             self.hosts.append(free.host)
@@ -54,7 +54,7 @@ class Bins:
         self._memory_mb = np.append(self._memory_mb, memory_mb)
 
     def first_fit(self, item: BinItem, near: Collection[int] = ()) -> int | None:
-        """The position of the first host with room, of those at ``near`` if any has; or None."""
+        """Position of the first host with room, preferably one of ``near``; or None."""
         if not self.hosts or self._load.max() < item.load:
             return None
         for position in sorted(near):
@@ -71,7 +71,7 @@ class Bins:
         self._memory_mb[position] -= item.operator.memory_mb
 
     def close(self, position: int) -> None:
-        """Nothing more goes to the host at ``position``."""
+        """Place nothing more on the host at ``position``."""
         self._load[position] = -np.inf
 
     def free_load(self, position: int) -> float:
@@ -117,3 +117,24 @@ def decreasing(items: Iterable[BinItem]) -> list[BinItem]:
             item.instance.instance,
         ),
     )
+
+
+def largest_subset(weights: Sequence[int], capacity: int) -> tuple[int, ...]:
+    """Positions of a subset whose sum is as large as possible and at most ``capacity``.
+
+    Weights are not negative. Dynamic programming over reachable sums (bit s of an integer is set
+    when s can be reached). Among subsets of equal sum, one without the last weights is taken.
+    """
+    if capacity < 0:
+        return ()
+    within = (1 << (capacity + 1)) - 1
+    reachable = [1]
+    for weight in weights:
+        reachable.append((reachable[-1] | reachable[-1] << weight) & within)
+    left = reachable[-1].bit_length() - 1
+    chosen = []
+    for position in reversed(range(len(weights))):
+        if not reachable[position] >> left & 1:
+            chosen.append(position)
+            left -= weights[position]
+    return tuple(reversed(chosen))

@@ -8,8 +8,7 @@ from enum import Enum
 from functools import cached_property
 
 from include.controllers.base import Setting
-from include.controllers.fugu.bins import BinItem, Bins, decreasing, fits_empty
-from include.controllers.fugu.subset_sum import largest_subset
+from include.controllers.fugu.bins import BinItem, Bins, decreasing, fits_empty, largest_subset
 from include.controllers.plan import Plan
 from include.model.decision import Reason, Why
 from include.model.observation import HostSample, Observation
@@ -38,7 +37,7 @@ class Cluster:
     def __init__(
         self,
         setting: Setting,
-        seen: Observation,
+        observation: Observation,
         plan: Plan,
         *,
         expected: Mapping[str, float],
@@ -52,7 +51,7 @@ class Cluster:
             for host in plan.hosts
             if host.up and host.cpu_share is not None
         }
-        self._setting, self._seen = setting, seen
+        self._setting, self._observation = setting, observation
         shared = setting.flavor.cpu_shared
         self._up, self._booting = Bins(shared), Bins(shared)
         up = [plan.free[name] for name in self.loads]
@@ -63,32 +62,37 @@ class Cluster:
         self._position = {host: i for i, host in enumerate(self._up.hosts)}
         self._places: dict[str, Counter[int]] = {}
         self.touched: dict[str, float] = {}
-        """Hosts that gave or got operators, and the load they are expected to have."""
+        """Hosts that lost or received operators, and their expected load."""
 
     def _is_coming(self, host: HostSample) -> bool:
-        """Whether it boots, or has just come up and was not measured yet."""
+        """Whether the host boots, or came up and was not measured yet."""
         return host.host not in self.loads and self.plan.is_empty(host.host)
 
     def movable(self, host: str) -> list[BinItem]:
-        """Running instances of a measured host whose own load was measured.
+        """Running instances of a measured host, with measured loads.
 
-        Their loads add up to the host's load at most: where instances use less than a core per
-        busy second their shares are scaled down.
+        Loads are scaled down if their sum exceeds the host's load, which happens where instances
+        use less than a core per busy second.
         """
         items = [
-            (one, one.cpu_share / self._setting.flavor.vcpus)
-            for one in self.plan.on_host(host)
-            if one.ready and one.cpu_share is not None and one.operator in self._seen.operators
+            (instance, instance.cpu_share / self._setting.flavor.vcpus)
+            for instance in self.plan.on_host(host)
+            if instance.ready
+            and instance.cpu_share is not None
+            and instance.operator in self._observation.operators
         ]
         total = sum(load for _, load in items)
         scale = min(1.0, self.loads[host] / total) if total else 1.0
-        return [BinItem(one, self.plan.operator(one.operator), load * scale) for one, load in items]
+        return [
+            BinItem(instance, self.plan.operator(instance.operator), load * scale)
+            for instance, load in items
+        ]
 
     def marked(self, host: str, target: float) -> list[BinItem]:
-        """The operators that leave a host so that its load gets down to ``target``.
+        """Operators to move away so that the host's load falls to ``target``.
 
-        It keeps the subset with the largest load that fits below the target. Operators that not
-        even an empty host could take stay in any case.
+        The host keeps the subset with the largest load below the target, and operators that would
+        not fit an empty host.
         """
         empty = self._setting.flavor.capacity
         items = [
@@ -102,11 +106,11 @@ class Cluster:
         return [item for position, item in enumerate(items) if position not in kept]
 
     def scale_out(self, over: Mapping[str, Why], target: float) -> dict[str, Placed]:
-        """Bring hosts down to the target; ``over`` gives the reason of each.
+        """Bring the hosts in ``over`` (with reasons) down to the target.
 
-        All operators marked on them are placed together, the heaviest first, on hosts that are
-        up, else on hosts that boot, else on a new one. What a booting host is to take stays where
-        it is until that host is up: the next decision looks at it again.
+        Places all marked operators together, the heaviest first, on hosts that are up, else on
+        booting hosts, else on a new one. Operators placed on a booting host do not move yet; a
+        later decision moves them when that host is up.
         """
         marked = {host: self.marked(host, target) for host in over}
         for host in over:
@@ -115,16 +119,16 @@ class Cluster:
         for item in decreasing(item for items in marked.values() for item in items):
             host = item.instance.host
             results[host].add(self._place(item, over[host]))
-        return {host: self._outcome(host, found, target) for host, found in results.items()}
+        return {host: self._outcome(host, outcomes, target) for host, outcomes in results.items()}
 
-    def _outcome(self, host: str, found: set[Placed], target: float) -> Placed:
+    def _outcome(self, host: str, outcomes: set[Placed], target: float) -> Placed:
         for placed in (Placed.MOVED, Placed.WAITS, Placed.ALL_LEASED):
-            if placed in found:
+            if placed in outcomes:
                 return placed
         return Placed.REFUSED if self.loads[host] > target else Placed.NOT_NEEDED
 
     def scale_in(self, host: str, why: Why) -> bool:
-        """Empty a host and release it; False, and nothing is done, when not all of it fits."""
+        """Empty a host and release it. Returns False and does nothing if not all instances fit."""
         items = self.movable(host)
         moves = None
         if len(items) == len(self.plan.on_host(host)) and len(self.loads) > 1:
@@ -164,8 +168,8 @@ class Cluster:
         if coming is None:
             if not self.plan.fits_an_empty_host(item.operator):
                 return Placed.ALL_LEASED
-            told = f"{why}: {item.instance.instance} ({item.load:.2f}) fits no host"
-            handle = self.plan.lease(Why(Reason.NO_CAPACITY, told))
+            sentence = f"{why}: {item.instance.instance} ({item.load:.2f}) fits no host"
+            handle = self.plan.lease(Why(Reason.NO_CAPACITY, sentence))
             self._booting.add([self.plan.free[handle]], [self.limit])
             coming = len(self._booting.hosts) - 1
         self._booting.put(item, coming)
@@ -190,16 +194,16 @@ class Cluster:
     @cached_property
     def _neighbours(self) -> dict[str, list[str]]:
         """Operators that exchange items, by operator."""
-        found: dict[str, list[str]] = {}
+        neighbours: dict[str, list[str]] = {}
         for edge in self._setting.topology.edges:
             if edge.origin in self._setting.topology.operator:
-                found.setdefault(edge.origin, []).append(edge.target)
-                found.setdefault(edge.target, []).append(edge.origin)
-        return found
+                neighbours.setdefault(edge.origin, []).append(edge.target)
+                neighbours.setdefault(edge.target, []).append(edge.origin)
+        return neighbours
 
     def _where(self, operator: str) -> Counter[int]:
         if operator not in self._places:
-            serving = self._seen.serving(operator)
-            hosts = (one.host for one in serving if one.host in self._position)
+            serving = self._observation.serving(operator)
+            hosts = (instance.host for instance in serving if instance.host in self._position)
             self._places[operator] = Counter(self._position[host] for host in hosts)
         return self._places[operator]

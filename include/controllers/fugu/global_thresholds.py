@@ -32,10 +32,10 @@ class FuguGlobal(Fugu):
     def initial_memory(self) -> GlobalMemory:
         return GlobalMemory()
 
-    def judge(self, memory: GlobalMemory, seen: Observation, plan: Plan) -> tuple[Any, Why]:
+    def judge(self, memory: GlobalMemory, observation: Observation, plan: Plan) -> tuple[Any, Why]:
         """Above: bring every host down to the target. Below: empty the least loaded one."""
-        cluster = self.cluster(seen, plan, {})
-        if seen.now_s < memory.grace_until_s or not cluster.loads:
+        cluster = self.cluster(observation, plan, {})
+        if observation.now_s < memory.grace_until_s or not cluster.loads:
             return replace(memory, streak=0), idle(cluster, Reason.SETTLING)
         waits = idle(cluster)
         average = sum(cluster.loads.values()) / len(cluster.loads)
@@ -45,19 +45,19 @@ class FuguGlobal(Fugu):
             waiting = self._scale_out(cluster, average, streak)
         elif streak <= -self.successive:
             least = min(cluster.loads, key=lambda host: cluster.loads[host])
-            told = (
+            sentence = (
                 f"hosts use {average:.2f} on average, {-streak} times below {self.lower:.2f}; "
                 f"{least} uses least, {cluster.loads[least]:.2f}"
             )
-            released = cluster.scale_in(least, Why(Reason.UTILISATION_LOW, told))
+            released = cluster.scale_in(least, Why(Reason.UTILISATION_LOW, sentence))
         if (released or cluster.touched) and not waiting:
-            return GlobalMemory(memory.measurement, 0, seen.now_s + self.grace_s), waits
+            return GlobalMemory(memory.measurement, 0, observation.now_s + self.grace_s), waits
         return GlobalMemory(memory.measurement, streak, memory.grace_until_s, waiting), waits
 
     def _scale_out(self, cluster: Cluster, average: float, streak: int) -> bool:
         """Returns whether operators still wait for a new host."""
-        told = f"hosts use {average:.2f} on average, {streak} times above {self.upper:.2f}"
-        why = Why(Reason.UTILISATION_HIGH, told)
+        sentence = f"hosts use {average:.2f} on average, {streak} times above {self.upper:.2f}"
+        why = Why(Reason.UTILISATION_HIGH, sentence)
         if streak < self.successive:
             why = Why(Reason.NEW_HOST, "operators were to move to a new host")
         over = {

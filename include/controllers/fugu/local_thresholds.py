@@ -36,10 +36,10 @@ class FuguLocal(Fugu):
     def initial_memory(self) -> LocalMemory:
         return LocalMemory()
 
-    def judge(self, memory: LocalMemory, seen: Observation, plan: Plan) -> tuple[Any, Why]:
+    def judge(self, memory: LocalMemory, observation: Observation, plan: Plan) -> tuple[Any, Why]:
         """Bring overloaded hosts down to the target, then empty underloaded ones."""
-        graces = self.in_grace(seen, memory.graces)
-        cluster = self.cluster(seen, plan, graces)
+        graces = self.in_grace(observation, memory.graces)
+        cluster = self.cluster(observation, plan, graces)
         streaks = {
             host: self.streak(memory.streaks.get(host, 0), load)
             for host, load in cluster.loads.items()
@@ -67,8 +67,8 @@ class FuguLocal(Fugu):
         for host in sorted(under, key=lambda host: loads[host]):
             if not plan.is_given_work(host):
                 times = -streaks[host]
-                told = f"{host} uses {loads[host]:.2f}, {times} times below {self.lower:.2f}"
-                cluster.scale_in(host, Why(Reason.UTILISATION_LOW, told))
+                sentence = f"{host} uses {loads[host]:.2f}, {times} times below {self.lower:.2f}"
+                cluster.scale_in(host, Why(Reason.UTILISATION_LOW, sentence))
         graces = self.with_touched(graces, cluster)
         streaks = {host: n for host, n in streaks.items() if n and host not in graces}
         waits = tuple(host for host, result in placed.items() if result is Placed.WAITS)

@@ -72,7 +72,6 @@ class FuguSarsa(Fugu):
 
     @property
     def learning(self) -> Learning:
-        """The parameters of learning."""
         return Learning(
             lower=self.lower,
             upper=self.upper,
@@ -88,11 +87,11 @@ class FuguSarsa(Fugu):
     def initial_memory(self) -> SarsaMemory:
         return SarsaMemory()
 
-    def judge(self, memory: SarsaMemory, seen: Observation, plan: Plan) -> tuple[Any, Why]:
+    def judge(self, memory: SarsaMemory, observation: Observation, plan: Plan) -> tuple[Any, Why]:
         """Learn from the last decisions of every host, then take the best actions."""
         learning = self.learning
-        graces = self.in_grace(seen, memory.graces)
-        cluster = self.cluster(seen, plan, graces)
+        graces = self.in_grace(observation, memory.graces)
+        cluster = self.cluster(observation, plan, graces)
         waits = idle(cluster)
         tables = {h: table for h, table in memory.tables.items() if h in plan.free}
         loads = {host: load for host, load in cluster.loads.items() if host not in graces}
@@ -163,8 +162,8 @@ def _because(cluster: Cluster, table: Table, host: str) -> Why:
     action, state = (step.action, step.state) if step else (NONE, 0)
     row = table.rewards[state]
     rest = ", ".join(f"{NAMES[a]} {row[a]:.2f}" for a in (IN, NONE, OUT) if a != action)
-    told = (
+    sentence = (
         f"{host} uses {cluster.loads[host]:.2f}, where {NAMES[action]} promises "
         f"{row[action]:.2f} ({rest})"
     )
-    return Why(Reason.EXPECTED_REWARD, told)
+    return Why(Reason.EXPECTED_REWARD, sentence)

@@ -20,7 +20,7 @@ from include.controllers.henge.jobs import (
 )
 from include.controllers.henge.memory import HengeMemory, Trial
 from include.controllers.henge.spread import Spread
-from include.controllers.henge.state_machine import Move, Round, next_move
+from include.controllers.henge.state_machine import Move, RoundState, next_move
 from include.controllers.manual import TOPOLOGY, manual_instances, manual_problems
 from include.controllers.plan import Plan
 from include.model.decision import Decision, Reason, Why
@@ -30,17 +30,17 @@ QUIESCE_S = 60.0
 """How long utilities take to settle after an action, from when its instances are ready
 (HENGE-WINDOW)."""
 START_LIMIT_S = 300.0
-"""An instance that takes longer to start is not waited for."""
+"""Longest wait for an instance to start."""
 CONGESTION_THRESHOLD = 0.3
-"""An operator with more capacity used is congested (eq. 3)."""
+"""Operators that use more of their capacity are congested (eq. 3)."""
 INSTANCES_PER_UNIT = 10.0
-"""The factor of eq. 4."""
+"""Instances per unit of excess capacity in eq. 4."""
 LEAST_GAIN = 0.05
-"""A reconfiguration that raises its job's utility by less puts it on the black list."""
+"""Smallest relative gain in utility that keeps a reconfigured job off the black list."""
 SKIP_S = 3600.0
-"""How long a job stays on it."""
+"""Time that a job stays on the black list."""
 LARGE_DROP = 0.05
-"""A drop of more ends the Converged state, or condemns a reconfiguration (HENGE-DROP)."""
+"""Relative drop that ends the Converged state or fails a reconfiguration (HENGE-DROP)."""
 SATISFIED_WITHIN = 0.005
 """A job this close to its maximal utility meets its SLO (HENGE-SATISFIED)."""
 ROUNDS_TO_CONVERGE = 4
@@ -51,9 +51,9 @@ OUTAGE_S = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class Henge:
-    """Gives instances to jobs that miss their SLO, and takes them from others when it must.
+    """Gives instances to jobs that miss their SLO, and takes them from others if necessary.
 
-    On a cluster whose hosts are leased at the start it leases none, unless ``lease_hosts``.
+    If the setting leases hosts at the start it leases no more, unless ``lease_hosts``.
     """
 
     setting: Setting
@@ -62,15 +62,15 @@ class Henge:
     """"Initially allow topologies to run for 900 s without interference"."""
     reduction: float = 0.8
     noise: float = 0.01
-    """Configurations whose utilities differ by less are worth the same."""
+    """Smallest difference in utility between two configurations."""
     window_s: float = 30.0
-    """Utilities are means over so much time: the second half of the wait after an action, whose
-    first half still holds the pause it caused."""
+    """Utilities are means over this time: the second half of the wait after an action, without
+    the pause that the action causes in the first half."""
     fresh_data_s: float = 300.0
-    """After an outage nothing is done for so long (Fig. 21)."""
+    """Time without actions after an outage (Fig. 21)."""
     lease_hosts: bool = False
     instances: str = TOPOLOGY
-    """At the start, as the owners of the jobs submitted them; or by hand, "parse=4 store=2"."""
+    """Instances at the start: as the jobs' owners submitted them, or "parse=4 store=2"."""
 
     def problems(self) -> Iterator[str]:
         """Options that make no sense, each with what to do."""
@@ -89,16 +89,15 @@ class Henge:
         return manual_instances(self.instances, self.setting.topology)
 
     def initial_memory(self) -> HengeMemory:
-        """No job is known yet."""
         return HengeMemory(act_from_s=self.start_s)
 
-    def decide(self, memory: HengeMemory, seen: Observation) -> tuple[HengeMemory, Decision]:
-        plan = Plan(self.setting, seen)
+    def decide(self, memory: HengeMemory, observation: Observation) -> tuple[HengeMemory, Decision]:
+        plan = Plan(self.setting, observation)
         if self.leases:
             release_empty_hosts(plan)
-        turn = _Turn(self, seen, plan)
-        turn.replace_lost(memory)
-        memory, why = turn.run(memory)
+        now = _Round(self, observation, plan)
+        now.replace_lost(memory)
+        memory, why = now.run(memory)
         plan.keep_leases(0)
         return memory, plan.decision(why)
 
@@ -112,12 +111,12 @@ class Henge:
         return jobs_of(self.setting.topology)
 
 
-class _Turn:
-    """One round at work: what was seen and the plan it writes."""
+class _Round:
+    """One decision: its observation and the plan that it writes."""
 
-    def __init__(self, henge: Henge, seen: Observation, plan: Plan) -> None:
+    def __init__(self, henge: Henge, observation: Observation, plan: Plan) -> None:
         self.henge = henge
-        self.seen = seen
+        self.observation = observation
         self.plan = plan
         self.jobs = henge.jobs
         self.max_utility = 1.0
@@ -125,38 +124,38 @@ class _Turn:
 
     @property
     def spread(self) -> Spread:
-        """Made when it is needed: most rounds change nothing."""
+        """Made lazily, because most rounds change nothing."""
         if self._spread is None:
             setting = self.henge.setting
             leases = self.henge.leases
-            self._spread = Spread(self.plan, setting, self.seen, may_lease=leases)
+            self._spread = Spread(self.plan, setting, self.observation, may_lease=leases)
         return self._spread
 
     def replace_lost(self, memory: HengeMemory) -> None:
-        """Start what was lost of the instances that Henge, or the topology, wants."""
+        """Replace lost instances, up to the number that Henge or the topology wants."""
         for name, first in self.henge.initial_instances().items():
             wanted = memory.wanted.get(name, first)
             have = self.plan.count(name)
-            if have < wanted and name in self.seen.operators:
+            if have < wanted and name in self.observation.operators:
                 why = Why(Reason.INSTANCE_LOST, f"{name} has {have} of its {wanted} instances")
                 self.spread.start(name, wanted - have, why)
 
     def run(self, memory: HengeMemory) -> tuple[HengeMemory, Why]:
-        """Listen, wait while things settle, then let the state machine move."""
-        now_s = self.seen.now_s
-        memory, silence = self._listened(memory)
+        """Read utilities, wait until they settle, then make the state machine's move."""
+        now_s = self.observation.now_s
+        memory, silence = self._with_readings(memory)
         if silence:
             return memory, Why(Reason.NO_MEASUREMENT, silence)
         if self._starting():
             memory = memory.waiting(now_s + QUIESCE_S)
-        known = [job for job in self.jobs if job.name in memory.recent]
-        self.max_utility = sum(job.max_utility for job in known)
+        reporting = [job for job in self.jobs if job.name in memory.recent]
+        self.max_utility = sum(job.max_utility for job in reporting)
         total = sum(memory.utilities.values())
         share = total / self.max_utility
         worth = f"utility {total:.2f} of {self.max_utility:g}"
         if now_s < memory.act_from_s:
-            told = f"{worth}; nothing before {memory.act_from_s:.0f} s"
-            return memory, Why(Reason.SETTLING, told)
+            sentence = f"{worth}; nothing before {memory.act_from_s:.0f} s"
+            return memory, Why(Reason.SETTLING, sentence)
         if memory.converged:
             memory = self._watched(memory, share)
             if memory.converged:
@@ -164,10 +163,10 @@ class _Turn:
         return self._move(memory, share, worth)
 
     def _watched(self, memory: HengeMemory, share: float) -> HengeMemory:
-        """A round in the Converged state: whether it lasts (section 4.3.3).
+        """A round in the Converged state: whether to stay in it (section 4.3.3).
 
-        A large drop means that the workload has changed, so the past no longer applies. A job
-        that meets its SLO no more is reason to go on from there.
+        A large drop means that the workload has changed, so the history is reset. If another job
+        misses its SLO the search continues from the current configuration.
         """
         expected = max(memory.expected_share, share)
         if share < expected * (1 - LARGE_DROP):
@@ -180,20 +179,20 @@ class _Turn:
     def _missing(self, memory: HengeMemory) -> list[Job]:
         return worst_first(self.jobs, memory.utilities, 1 - SATISFIED_WITHIN)
 
-    def _listened(self, memory: HengeMemory) -> tuple[HengeMemory, str]:
-        """The memory with what was measured now, or why there is nothing to act on."""
-        henge, now_s = self.henge, self.seen.now_s
+    def _with_readings(self, memory: HengeMemory) -> tuple[HengeMemory, str]:
+        """Returns the memory with the new utilities, and why there are none (or "")."""
+        henge, now_s = self.henge, self.observation.now_s
         mute = [
             job.name
             for job in self.jobs
-            if is_mute(job, self.seen, known=job.name in memory.recent)
+            if is_mute(job, self.observation, has_reported=job.name in memory.recent)
         ]
         if mute:
             return memory, f"no statistics of {len(mute)} jobs, {mute[0]} among them"
         measured = {
             job.name: utility
             for job in self.jobs
-            if (utility := utility_of(job, self.seen)) is not None
+            if (utility := utility_of(job, self.observation)) is not None
         }
         if not measured and not memory.recent:
             return memory, "no statistics of any job"
@@ -206,11 +205,11 @@ class _Turn:
         return replace(memory.with_utilities(measured, samples), heard_s=now_s), ""
 
     def _starting(self) -> bool:
-        """Whether an instance that started not long ago does not work yet."""
-        since_s = self.seen.now_s - START_LIMIT_S
+        """Whether a recently started instance is not ready yet."""
+        since_s = self.observation.now_s - START_LIMIT_S
         return any(
-            not (one.ready or one.stopping) and one.started_s >= since_s
-            for one in self.seen.instances.values()
+            not (instance.ready or instance.stopping) and instance.started_s >= since_s
+            for instance in self.observation.instances.values()
         )
 
     def _move(self, memory: HengeMemory, share: float, worth: str) -> tuple[HengeMemory, Why]:
@@ -222,12 +221,13 @@ class _Turn:
         candidates = [
             (job, congested)
             for job in missing
-            if not memory.skips(job.name, self.seen.now_s) and (congested := self._congested(job))
+            if not memory.skips(job.name, self.observation.now_s)
+            and (congested := self._congested(job))
         ]
-        loaded, hosts = congested_hosts(self.seen, henge.setting.flavor.vcpus)
+        loaded, hosts = congested_hosts(self.observation, henge.setting.flavor.vcpus)
         reducible = self._reducible(memory, missing) if fell else {}
         move = next_move(
-            Round(
+            RoundState(
                 fell=fell,
                 at_max=not missing,
                 stable_rounds=memory.stable_rounds,
@@ -239,8 +239,8 @@ class _Turn:
             )
         )
         if move is Move.REDUCE:
-            told = f"{worth} on {loaded} congested of {hosts} hosts"
-            return self._reduce(memory, reducible, told)
+            sentence = f"{worth} on {loaded} congested of {hosts} hosts"
+            return self._reduce(memory, reducible, sentence)
         if move is Move.RECONFIGURE and (done := self._reconfigure(memory, candidates)):
             return done
         if move is Move.STAY:
@@ -248,12 +248,15 @@ class _Turn:
             why = Why(Reason.SLO_MET, f"{worth} for {rounds} rounds")
             return replace(memory, stable_rounds=rounds), why
         if move is Move.CONVERGE:
-            told = f"{worth} for {memory.stable_rounds} rounds: converged"
-            return memory.settled(share), Why(Reason.CONVERGED, told)
+            sentence = f"{worth} for {memory.stable_rounds} rounds: converged"
+            return memory.settled(share), Why(Reason.CONVERGED, sentence)
         return self._revert(memory, share, worth)
 
     def _judged(self, memory: HengeMemory, share: float) -> tuple[HengeMemory, bool, str]:
-        """What the last reconfiguration brought: the history, the black list, and a drop."""
+        """Judge the last reconfiguration.
+
+        Returns the memory with history and black list, whether utility fell, and a note.
+        """
         trial = memory.trial
         if trial is None:
             return self._remembered(memory), False, ""
@@ -264,8 +267,8 @@ class _Turn:
             memory = replace(memory, just_reduced=False)
         note = f"; {trial.job} went from {trial.utility:.2f} to {after:.2f}"
         if after < trial.utility * (1 + LEAST_GAIN):
-            memory = memory.skipping(trial.job, self.seen.now_s + SKIP_S)
-            note += f", skipped until {self.seen.now_s + SKIP_S:.0f} s"
+            memory = memory.skipping(trial.job, self.observation.now_s + SKIP_S)
+            note += f", skipped until {self.observation.now_s + SKIP_S:.0f} s"
         return memory, fell, note
 
     def _remembered(self, memory: HengeMemory) -> HengeMemory:
@@ -279,17 +282,17 @@ class _Turn:
     def _congested(self, job: Job) -> dict[str, float]:
         """Operators with a capacity above the threshold (section 4.2)."""
         limit = CONGESTION_THRESHOLD
-        return {name: c for name, c in capacities(job, self.seen) if c > limit}
+        return {name: c for name, c in capacities(job, self.observation) if c > limit}
 
     def _reconfigure(
         self, memory: HengeMemory, candidates: list[tuple[Job, dict[str, float]]]
     ) -> tuple[HengeMemory, Why] | None:
         """Section 4.3.1: instances for the first job that there is room for."""
-        now_s = self.seen.now_s
+        now_s = self.observation.now_s
         for job, congested in candidates:
             utility = memory.utilities[job.name]
-            told = f"{job.name} misses its SLO: utility {utility:.2f} of {job.max_utility:g}"
-            needs = Why(Reason.SLO_VIOLATED, told)
+            sentence = f"{job.name} misses its SLO: utility {utility:.2f} of {job.max_utility:g}"
+            needs = Why(Reason.SLO_VIOLATED, sentence)
             started: dict[str, int] = {}
             for name, capacity in congested.items():
                 extra = extra_instances(capacity, CONGESTION_THRESHOLD, INSTANCES_PER_UNIT)
@@ -307,20 +310,20 @@ class _Turn:
         """Satisfied jobs that were not reduced before, and their operators with some to spare."""
         short = {job.name for job in missing}
         limit = CONGESTION_THRESHOLD
-        found = {}
+        reducible = {}
         for job in self.jobs:
             if job.name in memory.recent and job.name not in {*short, *memory.reduced}:
                 spare = {
                     name: capacity
-                    for name, capacity in capacities(job, self.seen)
+                    for name, capacity in capacities(job, self.observation)
                     if capacity <= limit and self.plan.count(name) > 1
                 }
                 if spare:
-                    found[job.name] = spare
-        return found
+                    reducible[job.name] = spare
+        return reducible
 
     def _reduce(
-        self, memory: HengeMemory, reducible: dict[str, dict[str, float]], told: str
+        self, memory: HengeMemory, reducible: dict[str, dict[str, float]], cause: str
     ) -> tuple[HengeMemory, Why]:
         """Section 4.3.2: four of five instances of what is not congested go."""
         touched = {}
@@ -328,31 +331,31 @@ class _Turn:
             for name, capacity in operators.items():
                 # Rounded down as the original rounds, but never the last one.
                 keep = int(self.plan.count(name) * (1 - self.henge.reduction) + 1e-9)
-                spare = f"{told}: {job} meets its SLO, capacity of {name} is {capacity:.2f}"
+                spare = f"{cause}: {job} meets its SLO, capacity of {name} is {capacity:.2f}"
                 touched[name] = -self.spread.stop(name, keep, Why(Reason.SLO_MET, spare))
         memory = self._wanting(memory, touched).after_reduction(reducible)
-        return memory.waiting(self.seen.now_s + QUIESCE_S), Why(
-            Reason.SLO_MET, f"{told}: reduction"
+        return memory.waiting(self.observation.now_s + QUIESCE_S), Why(
+            Reason.SLO_MET, f"{cause}: reduction"
         )
 
     def _revert(self, memory: HengeMemory, share: float, worth: str) -> tuple[HengeMemory, Why]:
         """Section 4.3.3: the configuration with the highest utility, and Converged."""
         best = memory.best
         if best is None or best.instances == self._instances():
-            told = f"{worth}: nothing would improve it, converged"
-            return memory.settled(share), Why(Reason.CONVERGED, told)
-        told = f"{worth}; back to the configuration with {best.share * self.max_utility:.2f}"
-        why = Why(Reason.BEST_CONFIGURATION, told)
+            sentence = f"{worth}: nothing would improve it, converged"
+            return memory.settled(share), Why(Reason.CONVERGED, sentence)
+        sentence = f"{worth}; back to the configuration with {best.share * self.max_utility:.2f}"
+        why = Why(Reason.BEST_CONFIGURATION, sentence)
         touched = {}
         for name, count in best.instances.items():
-            if name in self.seen.operators and self.plan.count(name) > count:
+            if name in self.observation.operators and self.plan.count(name) > count:
                 touched[name] = -self.spread.stop(name, count, why)
         for name, count in best.instances.items():
-            if name in self.seen.operators and self.plan.count(name) < count:
+            if name in self.observation.operators and self.plan.count(name) < count:
                 short = count - self.plan.count(name)
                 touched[name] = self.spread.start(name, short, why)
         memory = self._wanting(memory, touched).settled(best.share)
-        return memory.waiting(self.seen.now_s + QUIESCE_S), why
+        return memory.waiting(self.observation.now_s + QUIESCE_S), why
 
     def _wanting(self, memory: HengeMemory, changed: Mapping[str, int]) -> HengeMemory:
         """What Henge wants from now on is what the plan leaves."""

@@ -33,38 +33,40 @@ def jobs_of(topology: Topology) -> tuple[Job, ...]:
         if not op.runs_in:  # nothing is measured of one without instances
             slo_ms.setdefault(op.tenant, {})[op.name] = op.slo_ms
     intents = {tenant.name: tenant.intent for tenant in topology.tenants}
-    return tuple(Job(name or topology.name, intents.get(name), own) for name, own in slo_ms.items())
+    return tuple(
+        Job(name or topology.name, intents.get(name), slos_ms) for name, slos_ms in slo_ms.items()
+    )
 
 
-def utility_of(job: Job, seen: Observation) -> float | None:
+def utility_of(job: Job, observation: Observation) -> float | None:
     """The current utility of a job, or None when what it takes was not measured.
 
     Without an intent a job is as well off as its operator that is latest against its o_slo.
     """
-    if not job.slo_ms.keys() <= seen.operators.keys():
+    if not job.slo_ms.keys() <= observation.operators.keys():
         return None
     if job.intent is not None:
-        sample = seen.tenants.get(job.name)
+        sample = observation.tenants.get(job.name)
         return utility(job.intent, sample) if sample else None
     shares = [
         latency_share(duration_ms, slo_ms)
         for name, slo_ms in job.slo_ms.items()
-        if (duration_ms := seen.operators[name].duration_ms) is not None
+        if (duration_ms := observation.operators[name].duration_ms) is not None
     ]
     return min(shares, default=None)
 
 
-def is_mute(job: Job, seen: Observation, *, known: bool) -> bool:
+def is_mute(job: Job, observation: Observation, *, has_reported: bool) -> bool:
     """Whether the monitor failed to reach the job.
 
     A tenant without a sample that was never ``known`` has not joined yet.
     """
-    if not job.slo_ms.keys() <= seen.operators.keys():
+    if not job.slo_ms.keys() <= observation.operators.keys():
         return True
-    return known and job.intent is not None and job.name not in seen.tenants
+    return has_reported and job.intent is not None and job.name not in observation.tenants
 
 
-def capacity_of(sample: OperatorSample, seen: Observation) -> float | None:
+def capacity_of(sample: OperatorSample, observation: Observation) -> float | None:
     """Eq. 3: the time its busiest instance spends on items, from 0 to 1; None if unknown.
 
     Where the monitor gives no capacity it is the CPU share of the busiest ready instance.
@@ -72,18 +74,18 @@ def capacity_of(sample: OperatorSample, seen: Observation) -> float | None:
     if sample.capacity is not None:
         return min(1.0, sample.capacity)
     shares = [
-        one.cpu_share
-        for one in seen.serving(sample.operator)
-        if one.ready and one.cpu_share is not None
+        instance.cpu_share
+        for instance in observation.serving(sample.operator)
+        if instance.ready and instance.cpu_share is not None
     ]
     return min(1.0, max(shares)) if shares else None
 
 
-def capacities(job: Job, seen: Observation) -> Iterator[tuple[str, float]]:
+def capacities(job: Job, observation: Observation) -> Iterator[tuple[str, float]]:
     """The operators of a job whose capacity is known, and it."""
     for name in job.slo_ms:
-        if name in seen.operators:
-            capacity = capacity_of(seen.operators[name], seen)
+        if name in observation.operators:
+            capacity = capacity_of(observation.operators[name], observation)
             if capacity is not None:
                 yield name, capacity
 
@@ -93,9 +95,9 @@ def extra_instances(capacity: float, threshold: float, per_unit: float = 10.0) -
     return math.ceil((capacity / threshold - 1) * per_unit - 1e-9)
 
 
-def congested_hosts(seen: Observation, cores: float) -> tuple[int, int]:
+def congested_hosts(observation: Observation, cores: float) -> tuple[int, int]:
     """How many hosts have a CPU load above their cores, and of how many the load is known."""
-    loads = [host.runnable for host in seen.hosts.values() if host.runnable is not None]
+    loads = [host.runnable for host in observation.hosts.values() if host.runnable is not None]
     return sum(load > cores for load in loads), len(loads)
 
 

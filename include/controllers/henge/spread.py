@@ -18,12 +18,14 @@ class Spread:
     do for each, and the CPU unless the flavor shares it.
     """
 
-    def __init__(self, plan: Plan, setting: Setting, seen: Observation, *, may_lease: bool) -> None:
+    def __init__(
+        self, plan: Plan, setting: Setting, observation: Observation, *, may_lease: bool
+    ) -> None:
         """Count what was seen: from here on the plan must change only through this object."""
         self._plan = plan
         self._cpu_shared = setting.flavor.cpu_shared
         self._may_lease = may_lease
-        self._count = {host: len(seen.on_host(host)) for host in plan.free}
+        self._count = {host: len(observation.on_host(host)) for host in plan.free}
         # The order of the lease breaks ties, not the spelling of a name.
         self._order = {host: turn for turn, host in enumerate(plan.free)}
         self._heap = [(count, self._order[host], host) for host, count in self._count.items()]
@@ -53,13 +55,17 @@ class Spread:
         serving = self._plan.serving(operator)
         order = sorted(
             serving,
-            key=lambda one: (one.ready, -self._count.get(one.host, 0), -one.started_s),
+            key=lambda instance: (
+                instance.ready,
+                -self._count.get(instance.host, 0),
+                -instance.started_s,
+            ),
         )
         gone = order[: max(0, len(serving) - max(1, keep))]
-        for one in gone:
-            self._plan.stop(one, why)
-            if one.host in self._count:
-                self._change(one.host, -1)
+        for instance in gone:
+            self._plan.stop(instance, why)
+            if instance.host in self._count:
+                self._change(instance.host, -1)
         return len(gone)
 
     def _next_host(self, op: Operator, full: list[tuple[int, int, str]]) -> str | None:

@@ -17,7 +17,7 @@ class Move(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
+class RoundState:
     """What a round in the Not Converged state knows, in yes, no and counts."""
 
     fell: bool
@@ -37,7 +37,7 @@ class Round:
     """A job misses its SLO, may be reconfigured and has congested operators."""
 
 
-def next_move(now: Round) -> Move:
+def next_move(now: RoundState) -> Move:
     """The cases in the order of the paper's text."""
     if now.fell:
         can_reduce = now.congested and now.reducible and not now.just_reduced

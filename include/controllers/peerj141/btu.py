@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from include.controllers.base import Setting
+from include.controllers.host_selection import CACHE_FACTOR
 from include.controllers.peerj141.procedures import (
     Downscaling,
     Spare,
@@ -32,7 +33,6 @@ from include.controllers.peerj141.upscaling import (
     up_trigger,
 )
 from include.controllers.plan import Plan
-from include.controllers.suitability import CACHE_FACTOR
 from include.model.decision import Decision, Reason, Why
 from include.model.errors import unknown_name
 from include.model.observation import HostSample, Observation, OperatorSample
@@ -59,7 +59,7 @@ class BtuMemory:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """An operator wants this many more instances."""
+    """Instances that an operator needs in addition."""
 
     instances: int
     why: Why
@@ -116,35 +116,34 @@ class Btu:
             yield f"release_limit_share must lie in 0..1, got {self.release_limit_share}"
 
     def initial_instances(self) -> Mapping[str, int]:
-        """One instance of every operator."""
         return dict.fromkeys(self.setting.topology.operator_names, 1)
 
     def initial_memory(self) -> BtuMemory:
         return BtuMemory()
 
-    def decide(self, memory: BtuMemory, seen: Observation) -> tuple[BtuMemory, Decision]:
+    def decide(self, memory: BtuMemory, observation: Observation) -> tuple[BtuMemory, Decision]:
         """Fig. 4 for operators that are late, Fig. 5 for hosts whose BTU ends, then the leases."""
-        plan = Plan(self.setting, seen)
-        needs = self.needs(plan, seen)
+        plan = Plan(self.setting, observation)
+        needs = self.needs(plan, observation)
 
-        standings = self.standings(seen, memory, needs)
+        standings = self.standings(observation, memory, needs)
 
         def spare(tried: Plan) -> Mapping[str, float]:
             return self.counted(self.utilities(tried, standings))
 
         if self.upscale_first:
             self._scale_up(plan, needs, spare)
-        self._retire(plan, seen, spare)
+        self._retire(plan, observation, spare)
         if not self.upscale_first:
             self._scale_up(plan, needs, spare)
         plan.keep_leases(self.interval_s)
-        return _remembered(memory, plan), plan.decision(self._why_wait(seen))
+        return _remembered(memory, plan), plan.decision(self._why_wait(observation))
 
-    def needs(self, plan: Plan, seen: Observation) -> dict[str, Need]:
+    def needs(self, plan: Plan, observation: Observation) -> dict[str, Need]:
         """Algorithm 1 for every operator the monitor could read, in seeded random order."""
         needs: dict[str, Need] = {}
-        for name in in_seeded_order(seen.operators, self.setting.seed, seen.now_s):
-            sample, op = seen.operators[name], plan.operator(name)
+        for name in in_seeded_order(observation.operators, self.setting.seed, observation.now_s):
+            sample, op = observation.operators[name], plan.operator(name)
             if plan.count(name) == 0:
                 lost = Why(Reason.INSTANCE_LOST, f"{name} has no instance left")
                 needs[name] = Need(1, lost)
@@ -156,23 +155,22 @@ class Btu:
         return needs
 
     def trigger(self, sample: OperatorSample, op: Operator) -> UpTrigger:
-        """Algorithm 1."""
         return up_trigger(sample, op.slo_ms, self.scaling_threshold_items, self.observations)
 
     def standings(
-        self, seen: Observation, memory: BtuMemory, needs: Mapping[str, Need]
+        self, observation: Observation, memory: BtuMemory, needs: Mapping[str, Need]
     ) -> Standings:
-        """What Algorithm 3 reads of the operators that may shrink now, as far as it stays.
+        """Inputs of Algorithm 3 that do not change during this decision.
 
-        Left out are operators without a sample or a duration, those that need an instance
-        themselves, and those scaled up less than ``scale_down_guard_s`` ago.
+        Without operators that have no sample or duration, that need an instance themselves, or
+        that were scaled up less than ``scale_down_guard_s`` ago.
         """
         before = [memory.scalings.get(name, 0) for name in self.setting.topology.operator_names]
         rows = []
         for place, op in enumerate(self.setting.topology.operators):
-            sample = seen.operators.get(op.name)
+            sample = observation.operators.get(op.name)
             duration_ms = None if sample is None else sample.duration_ms
-            since_up_s = seen.now_s - memory.upscaled_s.get(op.name, -math.inf)
+            since_up_s = observation.now_s - memory.upscaled_s.get(op.name, -math.inf)
             guarded = since_up_s < self.scale_down_guard_s or op.name in needs
             if sample is not None and duration_ms is not None and not guarded:
                 rows.append((op.name, place, duration_ms, op.slo_ms, sample.waiting_items))
@@ -189,10 +187,7 @@ class Btu:
         )
 
     def utilities(self, plan: Plan, standings: Standings) -> Positive:
-        """Algorithm 3 for these operators as the plan leaves them; positive ones only.
-
-        They are in the order of the topology.
-        """
+        """Positive utilities (Algorithm 3) after the steps of the plan, in topology order."""
         scalings = standings.scalings_before + plan.scalings
         among = self.all_operators(plan.counts, int(scalings.sum()))
         values = UTILITIES[self.formula](
@@ -214,7 +209,7 @@ class Btu:
         return AllOperators(fewest_instances=fewest, most_instances=most, scalings=scalings)
 
     def counted(self, utilities: Mapping[str, float]) -> Mapping[str, float]:
-        """The operators that may shrink: every positive utility."""
+        """Utilities of the operators that may shrink."""
         return utilities
 
     def start_one(self, plan: Plan, op: Operator, why: Why, spare: Spare) -> None:
@@ -236,12 +231,12 @@ class Btu:
             for _ in range(need.instances):
                 self.start_one(plan, op, need.why, spare)
 
-    def _retire(self, plan: Plan, seen: Observation, spare: Spare) -> None:
-        """Hosts in the last part of their BTU, the earliest end first, one after the other.
+    def _retire(self, plan: Plan, observation: Observation, spare: Spare) -> None:
+        """Retire hosts in the last part of their BTU, the earliest end first.
 
-        Within ``release_guard_s`` of an order no host is given back: a lease that ends meanwhile
-        is prolonged at its last tick, and one that does not waits for the next; with
-        ``keeps_guarded`` the first of them is prolonged at once, and the others wait.
+        For ``release_guard_s`` after the order of a host none is given back: leases that end are
+        prolonged at their last tick. With ``keeps_guarded`` the first such host is prolonged at
+        once and the others wait.
         """
         window_s = self._release_window_s
         for host in sorted(plan.hosts, key=lambda host: host.paid_until_s):
@@ -253,24 +248,26 @@ class Btu:
                     plan.prolong(host, why)
                     return
                 continue
-            if all(one.operator in seen.operators for one in plan.on_host(host.host)):
+            if all(
+                instance.operator in observation.operators for instance in plan.on_host(host.host)
+            ):
                 self.retire_one(plan, host, spare)
 
     @property
     def _release_window_s(self) -> float:
         return max(RELEASE_WINDOW_SHARE * self.setting.btu_s, RELEASE_WINDOW_LEAST_S)
 
-    def _why_wait(self, seen: Observation) -> Why:
-        told = (
-            f"nothing to do: none of {len(seen.operators)} operators is late or about to be with "
-            f"more than {self.scaling_threshold_items} items waiting, and no lease of "
-            f"{len(seen.hosts)} has to be decided on now"
+    def _why_wait(self, observation: Observation) -> Why:
+        sentence = (
+            f"nothing to do: none of {len(observation.operators)} operators is late or about to "
+            f"be with more than {self.scaling_threshold_items} items waiting, and no lease of "
+            f"{len(observation.hosts)} has to be decided on now"
         )
-        return Why(Reason.NOTHING_TO_DO, told)
+        return Why(Reason.NOTHING_TO_DO, sentence)
 
 
 def _remembered(memory: BtuMemory, plan: Plan) -> BtuMemory:
-    """The memory with the scalings of this decision."""
+    """Add the scalings of this decision to the memory."""
     scalings = dict(memory.scalings)
     for name, count in sorted(plan.scaled().items()):
         scalings[name] = scalings.get(name, 0) + count

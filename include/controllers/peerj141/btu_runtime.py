@@ -20,7 +20,7 @@ from include.model.topology import Operator
 
 @dataclass(frozen=True, kw_only=True)
 class BtuRuntime(Btu):
-    """Acts first and looks afterwards; each method says how it differs from the paper.
+    """Stops and moves without simulating first; each method says how it differs from the paper.
 
     Read in visp-streaming/runtime: ``ReasonerBTU``, ``ReasonerUtility``, ``Monitor``. With
     ``serves_on`` a stopped or moved instance works until the next tick: it would end when a file
@@ -34,24 +34,24 @@ class BtuRuntime(Btu):
     serves_on: bool = True
     of_broker: bool = True
 
-    def decide(self, memory: BtuMemory, seen: Observation) -> tuple[BtuMemory, Decision]:
-        """As the paper's, on the queues that ``Monitor`` reads."""
+    def decide(self, memory: BtuMemory, observation: Observation) -> tuple[BtuMemory, Decision]:
+        """As in the paper, but with the queue lengths that ``Monitor`` reads."""
         if not self.of_broker:
-            return super().decide(memory, seen)
+            return super().decide(memory, observation)
         operators = {
-            name: one
-            if one.longest_queue_items is None
-            else replace(one, waiting_items=one.longest_queue_items)
-            for name, one in seen.operators.items()
+            name: sample
+            if sample.longest_queue_items is None
+            else replace(sample, waiting_items=sample.longest_queue_items)
+            for name, sample in observation.operators.items()
         }
-        return super().decide(memory, replace(seen, operators=operators))
+        return super().decide(memory, replace(observation, operators=operators))
 
     def trigger(self, sample: OperatorSample, op: Operator) -> UpTrigger:
         """A queue above TWICE_ABOVE_ITEMS suffices, late or not."""
         trigger = super().trigger(sample, op)
         if not trigger.upscaling and sample.waiting_items > TWICE_ABOVE_ITEMS:
-            told = f"{op.name} has {sample.waiting_items} > {TWICE_ABOVE_ITEMS} items waiting"
-            return UpTrigger(True, Why(Reason.QUEUE_LONG, told))
+            sentence = f"{op.name} has {sample.waiting_items} > {TWICE_ABOVE_ITEMS} items waiting"
+            return UpTrigger(True, Why(Reason.QUEUE_LONG, sentence))
         return trigger
 
     def all_operators(self, instances: NDArray[np.int64], scalings: int) -> AllOperators:
@@ -60,11 +60,11 @@ class BtuRuntime(Btu):
         return AllOperators(fewest_instances=0, most_instances=most, scalings=scalings)
 
     def counted(self, utilities: Mapping[str, float]) -> Mapping[str, float]:
-        """Only utilities above all before them, in the order of the operators."""
+        """Only utilities above all previous ones, in the order of the operators."""
         return record_highs(utilities)
 
     def start_one(self, plan: Plan, op: Operator, why: Why, spare: Spare) -> None:
-        """Without room, one instance of the best operator is stopped and a host leased as well."""
+        """If no host has room, stop an instance of the best operator and also lease a host."""
         choice = plan.free.best(op, self.cache_factor)
         if choice is not None:
             plan.start(op.name, choice.host, why + most_suitable(choice))
@@ -76,34 +76,33 @@ class BtuRuntime(Btu):
         plan.start(op.name, handle, why + "; on the new host")
 
     def retire_one(self, plan: Plan, host: HostSample, spare: Spare) -> None:
-        """Every counted operator is cut on the host, as long as an instance of it stays.
+        """Stop instances of every counted operator on the host, except an operator's last one.
 
-        Then the others are moved one by one. When one does not fit, an instance of the best
-        operator is stopped for it, and the host is prolonged all the same; what was cut and
-        moved by then stays so.
+        Then move the others one by one. If one does not fit, stop an instance of the best
+        operator for it and prolong the host anyway; earlier stops and moves remain.
         """
         ends = btu_ends(plan, host)
         if plan.is_given_work(host.host):
-            told = f"{ends}, and it has just been given an instance"
-            plan.prolong(host, Why(Reason.HOST_NEEDED, told))
+            detail = f"{ends}, and it has just been given an instance"
+            plan.prolong(host, Why(Reason.HOST_NEEDED, detail))
             return
         utilities = spare(plan)
-        for one in reversed(plan.on_host(host.host)):
-            if one.operator in utilities and plan.may_stop(one):
-                utility = utilities[one.operator]
-                told = f"; {one.operator} has utility {utility:.2f}"
-                plan.stop(one, ends + told, serves_s=self._serves_s(plan, host))
-        for one in plan.on_host(host.host):
-            op = plan.operator(one.operator)
+        for instance in reversed(plan.on_host(host.host)):
+            if instance.operator in utilities and plan.may_stop(instance):
+                utility = utilities[instance.operator]
+                detail = f"; {instance.operator} has utility {utility:.2f}"
+                plan.stop(instance, ends + detail, serves_s=self._serves_s(plan, host))
+        for instance in plan.on_host(host.host):
+            op = plan.operator(instance.operator)
             choice = plan.free.best(op, self.cache_factor, only_up=True, leaving=host.host)
             if choice is None:
                 if self.reclaim_for_migrations:
                     self._stop_one_of_the_best(plan, op, spare(plan))
-                told = f"{ends}; no other host has room for {one.instance}"
-                plan.prolong(host, Why(Reason.HOST_NEEDED, told))
+                detail = f"{ends}; no other host has room for {instance.instance}"
+                plan.prolong(host, Why(Reason.HOST_NEEDED, detail))
                 return
-            why = ends + f"; {one.operator} fits on {choice.host}"
-            plan.migrate(one, choice.host, why, serves_s=self._serves_s(plan, host))
+            why = ends + f"; {instance.operator} fits on {choice.host}"
+            plan.migrate(instance, choice.host, why, serves_s=self._serves_s(plan, host))
         plan.release(host, ends + "; its instances were stopped or moved")
 
     def _serves_s(self, plan: Plan, host: HostSample) -> float:
@@ -114,19 +113,21 @@ class BtuRuntime(Btu):
     def _stop_one_of_the_best(
         self, plan: Plan, op: Operator, utilities: Mapping[str, float]
     ) -> None:
-        """Stop an instance of the operator with the best utility on a host in use.
+        """Stop the oldest instance of the operator with the best utility.
 
-        The oldest: ``ProcessingNodeManagement.scaleDown`` takes the first that it finds.
+        ``ProcessingNodeManagement.scaleDown`` takes the first in its list.
         """
         for name, utility in utilities.items():
             candidates = [
-                one for one in plan.serving(name) if one.host in plan.free and plan.may_stop(one)
+                instance
+                for instance in plan.serving(name)
+                if instance.host in plan.free and plan.may_stop(instance)
             ]
             if candidates:
-                told = f"{op.name} finds no room; {name} has utility {utility:.2f}"
+                sentence = f"{op.name} finds no room; {name} has utility {utility:.2f}"
                 plan.stop(
                     candidates[0],
-                    Why(Reason.MAKE_ROOM, told),
+                    Why(Reason.MAKE_ROOM, sentence),
                     serves_s=self.interval_s if self.serves_on else 0.0,
                 )
                 return

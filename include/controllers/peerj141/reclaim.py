@@ -27,7 +27,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """What Algorithm 3 reads of one operator: o_#, o_d, o_slo, o_queue and o_s.
+    """Inputs of Algorithm 3 for one operator: o_#, o_d, o_slo, o_queue and o_s.
 
     Numbers, or arrays of many operators at once.
     """
@@ -41,7 +41,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllOperators:
-    """What Algorithm 3 reads of all operators: min and max of o_#, and the sum of o_s."""
+    """Inputs of Algorithm 3 over all operators: minimum and maximum of o_#, sum of o_s."""
 
     fewest_instances: int
     most_instances: int
@@ -97,7 +97,7 @@ def _share_of_scalings(op: Candidate, among: AllOperators) -> Any:
 
 
 class Positive(Mapping[str, float]):
-    """The operators with a positive utility, in their order; a view of an array of all."""
+    """Operators with a positive utility, in topology order; a view of the array of all."""
 
     def __init__(self, names: Mapping[str, int], values: NDArray[np.float64]) -> None:
         """``names`` gives the place of every operator in ``values``."""
@@ -119,7 +119,7 @@ class Positive(Mapping[str, float]):
         return int((self._values > 0).sum())
 
     def items(self) -> ItemsView[str, float]:
-        """Names and utilities, without a look at the array for each."""
+        """Faster than an array access per name."""
         both = zip(self._names, self._values.tolist(), strict=True)
         return {name: value for name, value in both if value > 0}.items()
 
@@ -131,9 +131,7 @@ def best_first(utilities: Mapping[str, float]) -> dict[str, float]:
 
 
 def record_highs(utilities: Mapping[str, float]) -> dict[str, float]:
-    """As the original runtime behaved: in the order of the operators, only those whose utility
-    is positive and above every one before count. The highest comes first.
-    """
+    """The original runtime's choice: utilities above 0 and all previous ones, highest first."""
     counted: dict[str, float] = {}
     highest = 0.0
     for name, value in utilities.items():

@@ -25,10 +25,13 @@ def first_or_freer(plan: Plan, candidates: Sequence[InstanceSample]) -> Instance
     Stopping instances take no room there (``ReasonerUtility``).
     """
     chosen = candidates[0]
-    for one in candidates[1:]:
-        most, room = plan.free_without_stopping(chosen.host), plan.free_without_stopping(one.host)
+    for candidate in candidates[1:]:
+        most, room = (
+            plan.free_without_stopping(chosen.host),
+            plan.free_without_stopping(candidate.host),
+        )
         if room.memory_mb > most.memory_mb and room.cpu_cores > most.cpu_cores:
-            chosen = one
+            chosen = candidate
     return chosen
 
 
@@ -44,11 +47,11 @@ def newest(plan: Plan, candidates: Sequence[InstanceSample]) -> InstanceSample:
 
 @dataclass(frozen=True, slots=True)
 class BaselineReading:
-    """What the baseline compares with its thresholds, and how it stops an instance.
+    """Which item count the baseline uses, and how it stops an instance.
 
-    ``of_broker`` compares the longest incoming queue with what instances hold of it, otherwise
-    all waiting items. ``serves_on`` lets a stopped instance work until the next tick and keep
-    its place so long; otherwise it drains, and its place is given away in the same decision.
+    ``of_broker``: the longest incoming queue with the items its consumers hold; otherwise all
+    waiting items. ``serves_on``: a stopped instance works, and keeps its place, until the next
+    tick; otherwise it drains, and its place is free in the same decision.
     """
 
     of_broker: bool
@@ -99,52 +102,51 @@ class Threshold:
             )
 
     def initial_instances(self) -> Mapping[str, int]:
-        """One instance of every operator."""
         return dict.fromkeys(self.setting.topology.operator_names, 1)
 
     def initial_memory(self) -> NoMemory:
-        """It looks at the present only."""
         return NoMemory()
 
-    def decide(self, memory: NoMemory, seen: Observation) -> tuple[NoMemory, Decision]:
-        """Give back empty hosts, then look at every queue, then keep the leases that end."""
-        plan = Plan(self.setting, seen)
+    def decide(self, memory: NoMemory, observation: Observation) -> tuple[NoMemory, Decision]:
+        """Release empty hosts, then scale by every queue, then prolong the leases that end."""
+        plan = Plan(self.setting, observation)
         release_empty_hosts(plan)
         for name in self.setting.topology.operator_names:
-            if name in seen.operators:
-                self._scale(plan, seen.operators[name])
+            if name in observation.operators:
+                self._scale(plan, observation.operators[name])
         plan.keep_leases(0)
-        told = (
-            f"nothing to do: every queue of {len(seen.operators)} is between its thresholds "
+        sentence = (
+            f"nothing to do: every queue of {len(observation.operators)} is between its thresholds "
             f"or at one instance"
         )
-        return memory, plan.decision(Why(Reason.NOTHING_TO_DO, told))
+        return memory, plan.decision(Why(Reason.NOTHING_TO_DO, sentence))
 
     def _scale(self, plan: Plan, sample: OperatorSample) -> None:
         name, waiting = sample.operator, self._items(sample)
         if waiting > self.scale_up_twice_above_items:
-            told = f"{name} has {waiting} > {self.scale_up_twice_above_items} items waiting"
-            start_first_fit(plan, name, Why(Reason.QUEUE_LONG, told))
-            start_first_fit(plan, name, Why(Reason.QUEUE_LONG, told))
+            sentence = f"{name} has {waiting} > {self.scale_up_twice_above_items} items waiting"
+            start_first_fit(plan, name, Why(Reason.QUEUE_LONG, sentence))
+            start_first_fit(plan, name, Why(Reason.QUEUE_LONG, sentence))
         elif waiting > self.scale_up_above_items:
-            told = f"{name} has {waiting} > {self.scale_up_above_items} items waiting"
-            start_first_fit(plan, name, Why(Reason.QUEUE_LONG, told))
+            sentence = f"{name} has {waiting} > {self.scale_up_above_items} items waiting"
+            start_first_fit(plan, name, Why(Reason.QUEUE_LONG, sentence))
         elif plan.count(name) == 0:
-            told = f"{name} has no instance left"
-            start_first_fit(plan, name, Why(Reason.INSTANCE_LOST, told))
+            sentence = f"{name} has no instance left"
+            start_first_fit(plan, name, Why(Reason.INSTANCE_LOST, sentence))
         elif waiting < self.scale_down_below_items:
-            told = f"{name} has {waiting} < {self.scale_down_below_items} items waiting"
-            self._stop_one(plan, name, Why(Reason.QUEUE_SHORT, told))
+            sentence = f"{name} has {waiting} < {self.scale_down_below_items} items waiting"
+            self._stop_one(plan, name, Why(Reason.QUEUE_SHORT, sentence))
 
     def _items(self, sample: OperatorSample) -> int:
-        """What is compared; where nobody counts by queue, all waiting items."""
+        """Items to compare; all waiting items if the testbed does not count by queue."""
         longest = sample.longest_queue_items
         return sample.waiting_items if longest is None or not self._how.of_broker else longest
 
     def _stop_one(self, plan: Plan, operator: str, why: Why) -> None:
-        """Stop an instance, unless none may stop."""
         candidates = [
-            one for one in plan.serving(operator) if one.host in plan.free and plan.may_stop(one)
+            instance
+            for instance in plan.serving(operator)
+            if instance.host in plan.free and plan.may_stop(instance)
         ]
         if not candidates:
             return

@@ -11,7 +11,7 @@ from include.model.decision import Reason, Why
 from include.model.observation import OperatorSample
 
 OBSERVATIONS = 5
-"""N, the last processing durations that are looked at."""
+"""N, the number of latest processing durations."""
 
 SCALING_THRESHOLD_ITEMS = 50
 """scalingThreshold, "Evaluation configuration"."""
@@ -34,18 +34,20 @@ def up_trigger(
     """Algorithm 1, upTrigger(o, N). Without a recorded duration nothing is late."""
     duration_ms = sample.duration_ms  # o_d
     if duration_ms is None:
-        told = f"{sample.operator} has recorded no duration yet"
-        return UpTrigger(False, Why(Reason.NO_MEASUREMENT, told))
+        sentence = f"{sample.operator} has recorded no duration yet"
+        return UpTrigger(False, Why(Reason.NO_MEASUREMENT, sentence))
     predicted_ms = predicted_duration_ms(sample.durations_ms[-observations:])
     if duration_ms > slo_ms:  # lines 2-4
-        told = f"{sample.operator} is late: {duration_ms:.0f} ms > {slo_ms:.0f} ms"
-        late = Why(Reason.SLO_VIOLATED, told)
+        sentence = f"{sample.operator} is late: {duration_ms:.0f} ms > {slo_ms:.0f} ms"
+        late = Why(Reason.SLO_VIOLATED, sentence)
     elif predicted_ms > slo_ms:  # lines 10-12
-        told = f"{sample.operator} will be late: {predicted_ms:.0f} ms > {slo_ms:.0f} ms predicted"
-        late = Why(Reason.SLO_AT_RISK, told)
+        sentence = (
+            f"{sample.operator} will be late: {predicted_ms:.0f} ms > {slo_ms:.0f} ms predicted"
+        )
+        late = Why(Reason.SLO_AT_RISK, sentence)
     else:  # lines 13-15
-        told = f"{sample.operator} is in time: {duration_ms:.0f} ms"
-        return UpTrigger(False, Why(Reason.SLO_MET, told))
+        sentence = f"{sample.operator} is in time: {duration_ms:.0f} ms"
+        return UpTrigger(False, Why(Reason.SLO_MET, sentence))
     waiting = late + f", {sample.waiting_items} items wait"
     return UpTrigger(sample.waiting_items > scaling_threshold_items, waiting)  # lines 16-19
 

@@ -47,6 +47,11 @@ class Filtered:
     nothing yet, which keeps a rule without a count from starting one more in every period. With
     ``stops_by_ready`` nothing is stopped only because they idle: the average of those that are
     ready must be below the lower threshold, too.
+
+    Without ``starting_counts`` the average is that of the ready ones alone: "As VMs are spun up",
+    the upper threshold "remains exceeded" (section 4.1). So a filter without a count starts one
+    more in every decision until they are there; of what one with a count asks for, those that
+    start are a part.
     """
 
     setting: Setting
@@ -62,6 +67,9 @@ class Filtered:
     scale_down_below_items: float = 1
     waits_for_handover: bool = True
     stops_by_ready: bool = False
+    starting_counts: bool = True
+    scales_every_s: float = 0.0
+    """How often an operator may be scaled; filters take in every period. 0: in every period."""
     warm_instances: int = 0
     """Instances at the start: the average of an earlier run. 0 is a cold start, by the topology."""
     variance_s2: float = 9.0
@@ -93,7 +101,7 @@ class Filtered:
         for name in above_0:
             if getattr(self, name) <= 0:
                 yield f"{name} must be above 0, got {getattr(self, name):g}"
-        for name in ("dead_time_s", "warm_instances"):
+        for name in ("dead_time_s", "warm_instances", "scales_every_s"):
             if getattr(self, name) < 0:
                 yield f"{name} must not be negative, got {getattr(self, name):g}"
         if self.rule in RULES:
@@ -120,6 +128,8 @@ class Filtered:
             f"and none is to be scaled{said}",
         )
         after = FilteredMemory(seen.now_s, kept)
+        if not self._is_due(seen.now_s):
+            changes = {name: InstanceChange(0, one.why) for name, one in changes.items()}
         if not any(one.count for one in changes.values()) and self._at_rest(seen):
             return after, Decision((), idle.sentence, idle.reason)
         plan = Plan(self.setting, seen)
@@ -135,6 +145,11 @@ class Filtered:
                 self._scale(plan, name, changes[name])
         plan.keep_leases(0)
         return after, plan.decision(idle)
+
+    def _is_due(self, now_s: float) -> bool:
+        """Whether operators may be scaled at this time."""
+        periods = max(1, round(self.scales_every_s / self.interval_s))
+        return round(now_s / self.interval_s) % periods == 0
 
     def _at_rest(self, seen: Observation) -> bool:
         """Whether no host is empty, no lease ends and no operator has lost its last instance."""
@@ -155,16 +170,31 @@ class Filtered:
             return memory.filtered, {}
         chosen = FILTERS[self.filter][1](self)
         kept, estimate = chosen.step(memory.filtered, measured)
-        ready = measured.count() - measured.starting * self.stops_by_ready
+        ready = measured.count() - measured.starting
         rows = zip(
             measured.operators, estimate.total.tolist(), measured.count().tolist(),
             ready.tolist(), estimate.usable.tolist(), strict=True,
         )  # fmt: skip
         return kept, {
-            name: _judge(rule, total, count, ready, chosen.counts)
+            name: self._judge(rule, total, count, ready, chosen.counts)
             for name, total, count, ready, usable in rows
             if usable
         }
+
+    def _judge(
+        self, rule: Rule, total: Sequence[float], count: int, ready: int, counts: bool
+    ) -> InstanceChange:
+        """What the rule says of an operator with ``count`` instances, ``ready`` of them at work."""
+        if not self.starting_counts:
+            change = rule.judge(total, ready, counts=counts)
+            if counts and change.count > 0:
+                return InstanceChange(max(0, change.count - (count - ready)), change.why)
+            return change
+        change = rule.judge(total, count, counts=counts)
+        fewer = change.count < 0 and self.stops_by_ready and ready < count
+        if fewer and rule.judge(total, ready, counts=counts).count >= 0:
+            return InstanceChange(0, change.why)
+        return change
 
     def _scale(self, plan: Plan, name: str, change: InstanceChange) -> None:
         why = Why(change.why.reason, f"{name}: {change.why}")
@@ -174,16 +204,6 @@ class Filtered:
             last = last_ready(plan, name)
             if last is not None:
                 plan.stop(last, why, frees=False)
-
-
-def _judge(
-    rule: Rule, total: Sequence[float], count: int, ready: int, counts: bool
-) -> InstanceChange:
-    """What the rule says of all instances; fewer only where it says so of the ready ones, too."""
-    change = rule.judge(total, count, counts=counts)
-    if change.count < 0 and ready < count and rule.judge(total, ready, counts=counts).count >= 0:
-        return InstanceChange(0, change.why)
-    return change
 
 
 def last_ready(plan: Plan, operator: str) -> InstanceSample | None:
@@ -196,7 +216,7 @@ def last_ready(plan: Plan, operator: str) -> InstanceSample | None:
 
 
 def _pure(options: Filtered) -> Any:
-    from include.controllers.pvldb127.filters.pure import Pure
+    from include.controllers.pvldb127.filters.base import Pure
 
     return Pure()
 

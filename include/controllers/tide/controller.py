@@ -1,4 +1,4 @@
-"""tide: places go to the operators that save most by them, hosts to those that are worth it."""
+"""tide: shares out places by the late items they save and leases hosts that are worth the price."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from include.controllers.tide.estimates import (
 from include.controllers.tide.leases import (
     hosts_for,
     hosts_for_work,
+    instances_worth_leasing,
     mean_busy,
     places_of,
-    wanted,
 )
 from include.controllers.tide.loss import ExpectedLoss, Loss
 from include.controllers.tide.places import Pauses, Places
@@ -32,21 +32,22 @@ from include.model.decision import Decision, Reason, Why
 from include.model.observation import HostSample, Observation
 
 LEAST_GAIN = 0.01
-"""Late items per second that an instance must save to be worth a place that is paid for."""
+"""Late items per second that an instance must save to get a place that is already paid for."""
 
 LONG_BTU_S = 2400.0
-"""With a BTU of this length lateness counts twice, with twice this length three times: a host
-that was not leased for a peak is leased late and then paid for long after it."""
+"""With a BTU of this length lateness counts twice, with twice this length three times. With long
+BTUs a host that is leased too late for a peak is paid for long after it."""
 
 START_S = 30.0
-"""An instance takes about that long to be there."""
+"""Typical time from the start of an instance until it is ready."""
 
 SWAP_ABOVE = 3.0
-"""Late items per second that a swap must save: until the instance that gives its place has ended,
-both are on the host and more memory is reserved than there is."""
+"""Late items per second that a swap must save. Until the stopped instance has ended both are on
+the host, which then has less memory than they reserve."""
 NEVER_CHEAP = 0.5
-"""A place counts at most this share of what an instance of the fastest operator does in a second.
-Prices say little where every item is long work: without it such items would always have to wait."""
+"""Upper bound of the price of a place, as a share of the items that an instance of the fastest
+operator completes in a second. Without it, operators with long service times would never be worth
+their price."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,36 +90,35 @@ class Tide:
             yield f"overload must be at least 1, got {self.overload}"
 
     def initial_instances(self) -> Mapping[str, int]:
-        """One instance of every operator."""
         return dict.fromkeys(self.setting.topology.operator_names, 1)
 
     def initial_memory(self) -> TideMemory:
         return TideMemory()
 
-    def decide(self, memory: TideMemory, seen: Observation) -> tuple[TideMemory, Decision]:
-        """Learn, see off hosts whose BTU ends, lease, share out places, prolong."""
-        memory = learned(memory, seen, self._flow, self.horizon_s, self.interval_s)
-        plan = Plan(self.setting, seen)
+    def decide(self, memory: TideMemory, observation: Observation) -> tuple[TideMemory, Decision]:
+        """Update estimates, choose hosts to leave, lease, share out places, clear, prolong."""
+        memory = learned(memory, observation, self._flow, self.horizon_s, self.interval_s)
+        plan = Plan(self.setting, observation)
         nothing = Why(Reason.NOTHING_TO_DO, "no place is worth more to another operator")
-        if not seen.operators:
+        if not observation.operators:
             plan.keep_leases(0.0)
             return memory, plan.decision(Why(Reason.NO_MEASUREMENT, "no operator was read"))
         load = load_of(memory, self._flow)
         wavering = likely(load, memory, self._flow, self.interval_s)
         needed = self._needed(wavering or self._soon(load, memory, self.lead_s), plan)
-        pauses = Pauses.of(load, self.setting.delays, self.horizon_s)
+        pauses = Pauses.from_load(load, self.setting.delays, self.horizon_s)
         leaving = self._leaving(plan, needed, pauses) if memory.rate_per_s else ()
         staying = {host.host for host in plan.hosts} - set(leaving)
         for name in leaving:
             del plan.free[name]
-        told = f"{needed} hosts are worth their price, {len(staying)} stay"
+        sentence = f"{needed} hosts are worth their price, {len(staying)} stay"
         while len(staying) < min(needed, self.setting.max_hosts):
-            staying.add(plan.lease(Why(Reason.NO_CAPACITY, told)))
+            staying.add(plan.lease(Why(Reason.NO_CAPACITY, sentence)))
         soon = self._soon(load, memory, START_S)
-        self._share_out(plan, self._loss(soon), staying, seen, pauses)
+        self._share_out(plan, self._loss(soon), staying, observation, pauses)
         for host in plan.hosts:
             if host.host in leaving and host.paid_until_s - plan.now_s <= self._clear_before_s:
-                self._clear(plan, host, seen)
+                self._clear(plan, host, observation)
         plan.keep_leases(0.0)
         return memory, plan.decision(nothing)
 
@@ -128,11 +128,11 @@ class Tide:
 
     @cached_property
     def _place_per_s(self) -> float:
-        """What a place costs, in late items per second: a host, shared by what fits on it."""
+        """Price of a place in late items per second: a host's, by the instances it holds."""
         return self._host_per_s(places_of(self.setting.flavor, self.setting.topology.operators))
 
     def _host_per_s(self, shared_by: float = 1.0) -> float:
-        """What a host costs, or a part of it, in late items per second."""
+        """Price of a host, or of one of ``shared_by`` parts, in late items per second."""
         setting = self.setting
         price_per_s = setting.price_per_btu / setting.btu_s
         care = self.care * (1 + setting.btu_s / LONG_BTU_S)
@@ -140,21 +140,21 @@ class Tide:
 
     @property
     def _drain_s(self) -> float:
-        """So long an instance holds its host after it was stopped."""
+        """Time that a stopped instance stays on its host."""
         drain_s = self.setting.delays.drain_s
         return self.interval_s if drain_s is None else drain_s
 
     @property
     def _clear_before_s(self) -> float:
-        """So long before its BTU ends a host is cleared: two ticks, or one more than it drains."""
+        """Time before the end of a BTU to clear the host: two ticks, or a tick plus the drain."""
         return self.interval_s + max(self.interval_s, self._drain_s)
 
     def _may_go(self, host: HostSample, plan: Plan) -> bool:
-        """Whether a host can be left by the end of its BTU, and that is soon.
+        """Whether the host's BTU ends soon and the host can be empty by then.
 
-        One that was ordered for what waits has first the time to work it off. What has less time
-        than it drains is billed for its next BTU, so it stays. Where a BTU is too short to find
-        that out, the next one is billed in any case, and a host may go at any time.
+        A new host stays at least ``backlog_s``, so that it works off the backlog it was ordered
+        for. A host with less time than a drain stays, because its next BTU is billed anyway. If a
+        BTU is shorter than a drain and a tick, a host may go at any time.
         """
         boot_s = self.setting.delays.host_boot_s or 0.0
         if not host.up or plan.now_s - host.ordered_s < boot_s + self.backlog_s:
@@ -168,21 +168,21 @@ class Tide:
         return kind(load, self.work_off_s, self.disturbed, self.uneven, self.overload, self.age_s)
 
     def _soon(self, load: Load, memory: TideMemory, seconds: float) -> Load:
-        """With the highest rates of the next seconds, where the load repeats."""
+        """The load with the highest rates of the next seconds, if it repeats."""
         return expected(load, memory, self._flow, round(seconds / self.interval_s))
 
     def _needed(self, load: Load, plan: Plan) -> int:
-        """Hosts for the instances that are worth their price.
+        """Number of hosts for the instances that are worth their price.
 
-        What waits while a host boots is what that host was ordered for, so until it is up it asks
-        for no other one. What waits at operators that get a place for every peak is worked off in
-        places that are paid for; hosts that are leased for it come late and stay long.
+        While a host boots the backlog counts as 0, because that host was ordered for it. A backlog
+        also adds nothing at operators that get a place for every peak: hosts leased for it
+        would come late and stay long.
         """
         if any(not host.up for host in plan.hosts):
             load = replace(load, waiting=np.zeros_like(load.waiting))
         place_per_s = min(self._place_per_s, NEVER_CHEAP / float(load.service_s.min()))
         calm = replace(self._loss(load), work_off_s=np.inf, age_s=np.inf)
-        instances = wanted(calm, place_per_s, self.backlog_s)
+        instances = instances_worth_leasing(calm, place_per_s, self.backlog_s)
         operators = [plan.operator(name) for name in self._flow.names]
         flavor = self.setting.flavor
         hosts = hosts_for(instances, operators, flavor)
@@ -191,14 +191,19 @@ class Tide:
         return hosts
 
     def _leaving(self, plan: Plan, needed: int, pauses: Pauses) -> tuple[str, ...]:
-        """Hosts that go when their BTU ends, because the others suffice, and what runs there can
-        stop and start elsewhere for less than the host costs."""
+        """Hosts to leave at the end of their BTU.
+
+        The other hosts suffice, and moving the host's instances costs less than the host.
+        """
         moved = dict(zip(self._flow.names, (pauses.start + pauses.stop).tolist(), strict=True))
         staying, leaving = len(plan.hosts), []
         for host in sorted(plan.hosts, key=lambda host: host.paid_until_s):
             if not self._may_go(host, plan) or staying <= max(1, needed):
                 continue
-            if sum(moved[one.operator] for one in plan.on_host(host.host)) <= self._host_per_s():
+            if (
+                sum(moved[instance.operator] for instance in plan.on_host(host.host))
+                <= self._host_per_s()
+            ):
                 leaving.append(host.host)
                 staying -= 1
         return tuple(leaving)
@@ -208,31 +213,31 @@ class Tide:
         plan: Plan,
         loss: Loss,
         staying: Collection[str],
-        seen: Observation,
+        observation: Observation,
         pauses: Pauses,
     ) -> None:
-        """First on what is up, where a place helps at once; then on what still boots."""
+        """Fill hosts that are up first, where a place helps at once; then hosts that boot."""
         up = {host for host in staying if plan.free[host].up}
-        now = Places(plan, loss, seen.operators, up, pauses=pauses)
+        now = Places(plan, loss, observation.operators, up, pauses=pauses)
         now.fill(LEAST_GAIN, only_up=True)
         now.swap(SWAP_ABOVE)
-        later = Places(plan, loss, seen.operators, staying, plan.counts, pauses=pauses)
+        later = Places(plan, loss, observation.operators, staying, plan.counts, pauses=pauses)
         later.fill(LEAST_GAIN)
 
-    def _clear(self, plan: Plan, host: HostSample, seen: Observation) -> None:
-        """Stop or move all that runs there and give the host back, if that can be."""
+    def _clear(self, plan: Plan, host: HostSample, observation: Observation) -> None:
+        """Stop or move all instances of the host and release it, if all can go."""
         tried = plan.copy()
         ends = f"the BTU of {host.host} ends in {host.paid_until_s - plan.now_s:.0f} s"
         why = Why(Reason.LEASE_ENDS, f"{ends}, and the others suffice")
-        for one in tried.on_host(host.host):
-            if one.operator not in seen.operators:
+        for instance in tried.on_host(host.host):
+            if instance.operator not in observation.operators:
                 return
-            if tried.may_stop(one):
-                tried.stop(one, why)
+            if tried.may_stop(instance):
+                tried.stop(instance, why)
                 continue
-            to = tried.most_suitable(tried.operator(one.operator), only_up=True)
+            to = tried.most_suitable(tried.operator(instance.operator), only_up=True)
             if to is None:
                 return
-            tried.migrate(one, to, why, overlaps=tried.leaves_in_time(one, to))
+            tried.migrate(instance, to, why, overlaps=tried.leaves_in_time(instance, to))
         tried.release(host, why)
         plan.adopt(tried)

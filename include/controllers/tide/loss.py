@@ -1,4 +1,4 @@
-"""Late items per second with so many instances of an operator: what places are worth."""
+"""Late items per second as a function of instances: the value of places."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ from numpy.typing import NDArray
 from include.controllers.tide.estimates import Array, Load
 
 LOOKAHEAD = 4
-"""How many instances may have to come together before one helps."""
+"""At most this many more instances are needed before one helps."""
 Rows = slice | NDArray[np.intp]
 EVERY = slice(None)
 AT_ONCE = 32
-"""Gains of an operator that are computed together."""
+"""Number of gains of an operator computed at once."""
 TURNS, MORE = 4, 8
-"""Instances of each operator that are looked at together, and times as many when all were given."""
+"""Further instances evaluated per operator, and the factor by which the next batch is larger."""
 FIRST = 1e12
-"""What an instance is worth where there is none: more than any lateness."""
+"""Gain of an operator's first instance: above any lateness."""
 HEAVIEST = 10.0
-"""However old the items of an operator are, they count at most so often."""
+"""Upper bound of the weight of old items."""
 
 
 class Gains:
-    """What the next instance of each operator saves, while one after the other gets one more."""
+    """Gain of the next instance of each operator while instances are added one by one."""
 
     def __init__(
         self,
         loss: Loss,
         instances: Array,
-        none: NDArray[np.bool_] | None = None,
-        dear: Array | float = 0.0,
+        excluded: NDArray[np.bool_] | None = None,
+        start_cost: Array | float = 0.0,
     ) -> None:
-        """``instances`` are those of now, and change; operators in ``none`` save nothing.
-        ``dear`` is what a start costs, and is taken off."""
+        """``instances`` is changed in place. ``excluded`` operators gain nothing; ``start_cost``
+        is subtracted from every gain."""
         self._loss, self._instances = loss, instances
-        self._dear = np.zeros_like(instances) + dear
+        self._start_cost = np.zeros_like(instances) + start_cost
         self._next: dict[int, Iterator[float]] = {}
-        self.now = loss.gain(instances) - self._dear
-        if none is not None:
-            self.now[none] = -np.inf
+        self.now = loss.gain(instances) - self._start_cost
+        if excluded is not None:
+            self.now[excluded] = -np.inf
 
     def best(self) -> int:
-        """The operator that saves most."""
+        """Row of the operator with the highest gain."""
         return int(self.now.argmax())
 
     def add(self, row: int) -> None:
-        """One more instance of an operator."""
+        """Add an instance of the operator ``row``."""
         gain = next(self._next.get(row, iter(())), None)
         if gain is None:
-            # Computed for many at once, in the beginning of all operators.
+            # Many at once, and the first time for all operators.
             rows = np.array([row]) if self._next else np.arange(len(self.now))
             ahead = self._after(rows, AT_ONCE).T.tolist()
             self._next.update(zip(rows.tolist(), map(iter, ahead), strict=True))
@@ -61,44 +61,45 @@ class Gains:
         self.now[row] = gain
 
     def in_turn(self, above: float) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Array]]:
-        """While one saves more than ``above``, who saves most, one instance after the other and
-        thousands at a time: operators, how many they were given before, and what is saved.
+        """Batches of further instances by falling gain, as long as gains are above ``above``.
 
-        Whoever takes them counts the instances that there are in the end, and sets ``now`` of
-        operators that get none to -inf.
+        Yields arrays of equal length: rows of operators, how many instances each was given before
+        in this batch, and the gain. The caller updates ``instances`` and sets ``now`` of operators
+        that get none to -inf.
         """
         count = TURNS
         while (rows := np.flatnonzero(self.now > above)).size:
             gains = np.vstack([self.now[rows], self._after(rows, count + 1)])
-            # An instance that saves more than the one before has its turn directly after it.
+            # An instance with a higher gain than the one before it comes directly after that one.
             turns = np.minimum.accumulate(gains[:-1], axis=0)
-            known = np.maximum(turns[-1].max(), np.nextafter(above, np.inf))
-            turn, column = np.nonzero(turns >= known)
+            lowest = np.maximum(turns[-1].max(), np.nextafter(above, np.inf))
+            turn, column = np.nonzero(turns >= lowest)
             order = np.lexsort((turn, column, -turns[turn, column]))
             turn, column = turn[order], column[order]
-            # Whose last one that was looked at has its turn: what comes then is not known.
+            # The batch ends with the first operator whose last evaluated instance is given.
             last = np.flatnonzero(turn == count)[:1]
             end = int(last[0]) + 1 if last.size else len(turn)
             turn, column = turn[:end], column[:end]
-            given = np.bincount(column, minlength=len(rows))
-            self.now[rows] = gains[given, np.arange(len(rows))]
+            granted = np.bincount(column, minlength=len(rows))
+            self.now[rows] = gains[granted, np.arange(len(rows))]
             yield rows[column], turn, gains[turn, column]
             count *= MORE
 
     def _after(self, rows: NDArray[np.intp], count: int) -> Array:
-        """What operators save by the instances after their next one. Shape (count, rows)."""
+        """Gains of the instances after the next one. Shape (count, rows)."""
         gains = self._loss.gains(self._instances[rows] + 1, count, rows)
-        return gains - self._dear[rows]
+        return gains - self._start_cost[rows]
 
 
 @dataclass(frozen=True)
 class Loss:
-    """Of every operator; ``work_off_s`` is the time in which waiting items are to be worked off.
+    """Expected late items per second by operator.
 
-    Below saturation items are late after a disturbance, for ``disturbed`` of the time and until
-    what came meanwhile is worked off, and where arrivals and work are ``uneven``; both the longer
-    the fewer instances are spare. Above it all items are late, and ``overload`` counts that they
-    pile up. Items that wait for ``age_s`` count twice, for twice as long three times.
+    Waiting items are to be worked off within ``work_off_s``. Below saturation items are late
+    because of disturbances (a share ``disturbed`` of the time, and until the backlog is worked
+    off) and of ``uneven`` arrivals and service times; both fall with the number of spare
+    instances. Above saturation all items are late, and ``overload`` weighs the growing queue.
+    Items that wait ``age_s`` count twice, twice as long three times.
     """
 
     load: Load
@@ -110,18 +111,18 @@ class Loss:
 
     @cached_property
     def busy(self) -> Array:
-        """Instances that what arrives and what waits keep busy."""
+        """Instances kept busy by arrivals and by the backlog."""
         load = self.load
         return (load.rate_per_s + load.waiting / self.work_off_s) * load.service_s
 
     @cached_property
     def weight(self) -> Array:
-        """How much a late item counts, by the time it waits (Little's law)."""
+        """Weight of a late item, from its waiting time (Little's law)."""
         waits_s = self.load.waiting / np.maximum(self.load.rate_per_s, 1e-9)
         return np.minimum(HEAVIEST, 1 + waits_s / self.age_s)
 
     def hindered(self, instances: Array) -> Array:
-        """Spare instances with which everything would still be late; with twice as many, half."""
+        """Number of spare instances at which all items are still late; with twice as many, half."""
         return self.disturbed * instances + self.uneven
 
     def late_per_s(self, instances: Array, rows: Rows = EVERY) -> Array:
@@ -137,9 +138,9 @@ class Loss:
         return self.weight[..., rows] * np.where(spare > 0, calm, rate + piling)
 
     def gain(self, instances: Array, rows: Rows = EVERY) -> Array:
-        """Late items per second that another instance saves, or each of a few together.
+        """Late items per second saved by one more instance, or by each of up to LOOKAHEAD.
 
-        An operator without any comes first. Shape as ``instances``, the last axis being ``rows``.
+        FIRST for an operator without instances. Shape as ``instances``; last axis is ``rows``.
         """
         more = np.arange(1.0, LOOKAHEAD + 1).reshape(-1, *[1] * instances.ndim)
         saved = self.late_per_s(instances, rows) - self.late_per_s(instances + more, rows)
@@ -161,17 +162,14 @@ class Loss:
         return self.late_per_s(instances, rows)
 
     def cost(self, instances: Array) -> Array:
-        """Late items per second that one instance fewer costs; nobody gives its last one."""
+        """Late items per second that one instance fewer costs; infinite for the last one."""
         fewer = np.maximum(instances - 1, 1.0)
         return np.where(instances > 1, self.late_per_s(fewer) - self.late_per_s(instances), np.inf)
 
 
 @dataclass(frozen=True)
 class ExpectedLoss(Loss):
-    """The mean over rates that are as likely as each other: those of ``load`` have a row for each.
-
-    Shape of these (rates, operators); ``busy`` has it, too.
-    """
+    """Mean over equally likely rates; ``load.rate_per_s``, ``busy``: shape (rates, operators)."""
 
     def late_per_s(self, instances: Array, rows: Rows = EVERY) -> Array:
         """Late items per second. Shape as ``instances``, the last axis being operators ``rows``."""
@@ -180,7 +178,7 @@ class ExpectedLoss(Loss):
         return mean
 
     def late_ahead(self, instances: Array, rows: Rows) -> Array:
-        """The same of however many operators: the rates of each are added up in one order."""
+        """Adds up the rates in the same order for any number of operators."""
         each = super().late_per_s(instances[..., None, :], rows)
         mean: Array = np.ascontiguousarray(np.swapaxes(each, -1, -2)).mean(axis=-1)
         return mean

@@ -1,4 +1,4 @@
-"""Loads that repeat, how long a round takes and what comes next; and loads that waver."""
+"""Detects loads that repeat, their period and the next rates; and loads that waver."""
 
 from __future__ import annotations
 
@@ -8,54 +8,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 REMEMBERED_S = 7200.0
-"""So long are rates of sources remembered, so rounds of up to an hour are found."""
+"""Rates of sources are kept this long, so the period may be up to an hour."""
 ROUND_AT_LEAST_S = 120.0
 WATCHED_AT_LEAST_S = 900.0
-"""A round must have come back for so long, and for as long as it takes, to be believed."""
+"""A load must have repeated for at least this long, and for one period, to count as periodic."""
 SURER_THAN_NOW = 0.5
-"""It must be at most so far off as what a minute before was, where both are forecasts of now."""
+"""Largest error of the rates one period ago, relative to the error of those a minute ago."""
 CLEARLY_BETTER = 0.8
-"""A longer round is believed only if it is off by at most this share of what a shorter one is."""
+"""A longer period needs an error of at most this share of a shorter one's."""
 MINUTE_S = 60.0
 WAVERING_S = 300.0
-"""Where a load wavers, what came for so long says more than what comes now."""
+"""Window of the mean that predicts a wavering load better than its current rate."""
 AHEAD_S = 600.0
-"""About the next so many seconds: a host is leased for no less."""
+"""Horizon of that prediction: a host is leased for at least as long."""
 
 
 def remembered(
     recent: tuple[tuple[float, ...], ...], rates: Sequence[float], since_s: float, step_s: float
 ) -> tuple[tuple[float, ...], ...]:
-    """``recent`` with the rates since the last look: once for every step that it took."""
+    """Append ``rates`` to ``recent``, once for every step since the last observation."""
     steps = max(1, round(since_s / step_s))
     return (*recent, *[tuple(rates)] * steps)[-round(REMEMBERED_S / step_s) :]
 
 
 def round_of(recent: Sequence[Sequence[float]], step_s: float) -> int:
-    """Steps after which the load comes again, or 0 where it does not.
+    """Period of the load in steps, or 0 if it does not repeat.
 
-    ``recent`` are rates of every source, ``step_s`` seconds apart, the latest last. The load of one
-    round ago is taken as a forecast of what came since, and held against that of a minute ago.
+    ``recent`` are rates of every source, ``step_s`` seconds apart, the latest last. Compares the
+    load one period ago, as a forecast, with the load a minute ago.
     """
     load = np.array([sum(rates) for rates in recent])
     watched = int(WATCHED_AT_LEAST_S / step_s)
     minute = max(1, round(MINUTE_S / step_s))
-    found, least_off = 0, np.inf
+    best_steps, least_off = 0, np.inf
     for steps in range(max(1, int(ROUND_AT_LEAST_S / step_s)), len(load) // 2 + 1):
         span = max(steps, watched)
         if span + max(steps, minute) > len(load):
             break
         off, off_by_now = (_off(load, span, back) for back in (steps, minute))
         if off < SURER_THAN_NOW * off_by_now and off < CLEARLY_BETTER * least_off:
-            found, least_off = steps, off
-    return found
+            best_steps, least_off = steps, off
+    return best_steps
 
 
 def wavers(recent: Sequence[Sequence[float]], step_s: float) -> bool:
-    """Whether what comes now says little about what comes next.
+    """Whether the load jitters, so that its current rate predicts little.
 
-    It does if the mean of the last minutes was, over an hour or more, clearly less far off as a
-    forecast of the mean load of the next ones. So it is where a load jitters around what it is.
+    True if, over an hour or more, the mean of the last minutes predicted the mean of the next
+    ones clearly better than the current rate did.
     """
     load = np.array([sum(rates) for rates in recent])
     before, after = max(1, round(WAVERING_S / step_s)), max(1, round(AHEAD_S / step_s))
@@ -65,20 +65,20 @@ def wavers(recent: Sequence[Sequence[float]], step_s: float) -> bool:
     at = np.arange(before, len(load) - after + 1)
     came = (so_far[at + after] - so_far[at]) / after
     mean = (so_far[at] - so_far[at - before]) / before
-    off, off_by_now = (float(np.abs(one - came).mean()) for one in (mean, load[at - 1]))
+    off, off_by_now = (float(np.abs(forecast - came).mean()) for forecast in (mean, load[at - 1]))
     return off < CLEARLY_BETTER * off_by_now
 
 
 def ahead(recent: Sequence[Sequence[float]], round_steps: int, steps: int) -> NDArray[np.float64]:
-    """Rates of every source in the next ``steps``, one round ago. Shape (steps, sources).
+    """Forecast of the next ``steps``: rates one period ago. Shape (steps, sources).
 
-    At most one round, and none where the load does not repeat.
+    At most one period; empty if the load does not repeat.
     """
     begin = len(recent) - round_steps
     return np.array(recent[begin : begin + min(steps, round_steps)], dtype=np.float64)
 
 
 def _off(load: NDArray[np.float64], span: int, back: int) -> float:
-    """How far the load was from that of ``back`` steps before, on average over ``span`` steps."""
+    """Mean absolute difference to the load ``back`` steps earlier, over the last ``span`` steps."""
     since = len(load) - span
     return float(np.abs(load[since:] - load[since - back : len(load) - back]).mean())

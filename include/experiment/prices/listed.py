@@ -185,7 +185,6 @@ _READERS: Mapping[str, Callable[[tuple[float, float]], Prices]] = {
     "azure": _azure,
     "gce": _gce,
 }
-PROVIDERS = tuple(_READERS)
 
 
 @cache

@@ -7,18 +7,21 @@ controller that never falls behind could hope for no less; ``cost / cover`` is t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from include.experiment.run import Run
 from include.model.host import HostFlavor, PriceBook
 from include.results.bounds.demand import Demand, Series, demand_of, room_of
-from include.results.bounds.leases import cheapest_cost
 from include.results.bounds.packing import fewest_hosts
 
 BUSY_AT_MOST = 0.97
 """How busy instances may be without falling behind: beyond, queues of random arrivals grow."""
+Hosts = Sequence[int] | NDArray[np.int64]
+"""Hosts that are needed, by step."""
 
 
 @dataclass(frozen=True)
@@ -64,3 +67,34 @@ def hosts_of_work(demand: Demand, flavor: HostFlavor, busy_at_most: float) -> Se
         return np.zeros(demand.steps)
     busy: Series = demand.peak_busy.sum(axis=0) / (flavor.vcpus * busy_at_most)
     return busy
+
+
+def fewest_btus(hosts: Hosts, steps_per_btu: int) -> int:
+    """How many BTUs are paid for ``hosts[t]`` hosts in every step, at least and at best.
+
+    Leasing and prolonging only when short is optimal where every BTU is as long as every other:
+    a BTU that begins earlier ends earlier, so it covers no step that a later one would not, and
+    one is needed by then. Hosts are ready when they are ordered.
+    """
+    begun = np.zeros(len(hosts), dtype=np.int64)
+    paid = 0
+    for step, needed in enumerate(hosts):
+        if step >= steps_per_btu:
+            paid -= begun[step - steps_per_btu]
+        begun[step] = max(0, needed - paid)
+        paid += begun[step]
+    return int(begun.sum())
+
+
+def cheapest_cost(hosts: Hosts, book: PriceBook, step_s: float) -> float:
+    """Cost of these BTUs; of BTUs that fit into a step, as many as the step has.
+
+    Raises ValueError for a BTU that is no multiple of the step and does not fit into it.
+    """
+    steps = round(book.btu_s / step_s)
+    if steps >= 1 and abs(steps * step_s - book.btu_s) < 1e-9:
+        return fewest_btus(hosts, steps) * book.price_per_btu
+    each = round(step_s / book.btu_s)
+    if abs(each * book.btu_s - step_s) < 1e-9:
+        return int(sum(hosts)) * each * book.price_per_btu
+    raise ValueError(f"a BTU of {book.btu_s:g} s is no multiple of {step_s:g} s, nor a part")

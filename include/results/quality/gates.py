@@ -18,9 +18,9 @@ from include.model.errors import GateFailed
 from include.results.quality.blame import ROWS_KEPT, by_run, can_go_on_without
 from include.results.quality.expectations import CHECKED, SEVERITIES, suite_of
 from include.results.quality.verdict import Verdict, staged_digests, verdict_path, write_verdict
+from include.results.tables.build import leave_out
 from include.results.tables.catalogue import schema_of
 from include.results.tables.quarantine import Check, read_quarantine, sentences
-from include.results.tables.remove_runs import leave_out
 from include.results.tables.staged import read_staged, staged_path
 
 if TYPE_CHECKING:

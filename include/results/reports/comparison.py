@@ -51,7 +51,7 @@ def nothing_printed(run: Mapping[str, Any], metric: str, btu_min: float) -> None
 class Comparison:
     """One measured number and the printed one, if there is one. ``unit`` is percent or cost.
 
-    ``own`` is false under a price book that the run was not controlled with.
+    ``as_controlled`` is false under a price book that the run was not controlled with.
     """
 
     run: str
@@ -60,7 +60,7 @@ class Comparison:
     measured: float
     published: float | None
     where: str
-    own: bool = True
+    as_controlled: bool = True
 
     @property
     def difference(self) -> float | None:
@@ -118,7 +118,7 @@ def compare_cost(cost: Sequence[dict[str, Any]], printed: Printed) -> Iterator[C
                 f"{in_words(metric.removesuffix('_cost')).capitalize()}, {books[row['price_book']]}"
             )
             compared = _compared(row["run"], label, "cost", row[metric], figure)
-            yield replace(compared, own=book_min == row["btu_min"])
+            yield replace(compared, as_controlled=book_min == row["btu_min"])
 
 
 def _compared(

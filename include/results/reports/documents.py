@@ -63,6 +63,10 @@ WRITERS: Mapping[str, Callable[[Rows, TableSchema], str]] = {
     "tex": as_latex,
 }
 """Text formats by file suffix. To add one: write the function and the line."""
+FORMATS: Mapping[str, str] = {
+    "parquet": "Parquet", "csv": "CSV", "md": "Markdown", "tex": "LaTeX",
+}  # fmt: skip
+"""What a published table can be downloaded as, by suffix."""
 MOST_TYPESET = 10_000
 """Rows of a table that somebody may read or print; one of more is for programs, as CSV."""
 

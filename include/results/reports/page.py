@@ -5,6 +5,7 @@ It has everything in it where runs are few; of many it has the tables and the fi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -20,8 +21,8 @@ from include.results.reports.comparison import (
     nothing_printed,
     printed_for,
 )
-from include.results.reports.documents import WRITERS, suffixes
-from include.results.reports.figures import bill
+from include.results.reports.documents import FORMATS, WRITERS, suffixes
+from include.results.reports.figures import bill, rescales
 from include.results.reports.figures import tournament as tournament_figure
 from include.results.reports.run_pages import (
     MANY_RUNS,
@@ -39,9 +40,6 @@ from include.results.reports.run_pages import (
 from include.results.reports.tournament import METRICS, controller_name, is_tournament, matches
 from include.results.tables.catalogue import PUBLISHED, schema_of
 from include.results.tables.staged import Row
-
-FORMATS = {"parquet": "Parquet", "csv": "CSV", "md": "Markdown", "tex": "LaTeX"}
-"""What tables can be downloaded as, by the suffix of the file beside the page."""
 
 _SPEC_COLUMNS = (
     "controller",
@@ -98,7 +96,7 @@ def _rendered(
             sentence=_sentence(runs),
             tournament=_tournament(tables),
             bill=_bill(tables),
-            compliance=by(shares, lambda one: one.run),
+            compliance=by(shares, lambda comparison: comparison.run),
             totals_of=[row for row in tables["compliance"] if row["scope"] == "overall"],
             cost=by(costs, lambda comparison: comparison.run),
             printed_in=sorted(
@@ -111,6 +109,7 @@ def _rendered(
             cost_unit=cost_unit(tables["cost"]),
             covered=any(row["cover_cost"] is not None for row in tables["cost"]),
             drawn=first,
+            gaps=_gaps(tables),
             figures={run["run"]: figures(run) for run in first},
             verdict=verdict,
             quarantined=verdict["quarantined"],
@@ -152,6 +151,24 @@ def _bill(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
         "figure": Markup(bill.draw(rows)),
         "without": [row["run"] for row in tables["runs"] if row["run"] not in with_parts],
     }
+
+
+def _gaps(tables: Mapping[str, Sequence[Row]]) -> Markup:
+    """The figure of the gaps of all runs by controller; nothing where no gap is known.
+
+    Options are in a name only where a controller has several variants.
+    """
+    variants = {(row["controller"], row["variant"]) for row in tables["runs"]}
+    several = Counter(controller for controller, _ in variants)
+    names = {
+        row["run"]: controller_name(row) if several[row["controller"]] > 1 else row["controller"]
+        for row in tables["runs"]
+    }
+    gaps_s: dict[str, list[float]] = {}
+    for row in tables["rescales"]:
+        if row["gap_s"] is not None:
+            gaps_s.setdefault(names[row["run"]], []).append(row["gap_s"])
+    return Markup(rescales.draw_gaps(gaps_s))
 
 
 def _sentence(runs: Sequence[Row]) -> str:

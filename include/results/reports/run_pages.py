@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from include.model.errors import command
 from include.results.reports.documents import cell_text
-from include.results.reports.figures import advice, compliance, scaling, timeline
+from include.results.reports.figures import advice, compliance, rescales, scaling, timeline
 from include.results.tables.catalogue import schema_of
 from include.results.tables.staged import Row
 
@@ -70,6 +70,7 @@ def about_runs(tables: Tables) -> Mapping[str, Any]:
         "utilisation": {row["run"]: row for row in tables["utilisation"]},
         "adapt": by_run(tables["time_to_adapt"]),
         "advisors": by_run(tables["advisors"]),
+        "rescales": by_run(tables["rescales"]),
     }
 
 
@@ -78,9 +79,9 @@ def figures_of(tables: Tables) -> Figures:
 
     Their frames are made by matplotlib and filled with numbers; both escape their text.
     """
-    drawn = ("timeline", "compliance", "scaling", "advisors_timeline")
+    drawn = ("timeline", "compliance", "scaling", "advisors_timeline", "rescales")
     rows = {table: by_run(tables[table]) for table in drawn}
-    scales = {}
+    scales, stops = {}, {}
     for topology, compared in by(tables["runs"], lambda run: run["topology"]).items():
         length_min = max(run["duration_min"] for run in compared)
         scales[topology] = [
@@ -93,6 +94,11 @@ def figures_of(tables: Tables) -> Figures:
                 ("advisors_timeline", advice),
             )
         ]
+        stops[topology] = rescales.scale_of(
+            [row for run in compared for row in rows["rescales"].get(run["run"], ())],
+            [row for run in compared for row in rows["timeline"].get(run["run"], ())],
+            length_min,
+        )
 
     def figures(run: Row) -> Mapping[str, Markup]:
         name, (over_time, activity, advised) = run["run"], scales[run["topology"]]
@@ -102,6 +108,14 @@ def figures_of(tables: Tables) -> Figures:
             "compliance": Markup(compliance.draw(name, scopes)),
             "scaling": Markup(scaling.draw(name, rows["scaling"].get(name, ()), activity)),
             "advice": Markup(advice.draw(name, rows["advisors_timeline"].get(name, ()), advised)),
+            "rescales": Markup(
+                rescales.draw(
+                    name,
+                    rows["rescales"].get(name, ()),
+                    rows["timeline"].get(name, ()),
+                    stops[run["topology"]],
+                )
+            ),
         }
 
     return figures

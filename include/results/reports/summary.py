@@ -83,7 +83,7 @@ def summary(folder: Path, reference: Reference = nothing_printed) -> str:
         ("Compliance, percent of items", compliance),
         (f"Cost, {cost_unit(prices)}", cost),
     ):
-        lines += [*_table(heading, [row for row in rows if row.own or row.where]), ""]
+        lines += [*_table(heading, [row for row in rows if row.as_controlled or row.where]), ""]
     where = sorted({row.where for row in (*compliance, *cost) if row.where})
     if where:
         lines += [f"Published: {'; '.join(where)}.", ""]

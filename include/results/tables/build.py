@@ -7,8 +7,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from include.files.whole import new_folder, swap_in
 from include.model.errors import StoreError
-from include.results.tables.catalogue import schema_of
+from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run, schema_of
 from include.results.tables.covers import read_covers, read_parts
 from include.results.tables.measured import (
     MOST_INTERPRETED_ROWS,
@@ -18,10 +19,16 @@ from include.results.tables.measured import (
     register,
     rows_read,
 )
-from include.results.tables.quarantine import Quarantine, sentences, unreadable, write_quarantine
+from include.results.tables.quarantine import (
+    Quarantine,
+    read_quarantine,
+    sentences,
+    unreadable,
+    write_quarantine,
+)
 from include.results.tables.queries import SHARED, STEPS, is_read, read_by, run_query, share
 from include.results.tables.same_inputs import require_each_once, require_same_files
-from include.results.tables.staged import staged_path, write_table
+from include.results.tables.staged import read_arrow, staged_path, write_table
 from include.runs.measurements.rows import COST_PART, COVER
 from include.runs.measurements.sources import keep_sources, sources_of
 from include.runs.spark.session import require_java, spark_session
@@ -68,6 +75,33 @@ def build_tables(
     write_quarantine(folder / "staged", torn)
     keep_sources(folder, sources)
     return counts
+
+
+def leave_out(folder: Path, failed: Quarantine) -> None:
+    """Take runs out of every staged table of an experiment, and store why in the quarantine.
+
+    In tables by run the rows of other runs stay as they are. Tables over several runs are queried
+    anew from the rows that are left. The bytes are those of tables that were built without these
+    runs. All files are replaced at once. Raises SetupError without Java.
+    """
+    staged = folder / "staged"
+    with new_folder(staged) as draft, spark_session("local[*]", small=True) as spark:
+        for table in (INPUT_CHECKS, *PUBLISHED):
+            if is_by_run(table):
+                rows = _rows_of_other_runs(read_arrow(staged_path(folder, table)), failed)
+            else:
+                rows = run_query(spark, table).toArrow()
+            spark.createDataFrame(rows).createOrReplaceTempView(table)
+            write_table(draft / staged_path(folder, table).name, rows, schema_of(table))
+        write_quarantine(draft, {**read_quarantine(folder), **failed})
+        swap_in(draft, staged)
+
+
+def _rows_of_other_runs(rows: pa.Table, runs: Quarantine) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return rows.filter(pc.invert(pc.is_in(rows["run"], pa.array(list(runs), pa.string()))))
 
 
 def _readable(

@@ -40,11 +40,6 @@ class Check:
         """Whether it failed and keeps a run from being published."""
         return not self.passed and self.severity == "fail"
 
-    @property
-    def warns(self) -> bool:
-        """Whether it failed and is shown to readers as a warning."""
-        return not self.passed and not self.refuses
-
     def __str__(self) -> str:
         where = f"{self.table}.{'/'.join(self.columns)}" if self.columns else self.table
         shown = [

@@ -80,14 +80,13 @@ class RunStore:
         another its commits are read.
         """
         try:
-            if not self.manifest.is_file():
-                reached = [w for w in range(windows) if self.commit(w).is_file()]
-                for window in reached:
+            complete = self.manifest.is_file()
+            for window in range(windows):
+                if complete or self.commit(window).is_file():
                     self.read_commit(window)
+            if not complete:
                 return ""
             manifest = read_json(self.manifest)
-            for window in range(windows):
-                self.read_commit(window)
             for part in manifest["parts"]:
                 path = self.folder / part["path"]
                 if not path.is_file():
@@ -133,26 +132,30 @@ class RunStore:
         """
         rows, sink = to_arrow(table, columns), io.BytesIO()
         write_parquet(sink, schema(table), [rows])
-        return self._written(self.part(table, part), rows.num_rows, sink.getvalue())
+        path = self.part(table, part)
+        return self._described(path, rows.num_rows, self._write(path, sink.getvalue()))
 
     def write_window(self, window: int, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Store the rows of a window until they are gathered; returns what ``write_rows`` does."""
         arrow = {table: to_arrow(table, columns) for table, columns in tables.items()}
         rows = sum(table_rows.num_rows for table_rows in arrow.values())
-        return self._written(self.rows(window), rows, window_content(arrow))
+        path = self.rows(window)
+        return self._described(path, rows, self._write(path, window_content(arrow)))
 
-    def gather(self, tables: Sequence[str], sha256: Sequence[str]) -> list[dict[str, Any]]:
+    def gather(self, tables: Sequence[str], last: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Put a file per table in the place of one per window; returns what ``write_rows`` does.
 
-        ``sha256`` is that of each window, as it was committed.
-        To open a small file costs as much as to read some ten thousand rows. Killed anywhere and
-        repeated, it ends the same: windows are removed only when all tables are there, so while
-        one is missing they are complete. Raises StoreError when rows are missing or damaged.
+        ``last`` is the commit of the last window, which is written after this. To open a small file
+        costs as much as to read some ten thousand rows. Killed anywhere and repeated, it ends the
+        same: windows are removed only when all tables are there, so while one is missing they are
+        complete. Raises StoreError when rows are missing or damaged.
         """
-        parts = [self.rows(window) for window in range(len(sha256))]
+        windows = last["summary"]["window"] + 1
+        commits = [*map(self.read_commit, range(windows - 1)), last]
+        parts = [self.rows(window) for window in range(windows)]
         are_here = all(part.is_file() for part in parts)
-        for part, committed in zip(parts, sha256, strict=True) if are_here else ():
-            if digest(part) != committed:
+        for part, commit in zip(parts, commits, strict=True) if are_here else ():
+            if digest(part) != commit["parts"][0]["sha256"]:
                 raise StoreError(
                     f"rows in {part} are not those that were committed; {self._again()}"
                 )
@@ -175,10 +178,38 @@ class RunStore:
     def _again(self) -> str:
         return f"remove {self.home} and run again: the same spec gives the same rows"
 
-    def _written(self, path: Path, rows: int, content: Any) -> dict[str, Any]:
+    def write_snapshot(self, window: int, arrays: Mapping[str, np.ndarray]) -> str:
+        """Store the state at the start of a window, never pickled. Returns the file's SHA-256."""
+        import numpy as np
+
+        buffer = io.BytesIO()
+        np.savez(buffer, allow_pickle=False, **arrays)
+        return self._write(self.snapshot(window), buffer.getvalue())
+
+    def read_snapshot(self, window: int, sha256: str | None = None) -> dict[str, np.ndarray]:
+        """Its arrays. Raises StoreError when it is missing, or not what was committed."""
+        import numpy as np
+
+        path = self.snapshot(window)
+        if not path.is_file():
+            raise StoreError(f"the snapshot {path} is missing; {self._again()}")
+        content = path.read_bytes()
+        if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+            problem = f"the snapshot {path} is not the one that was committed"
+            raise StoreError(f"{problem}; {self._again()}")
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+                return {name: stored[name] for name in stored.files}
+        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+            raise StoreError(
+                f"the snapshot {path} is damaged ({error}); {self._again()}"
+            ) from error
+
+    def _write(self, path: Path, content: Any) -> str:
+        """Write a file unless the run is complete. Returns the SHA-256 of its content."""
         if not self.manifest.is_file():
             write_bytes(path, content)
-        return self._described(path, rows, hashlib.sha256(content).hexdigest())
+        return hashlib.sha256(content).hexdigest()
 
     def _described(self, path: Path, rows: int, sha256: str) -> dict[str, Any]:
         return {"path": path.relative_to(self.folder).as_posix(), "rows": rows, "sha256": sha256}
@@ -247,30 +278,3 @@ def _text(names: Sequence[str]) -> pa.Array:
     return pa.StringArray.from_buffers(
         len(names), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))
     )
-
-
-def write_snapshot(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
-    """Store arrays, never pickled. Returns the sha256 of the file."""
-    import numpy as np
-
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **arrays)
-    write_bytes(path, buffer.getvalue())
-    return hashlib.sha256(buffer.getvalue()).hexdigest()
-
-
-def read_snapshot(path: Path, sha256: str | None = None) -> dict[str, np.ndarray]:
-    """Arrays of a snapshot. Raises StoreError when it is missing, or not what was committed."""
-    import numpy as np
-
-    advice = f"remove {path.parent.parent} and run again: the same spec gives the same rows"
-    if not path.is_file():
-        raise StoreError(f"the snapshot {path} is missing; {advice}")
-    content = path.read_bytes()
-    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
-        raise StoreError(f"the snapshot {path} is not the one that was committed; {advice}")
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise StoreError(f"the snapshot {path} is damaged ({error}); {advice}") from error

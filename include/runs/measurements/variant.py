@@ -34,13 +34,12 @@ def conditions_of(spec: RunSpec) -> str:
     chosen. Pattern, topology, BTU and seed are columns of their own, and a price book changes
     nothing that happens in a run.
     """
+    options = _changed(PATTERNS[spec.pattern], spec.pattern_options)
+    faults = {f"faults.{name}": value for name, value in spec.faults.items()}
     usual = Conditions.model_validate({"patterns": spec.pattern, **run_defaults(spec.topology)})
     conditions = {name: getattr(spec, name) for name in _CONDITIONS}
-    return _text(
-        {name: value for name, value in conditions.items() if value != getattr(usual, name)}
-        | _changed(PATTERNS[spec.pattern], spec.pattern_options)
-        | {f"faults.{name}": value for name, value in spec.faults.items()}
-    )
+    changed = {name: value for name, value in conditions.items() if value != getattr(usual, name)}
+    return _text(changed | options | faults)
 
 
 def _changed(factory: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:

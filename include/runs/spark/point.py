@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Literal
 
 from include.experiment.spec import RunSpec
-from include.model.compliance import LEVELS
 from include.runs.batch import RunResult, how, run_batch
 
 
@@ -60,14 +59,6 @@ def measure_point(text: str, root: str) -> str:
 def status_of(result: RunResult) -> PointStatus:
     """The status of a run that has ended, one way or the other."""
     spec = result.spec
-    samples = sum(summary["samples"] for summary in result.summaries)
-    shares = {
-        f"{level}_percent": 100
-        * sum(summary["samples_within"][level] for summary in result.summaries)
-        / samples
-        for level, _ in LEVELS
-        if samples
-    }
     return PointStatus(
         run=spec.run_id,
         controller=spec.controller,
@@ -79,9 +70,9 @@ def status_of(result: RunResult) -> PointStatus:
         outcome=result.outcome,
         took_s=result.took_s,
         stored=result.stored,
-        samples=samples,
+        samples=result.samples,
         error=result.error,
-        **shares,
+        **{f"{level}_percent": share for level, share in result.compliance_percent.items()},
     )
 
 

@@ -10,18 +10,20 @@ import json
 import logging
 import os
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from include.controllers import CONTROLLERS
 from include.experiment.spec import RunSpec
 from include.runs.batch import RunResult
-from include.runs.spark.code import archive_in, user_roots
 from include.runs.spark.point import PointStatus, measure_point, status_of
 from include.runs.spark.session import spark_session
-from include.runs.versions import INCLUDE
+from include.runs.versions import COMMIT, INCLUDE, versions
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 REPOSITORY = INCLUDE.parent
 UNPACKED = "tidebench"
 POLL_S = 0.2
+SKIPPED = {"__pycache__"}
 DIED = (
     "the worker of this point was killed, most likely because memory ran out; sweep again with "
     "fewer cores (--master 'local[1]'): it goes on from its last window"
@@ -141,3 +144,34 @@ def _let_workers_find_this_code(
         *filter(None, before.split(os.pathsep)),
     ]
     context.environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(parts))
+
+
+def user_roots(controllers: Iterable[str]) -> dict[Path, Path]:
+    """Packages and modules that controllers of a user's own lie in, each with its folder."""
+    roots = {}
+    for name in controllers:
+        top = CONTROLLERS.path_of(name).partition(":")[0].partition(".")[0]
+        spec = find_spec(top) if top else None
+        if spec and spec.origin and top != INCLUDE.name:
+            source = Path(spec.origin)
+            root = source.parent if source.name == "__init__.py" else source
+            roots[root] = root.parent
+    return roots
+
+
+def archive_in(folder: Path, user_roots: Mapping[Path, Path]) -> Path:
+    """Write ``tidebench.zip`` into a folder: `include/` as it is here, and of which commit it is,
+    with packages of a user's ``own`` beside it.
+
+    To be unpacked before use: topologies, calibrations and levels are read as files, and compiled
+    functions are kept beside their source.
+    """
+    path = folder / "tidebench.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for root, parent in {INCLUDE: INCLUDE.parent, **user_roots}.items():
+            for file in sorted(root.rglob("*")) if root.is_dir() else [root]:
+                within = file.relative_to(parent)
+                if file.is_file() and not SKIPPED.intersection(within.parts):
+                    archive.write(file, within)
+        archive.writestr(COMMIT.name, versions()["git_commit"] + "\n")
+    return path

@@ -34,16 +34,9 @@ def sweep(
     from include.runs.spark.points import measure_points
 
     root = root.resolve()
-    folder = root / points[0].experiment
-    progress = _Progress(points, folder / STATUS, say)
-
-    def report(status: PointStatus) -> None:
-        if status.outcome == "measured":  # workers know nothing of DAG runs
-            mark_origin(RunStore(folder, folder.name, status.run), by)
-        progress.report(status)
-
+    progress = _Progress(points, root / points[0].experiment, say, by)
     try:
-        measure_points(points, root, master=master, report=report)
+        measure_points(points, root, master=master, report=progress.report)
     finally:
         rows = progress.write()
         took_s = time.perf_counter() - progress.started_s
@@ -56,35 +49,44 @@ class _Progress:
     """What is known of the points so far, said line by line and written now and then."""
 
     points: Sequence[RunSpec]
-    status_csv: Path
+    folder: Path
     say: Callable[[str], None]
+    by: DagRun = BY_HAND
     started_s: float = field(default_factory=time.perf_counter)
     first_s: float = 0.0
     written_s: float = 0.0
-    found: dict[str, PointStatus] = field(default_factory=dict)
+    statuses: dict[str, PointStatus] = field(default_factory=dict)
+
+    @property
+    def status_csv(self) -> Path:
+        return self.folder / STATUS
 
     def report(self, status: PointStatus) -> None:
         """A point has ended, one way or the other."""
+        if status.outcome == "measured":  # workers know nothing of DAG runs
+            mark_origin(RunStore(self.folder, self.folder.name, status.run), self.by)
         now_s = time.perf_counter()
-        if not self.found:
+        if not self.statuses:
             self.first_s = self.written_s = now_s
             self.say(f"Spark is up after {now_s - self.started_s:.0f} s")
-        self.found[status.run] = status
-        self.say(f"[{len(self.found)}/{len(self.points)}{self._left(now_s)}] {status.line()}")
+        self.statuses[status.run] = status
+        self.say(f"[{len(self.statuses)}/{len(self.points)}{self._left(now_s)}] {status.line()}")
         if now_s - self.written_s >= STATUS_EVERY_S:
             self.write()
             self.written_s = now_s
 
     def write(self) -> list[PointStatus]:
         """Write what is known, in the order of the points."""
-        rows = [self.found[point.run_id] for point in self.points if point.run_id in self.found]
+        rows = [
+            self.statuses[point.run_id] for point in self.points if point.run_id in self.statuses
+        ]
         write_bytes(self.status_csv, _as_csv(rows))
         return rows
 
     def _left(self, now_s: float) -> str:
         """How long the points that are left take if each takes what the others took."""
-        left = len(self.points) - len(self.found)
-        left_s = left * (now_s - self.first_s) / max(len(self.found) - 1, 1)
+        left = len(self.points) - len(self.statuses)
+        left_s = left * (now_s - self.first_s) / max(len(self.statuses) - 1, 1)
         return f", {left_s / 60:.1f} min left" if left_s >= 6 else ""
 
 

@@ -36,7 +36,6 @@ from include.studies.results import Rows, StudyResults
 
 SPECS = ("fugu_configurability", "fugu_workloads", "fugu_adaptivity")
 CLAIMS = read_claims(Path(__file__).parent)
-COLUMNS = ("id", "section", "claim", "holds", "seeds", "numbers", "apart", "because")
 
 
 def runs(seeds: Sequence[int] | None = None) -> list[RunSpec]:
@@ -76,8 +75,7 @@ def claims_of(metrics: FuguMetrics) -> Rows:
         holding = sum(ask(predicate, metrics.of_seed(seed))[0] == "yes" for seed in seeds)
         return {"seeds": f"{holding} of {len(seeds)}"}
 
-    case = ClaimCase((metrics,))
-    return check_claims(CLAIMS, PREDICATES, lambda _: [case], columns=COLUMNS, beside=in_seeds)
+    return check_claims(CLAIMS, PREDICATES, lambda _: [ClaimCase((metrics,))], beside=in_seeds)
 
 
 STUDY = Study(

@@ -1,85 +1,176 @@
-"""The page of a reproduction: which policy, at what cost, how sure, and where it fails."""
+"""What the page of the reproduction shows: which policy, how sure, where it fails, over time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from pathlib import Path
+from statistics import fmean
 from typing import Any
-
-from markupsafe import Markup
 
 from include.results.reports.comparison import PublishedFigure
 from include.results.reports.figures import curves, tradeoff
-from include.studies.page import environment
 from include.studies.peerj141.calibration import JUDGING_SEEDS
-from include.studies.peerj141.findings import Findings
-from include.studies.peerj141.published import (
-    METRICS,
-    CellKey,
-    approach_of,
-    published_cells,
-)
-from include.studies.peerj141.specs import BTUS_MIN, controllers, patterns
-from include.studies.results import Rows
+from include.studies.peerj141.errata import columns, implied_items
+from include.studies.peerj141.judgement import JUDGEMENT_COLUMNS, shortfalls
+from include.studies.peerj141.metrics import mean_curves
+from include.studies.peerj141.published import METRICS, CellKey, approach_of, published_cells
+from include.studies.peerj141.specs import controllers, patterns
+from include.studies.peerj141.verdict import summary
+from include.studies.results import Rows, Section, Tile
 
 _LENGTH_MIN = 120
 _COMPARED = ("near_real_time_compliance", "resource_cost", "near_real_time_total_cost")
+_SURE = (
+    "pattern", "controller", "btu_min", "metric",
+    "difference", "ci95_low", "ci95_high", "welch_p", "hedges_g",
+)  # fmt: skip
 _MOST_DRIFT = 20
 
-_PAGE = environment(Path(__file__).parent)
+POLICY = (
+    "Up and to the left is better: more items near real-time on cheaper hosts. A line joins the "
+    "BTUs (10, 30, 60 minutes) of a controller, bars are one standard deviation over seeds, hollow "
+    "marks are the published figures."
+)
+SURE = (
+    "BTU-based minus threshold on the same arrivals, paired over seeds: mean difference with its "
+    "95 % confidence interval, p of Welch's test and effect size (Hedges' g). Few seeds make wide "
+    "intervals; comparison.csv has every pair of controllers and every metric."
+)
+REPRODUCED = (
+    "The paper is reproduced: the errors of the controllers that stand for its prototype are "
+    "surely within their limits. Cells that differ by more than chance are named below; they do "
+    "not decide, because with small standard deviations any simulation differs significantly "
+    "somewhere."
+)
+NOT_REPRODUCED = "The paper is not reproduced by the controllers that stand for its prototype:"
+JUDGED = (
+    "Mean absolute errors against the published means. The interval is that of {seeds} seeds, none "
+    f"of which took part in fitting, drawn with replacement; {JUDGING_SEEDS} are needed to judge. "
+    "An error keeps its limit where its interval ends below it."
+)
+TOLERANCE = (
+    "The tolerance of a cell is the 95 % confidence interval of a mean of three published runs, "
+    "with the printed standard deviations pooled over the cells of a controller and kind of "
+    "figure, plus what rounding hides. What our runs scatter by does not widen it. Outside is what "
+    "is surely further off, or not surely closer. Errors are points for compliance and percent for "
+    "cost; the published threshold compliance has no BTU."
+)
+ELASTICITY = (
+    "Supply of instances against demand, means over operators and seeds (Herbst et al.): how much "
+    "is missing or superfluous relative to the demand, for which share of the time, how long "
+    "supply moves otherwise than demand, and how many more changes than needed per minute. For all "
+    "but the last, 0 is best."
+)
+ITEMS = (
+    "Penalty and compliance together say how many items a run processed. The arrivals of a pattern "
+    "are the same for every column, so the ranges that rounding allows should overlap within a "
+    "pattern; where they do not, the runs did not process the same number of items."
+)
 
 
-def render_page(
-    findings: Findings, origin: Mapping[str, Any], checks: Mapping[str, Any], files: Sequence[str]
-) -> str:
-    """The page as HTML text; equal arguments give equal text. ``files`` lie beside it."""
-    moved = [row for row in findings.drift if row["state"] != "same"]
-    every = (curve for own in findings.curves.values() for curve in own.values())
-    scale = curves.scale_of(every, _LENGTH_MIN)
-    return _PAGE.get_template("page.html.j2").render(
-        findings=findings,
-        origin=origin,
-        files=files,
-        checks=checks,
-        quarantined=checks["quarantined"],
-        best=best_controller(findings.errors),
-        tradeoff=Markup(tradeoff.draw(findings.cells, list(_published_rows()), patterns())),
-        curves={
-            pattern: Markup(curves.draw(pattern, own, scale))
-            for pattern, own in findings.curves.items()
-        },
-        policies=list(_policies(findings.cells)),
-        compared=[row for row in findings.tables["comparison"] if _is_shown(row)],
-        tables=_by(findings.verdict, ("pattern", "controller")),
-        claims=_claims(findings.claims),
-        elasticity=_mean_elasticity(findings.tables["elasticity"]),
-        errata=findings.cell_errata,
-        seen=origin["seen"],
-        items=_by(findings.items, ("pattern", "controller", "btu_min")),
-        moved=moved[:_MOST_DRIFT],
-        more_moved=max(0, len(moved) - _MOST_DRIFT),
-        btus_min=BTUS_MIN,
-        judging_seeds=JUDGING_SEEDS,
-        metrics=METRICS,
-    )
+def tiles(verdict: Rows) -> tuple[Tile, ...]:
+    """How many published cells are within their tolerance."""
+    inside = sum(row["inside"] for row in verdict)
+    return (Tile("published cells reproduced", inside, len(verdict), "inside their tolerance"),)
+
+
+def sections(
+    tables: Mapping[str, Rows], staged: Mapping[str, Rows], drift_sentences: Sequence[str]
+) -> list[Section]:
+    """The page behind its claims; ``tables`` are those of the study, ``staged`` of the platform."""
+    errors = summary(tables["verdict"])
+    judgement, missed = tables["judgement"], shortfalls(tables["judgement"])
+    cells = [_beside(row) for row in tables["verdict"]]
+    moved = [_without_key(row) for row in tables["drift"] if row["state"] != "same"]
+    best = f"Of the BTU-based controllers {best_controller(errors)} is closer to the paper."
+    return [
+        Section(
+            name="cells",
+            title="Which policy, at what cost",
+            text=[POLICY, best],
+            figures={"": tradeoff.draw(tables["cells"], list(_published_rows()), patterns())},
+            rows=list(_policies(tables["cells"])),
+            folded=True,
+        ),
+        Section(
+            name="comparison",
+            title="How sure",
+            text=[SURE],
+            rows=[
+                _without_key({name: row[name] for name in _SURE})
+                for row in tables["comparison"]
+                if _is_shown(row)
+            ],
+        ),
+        Section(
+            name="judgement",
+            title="Whether it is reproduced",
+            text=[
+                *([NOT_REPRODUCED, *missed] if missed else [REPRODUCED]),
+                JUDGED.format(seeds=judgement[0]["seeds"]),
+            ],
+            rows=[{name: row[name] for name in JUDGEMENT_COLUMNS} for row in judgement],
+        ),
+        Section(name="errors", title="Errors by pattern", rows=errors),
+        Section(
+            name="outside",
+            title="Cells outside their tolerance",
+            text=[TOLERANCE] if any(not row["inside"] for row in cells) else [TOLERANCE, "None."],
+            rows=[row for row in cells if not row["inside"]],
+        ),
+        Section(name="verdict", title="Published beside measured", rows=cells, folded=True),
+        Section(
+            name="time",
+            title="Load, hosts and instances over time",
+            text=["The counterparts of Figs. 8-11, means over seeds."],
+            figures=_figures(staged),
+        ),
+        Section(
+            name="elasticity",
+            title="Elasticity",
+            text=[ELASTICITY],
+            rows=_mean_elasticity(tables["elasticity"]),
+        ),
+        Section(
+            name="items",
+            title="Items behind the published figures",
+            text=[ITEMS],
+            rows=list(_items(published_cells())),
+            folded=True,
+        ),
+        Section(
+            name="drift",
+            title="Drift",
+            text=[
+                *(drift_sentences or ["There is no baseline yet; set one with --set-baseline."]),
+                *([f"{_MOST_DRIFT} of {len(moved)}:"] if len(moved) > _MOST_DRIFT else []),
+            ],
+            rows=moved[:_MOST_DRIFT],
+        ),
+    ]
 
 
 def best_controller(errors: Rows) -> str:
     """The BTU-based controller that is closest to the paper, by the mean of its mean errors."""
 
     def distance(controller: str) -> float:
-        own = [row["mean_absolute_error"] for row in errors if row["controller"] == controller]
-        return sum(own) / len(own) if own else float("inf")
+        of_controller = [
+            row["mean_absolute_error"] for row in errors if row["controller"] == controller
+        ]
+        return fmean(of_controller) if of_controller else float("inf")
 
     return min((name for name in controllers() if approach_of(name) == "btu"), key=distance)
+
+
+def policy(controller: str, btu_min: float | None) -> str:
+    """A controller and its BTU, where it has one."""
+    return f"{controller} BTU{btu_min:g}" if btu_min else controller
 
 
 def _published_rows() -> Iterator[dict[str, Any]]:
     """Published cells as rows; those of the BTU-based approach stand with the main controller."""
     names = {approach_of(name): name for name in reversed(controllers())}
-    cells: Mapping[CellKey, PublishedFigure] = published_cells()
-    for (pattern, approach, btu_min, metric), figure in cells.items():
+    for (pattern, approach, btu_min, metric), figure in published_cells().items():
         values = {"mean": figure.mean, "sigma": figure.sigma}
         place = {"pattern": pattern, "controller": names[approach], "btu_min": btu_min}
         yield {**place, "metric": metric, **values}
@@ -87,13 +178,14 @@ def _published_rows() -> Iterator[dict[str, Any]]:
 
 def _policies(cells: Rows) -> Iterator[dict[str, Any]]:
     """One row per pattern, controller and BTU with every metric."""
-    for key, own in _by(cells, ("pattern", "controller", "btu_min")).items():
-        yield {
-            "pattern": key[0],
-            "controller": key[1],
-            "btu_min": key[2],
-            **{row["metric"]: row for row in own},
-        }
+    for (pattern, controller, btu_min), group in _by(cells, "pattern", "controller", "btu_min"):
+        means = {row["metric"]: _spread(row["mean"], row["sigma"]) for row in group}
+        place = {"pattern": pattern, "policy": policy(controller, btu_min)}
+        yield place | {metric: means.get(metric, "") for metric in METRICS}
+
+
+def _spread(mean: float, sigma: float | None) -> str:
+    return f"{mean:.2f}" if sigma is None else f"{mean:.2f} ± {sigma:.2f}"
 
 
 def _is_shown(row: Mapping[str, Any]) -> bool:
@@ -102,37 +194,77 @@ def _is_shown(row: Mapping[str, Any]) -> bool:
     return pair == {controllers()[0], "threshold"} and row["metric"] in _COMPARED
 
 
-def _claims(rows: Rows) -> list[dict[str, Any]]:
-    """One entry per claim and pattern with the answer for each controller."""
-    return [
-        {**own[0], "answers": own, "controllers": [row["controller"] for row in own]}
-        for own in _by(rows, ("id", "pattern")).values()
-    ]
+def _without_key(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with its policy in the place of controller and BTU."""
+    rest = {name: row[name] for name in row if name not in ("pattern", "controller", "btu_min")}
+    place = {"pattern": row["pattern"], "policy": policy(row["controller"], row["btu_min"])}
+    return place | rest
+
+
+def _beside(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A published cell beside the measured one."""
+    return {
+        "pattern": row["pattern"],
+        "policy": policy(row["controller"], row["btu_min"]),
+        "metric": row["metric"],
+        "published": _spread(row["published_mean"], row["published_sigma"]),
+        "measured": _spread(row["measured_mean"], row["measured_sigma"]),
+        **{name: row[name] for name in ("error", "tolerance", "inside")},
+    }
+
+
+def _figures(staged: Mapping[str, Rows]) -> dict[str, str]:
+    """Per pattern, the curves of the policies that Figs. 8-11 show."""
+    labels = {
+        run["run"]: [(run["pattern"], policy(run["controller"], btu_min))]
+        for run in staged["runs"]
+        for btu_min in [run["btu_min"] if run["controller"] == controllers()[0] else None]
+        if btu_min or run["controller"] == "threshold"
+    }
+    means = mean_curves(staged["timeline"], labels)
+    of_pattern = {
+        pattern: {label: means[place, label] for place, label in sorted(means) if place == pattern}
+        for pattern in patterns()
+    }
+    scale = curves.scale_of(means.values(), _LENGTH_MIN)
+    return {name: curves.draw(name, lines, scale) for name, lines in of_pattern.items() if lines}
 
 
 def _mean_elasticity(rows: Rows) -> list[dict[str, Any]]:
-    """The overall rows, means over seeds."""
+    """The overall rows, means over seeds, in the order of Fig. 7 and of the matrix."""
     overall = [row for row in rows if row["scope"] == "overall"]
-    key = ("pattern", "controller", "btu_min")
     order = {name: i for i, name in enumerate((*patterns(), *controllers()))}
     overall.sort(key=lambda row: (order[row["pattern"]], order[row["controller"]], row["btu_min"]))
-    numbers = [name for name, value in overall[0].items() if isinstance(value, float)][1:]
+    numbers = [
+        name for name in overall[0] if isinstance(overall[0][name], float) and name != "btu_min"
+    ]
     return [
         {
-            **dict(zip(key, group, strict=True)),
-            **{name: sum(row[name] for row in own) / len(own) for name in numbers},
+            "pattern": pattern,
+            "policy": policy(controller, btu_min),
+            **{name: fmean(row[name] for row in group) for name in numbers},
         }
-        for group, own in _by(overall, key).items()
+        for (pattern, controller, btu_min), group in _by(
+            overall, "pattern", "controller", "btu_min"
+        )
     ]
 
 
-def _by(rows: Rows, names: Sequence[str]) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
-    """Neighbouring rows with equal values of ``names``, in the order of the rows."""
+def _items(published: Mapping[CellKey, PublishedFigure]) -> Iterator[dict[str, Any]]:
+    """Per published column, how many million items its penalty and compliance speak of."""
+    for column in columns(published):
+        pattern, approach, btu_min = column
+        ranges = {
+            level: f"{low / 1e6:.2f}-{high / 1e6:.2f}"
+            for level, (low, high) in implied_items(published, column).items()
+        }
+        yield {"pattern": pattern, "column": policy(approach, btu_min), **ranges}
+
+
+def _by(rows: Rows, *names: str) -> Iterator[tuple[tuple[Any, ...], list[Mapping[str, Any]]]]:
+    """Neighbouring rows with equal values of ``names``."""
 
     def key(row: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(row[name] for name in names)
 
-    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for group, own in groupby(rows, key):
-        found.setdefault(group, []).extend(own)
-    return found
+    return ((values, list(group)) for values, group in groupby(rows, key))

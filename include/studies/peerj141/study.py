@@ -2,24 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from include.model.errors import GateFailed
-from include.results.reports.statistics import STATISTICS_COLUMNS
+from include.results.reports.statistics import STATISTICS_COLUMNS, with_intervals
 from include.results.tables.catalogue import schema_of
-from include.studies.base import Study
-from include.studies.drift import CELL_COLUMNS, DIGITS, DRIFT_COLUMNS
-from include.studies.peerj141.claims import CLAIM_COLUMNS
-from include.studies.peerj141.findings import Findings, find
-from include.studies.peerj141.judgement import JUDGEMENT_COLUMNS
-from include.studies.peerj141.page import render_page
-from include.studies.peerj141.published import printed
-from include.studies.peerj141.specs import BASELINE, EXPERIMENT, runs
-from include.studies.peerj141.verdict import VERDICT_COLUMNS
+from include.studies.base import (
+    ClaimCase,
+    Predicate,
+    Study,
+    StudyData,
+    ask,
+    check_claims,
+    read_claims,
+)
+from include.studies.claim_counts import in_words
+from include.studies.drift import (
+    CELL_COLUMNS,
+    DIGITS,
+    DRIFT_COLUMNS,
+    baselines,
+    drift,
+    moved_runs,
+    run_digests,
+    verdict_of,
+)
+from include.studies.peerj141.errata import find_errata
+from include.studies.peerj141.judgement import JUDGEMENT_COLUMNS, judge, shortfalls
+from include.studies.peerj141.metrics import PeerjMetrics, metrics_of_paper, metrics_of_runs
+from include.studies.peerj141.page import policy, sections, tiles
+from include.studies.peerj141.predicates import PREDICATES
+from include.studies.peerj141.published import METRICS, approach_of, printed, published_cells
+from include.studies.peerj141.specs import (
+    BASELINE,
+    BTUS_MIN,
+    EXPERIMENT,
+    controllers,
+    patterns,
+    runs,
+)
+from include.studies.peerj141.verdict import VERDICT_COLUMNS, verdict
+from include.studies.peerj141.verdict import summary as errors_of
+from include.studies.results import Rows, StudyResults
 
+CLAIMS = read_claims(Path(__file__).parent)
 COLUMNS: Mapping[str, Sequence[str]] = {
-    "claims": CLAIM_COLUMNS,
+    "claims": (
+        "id", "section", "claim", "pattern", "controller", "published", "holds", "measured",
+        "apart", "because",
+    ),
     "cells": CELL_COLUMNS,
     "verdict": VERDICT_COLUMNS,
     "judgement": JUDGEMENT_COLUMNS,
@@ -35,6 +69,84 @@ COLUMNS: Mapping[str, Sequence[str]] = {
 ANSWERS = {True: "reproduced", False: "not reproduced", None: "not judged, too few seeds"}
 
 
+@dataclass(frozen=True, kw_only=True)
+class PeerjResults(StudyResults):
+    """Results with one sentence per baseline."""
+
+    drift_sentences: Sequence[str]
+
+
+def evaluate(measured: StudyData) -> PeerjResults:
+    """Judge what a reproduction has measured."""
+    staged, folder = measured.tables, measured.folder
+    published = published_cells()
+    cells = sorted(staged["cells"], key=_reading_order)
+    judged = verdict(cells, published, staged["metrics"])
+    digests = run_digests(folder, (row["run"] for row in staged["runs"]))
+    drifts = [(baseline, drift(baseline, cells)) for baseline in baselines(folder, BASELINE)]
+    drift_sentences = [
+        verdict_of(baseline, rows, moved_runs(baseline, digests)) for baseline, rows in drifts
+    ]
+    of_btu = [name for name in controllers() if approach_of(name) == "btu"]
+    tables: dict[str, Rows] = {
+        "claims": claims_of(
+            {name: metrics_of_runs(staged, name) for name in of_btu},
+            metrics_of_paper(published, BTUS_MIN),
+            patterns(),
+        ),
+        "cells": cells,
+        "verdict": judged,
+        "judgement": judge(judged, staged["metrics"]),
+        "comparison": sorted(with_intervals(staged["comparison"]), key=_reading_order),
+        "elasticity": _with_run(staged["elasticity"], staged["runs"]),
+        "drift": [row for _, rows in drifts for row in rows],
+    }
+    return PeerjResults(
+        tables=tables,
+        errata=[
+            f"{pattern}, {policy(approach, btu_min)}, {metric}: {sentence}"
+            for (pattern, approach, btu_min, metric), sentence in find_errata(published).items()
+        ],
+        sections=sections(tables, staged, drift_sentences),
+        tiles=tiles(judged),
+        drift_sentences=drift_sentences,
+    )
+
+
+def claims_of(
+    measured: Mapping[str, PeerjMetrics], paper: PeerjMetrics, patterns: Sequence[str]
+) -> Rows:
+    """One row per claim, pattern and BTU-based controller of ``measured``."""
+
+    def cases(claim: Mapping[str, Any]) -> Iterator[ClaimCase]:
+        for pattern in claim.get("patterns", patterns):
+            for controller, metrics in measured.items():
+                about = {"pattern": pattern, "controller": controller}
+                yield ClaimCase((metrics, pattern), about)
+
+    def in_paper(predicate: Predicate, case: ClaimCase) -> Mapping[str, Any]:
+        return {"published": ask(predicate, paper, case.about["pattern"])[1]}
+
+    return check_claims(CLAIMS, PREDICATES, cases, beside=in_paper)
+
+
+def _reading_order(row: Mapping[str, Any]) -> tuple[int, ...]:
+    """Patterns as in Fig. 7, controllers as in the matrix, metrics as in the tables."""
+    places = ((patterns(), "pattern"), (controllers(), "controller"), (METRICS, "metric"))
+    pattern, controller, metric = (
+        list(names).index(row[name]) if row[name] in names else len(names) for names, name in places
+    )
+    other = row.get("other_controller")
+    place = list(controllers()).index(other) if other in controllers() else 0
+    return pattern, controller, place, int(row["btu_min"]), metric
+
+
+def _with_run(rows: Rows, runs: Rows) -> list[dict[str, Any]]:
+    about = {row["run"]: row for row in runs}
+    names = ("pattern", "controller", "btu_min", "seed")
+    return [{**{name: about[row["run"]][name] for name in names}, **row} for row in rows]
+
+
 def rounded(column: str, value: Any) -> str:
     """A cell of a CSV file; absent values are empty, BTUs are whole minutes."""
     if value is None:
@@ -48,57 +160,48 @@ def rounded(column: str, value: Any) -> str:
     return str(value)
 
 
-def summary(findings: Findings) -> str:
+def summary(results: PeerjResults) -> str:
     """What a terminal shows: errors per pattern and controller, claims, drift."""
     lines = [f"{'mean absolute error':<44}{'error':>10}  {'inside':>9}"]
-    for row in findings.errors:
+    for row in errors_of(results.tables["verdict"]):
         name = f"  {row['pattern']}, {row['controller']}, {row['kind']}"
         unit = "points" if row["unit"] == "points" else "%"
         error = f"{row['mean_absolute_error']:.1f} {unit}"
         lines.append(f"{name:<44}{error:>10}  {row['inside']:>3} of {row['cells']:>2}")
-    lines += ["", *verdict_sentences(findings)]
-    lines += ["", claims_sentence(findings)]
-    return "\n".join([*lines, *findings.drift_sentences, ""])
+    lines += ["", *verdict_sentences(results.tables["judgement"])]
+    lines += ["", f"{in_words(results.claims)}.", *results.drift_sentences, ""]
+    return "\n".join(lines)
 
 
-def claims_sentence(findings: Findings) -> str:
-    """How many claims hold; those that the paper's own tables contradict are counted apart."""
-    apart = [row for row in findings.claims if row["holds_in_paper"] == "no"]
-    answers = [row["holds"] for row in findings.claims if row["holds"] and row not in apart]
-    held = sum(row["holds"] == "yes" for row in apart)
-    return (
-        f"Claims: {answers.count('yes')} of {len(answers)} hold; apart from them {held} of "
-        f"{len(apart)} that the paper's own tables contradict."
-    )
-
-
-def verdict_sentences(findings: Findings) -> list[str]:
+def verdict_sentences(judgement: Rows) -> list[str]:
     """The mean error of every judged group with its interval, limit and answer."""
     return [
         f"{row['controller']}, {row['kind']}, {row['patterns']} patterns: "
         f"{row['mean_absolute_error']:.2f} [{row['interval_low']:.2f}, {row['interval_high']:.2f}] "
         f"{'points' if row['unit'] == 'points' else '%'}, allowed {row['limit']:g}: "
         f"{ANSWERS[row['holds']]}"
-        for row in findings.judgement
+        for row in judgement
         if row["judged"] and row["interval_low"] is not None
     ]
 
 
-def require_reproduced(findings: Findings) -> None:
+def require_reproduced(results: StudyResults) -> None:
     """Raise GateFailed when the paper is not reproduced, with why and every cell outside."""
-    if not findings.shortfalls:
+    missed, cells = shortfalls(results.tables["judgement"]), results.tables["verdict"]
+    if not missed:
         return
-    reasons = "\n".join(f"  - {sentence}" for sentence in findings.shortfalls)
+    outside = [row for row in cells if not row["inside"]]
+    reasons = "\n".join(f"  - {sentence}" for sentence in missed)
     listed = "\n".join(
         f"  - {row['pattern']}, {row['controller']}, BTU {row['btu_min'] or '-'}, "
         f"{row['metric']}: published {row['published_mean']:g}, measured "
         f"{row['measured_mean']:.2f} ({row['error']:+.1f} {row['error_unit']}, tolerance "
         f"{row['tolerance']:.1f})"
-        for row in findings.outside
+        for row in outside
     )
     raise GateFailed(
-        f"The paper is not reproduced.\n{reasons}\n{len(findings.outside)} of "
-        f"{len(findings.verdict)} published cells differ by more than chance.\n{listed}"
+        f"The paper is not reproduced.\n{reasons}\n{len(outside)} of "
+        f"{len(cells)} published cells differ by more than chance.\n{listed}"
     )
 
 
@@ -107,8 +210,7 @@ STUDY = Study(
     title="Cost-efficient enactment of stream processing topologies (PeerJ CS 141)",
     experiment=EXPERIMENT,
     runs=runs,
-    evaluate=find,
-    render=render_page,
+    evaluate=evaluate,
     summary=summary,
     require_reproduced=require_reproduced,
     baseline=BASELINE,

@@ -12,15 +12,14 @@ from include.experiment.spec import RunSpec
 from include.studies.base import (
     Cell,
     ClaimCase,
-    Predicate,
     Study,
     StudyData,
-    ask,
     cells_of,
     check_claims,
     read_claims,
     runs_of,
 )
+from include.studies.page import summary as claims_summary
 from include.studies.preprint.metrics import figures_of_run
 from include.studies.preprint.predicates import PREDICATES, Means
 from include.studies.preprint.published import APPROACHES, Key, printed
@@ -35,7 +34,6 @@ from include.studies.results import Rows, StudyResults
 
 SPECS = ("preprint", "preprint_readings")
 CLAIMS = read_claims(Path(__file__).parent)
-CLAIM_COLUMNS = ("id", "section", "claim", "pattern", "holds", "measured", "holds_in_print")
 Figures = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
 """By pattern and name of the reading: the values of every metric, one per run."""
 
@@ -96,7 +94,7 @@ def results_of(figures: Figures) -> StudyResults:
     }
     return StudyResults(
         tables={
-            "claims": claims_of(chosen, known),
+            "claims": claims_of(chosen),
             "readings": _readings(errors, best),
             "verdict": verdict(means, chosen, best, known),
             "cells": _cells(figures),
@@ -140,20 +138,13 @@ def compared(means: Means) -> dict[str, float]:
     }
 
 
-def claims_of(chosen: Mapping[str, Means], known: Mapping[Key, float]) -> Rows:
+def claims_of(chosen: Mapping[str, Means]) -> Rows:
     """One row per claim and pattern, of the readings that the counts support."""
 
     def cases(_: Mapping[str, Any]) -> list[ClaimCase]:
         return [ClaimCase((means,), {"pattern": pattern}) for pattern, means in chosen.items()]
 
-    def in_print(predicate: Predicate, case: ClaimCase) -> Mapping[str, Any]:
-        pattern = case.about["pattern"]
-        own = {(a, m): value for (p, a, m), value in known.items() if p == pattern}
-        if (constant := own.get(("both", "fixed_paid_btus_count"))) is not None:
-            own |= {(approach, "fixed_paid_btus_count"): constant for approach in APPROACHES}
-        return {"holds_in_print": ask(predicate, own)[0].value}
-
-    return check_claims(CLAIMS, PREDICATES, cases, columns=CLAIM_COLUMNS, beside=in_print)
+    return check_claims(CLAIMS, PREDICATES, cases)
 
 
 def _of_approach(known: Mapping[Key, float], pattern: str, approach: str) -> dict[str, float]:
@@ -222,10 +213,8 @@ def summary(results: StudyResults) -> str:
         + (" (supported)" if row["supported"] == "yes" else "")
         for row in results.tables["readings"]
     ]
-    held = sum(row["holds"] == "yes" for row in results.claims)
     lines.append(f"{near} of {len(counts)} printed counts are within {NEAR_PERCENT:g} %.")
-    lines.append(f"{held} of {len(results.claims)} claims hold.")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, claims_summary(results)])
 
 
 STUDY = Study(

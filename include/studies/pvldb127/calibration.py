@@ -17,11 +17,11 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from include.experiment.run import resolve
+from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
 from include.runs.session import Session
 from include.studies.base import FreeParameter
-from include.studies.pvldb127.metrics import figures_of
+from include.studies.pvldb127.metrics import READ, figures_of
 from include.studies.pvldb127.published import (
     FILTERS,
     FITTED,
@@ -29,6 +29,7 @@ from include.studies.pvldb127.published import (
     published,
 )
 from include.studies.pvldb127.study import runs
+from include.testbeds.columns import as_text
 
 Values = Mapping[str, float]
 Means = dict[tuple[str, str], float]
@@ -114,26 +115,18 @@ def attempt(spec: RunSpec, values: Values) -> dict[str, float]:
     own = options(values) if spec.controller == "kalman-ekf" else {}
     spec = replace(spec, controller_options={**spec.controller_options, **own})
     run = resolve(spec)
-    session = Session.open(replace(run, calibration={**run.calibration, **changes(values)}))
+    return figures_in_memory(replace(run, calibration={**run.calibration, **changes(values)}))
+
+
+def figures_in_memory(run: Run) -> dict[str, float]:
+    """The five figures of a run of which nothing is stored."""
+    session = Session.open(run)
     session.deploy()
-    session.run(0, spec.duration_s)
+    session.run(0, run.spec.duration_s)
     testbed = session.loop.testbed
     tables = {**testbed.take_measurements(), "lease": testbed.leases()}
-    return dict(figures_of(_as_text(tables), run.calibration["sample_every_items"]).figures)
-
-
-def _as_text(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns of codes as columns of names, as a stored table has them."""
-    import numpy as np
-
-    found: dict[str, Any] = {}
-    for table in ("lease", "scaling_activity", "processing_duration", "queue"):
-        columns = tables.get(table, {})
-        found[table] = {
-            name: np.array(column.names)[column.codes] if hasattr(column, "codes") else column
-            for name, column in columns.items()
-        }
-    return found
+    text = {name: as_text(tables.get(name, {})) for name in READ}
+    return dict(figures_of(text, run.calibration["sample_every_items"]).figures)
 
 
 def pyramid(seeds: Sequence[int]) -> list[RunSpec]:

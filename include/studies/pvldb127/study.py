@@ -10,7 +10,6 @@ from typing import Any
 from include.experiment.spec import RunSpec
 from include.results.reports.comparison import PublishedFigure
 from include.studies.base import (
-    CLAIM_COLUMNS,
     ClaimCase,
     Predicate,
     Study,
@@ -76,9 +75,8 @@ def claims_of(metrics: PvldbMetrics) -> Rows:
     def without_square(predicate: Predicate, _: ClaimCase) -> Mapping[str, Any]:
         return {"without_square": ask(predicate, others)[0].value}
 
-    case, columns = ClaimCase((metrics,)), (*CLAIM_COLUMNS, "without_square")
     return check_claims(
-        CLAIMS, PREDICATES, lambda _: [case], columns=columns, beside=without_square
+        CLAIMS, PREDICATES, lambda _: [ClaimCase((metrics,))], beside=without_square
     )
 
 

@@ -28,8 +28,10 @@ What a job does beyond that is off by default, and a setting of the calibration 
   before anything new; it is counted once. ``restarts`` among the faults come by themselves.
 - ``key_groups``: items come in parts, an instance takes whole ones, and the operator is as slow as
   its fullest instance. Hosts are counted at the mean of the instances.
-- ``rest_s``: how long an item is with an operator that is idle. It is
-  in its age, and counts as waiting; the next operator has it in the same step nevertheless.
+- ``rest_s``: how long an item waits for an operator even when that is idle, ``pass_s``: how long it
+  is in it on no core. Both are in its age; the next operator has it in the same step nevertheless.
+- ``cpu_at_rest`` and ``cpu_when_busy``: what an idle and a busy instance show; of ``cpu_window_s``
+  the mean is shown, once in that time.
 - ``cpu_residuals``: readings of CPU are away from the model as recorded ones were, in blocks drawn
   by the seed, on top of ``cpu_noise``; hosts and instances are all alike.
 - ``input_items``: what may wait for an operator; what feeds a full one is slowed, to the source.

@@ -54,7 +54,9 @@ class Graph(NamedTuple):
     cores: F64
     """(operators,): what a busy instance wants."""
     rest_s: F64
-    """(operators,): how long an item is with an operator that is idle, on no core."""
+    """(operators,): how long an item waits for an operator that is idle."""
+    pass_s: F64
+    """(operators,): how long an item is in an operator on no core."""
     step_s: float
     service_cv: float
     settle_s: float

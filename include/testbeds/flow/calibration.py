@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
 from include.testbeds.calibrations import CalibrationFiles, calibration_folders
 from include.testbeds.virtual import calibration as virtual
-from include.testbeds.virtual.calibration import Bounds, NotNegative
+from include.testbeds.virtual.calibration import Bounds, NotNegative, Share
 
 FOLDERS = calibration_folders("flow", Path(__file__).parent)
 Positive = Annotated[float, Field(gt=0)]
-BY_OPERATOR = ("key_groups", "rest_s")
+BY_OPERATOR = ("key_groups", "pass_s", "rest_s")
 """Settings of some operators; a name that the topology does not have is refused."""
+
+
+LEFT_OUT = frozenset({
+    "cpu_at_rest", "cpu_residual_block", "cpu_residuals", "cpu_window_s", "key_groups",
+    "key_skew_cv", "pass_s", "rest_s", "restart", "restarts", "sources_keep",
+})  # fmt: skip
+"""Settings that came later. One that is off is not in what a run is stored as, so that runs that
+know nothing of it stay those they were, hash included."""
+
+
+class _Stored(BaseModel):
+    @model_serializer(mode="wrap")
+    def _without_what_is_off(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields = type(self).model_fields
+        return {
+            name: value
+            for name, value in dump(self).items()
+            if name not in LEFT_OUT
+            or getattr(self, name) != fields[name].get_default(call_default_factory=True)
+        }
 
 
 class JobRestart(BaseModel):
@@ -35,7 +62,7 @@ class JobRestart(BaseModel):
     hot_factor: Bounds = (1, 1)
 
 
-class FlowCalibration(virtual.VirtualCalibration):
+class FlowCalibration(_Stored, virtual.VirtualCalibration):
     """How fast and how noisy the simulated world is; see calibrations/default.yaml."""
 
     step_s: Positive = 1
@@ -54,6 +81,11 @@ class FlowCalibration(virtual.VirtualCalibration):
     key_groups: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
     key_skew_cv: NotNegative = 0
     rest_s: dict[str, NotNegative] = Field(default_factory=dict)
+    pass_s: dict[str, NotNegative] = Field(default_factory=dict)
+    cpu_at_rest: Share = 0
+    """What an instance shows that has nothing to do; see ``cpu_when_busy``, too."""
+    cpu_window_s: NotNegative = 0
+    """CPU of instances is the mean of so long, read once in that time; 0: every reading."""
     cpu_residuals: tuple[float, ...] = ()
     cpu_residual_block: Annotated[int, Field(ge=1)] = 20
     input_items: Annotated[int, Field(ge=0)] = 0
@@ -87,7 +119,7 @@ Outages = Annotated[tuple[tuple[float, float], ...], AfterValidator(_periods)]
 Spikes = Annotated[tuple[tuple[float, float, NotNegative], ...], AfterValidator(_periods)]
 
 
-class FlowFaults(virtual.VirtualFaults):
+class FlowFaults(_Stored, virtual.VirtualFaults):
     """What may go wrong, by chance or at given seconds of the run; all off by default."""
 
     outages: Outages = ()

@@ -268,7 +268,7 @@ def _serve(k, o, graph, state, layout, segment, meter, scratch):
     extra_s, cs2 = max(random_s - wait_s, 0.0), graph.service_cv**2
     meter.random_items[o] = (extra_s + graph.rest_s[o]) * amount / MICRO / graph.step_s
     variance = max(squares - age_s**2, 0.0) + extra_s**2 * (2 / chance - 1) + cs2 * taken_s**2
-    age_s += extra_s + taken_s + graph.rest_s[o]
+    age_s += extra_s + taken_s + (graph.rest_s[o] + graph.pass_s[o])
     scratch.flow[o, AGE], scratch.flow[o, AGE_VARIANCE] = age_s, variance
     # Marshall's formula. QNA's for many servers overrates what even sources cause downstream.
     scratch.flow[o, CD2] = full**2 * cs2 + (1 - full**2) * state.inbound[o, CA2]

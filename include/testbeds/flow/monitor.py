@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,49 @@ from include.testbeds.flow.arrays import BUSY_S, F64, I64, R_DONE_S, R_INSTANCE,
 from include.testbeds.flow.queues import FluidQueues
 from include.testbeds.flow.samples import ItemSampler, cpu_residual
 from include.testbeds.flow.tenants import Tenants
+from include.testbeds.virtual.cloud import us
 from include.testbeds.virtual.fleet import VirtualFleet, there_for_s
 from include.testbeds.virtual.monitor import Noise, VirtualMonitor, VirtualReading, late_ms
 from include.testbeds.virtual.tables import Taken
 
 NOISE_WIDTH = 1024
 OF_INSTANCE, OF_HOST = range(2)
+
+Shares = dict[int, tuple[float, float | None]]
+
+
+@dataclass(slots=True)
+class CpuWindows:
+    """CPU of instances as the mean of whole windows, as metrics-server has it: what is shown stays
+    until the next window ends, and an instance is in it once it was there for a whole one.
+    """
+
+    length_us: int
+    """0: every reading is shown as it is."""
+    added: dict[int, tuple[float, int]] = field(default_factory=dict)
+    """Shares of this window added up, and how many, by number of the instance."""
+    shown: Shares = field(default_factory=dict)
+
+    def read(self, cpu: dict[int, float], whole: set[int], now_us: int, period_us: int) -> Shares:
+        """A reading by number of instance; ``whole`` are those that were there all the time.
+
+        Returns what is shown; memory is unknown.
+        """
+        readings = max(1, round(self.length_us / period_us))
+        if readings > 1:
+            for one in whole & cpu.keys():
+                total, count = self.added.get(one, (0.0, 0))
+                self.added[one] = (total + cpu[one], count + 1)
+            if now_us // period_us % readings:
+                return self.shown
+            sums, self.added = self.added, {}
+            cpu = {
+                one: round(total / readings, 4)
+                for one, (total, count) in sums.items()
+                if count == readings
+            }
+        self.shown = {one: (share, None) for one, share in cpu.items()}
+        return self.shown
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,6 +67,7 @@ class FlowMonitor(VirtualMonitor):
     queues: FluidQueues
     sampler: ItemSampler
     tenants: Tenants
+    windows: CpuWindows
 
     @classmethod
     def of(cls, queues: FluidQueues, tenants: Tenants) -> FlowMonitor:
@@ -45,6 +83,7 @@ class FlowMonitor(VirtualMonitor):
             queues=queues,
             sampler=ItemSampler(queues.names, calibration, draws),
             tenants=tenants,
+            windows=CpuWindows(us(calibration.cpu_window_s)),
         )
 
     # ---------------------------------------------------------------- reading
@@ -100,13 +139,18 @@ class FlowMonitor(VirtualMonitor):
         cpu, busy = used[number].T
         there_s = there_for_s(fleet, number, now_us, period_us)
         self.keep_busy(operator, number, busy * period_us / 1e6, there_s)
-        noise = self.noise.of(now_us // period_us, OF_INSTANCE) + self._residual(now_us, period_us)
+        calibration = self.queues.calibration
+        cpu = calibration.cpu_at_rest + cpu * (calibration.cpu_when_busy - calibration.cpu_at_rest)
+        noise = self.noise.for_reading(now_us // period_us, OF_INSTANCE) + self._residual(
+            now_us, period_us
+        )
         cpu = (cpu + noise[number % NOISE_WIDTH]).clip(0, 1).round(4)
         highest = np.full(len(self.names), -1.0)
         np.maximum.at(highest, operator, busy.clip(0, 1).round(4))
         self.reading.capacity = [None if share < 0 else share for share in highest.tolist()]
-        shares = [(share, None) for share in cpu.tolist()]
-        self.reading.instance = dict(zip(number.tolist(), shares, strict=True))
+        shares = dict(zip(number.tolist(), cpu.tolist(), strict=True))
+        whole = set(number[there_s >= period_us / 1e6].tolist())
+        self.reading.instance = self.windows.read(shares, whole, now_us, period_us)
         self.keep("instance_utilisation", now_us, number, operator, host, cpu)
 
     def _read_hosts(
@@ -122,7 +166,9 @@ class FlowMonitor(VirtualMonitor):
         memory = np.bincount(on, reserved_mb, size)[up] / flavor.capacity.memory_mb
         instances = np.bincount(on, minlength=size)[up]
         cores, runnable = used[up].T
-        noise = self.noise.of(now_us // period_us, OF_HOST) + self._residual(now_us, period_us)
+        noise = self.noise.for_reading(now_us // period_us, OF_HOST) + self._residual(
+            now_us, period_us
+        )
         host_cpu = (cores / flavor.vcpus + noise[up % NOISE_WIDTH]).clip(0, 1).round(4)
         memory, runnable = memory.round(4), runnable.round(3)
         shares = zip(host_cpu.tolist(), memory.tolist(), runnable.tolist(), strict=True)
@@ -159,11 +205,18 @@ class FlowMonitor(VirtualMonitor):
             (one.tenant, one.latency_ms, one.tail_latency_ms, one.juice)
             for one in self.tenants.samples.values()
         ]
-        return VirtualMonitor.to_plain(self) | {"tenants": tenants}
+        windows = {
+            "added": list(self.windows.added.items()),
+            "shown": list(self.windows.shown.items()),
+        }
+        return VirtualMonitor.to_plain(self) | {"tenants": tenants, "windows": windows}
 
     def load_plain(self, plain: dict[str, Any]) -> None:
         """Continue from a snapshot."""
         VirtualMonitor.load_plain(self, plain)
+        of = plain["windows"]
+        self.windows.added = {number: tuple(sums) for number, sums in of["added"]}
+        self.windows.shown = {number: tuple(shares) for number, shares in of["shown"]}
         self.tenants.samples = {
             name: TenantSample(tenant=name, latency_ms=latency, tail_latency_ms=tail, juice=juice)
             for name, latency, tail, juice in plain["tenants"]

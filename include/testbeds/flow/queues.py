@@ -370,6 +370,7 @@ def _graph(
         service_s=np.array([calibration.service_ms[name] for name in names]) / 1000,
         cores=np.array(cores),
         rest_s=np.array([calibration.rest_s.get(name, 0.0) for name in names]),
+        pass_s=np.array([calibration.pass_s.get(name, 0.0) for name in names]),
         step_s=step_s,
         service_cv=float(calibration.service_cv),
         settle_s=float(calibration.settle_s),

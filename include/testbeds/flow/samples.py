@@ -39,12 +39,14 @@ class ItemSampler:
     _drawn: F64 = field(init=False)
     _block: I64 = field(init=False)
     _rest_s: F64 = field(init=False)
+    _pass_s: F64 = field(init=False)
 
     def __post_init__(self) -> None:
         """No block has been drawn yet."""
         self._drawn = np.zeros((len(self.names), BLOCK, 4))
         self._block = np.full(len(self.names), -1)
         self._rest_s = np.array([self.calibration.rest_s.get(name, 0.0) for name in self.names])
+        self._pass_s = np.array([self.calibration.pass_s.get(name, 0.0) for name in self.names])
 
     def durations(self, rows: I64, values: F64) -> tuple[F64, F64, F64]:
         """Recorded duration, wait and age of each row, in milliseconds."""
@@ -54,7 +56,7 @@ class ItemSampler:
         # Queued by a backlog or by chance: the longer of the two, as in the means.
         waited_s = np.maximum(wait_s, waits * drawn[:, WAIT] * random_s / chance)
         waited_s += self._rest_s[rows[:, R_OPERATOR]]
-        service_s = service_s * drawn[:, SERVICE]
+        service_s = service_s * drawn[:, SERVICE] + self._pass_s[rows[:, R_OPERATOR]]
         duration_s = drawn[:, MESSAGE] * latency_s + waited_s + service_s
         age_s = age_s + np.maximum(waited_s - wait_s, 0.0) + service_s
         if resolution_s := self.calibration.timestamp_resolution_s:

@@ -84,7 +84,7 @@ class FlowTestbed(VirtualTestbed):
         """Instances that have ended and were not taken away yet, with the time of their end."""
         return self.cloud.drained(self.now_us)
 
-    def settle(self) -> None:
+    def remove_drained(self) -> None:
         """Take away instances that have drained, and hosts whose last instance has."""
         self.cloud.settle(self.now_us)
 

@@ -1,4 +1,4 @@
-"""A run's side of the broker: its vhost, its queues, how full they are, and its samples."""
+"""A run's vhost on the broker: its queues, their lengths, and its samples."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from include.testbeds.live.services import Services
 TIMEOUT_S = 10.0
 MOST_SAMPLES = 50_000
 TROUBLE = (pika.exceptions.AMQPError, OSError)
-"""What a broker that is down or starting does to a client."""
+"""Exceptions in a client while the broker is down or starting."""
 EVERYTHING = {"configure": ".*", "write": ".*", "read": ".*"}
 
 
 class Broker:
-    """The vhost of one run. Every call connects anew: the broker may restart in between."""
+    """The vhost of a run. Every call opens a connection, because the broker may restart."""
 
     def __init__(self, services: Services, run: str) -> None:
         self._services = services
@@ -65,14 +65,14 @@ class Broker:
                 connection.close()
 
     def depths(self, channel: Any, operators: Sequence[str]) -> dict[str, int]:
-        """Items that wait in each queue, without those that an instance has taken already."""
+        """Waiting items by queue, without items that instances have taken."""
         return {
             name: int(channel.queue_declare(name, passive=True).method.message_count)
             for name in operators
         }
 
     def take_samples(self, channel: Any, keep: Callable[[list[wire.Sample]], None]) -> None:
-        """Hand the samples that wait to ``keep``; acknowledged once it returns."""
+        """Pass the waiting samples to ``keep``; acknowledge them when it has returned."""
         samples: list[wire.Sample] = []
         last = 0
         while len(samples) < MOST_SAMPLES:
@@ -88,15 +88,15 @@ class Broker:
 
 def vhosts(services: Services) -> list[str]:
     """Names of the vhosts of all runs."""
-    return [one["name"] for one in api(services, "GET", "vhosts") if one["name"] != "/"]
+    return [vhost["name"] for vhost in api(services, "GET", "vhosts") if vhost["name"] != "/"]
 
 
 def api(services: Services, method: str, path: str, body: Any = None) -> Any:
-    """Ask the management interface. To delete what is not there is no error.
+    """Call the management interface. Deleting what does not exist is no error.
 
-    Raises TestbedNotReady when it does not answer, TestbedError when it refuses.
+    Raises TestbedNotReady if it does not answer, TestbedError if it refuses.
     """
-    # No proxy of the environment leads to the bridge.
+    # Proxies of the environment cannot reach the bridge.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     login = f"{services['RABBIT_ADMIN']}:{services['RABBIT_PASSWORD']}".encode()
     request = urllib.request.Request(

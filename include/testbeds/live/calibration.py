@@ -1,4 +1,4 @@
-"""What can be set about the live testbed: its pace, its containers and its deadlines."""
+"""Parameters of the live testbed: its pace, containers and deadlines."""
 
 from __future__ import annotations
 
@@ -23,24 +23,23 @@ class LiveCalibration(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     service_ms: dict[str, Positive] = {}
-    """Mean CPU time per item: what the generic operator spends, and the demand that elasticity
-    metrics compare with."""
+    """Mean CPU time per item: spent by the generic operator, and used by elasticity metrics."""
     memory_factor: Positive = 1
     time_scale: Positive = 1
-    """Seconds of the run per second of the wall."""
+    """Seconds of the run per second of wall time."""
     sample_every_items: Annotated[int, Field(ge=1)] = 5
     timestamp_resolution_s: NotNegative = 0
     prefetch: Annotated[int, Field(ge=1)] = 5
-    """Items that an instance holds beside its queue."""
+    """Unacknowledged items of an instance."""
     heartbeat_s: Annotated[int, Field(ge=1)] = 5
     drain_s: NotNegative = 20
     boot_within_s: Positive = 60
     start_within_s: Positive = 120
     silent_for_s: Positive = 10
-    """A host that does not answer for so long is lost."""
+    """Time without an answer after which a host is lost."""
 
     def complete(self, topology: Topology) -> LiveCalibration:
-        """With a service time for every operator. Raises SpecError with what cannot run live."""
+        """Fill in every operator's service time. Raises SpecError for what cannot run live."""
         if problems := list(_problems(topology)):
             raise SpecError(f"topology {topology.name}", problems)
         service_ms = service_times(self.service_ms, topology)
@@ -68,7 +67,7 @@ def _problems(topology: Topology) -> list[str]:
 
 
 class NoFaults(BaseModel):
-    """None: on a live testbed faults are real."""
+    """No parameters: on a live testbed faults are real."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,4 +1,4 @@
-"""The Docker Engine API of a host, as far as a testbed needs it; every call has a time-out."""
+"""A host's Docker Engine API, with a time-out for every call."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ import requests
 from include.testbeds.live.hosts.provider import Usage
 
 API_VERSION = "1.41"
-"""Of dockerd 20.10, Debian's. Named, because asking for it is a call of its own."""
+"""Of Debian's dockerd 20.10. Fixed, because asking for it takes another call."""
 PING_S = 3.0
 WORK_S = 120.0
 SECRETS_FOLDER, SECRETS_FILE = "/run/tidebench", "secrets.json"
 USER_ID = 10001
-"""The user of the images."""
+"""User id in the images."""
 TROUBLE = (docker.errors.DockerException, requests.RequestException, OSError)
-"""What a host that is gone, frozen or out of order does to a client."""
+"""Exceptions in a client if the host is gone, frozen or broken."""
 RUN_LABEL, OPERATOR_LABEL = "tidebench.run", "tidebench.operator"
 INSTANCE_LABEL, EXPERIMENT_LABEL = "tidebench.instance", "tidebench.experiment"
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A container of a run; ``state`` in Docker's words: created, running, exited, ..."""
+    """A container of a run. ``state`` is Docker's: created, running, exited, ..."""
 
     id: str
     instance: str
@@ -41,7 +41,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerSpec:
-    """An instance to start."""
+    """Parameters of an instance's container."""
 
     name: str
     image: str
@@ -59,14 +59,15 @@ class Engine:
         self._endpoint = endpoint
 
     def containers(self, run: str) -> dict[str, Container]:
-        """Everything of a run on this host, by instance; also the sign of life of the host."""
+        """Containers of a run by instance; also the host's sign of life."""
         with self._client(PING_S) as client:
             label = f"{RUN_LABEL}={run}"
             listed = client.containers(all=True, filters={"label": label})
-        found = (
-            Container(one["Id"], one["Labels"][INSTANCE_LABEL], one["State"]) for one in listed
+        containers = (
+            Container(entry["Id"], entry["Labels"][INSTANCE_LABEL], entry["State"])
+            for entry in listed
         )
-        return {one.instance: one for one in found}
+        return {container.instance: container for container in containers}
 
     def answers(self) -> bool:
         try:
@@ -80,12 +81,12 @@ class Engine:
         with self._client(PING_S) as client:
             listed = client.containers(filters={"label": f"{RUN_LABEL}={run}"})
             return {
-                one["Id"]: _usage(client.stats(one["Id"], stream=False, one_shot=True))
-                for one in listed
+                container["Id"]: _usage(client.stats(container["Id"], stream=False, one_shot=True))
+                for container in listed
             }
 
     def has_image(self, image: str) -> bool:
-        """Whether an image, by its address with digest, is in the host's cache."""
+        """Whether the host has an image, given by address with digest."""
         with self._client(WORK_S) as client:
             try:
                 client.inspect_image(image)
@@ -98,12 +99,12 @@ class Engine:
         name, _, digest = image.partition("@")
         with self._client(WORK_S) as client:
             client.pull(name, tag=digest)
-            client.inspect_image(image)  # a pull that failed says so in its output only
+            client.inspect_image(image)  # raises if the pull failed, unlike the pull
 
     def start(self, spec: ContainerSpec) -> str:
-        """Create a container, give it its secrets, start it; returns its id.
+        """Create a container, copy its secrets, start it; returns its id.
 
-        What an attempt that was interrupted has left is removed first.
+        Removes the container of an interrupted attempt first.
         """
         with self._client(WORK_S) as client:
             with suppress(docker.errors.NotFound):
@@ -123,7 +124,7 @@ class Engine:
         return str(made)
 
     def signal(self, container: str, name: str) -> None:
-        """Send a signal to what runs in a container; nothing when it has ended."""
+        """Send a signal to a container, unless it has ended."""
         with self._client(PING_S) as client:
             try:
                 client.kill(container, name)
@@ -140,7 +141,7 @@ class Engine:
                 return
 
     def logged_events(self, container: str, lines: int = 50) -> list[dict[str, Any]]:
-        """The last events that an instance has logged, with their times in microseconds."""
+        """The last events in an instance's log, with ``at_us`` in microseconds since 1970."""
         with self._client(PING_S) as client:
             text = client.logs(container, stderr=False, tail=lines)
         events = []
@@ -150,11 +151,11 @@ class Engine:
                 at = datetime.fromisoformat(event["time"])
                 events.append({**event, "at_us": round(at.timestamp() * 1e6)})
             except (ValueError, KeyError, TypeError):
-                continue  # cut in the middle
+                continue  # a truncated line
         return events
 
     def why_ended(self, container: str) -> str:
-        """How a container ended, in words."""
+        """Sentence with the exit code of a container."""
         with self._client(PING_S) as client:
             state = client.inspect_container(container)["State"]
         reason = ", out of memory" if state["OOMKilled"] else ""
@@ -163,7 +164,7 @@ class Engine:
     @contextmanager
     def _client(self, timeout_s: float) -> Iterator[Any]:
         client = docker.APIClient(self._endpoint, version=API_VERSION, timeout=timeout_s)
-        client.trust_env = False  # no proxy of the environment leads to the bridge
+        client.trust_env = False  # proxies of the environment cannot reach the bridge
         try:
             yield client
         finally:
@@ -171,7 +172,7 @@ class Engine:
 
 
 def _usage(stats: Mapping[str, Any]) -> Usage:
-    """The file cache, which is given back when needed, does not count."""
+    """CPU time, and memory without the reclaimable file cache."""
     memory = stats["memory_stats"]
     details = memory.get("stats", {})
     cached = details.get("total_inactive_file", details.get("inactive_file", 0))
@@ -182,7 +183,7 @@ def _usage(stats: Mapping[str, Any]) -> Usage:
 
 
 def _archive(secrets: Mapping[str, str]) -> bytes:
-    """A tar file with the secrets, readable for the user of the image only."""
+    """A tar file with the secrets, readable only by the image's user."""
     body = json.dumps(dict(secrets)).encode()
     entry = tarfile.TarInfo(SECRETS_FILE)
     entry.size, entry.mode, entry.uid, entry.gid = len(body), 0o400, USER_ID, USER_ID

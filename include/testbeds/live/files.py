@@ -1,4 +1,4 @@
-"""Where a live testbed keeps what must outlive its processes, and how."""
+"""Files of a live testbed that outlive its processes."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ from include.model.errors import TestbedError
 REPOSITORY = Path(__file__).resolve().parents[3]
 SCRIPTS = REPOSITORY / "infra" / "live"
 HEARTBEAT = "heartbeat"
-"""A file of the run's folder that is touched by whoever looks after the run."""
+"""File in the run's folder that its window's task touches."""
 ORIGIN = "origin.json"
-"""A file of the run's folder: the testbed and where its hosts come from."""
+"""File in the run's folder with the testbed and the origin of its hosts."""
 
 
 def live_state() -> Path:
     """The state directory of `infra/live`: TIDEBENCH_LIVE_STATE, or var/.live.
 
-    No experiment can have that name, so none has its folder there: a run that gives back what it
-    held removes its own.
+    No experiment can have that name, so its folder is never in there.
     """
     return Path(os.environ.get("TIDEBENCH_LIVE_STATE") or REPOSITORY / "var" / ".live")
 
 
 def run_folder(run: str) -> Path:
-    """Everything a run on this testbed has to remember; gone once it has given back all."""
+    """Folder for the run's state. Deleted after all resources are released."""
     return live_state() / "runs" / run
 
 
 def script(name: str, *arguments: str, give_up_s: float = 120) -> str:
-    """What a script of `infra/live` prints. Raises TestbedError with its complaint."""
+    """Run a script of `infra/live`; returns its output. Raises TestbedError with its message."""
     command = [str(SCRIPTS / name), *arguments]
     try:
         done = subprocess.run(
@@ -44,13 +43,13 @@ def script(name: str, *arguments: str, give_up_s: float = 120) -> str:
             f"{name} {' '.join(arguments)} takes more than {give_up_s:g} s"
         ) from error
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip()
-        raise TestbedError(f"{name} {' '.join(arguments)} failed: {said[-500:]}")
+        output = (done.stderr or done.stdout).strip()
+        raise TestbedError(f"{name} {' '.join(arguments)} failed: {output[-500:]}")
     return done.stdout
 
 
 def read_json(path: Path) -> Any:
-    """The content of a file, or None when there is none."""
+    """Content of a file, or None if it does not exist."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Leased hosts and their instances, as one process hands them to the next."""
+"""Records of leased hosts and instances, which one process passes to the next."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class LiveInstance(OrderedInstance):
     """A copy of an operator in a container."""
 
     container: str = ""
-    """Empty until it was started."""
+    """Container id; empty until started."""
     pull_s: float | None = None
     first_item_s: float | None = None
     signalled_s: float | None = None
     overlaps: bool = False
-    """Of a migration: where its successor never gets ready, it goes on."""
+    """In a migration: continues if its successor ends before it is ready."""
 
     @property
     def serves(self) -> bool:

@@ -1,4 +1,4 @@
-"""Give back whatever a run holds, whoever made it and in whatever state it is."""
+"""Gives back all resources of a run, from any process and in any state."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import SharedState
 
 AT_ONCE = 8
-"""Hosts that go side by side."""
+"""Number of hosts removed in parallel."""
 
 
 def give_back(run: str, hosts: HostProvider) -> None:
     """Stop the data provider, end all hosts, and remove queues, users, keys and the folder.
 
-    Safe at any time and more than once. Everything is tried; raises TestbedError with all that
-    could not be given back, and then keeps the folder so that the next attempt finds it.
+    Safe at any time and more than once. Raises TestbedError naming what remains, after trying
+    everything, and keeps the folder for the next attempt.
     """
     problems: list[str] = []
     _try(ReplayProcess(run).end, "data provider", problems)
     leased: list[str] = []
     _try(lambda: leased.extend(hosts.leased()), "hosts", problems)
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for one in leased:
-            pool.submit(_try, partial(hosts.give_back, one), f"host {one}", problems)
+        for host in leased:
+            pool.submit(_try, partial(hosts.give_back, host), f"host {host}", problems)
     try:
         services = Services.find()
     except SetupError:
-        pass  # never started: nobody can have anything there
+        pass  # never started, so the run has nothing there
     else:
         _try(Broker(services, run).remove, "vhost and user of the broker", problems)
         _try(SharedState(services, run).remove, "user and keys of Redis", problems)

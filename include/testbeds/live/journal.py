@@ -1,7 +1,7 @@
-"""Rows as they are measured, in a file: what a window's task has seen, its repetition still has.
+"""File of measured rows, which survives the process that measured them.
 
-A snapshot keeps how far the file had been handed over. A task that was killed is repeated from the
-snapshot before it, finds what the killed one has written, and hands that over as well.
+A snapshot has the position up to which rows were stored. If a task is killed, its repetition
+starts from the previous snapshot and also stores the rows that the killed one has written.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ COLUMNS = {
     "rescale": "asked_s down_s up_s gap_s cause reprocessed_items checkpoint_s checkpoint_bytes"
     " instances_before instances_after",
 }
-"""By table. ``number`` counts the items of an instance; it is not handed over."""
+"""Columns by table. ``number`` counts the items of an instance and is not stored."""
 
 KEYS = {
     "processing_duration": (2, -1),
     **dict.fromkeys(("queue", "instance_utilisation", "host_utilisation", "arrival"), (0, 1)),
 }
-"""Places of the values that no two rows of a table share: a row comes twice when its writer was
-killed before it could note that it has written it."""
+"""Positions of the key in a table's rows. A row is written twice if its writer was killed before
+it could save its state."""
 
 
 class Journal:
@@ -41,39 +41,36 @@ class Journal:
         self._path = path
 
     def append(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Write rows and return when they are on the disk."""
+        """Write rows; returns when they are on disk."""
         text = "".join(json.dumps([table, *row], separators=(",", ":")) + "\n" for row in rows)
         if not text:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("ab") as file:
-            file.write(b"\n" + text.encode())  # an empty line, or the end of one that was cut
+            file.write(b"\n" + text.encode())  # ends a truncated line
             file.flush()
             os.fsync(file.fileno())
 
     def read(self, offset: int) -> tuple[dict[str, dict[str, list[Any]]], int]:
-        """Columns by table from a byte of the file on, and where the next reading begins.
-
-        What was written twice comes once.
-        """
+        """Columns by table from byte ``offset`` on, without duplicates, and the next offset."""
         if not self._path.is_file():
             return {}, offset
         with self._path.open("rb") as file:
             file.seek(offset)
             content = file.read()
-        content = content[: content.rfind(b"\n") + 1]  # a line that a crash has cut comes later
+        content = content[: content.rfind(b"\n") + 1]  # the rest of the last line may follow
         rows: dict[str, list[list[Any]]] = {}
-        known: set[tuple[Any, ...]] = set()
+        keys: set[tuple[Any, ...]] = set()
         for line in filter(None, content.splitlines()):
             try:
                 table, *values = json.loads(line)
             except ValueError:
-                continue  # or it was cut for good
+                continue  # truncated by a crash
             if table in KEYS:
                 key = (table, *(values[place] for place in KEYS[table]))
-                if key in known:
+                if key in keys:
                     continue
-                known.add(key)
+                keys.add(key)
             rows.setdefault(table, []).append(values)
         columns = {table: _columns(table, kept) for table, kept in rows.items()}
         return columns, offset + len(content)

@@ -1,4 +1,4 @@
-"""An instance as a container: its image, its environment, its share of the host."""
+"""Starts an instance as a container."""
 
 from __future__ import annotations
 
@@ -24,16 +24,21 @@ SHARES_PER_CORE = 1024
 
 @dataclass(frozen=True, slots=True)
 class StartedContainer:
-    """A container that was started, and how long its image took (0 when it was there)."""
+    """A started container. ``pull_s`` is 0 if the host had the image."""
 
     container: str
     image: str
     pull_s: float
 
 
-def launch(state: RunState, host: LiveHost, one: LiveInstance) -> Callable[[], StartedContainer]:
-    """The work of starting an instance; it touches nothing but the host. Raises engine.TROUBLE."""
-    spec, engine = container_spec(state, one), Engine(host.endpoint)
+def launch(
+    state: RunState, host: LiveHost, instance: LiveInstance
+) -> Callable[[], StartedContainer]:
+    """A function that starts an instance, for a thread: it uses only the host.
+
+    It raises engine.TROUBLE.
+    """
+    spec, engine = container_spec(state, instance), Engine(host.endpoint)
 
     def work() -> StartedContainer:
         began_s, pull_s = time.monotonic(), 0.0
@@ -45,30 +50,30 @@ def launch(state: RunState, host: LiveHost, one: LiveInstance) -> Callable[[], S
     return work
 
 
-def container_spec(state: RunState, one: LiveInstance) -> ContainerSpec:
-    """What to start. The environment is that of ``include/testbeds/live/operators/__init__.py``."""
+def container_spec(state: RunState, instance: LiveInstance) -> ContainerSpec:
+    """Parameters of an instance's container; operators/__init__.py has the environment."""
     topology, calibration = state.config.topology, state.calibration
-    op = topology.operator[one.operator]
+    op = topology.operator[instance.operator]
     targets = [
         {"operator": edge.target, "out": edge.items_out, "in": edge.items_in}
         for edge in topology.edges
-        if edge.origin == one.operator
+        if edge.origin == instance.operator
     ]
     environment = {
-        "TB_OPERATOR": one.operator,
-        "TB_INSTANCE": one.name,
+        "TB_OPERATOR": instance.operator,
+        "TB_INSTANCE": instance.name,
         "TB_RUN": state.run,
         "TB_TARGETS": json.dumps(targets),
         "TB_SAMPLE_EVERY": calibration.sample_every_items,
         "TB_TIMESTAMP_RESOLUTION_S": calibration.timestamp_resolution_s,
         "TB_PREFETCH": calibration.prefetch,
         "TB_SLO_MS": op.slo_ms,
-        "TB_SERVICE_MS": calibration.service_ms[one.operator],
+        "TB_SERVICE_MS": calibration.service_ms[instance.operator],
         "TB_HEARTBEAT_S": calibration.heartbeat_s,
     }
     return ContainerSpec(
-        name=f"{state.run}.{one.name}",
-        image=image_of(state.images, one.operator),
+        name=f"{state.run}.{instance.name}",
+        image=image_of(state.images, instance.operator),
         environment={name: str(value) for name, value in environment.items()},
         secrets={
             "TB_AMQP_URL": state.services.amqp_url(state.run),
@@ -76,8 +81,8 @@ def container_spec(state: RunState, one: LiveInstance) -> ContainerSpec:
         },
         labels={
             RUN_LABEL: state.run,
-            OPERATOR_LABEL: one.operator,
-            INSTANCE_LABEL: one.name,
+            OPERATOR_LABEL: instance.operator,
+            INSTANCE_LABEL: instance.name,
             EXPERIMENT_LABEL: state.config.experiment,
         },
         cpu_shares=max(2, round(op.cpu_cores * SHARES_PER_CORE)),

@@ -1,4 +1,4 @@
-"""Reads queues, ledger, samples, CPU and memory, and keeps what was read as rows."""
+"""Reads queues, ledger, samples, CPU and memory, and keeps the readings as rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from include.testbeds.live.state import RunState
 
 
 class LiveMonitor:
-    """One reading per monitoring period, by whichever process looks after the run then."""
+    """Takes a reading per monitoring period, in the process that runs the current window."""
 
     def __init__(self, state: RunState) -> None:
         self._state = state
@@ -27,7 +27,7 @@ class LiveMonitor:
         self._late_ms = {op.name: twice * op.slo_ms for op in topology.operators}
 
     def read(self, time_s: float) -> None:
-        """The reading of a monitoring time, which is now or has just passed."""
+        """Take the reading of monitoring time ``time_s``, which is now or has just passed."""
         state, before = self._state, self._state.reading
         reading = LiveReading.from_plain({**before.to_plain(), "time_s": time_s, "missed": False})
         reading.wall_us = now_us()
@@ -43,7 +43,7 @@ class LiveMonitor:
         state.save()
 
     def skip(self, time_s: float, times: int) -> None:
-        """Nobody was there to read ``times`` times, up to ``time_s``."""
+        """Record that ``times`` readings up to ``time_s`` are missing."""
         detail = f"{times} readings up to second {time_s:g}: nobody was there to take them"
         self._state.event("monitoring_gap", "monitor", detail)
 
@@ -68,27 +68,37 @@ class LiveMonitor:
     def _keep(self, samples: list[Sample], reading: LiveReading) -> None:
         state = self._state
         rows = []
-        for one in samples:
-            done_s = round(state.clock.at(one.done_us), 6)
+        for sample in samples:
+            done_s = round(state.clock.at(sample.done_us), 6)
             if 0 <= done_s <= state.config.duration_s:
-                wait_ms = max(0.0, (one.started_us - one.published_us) / 1000)
-                age_ms = (one.done_us - one.emitted_us) / 1000
-                duration_ms = max(0.0, one.duration_ms)
-                row = (done_s, one.operator, one.instance, duration_ms, wait_ms, age_ms, one.number)
+                wait_ms = max(0.0, (sample.started_us - sample.published_us) / 1000)
+                age_ms = (sample.done_us - sample.emitted_us) / 1000
+                duration_ms = max(0.0, sample.duration_ms)
+                row = (
+                    done_s,
+                    sample.operator,
+                    sample.instance,
+                    duration_ms,
+                    wait_ms,
+                    age_ms,
+                    sample.number,
+                )
                 rows.append(row)
         state.journal.append("processing_duration", rows)
-        for one in samples:
-            name, limit_ms = one.operator, self._late_ms[one.operator]
+        for sample in samples:
+            name, limit_ms = sample.operator, self._late_ms[sample.operator]
             reading.recorded[name] = reading.recorded.get(name, 0) + 1
-            reading.late[name] = reading.late.get(name, 0) + (one.duration_ms > limit_ms)
-        for one in sorted(samples, key=lambda sample: sample.done_us):
-            last = reading.durations_ms.get(one.operator, [])
-            reading.durations_ms[one.operator] = [*last, one.duration_ms][-LAST_DURATIONS:]
+            reading.late[name] = reading.late.get(name, 0) + (sample.duration_ms > limit_ms)
+        for sample in sorted(samples, key=lambda sample: sample.done_us):
+            last = reading.durations_ms.get(sample.operator, [])
+            reading.durations_ms[sample.operator] = [*last, sample.duration_ms][-LAST_DURATIONS:]
 
     def _keep_queues(self, counts: ItemCounts, reading: LiveReading, before: LiveReading) -> None:
-        instances = [one for one in self._state.fleet.instances.values() if one.serves]
-        running = Counter(one.operator for one in instances)
-        ready = Counter(one.operator for one in instances if one.ready_s is not None)
+        instances = [
+            instance for instance in self._state.fleet.instances.values() if instance.serves
+        ]
+        running = Counter(instance.operator for instance in instances)
+        ready = Counter(instance.operator for instance in instances if instance.ready_s is not None)
         rows = []
         for name in self._state.config.topology.operator_names:
             was = (before.arrived.get(name, 0), before.completed.get(name, 0))
@@ -108,23 +118,23 @@ class LiveMonitor:
         host_rows, instance_rows = [], []
         for host in fleet.leased():
             here = fleet.on_host(host.number)
-            reserved_mb = sum(operators[one.operator].memory_mb for one in here)
+            reserved_mb = sum(operators[instance.operator].memory_mb for instance in here)
             memory_share = round(reserved_mb / flavor.capacity.memory_mb, 4)
             used = self._state.hosts.usage(host.id) if host.up else None
             cpu = self._cpu(host.name, used, flavor.vcpus, reading, before)
             if cpu is not None:
                 reading.memory_share[host.name] = memory_share
                 host_rows.append((reading.time_s, host.name, cpu, memory_share, len(here)))
-            for one in here if host.up else ():
-                if not one.container:
+            for instance in here if host.up else ():
+                if not instance.container:
                     continue
-                used = self._state.hosts.usage(host.id, one.container)
-                cpu = self._cpu(one.name, used, 1.0, reading, before)
+                used = self._state.hosts.usage(host.id, instance.container)
+                cpu = self._cpu(instance.name, used, 1.0, reading, before)
                 if used is not None:
-                    share = used.memory_mb / operators[one.operator].memory_mb
-                    reading.memory_share[one.name] = round(min(1.0, share), 4)
+                    share = used.memory_mb / operators[instance.operator].memory_mb
+                    reading.memory_share[instance.name] = round(min(1.0, share), 4)
                 if cpu is not None:
-                    row = (reading.time_s, one.name, one.operator, host.name, cpu)
+                    row = (reading.time_s, instance.name, instance.operator, host.name, cpu)
                     instance_rows.append(row)
         self._state.journal.append("host_utilisation", host_rows)
         self._state.journal.append("instance_utilisation", instance_rows)
@@ -133,8 +143,10 @@ class LiveMonitor:
     def _cpu(
         name: str, used: Usage | None, cores: float, reading: LiveReading, before: LiveReading
     ) -> float | None:
-        """The share of cores since the reading before; absent in the first one, and where less
-        was used than before: what has ended may not count any more."""
+        """Share of ``cores`` since the previous reading.
+
+        None for the first reading, and if usage has fallen, as ended containers may not count.
+        """
         if used is None:
             return None
         reading.cpu_s[name] = used.cpu_s
@@ -148,13 +160,16 @@ class LiveMonitor:
     # --------------------------------------------------------------- provider
 
     def _look_after_provider(self, time_s: float) -> None:
-        """Start it again if it died before its work was done."""
+        """Restart the data provider if it died before its work was done."""
         state = self._state
         replay = ReplayProcess(state.run)
         if time_s >= state.config.duration_s or replay.alive:
             return
         plan = plan_of(state.run, state.config, state.clock.started_us, state.clock.scale)
-        if any(state.reading.sent.get(one.source, 0) < one.schedule.items for one in plan.streams):
+        if any(
+            state.reading.sent.get(stream.source, 0) < stream.schedule.items
+            for stream in plan.streams
+        ):
             replay.go_on()
             state.event("provider_restarted", "data provider", "it had died; it goes on from there")
 
@@ -163,14 +178,14 @@ class LiveMonitor:
         state = self._state
         plan = plan_of(state.run, state.config, state.clock.started_us, state.clock.scale)
         try:
-            told = state.shared.provider()
+            rate = state.shared.provider()
             counts = state.shared.counts({name: list(to) for name, to in self._targets.items()})
         except redis.RedisError:
             return
-        if not told:
+        if not rate:
             return
-        late = f"half within {told['late_ms_median']} ms and 99 % within {told['late_ms_p99']} ms"
-        as_of_s = state.clock.at(int(told["as_of_us"]))
+        late = f"half within {rate['late_ms_median']} ms and 99 % within {rate['late_ms_p99']} ms"
+        as_of_s = state.clock.at(int(rate["as_of_us"]))
         for error in rate_errors(plan, counts.sent, as_of_s):
             source, _, rest = error.partition(" ")
             state.event("replay_rate", source, f"{rest}, {late} of their times")

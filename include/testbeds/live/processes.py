@@ -1,4 +1,4 @@
-"""Processes that outlive the one that started them, found again by number and time of birth."""
+"""Processes that outlive their parent, identified by pid and start time."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ KILL_AFTER_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class DetachedProcess:
-    """A process in a session of its own. Numbers are given again some day, births are not."""
+    """A process in its own session. A pid may be reused; the start time tells them apart."""
 
     pid: int
     born: int
 
     @classmethod
-    def of(cls, pid: int) -> DetachedProcess:
-        """The process that has the number now."""
+    def running(cls, pid: int) -> DetachedProcess:
+        """The process that has this pid now."""
         return cls(pid, _born(pid))
 
     @property
@@ -29,7 +29,7 @@ class DetachedProcess:
         return self.born > 0 and _born(self.pid) == self.born
 
     def end(self, *, first: int = signal.SIGTERM, kill_after_s: float = KILL_AFTER_S) -> None:
-        """Ask it to end, and after a while make its whole session."""
+        """Send signal ``first``, and after ``kill_after_s`` kill the whole session."""
         self._signal(first)
         end_s = time.monotonic() + kill_after_s
         while self.alive and time.monotonic() < end_s:
@@ -45,7 +45,7 @@ class DetachedProcess:
 
 
 def _born(pid: int) -> int:
-    """Clock ticks from boot to the process's start; 0 when there is none, or it is dead."""
+    """Start time in clock ticks since boot; 0 if the process does not exist or is dead."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""What the monitor read last, as plain values that one process hands to the next."""
+"""The last reading of the monitor, which one process passes to the next."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 LAST_DURATIONS = 5
-"""N of Algorithm 1: how many recorded durations a controller sees."""
+"""N of Algorithm 1: number of recorded durations in an observation."""
 
 
 @dataclass(slots=True)
 class LiveReading:
-    """One monitoring time. What could not be read is absent.
-
-    Counts are since the run began, CPU in seconds so far: the next reading takes the difference.
-    """
+    """A reading; unread values are absent. Counts and CPU seconds are since the run began."""
 
     time_s: float = 0.0
     wall_us: int = 0
@@ -25,13 +22,13 @@ class LiveReading:
     durations_ms: dict[str, list[float]] = field(default_factory=dict)
     recorded: dict[str, int] = field(default_factory=dict)
     late: dict[str, int] = field(default_factory=dict)
-    """Of the recorded items, those that are not near real-time."""
+    """Recorded items that are not near real-time."""
     cpu_s: dict[str, float] = field(default_factory=dict)
-    """Of hosts and instances, by name."""
+    """By name of host or instance."""
     cpu_share: dict[str, float] = field(default_factory=dict)
     memory_share: dict[str, float] = field(default_factory=dict)
     missed: bool = False
-    """Broker or Redis did not answer."""
+    """Whether broker or Redis did not answer."""
 
     def to_plain(self) -> dict[str, Any]:
         """Plain values for files and snapshots."""

@@ -1,4 +1,4 @@
-"""Reconciles what was ordered with what runs: brings up hosts and instances, notices their end."""
+"""Reconciles ordered with running hosts and instances: starts them and notices their end."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from include.testbeds.live.state import RunState
 
 AT_ONCE = 8
 BUSY_EVERY_S, IDLE_EVERY_S = 0.2, 1.0
-"""How often to reconcile: while something starts or stops, and otherwise (wall seconds)."""
+"""Wall time between reconciliations: while hosts or instances start or stop, and otherwise."""
 PATIENCE_S = 0.5
-"""How long that waits for hosts; who answers later counts the next time."""
+"""Longest wait for hosts' answers; later answers count in the next reconciliation."""
 FIRST_ITEM_WITHIN_S = 60.0
 AGAIN_AFTER_S = 2.0
 
 
 class Reconciler:
-    """``reconcile`` settles everything that has happened since the last time."""
+    """Brings the state of a run up to date with its hosts and containers."""
 
     def __init__(self, state: RunState) -> None:
         self._state = state
@@ -36,56 +36,55 @@ class Reconciler:
         self._asked: dict[int, Future[dict[str, Container]]] = {}
 
     def reconcile(self) -> float:
-        """Settle, and return in how many seconds to do so again."""
+        """Reconcile, and return the wall seconds until the next time."""
         state = self._state
         before = state.fleet.to_plain()
-        found = self._found()
+        answers = self._containers()
         for host in list(state.fleet.leased()):
             self._settle_host(host)
-            if host.number in found:
-                self._settle_answer(host, answered=found[host.number] is not None)
-        for one in list(state.fleet.instances.values()):
-            containers = found.get(one.host)
+            if host.number in answers:
+                self._settle_answer(host, answered=answers[host.number] is not None)
+        for instance in list(state.fleet.instances.values()):
+            containers = answers.get(instance.host)
             if containers is not None:
-                self._settle_instance(one, containers.get(one.name))
+                self._settle_instance(instance, containers.get(instance.name))
         for host in list(state.fleet.leased()):
             if host.releasing and not state.fleet.on_host(host.number):
                 self._end(host)
         if state.fleet.to_plain() != before:
             state.save()
         state.touch()
-        self._forget_what_is_gone()
+        self._forget_removed_hosts()
         return BUSY_EVERY_S if self._busy() else IDLE_EVERY_S
 
     def give_back_strays(self) -> None:
-        """What a process has leased that died before it could note it, or could not give back."""
+        """Give back hosts that a dead process leased without saving them, or failed to return."""
         kept = {host.id for host in self._state.fleet.leased()}
         try:
             leased = self._state.hosts.leased()
         except TestbedError:
-            return  # whoever comes next tries again
+            return  # the next process tries again
         for host in leased:
             if host not in kept:
                 self._leaving[host] = self._pool.submit(self._state.hosts.give_back, host)
 
     def close(self) -> None:
-        """Wait for what is under way; every call in it has a time-out."""
+        """Wait for running calls, which all have a time-out."""
         self._asking.shutdown()
         self._pool.shutdown()
 
     def _busy(self) -> bool:
         fleet = self._state.fleet
         return any(not host.endpoint for host in fleet.leased()) or any(
-            one.ready_s is None or one.stopping for one in fleet.instances.values()
+            instance.ready_s is None or instance.stopping for instance in fleet.instances.values()
         )
 
     # ------------------------------------------------------------------ hosts
 
-    def _found(self) -> dict[int, dict[str, Container] | None]:
-        """The containers on every host that answers, by number of the host.
+    def _containers(self) -> dict[int, dict[str, Container] | None]:
+        """Containers by number of host, for hosts that have answered; None for failed calls.
 
-        A host that takes its time does not hold up the others: it is asked again when it has
-        answered or its time is up.
+        A slow host does not delay the others: it is asked again after its answer or time-out.
         """
         for host in self._state.fleet.leased():
             if host.endpoint and host.number not in self._asked:
@@ -93,12 +92,12 @@ class Reconciler:
                 asked = self._asking.submit(engine.containers, self._state.run)
                 self._asked[host.number] = asked
         wait(self._asked.values(), timeout=PATIENCE_S)
-        found: dict[int, dict[str, Container] | None] = {}
+        containers: dict[int, dict[str, Container] | None] = {}
         for number, answer in list(self._asked.items()):
             if answer.done():
                 del self._asked[number]
-                found[number] = None if answer.exception() else answer.result()
-        return found
+                containers[number] = None if answer.exception() else answer.result()
+        return containers
 
     def _settle_host(self, host: LiveHost) -> None:
         state, now_s = self._state, self._state.now_s()
@@ -128,11 +127,11 @@ class Reconciler:
             state.event("host_back", host.name, f"it was silent for {silent_s:.1f} s")
 
     def _lose(self, host: LiveHost, event: str, why: str) -> None:
-        """The lease ends now, and so does what may still run there: it could wake up."""
+        """End the lease and the host, which could otherwise wake up."""
         gone = self._state.fleet.on_host(host.number)
-        for one in gone:
-            del self._state.fleet.instances[one.number]
-        names = ", ".join(one.name for one in gone) or "none"
+        for instance in gone:
+            del self._state.fleet.instances[instance.number]
+        names = ", ".join(instance.name for instance in gone) or "none"
         self._state.event(event, host.name, f"{why}; instances lost: {names}")
         self._end(host)
 
@@ -142,109 +141,113 @@ class Reconciler:
 
     # -------------------------------------------------------------- instances
 
-    def _settle_instance(self, one: LiveInstance, container: Container | None) -> None:
-        if not one.container:
-            self._bring_up(one)
+    def _settle_instance(self, instance: LiveInstance, container: Container | None) -> None:
+        if not instance.container:
+            self._bring_up(instance)
         elif container is None or container.state not in ("running", "created", "restarting"):
-            self._bury(one, container)
-        elif one.stopping:
-            self._send_away(one, container)
-        elif one.first_item_s is None:
-            self._listen(one, container)
+            self._remove(instance, container)
+        elif instance.stopping:
+            self._stop(instance, container)
+        elif instance.first_item_s is None:
+            self._read_log(instance, container)
 
-    def _bring_up(self, one: LiveInstance) -> None:
-        under_way = self._launches.get(one.number)
+    def _bring_up(self, instance: LiveInstance) -> None:
+        under_way = self._launches.get(instance.number)
         if under_way is None:
-            if not one.serves:
-                self._drop(one)
-            elif time.monotonic() >= self._not_before_s.get(one.number, 0.0):
-                host = self._state.fleet.hosts[one.host]
-                work = launch(self._state, host, one)
-                self._launches[one.number] = self._pool.submit(work)
+            if not instance.serves:
+                self._drop(instance)
+            elif time.monotonic() >= self._not_before_s.get(instance.number, 0.0):
+                host = self._state.fleet.hosts[instance.host]
+                work = launch(self._state, host, instance)
+                self._launches[instance.number] = self._pool.submit(work)
             return
         if not under_way.done():
             return
-        del self._launches[one.number]
+        del self._launches[instance.number]
         try:
             launched = under_way.result()
         except TROUBLE as error:
-            if one.number not in self._not_before_s:
-                self._state.event("instance_start_retried", one.name, str(error)[:200])
-            self._not_before_s[one.number] = time.monotonic() + AGAIN_AFTER_S
+            if instance.number not in self._not_before_s:
+                self._state.event("instance_start_retried", instance.name, str(error)[:200])
+            self._not_before_s[instance.number] = time.monotonic() + AGAIN_AFTER_S
             limit_s = self._state.calibration.start_within_s * self._state.clock.scale
-            if self._state.now_s() - one.started_s > limit_s:
-                self._state.event("instance_start_failed", one.name, str(error)[:200])
-                self._drop(one)
+            if self._state.now_s() - instance.started_s > limit_s:
+                self._state.event("instance_start_failed", instance.name, str(error)[:200])
+                self._drop(instance)
             return
-        one.container, one.pull_s = launched.container, launched.pull_s
-        host = self._state.fleet.hosts[one.host]
+        instance.container, instance.pull_s = launched.container, launched.pull_s
+        host = self._state.fleet.hosts[instance.host]
         if launched.image not in host.images:
             host.images.append(launched.image)
 
-    def _listen(self, one: LiveInstance, container: Container) -> None:
-        """When it became ready, and when it had done its first item."""
+    def _read_log(self, instance: LiveInstance, container: Container) -> None:
+        """Read from its log when it was ready and when it had processed its first item."""
         state = self._state
-        if one.ready_s is not None:
-            since_s = (state.now_s() - one.ready_s) / state.clock.scale
+        if instance.ready_s is not None:
+            since_s = (state.now_s() - instance.ready_s) / state.clock.scale
             if since_s > FIRST_ITEM_WITHIN_S:
                 return
-        events = self._ask(one, lambda engine: engine.logged_events(container.id)) or []
+        events = self._ask(instance, lambda engine: engine.logged_events(container.id)) or []
         for event in events:
             at_s = state.second_of(event["at_us"])
-            if event["event"] == "ready" and one.ready_s is None:
-                one.ready_s = at_s
+            if event["event"] == "ready" and instance.ready_s is None:
+                instance.ready_s = at_s
             elif event["event"] == "first item":
-                one.first_item_s = at_s
-        if one.first_item_s is not None and one.started_s > 0:
-            took_s = (one.first_item_s - one.started_s) / state.clock.scale
-            ready_s = ((one.ready_s or 0.0) - one.started_s) / state.clock.scale
-            pulled = f", of which pulling its image took {one.pull_s:.2f} s" if one.pull_s else ""
+                instance.first_item_s = at_s
+        if instance.first_item_s is not None and instance.started_s > 0:
+            took_s = (instance.first_item_s - instance.started_s) / state.clock.scale
+            ready_s = ((instance.ready_s or 0.0) - instance.started_s) / state.clock.scale
+            pulled = (
+                f", of which pulling its image took {instance.pull_s:.2f} s"
+                if instance.pull_s
+                else ""
+            )
             detail = f"ready {ready_s:.2f} s after the decision{pulled}; first item {took_s:.2f} s"
-            state.event("instance_started", one.name, f"{detail} after it")
+            state.event("instance_started", instance.name, f"{detail} after it")
 
-    def _send_away(self, one: LiveInstance, container: Container) -> None:
+    def _stop(self, instance: LiveInstance, container: Container) -> None:
         state = self._state
         now_s, limit_s = state.now_s(), state.calibration.drain_s * state.clock.scale
-        successor = state.fleet.instances.get(one.successor)
-        if one.signalled_s is None:
-            if successor is None and one.overlaps:
-                self._undo_migration(one)
+        successor = state.fleet.instances.get(instance.successor)
+        if instance.signalled_s is None:
+            if successor is None and instance.overlaps:
+                self._undo_migration(instance)
             elif successor is None or successor.ready_s is not None:
-                self._ask(one, lambda engine: engine.signal(container.id, "SIGTERM"))
-                one.signalled_s = now_s
-        elif now_s - one.signalled_s > limit_s:
-            self._ask(one, lambda engine: engine.signal(container.id, "SIGKILL"))
-            state.event("drain_timeout", one.name, f"killed after {limit_s:g} s")
-            one.signalled_s = now_s
+                self._ask(instance, lambda engine: engine.signal(container.id, "SIGTERM"))
+                instance.signalled_s = now_s
+        elif now_s - instance.signalled_s > limit_s:
+            self._ask(instance, lambda engine: engine.signal(container.id, "SIGKILL"))
+            state.event("drain_timeout", instance.name, f"killed after {limit_s:g} s")
+            instance.signalled_s = now_s
 
-    def _undo_migration(self, one: LiveInstance) -> None:
-        one.successor, one.stopped_s, one.overlaps = 0, None, False
-        self._state.fleet.hosts[one.host].releasing = False
+    def _undo_migration(self, instance: LiveInstance) -> None:
+        instance.successor, instance.stopped_s, instance.overlaps = 0, None, False
+        self._state.fleet.hosts[instance.host].releasing = False
         detail = "its copy ended before it was ready"
-        self._state.event("migration_undone", one.name, detail)
+        self._state.event("migration_undone", instance.name, detail)
 
-    def _bury(self, one: LiveInstance, container: Container | None) -> None:
-        """It has ended: as it was told to, or not."""
-        if one.signalled_s is None:
+    def _remove(self, instance: LiveInstance, container: Container | None) -> None:
+        """Remove an instance whose container has ended, by order or not."""
+        if instance.signalled_s is None:
             why = "its container is gone"
             if container is not None:
-                why = self._ask(one, lambda engine: engine.why_ended(container.id)) or "ended"
-            self._state.event("instance_crash", one.name, why)
+                why = self._ask(instance, lambda engine: engine.why_ended(container.id)) or "ended"
+            self._state.event("instance_crash", instance.name, why)
         if container is not None:
-            engine = Engine(self._state.fleet.hosts[one.host].endpoint)
+            engine = Engine(self._state.fleet.hosts[instance.host].endpoint)
             self._pool.submit(partial(_quietly, partial(engine.remove, container.id)))
-        self._drop(one)
+        self._drop(instance)
 
-    def _drop(self, one: LiveInstance) -> None:
-        self._state.fleet.instances.pop(one.number, None)
+    def _drop(self, instance: LiveInstance) -> None:
+        self._state.fleet.instances.pop(instance.number, None)
 
-    def _ask(self, one: LiveInstance, work: Callable[[Engine], Any]) -> Any:
+    def _ask(self, instance: LiveInstance, work: Callable[[Engine], Any]) -> Any:
         try:
-            return work(Engine(self._state.fleet.hosts[one.host].endpoint))
+            return work(Engine(self._state.fleet.hosts[instance.host].endpoint))
         except TROUBLE:
-            return None  # the next time says what has become of the host
+            return None  # the next reconciliation finds out about the host
 
-    def _forget_what_is_gone(self) -> None:
+    def _forget_removed_hosts(self) -> None:
         names = {host.id: host.name for host in self._state.fleet.hosts.values()}
         for host, future in list(self._leaving.items()):
             if future.done():
@@ -258,4 +261,4 @@ def _quietly(work: Callable[[], None]) -> None:
     try:
         work()
     except (*TROUBLE, TestbedError):
-        return  # it goes with its host
+        return  # it is removed with its host

@@ -1,4 +1,4 @@
-"""The data provider of a run: what it is told, whether it lives, and how well it keeps time."""
+"""The data provider of a run: its plan, its process and its punctuality."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from include.testbeds.live.processes import DetachedProcess
 from include.testbeds.live.provider.plan import ProviderPlan, Stream
 
 SELDOM = 50
-"""Readings per warning where the topology does not say: Table 2, 50:1."""
+"""Readings per warning if the topology does not give it: Table 2, 50:1."""
 
 
 def plan_of(run: str, config: TestbedConfig, started_us: int, time_scale: float) -> ProviderPlan:
-    """What the sources of a run emit. Second 0 is at ``started_us`` since 1970."""
+    """Streams of a run's sources. Second 0 is ``started_us``, microseconds since 1970."""
     topology = config.topology
     streams = tuple(
         Stream(
@@ -47,9 +47,9 @@ def targets_of(topology: Topology) -> dict[str, tuple[str, ...]]:
 
 
 def _one_in(topology: Topology, source: str) -> int:
-    """How many items of a source make one that its operator passes on.
+    """Items of a source per item that its operator passes on.
 
-    At least 2: an incident has to end before the next one can begin.
+    At least 2, because an incident must end before the next one begins.
     """
     targets = targets_of(topology)[source]
     ratios = (e.items_in / e.items_out for e in topology.edges if e.origin in targets)
@@ -57,7 +57,7 @@ def _one_in(topology: Topology, source: str) -> int:
 
 
 class ReplayProcess:
-    """The provider's process, known by a file: whoever comes next finds it."""
+    """The provider's process, recorded in a file so that other processes find it."""
 
     def __init__(self, run: str) -> None:
         self._folder = run_folder(run)
@@ -69,7 +69,7 @@ class ReplayProcess:
         self.go_on()
 
     def go_on(self) -> None:
-        """Start a process that continues where the last one ended."""
+        """Start a process that continues where the previous one ended."""
         with (self._folder / "provider.log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "include.testbeds.live.provider", str(self._plan)],
@@ -80,12 +80,12 @@ class ReplayProcess:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        process.returncode = 0  # it is not ours to wait for: it outlives us
-        write_json(self._pid, asdict(DetachedProcess.of(process.pid)))
+        process.returncode = 0  # it outlives this process, so do not wait for it
+        write_json(self._pid, asdict(DetachedProcess.running(process.pid)))
 
     @property
     def process(self) -> DetachedProcess | None:
-        """The process that was started last."""
+        """The last started process."""
         stored = read_json(self._pid)
         return DetachedProcess(**stored) if stored else None
 
@@ -109,7 +109,7 @@ class ReplayProcess:
 
 
 def rate_errors(plan: ProviderPlan, sent: dict[str, int], as_of_s: float) -> Iterator[str]:
-    """For every source how many of the items that were due were sent, in words."""
+    """Sentence for every source: how many of the due items were sent."""
     for stream in plan.streams:
         due = stream.schedule.due_by(as_of_s)
         if due:

@@ -1,4 +1,4 @@
-"""What a controller gets to see of the live world."""
+"""Builds the samples of observations from readings."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def observed_of(
     before: Mapping[str, Mapping[str, Any]],
     instances: Iterable[LiveInstance],
 ) -> dict[str, dict[str, Any]]:
-    """What a look keeps for the next one to take differences from.
+    """Counters of an observer at this observation, for differences at its next one.
 
-    A second look at one reading leaves the busy shares as they are.
+    A second observation of the same reading keeps the busy shares.
     """
     wall = {"us": reading.wall_us}
     busy = busy_shares(reading, before, instances) if wall != before.get("wall") else None
@@ -43,24 +43,29 @@ def busy_shares(
     before: Mapping[str, Mapping[str, Any]],
     instances: Iterable[LiveInstance],
 ) -> dict[str, tuple[float, float]]:
-    """Mean and maximum by operator of the CPU that its instances used of a core since the look
-    ``before``: the work of a container is not metered in any other way. An instance counts once
-    it has been read twice."""
+    """Mean and highest CPU share of a core by operator, over its instances since ``before``.
+
+    Stands for busy time, which containers do not meter. Instances count after two readings.
+    """
     used_s, since_us = before.get("cpu_s", {}), before.get("wall", {}).get("us", reading.wall_us)
     passed_s = (reading.wall_us - since_us) / 1e6
     shares: dict[str, list[float]] = {}
-    for one in instances:
-        if passed_s > 0 and one.serves and one.name in used_s and one.name in reading.cpu_s:
-            share = (reading.cpu_s[one.name] - used_s[one.name]) / passed_s
-            shares.setdefault(one.operator, []).append(min(1.0, max(0.0, share)))
-    return {name: (round(fmean(of), 4), round(max(of), 4)) for name, of in shares.items()}
+    for instance in instances:
+        if (
+            passed_s > 0
+            and instance.serves
+            and instance.name in used_s
+            and instance.name in reading.cpu_s
+        ):
+            share = (reading.cpu_s[instance.name] - used_s[instance.name]) / passed_s
+            shares.setdefault(instance.operator, []).append(min(1.0, max(0.0, share)))
+    return {name: (round(fmean(each), 4), round(max(each), 4)) for name, each in shares.items()}
 
 
 def operator_samples(
     topology: Topology, reading: LiveReading, observed: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, OperatorSample]:
-    """A reading by operator; counts are those since ``observed`` ones, and busy shares those that
-    :func:`busy_shares` has put there."""
+    """Samples by operator, with counts since ``observed`` and the busy shares in it."""
     busy = observed.get("busy", {})
     return {
         name: OperatorSample(
@@ -88,7 +93,7 @@ def _late_share(
 
 
 def host_sample(state: RunState, host: LiveHost) -> HostSample:
-    """A leased host as it is now. Operators whose image it has cached count as its images."""
+    """Current state of a leased host; its images are operators whose image it has cached."""
     cached = {
         name
         for name in state.config.topology.operator_names
@@ -107,15 +112,15 @@ def host_sample(state: RunState, host: LiveHost) -> HostSample:
     )
 
 
-def instance_sample(state: RunState, one: LiveInstance) -> InstanceSample:
-    """An instance as it is now; its shares are absent until they were read."""
+def instance_sample(state: RunState, instance: LiveInstance) -> InstanceSample:
+    """Current state of an instance; shares are None until read."""
     return InstanceSample(
-        instance=one.name,
-        operator=one.operator,
-        host=f"host-{one.host}",
-        started_s=one.started_s,
-        ready=one.ready_s is not None,
-        stopping=one.stopping,
-        cpu_share=state.reading.cpu_share.get(one.name),
-        memory_share=state.reading.memory_share.get(one.name),
+        instance=instance.name,
+        operator=instance.operator,
+        host=f"host-{instance.host}",
+        started_s=instance.started_s,
+        ready=instance.ready_s is not None,
+        stopping=instance.stopping,
+        cpu_share=state.reading.cpu_share.get(instance.name),
+        memory_share=state.reading.memory_share.get(instance.name),
     )

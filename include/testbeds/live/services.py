@@ -18,13 +18,13 @@ START = "start them with `make live-services`"
 
 @dataclass(frozen=True)
 class Services:
-    """What `services.sh env` tells, with the credentials of the administrator."""
+    """Addresses and administrator's credentials from `services.sh env`."""
 
-    told: dict[str, str] = field(repr=False)
+    values: dict[str, str] = field(repr=False)
 
     @classmethod
     def find(cls) -> Services:
-        """Raises SetupError when they have never been started."""
+        """Raises SetupError if they were never started."""
         path = Path(script("services.sh", "env").strip())
         if not path.is_file():
             raise SetupError(f"the services of the live testbed were never started; {START}")
@@ -32,14 +32,14 @@ class Services:
         return cls(dict(line.split("=", 1) for line in lines))
 
     def __getitem__(self, name: str) -> str:
-        return self.told[name]
+        return self.values[name]
 
     @cached_property
     def _secret(self) -> bytes:
         return Path(self["MASTER_SECRET_FILE"]).read_bytes().strip()
 
     def password(self, kind: str, run: str) -> str:
-        """The run's password for ``amqp`` or ``redis``: derived, so it is stored nowhere."""
+        """The run's password for ``amqp`` or ``redis``, derived instead of stored."""
         return hmac.new(self._secret, f"{kind}:{run}".encode(), hashlib.sha256).hexdigest()
 
     def amqp_url(self, run: str) -> str:
@@ -54,14 +54,14 @@ class Services:
 
 
 def images() -> dict[str, Any]:
-    """What `images.sh` has built: addresses by image, and the image of each operator."""
+    """Output of `images.sh`: addresses by image, and the image of each operator."""
     path = Path(script("images.sh", "env").strip())
     if not path.is_file():
         raise SetupError("the images of the operators are not built; run `make live-images`")
-    known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return known
+    images: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return images
 
 
-def image_of(known: dict[str, Any], operator: str) -> str:
-    """The address, by digest, of the image that an operator runs in."""
-    return str(known["images"][known["image_of"].get(operator, known["default"])])
+def image_of(images: dict[str, Any], operator: str) -> str:
+    """Address with digest of an operator's image."""
+    return str(images["images"][images["image_of"].get(operator, images["default"])])

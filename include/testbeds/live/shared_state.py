@@ -1,4 +1,4 @@
-"""A run's side of Redis: its user, its ledger, and how many items have come where."""
+"""A run's keys in Redis: its user, its ledger, and item counts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from include.testbeds.live.services import Services
 TIMEOUT_S = 5.0
 PAGE_KEYS = 2000
 PROVIDER = "provider"
-"""``<run>:provider``: what the data provider says of itself."""
+"""``<run>:provider`` is the data provider's lateness."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ItemCounts:
 
 
 class SharedState:
-    """The keys of one run, seen by the administrator. Raises redis.RedisError when it is down."""
+    """The keys of a run, accessed as administrator. Raises redis.RedisError if Redis is down."""
 
     def __init__(self, services: Services, run: str) -> None:
         self._services = services
@@ -43,7 +43,7 @@ class SharedState:
             socket_timeout=TIMEOUT_S,
             socket_connect_timeout=TIMEOUT_S,
             decode_responses=False,
-            # A reading that waits until Redis is back would be one of another time.
+            # A retried reading would be of a later time.
             retry=Retry(NoBackoff(), 1),
         )
 
@@ -63,10 +63,10 @@ class SharedState:
             self.redis.unlink(*keys[first : first + PAGE_KEYS])
 
     def counts(self, targets_of: dict[str, Sequence[str]]) -> ItemCounts:
-        """What the ledger says now. ``targets_of`` are the operators that each source feeds.
+        """Current counts in the ledger. ``targets_of``: operators fed by each source.
 
-        Producers note what they have sent a moment after consumers may have processed it, so an
-        operator has received at least what it has processed.
+        An item may be processed before its producer has counted it, so an operator has received
+        at least as many items as it has processed.
         """
         keys = [key.decode() for key in self._scan()]
         pipe = self.redis.pipeline(transaction=True)
@@ -92,19 +92,19 @@ class SharedState:
         return ItemCounts(sent, dict(received), dict(done))
 
     def provider(self) -> dict[str, str]:
-        """What the data provider last said of itself; empty before it has."""
-        told = self.redis.hgetall(f"{self._run}:{PROVIDER}")
-        return {name.decode(): value.decode() for name, value in told.items()}
+        """The data provider's last report; empty before the first."""
+        rate = self.redis.hgetall(f"{self._run}:{PROVIDER}")
+        return {name.decode(): value.decode() for name, value in rate.items()}
 
     def _scan(self) -> list[bytes]:
         kinds = (f"{self._run}:done:".encode(), f"{self._run}:emitted:".encode())
-        found = self.redis.scan_iter(match=f"{self._run}:*", count=PAGE_KEYS, _type="string")
-        return [key for key in found if key.startswith(kinds)]
+        keys = self.redis.scan_iter(match=f"{self._run}:*", count=PAGE_KEYS, _type="string")
+        return [key for key in keys if key.startswith(kinds)]
 
 
 def users(services: Services) -> list[str]:
     """Names of the Redis users of all runs."""
-    own = {"default", services["REDIS_ADMIN"]}
+    reserved = {"default", services["REDIS_ADMIN"]}
     client = SharedState(services, "").redis
     names = (name.decode() for name in client.execute_command("ACL", "USERS"))
-    return [name for name in names if name not in own]
+    return [name for name in names if name not in reserved]

@@ -1,4 +1,4 @@
-"""Everything a process must know to look after a run, and the files it is in."""
+"""State of a live run, and the files that keep it between processes."""
 
 from __future__ import annotations
 
@@ -47,12 +47,10 @@ class RunState(RunRecord[LiveHost, LiveInstance]):
 
     @cached_property
     def broker(self) -> Broker:
-        """The run's vhost."""
         return Broker(self.services, self.run)
 
     @cached_property
     def shared(self) -> SharedState:
-        """The run's keys."""
         return SharedState(self.services, self.run)
 
     @cached_property
@@ -60,7 +58,7 @@ class RunState(RunRecord[LiveHost, LiveInstance]):
         return images()
 
     def touch(self) -> None:
-        """Somebody looks after the run."""
+        """Update the heartbeat of the run."""
         if not self.folder.is_dir():
             write_json(self.folder / ORIGIN, self.hosts.origin())
         (self.folder / HEARTBEAT).touch()
@@ -76,7 +74,7 @@ class RunState(RunRecord[LiveHost, LiveInstance]):
         write_json(self._file, self.to_plain())
 
     def load(self) -> bool:
-        """Read the file; returns whether there is one, of a run that has begun."""
+        """Read the file. Returns whether it exists and the run has begun."""
         plain = read_json(self._file)
         if plain is None or not plain["started_us"]:
             return False

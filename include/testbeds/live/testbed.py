@@ -1,4 +1,4 @@
-"""The testbed protocol on real hosts, containers and queues, by the clock on the wall."""
+"""The testbed protocol on real hosts, containers and queues, in wall time."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
     # --------------------------------------------------------------- control
 
     def deploy(self, decision: Decision) -> tuple[Outcome, ...]:
-        """Queues, hosts, instances, and last the data provider; everything is up when it returns.
+        """Create queues, hosts and instances, wait until all are up, start the data provider.
 
-        What an attempt before has left of this run is given back first. Raises TestbedNotReady
-        when something does not come up in time, TestbedError when it never will, and what
-        ``HostProvider.check`` raises before anything is done.
+        Gives back resources of an earlier attempt first. Raises TestbedNotReady if something is
+        not up in time, TestbedError if it will never be, and the errors of ``HostProvider.check``
+        before anything is started.
         """
         state = self._state
         leases = [step for step in decision.steps if isinstance(step.action, LeaseHost)]
@@ -67,7 +67,7 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
         state.broker.declare(state.config.topology.operator_names)
         state.shared.grant()
         outcomes = self.apply(decision)
-        self._wait_until_up([one for one in outcomes if not one.accepted])
+        self._wait_until_up([outcome for outcome in outcomes if not outcome.accepted])
         state.begin(LEAD_S)
         state.save()
         plan = plan_of(state.run, state.config, state.clock.started_us, state.clock.scale)
@@ -94,8 +94,8 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
                 (self._not_up(), within_s),
             ):
                 if late and waited_s > limit_s:
-                    told = f"not up within {limit_s:g} s: {', '.join(late)}"
-                    raise TestbedNotReady(f"{told}; see {state.folder}")
+                    problem = f"not up within {limit_s:g} s: {', '.join(late)}"
+                    raise TestbedNotReady(f"{problem}; see {state.folder}")
             state.clock.rest(rest_s)
 
     def _booting(self) -> list[str]:
@@ -104,10 +104,11 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
     def _not_up(self) -> list[str]:
         fleet = self._state.fleet
         hosts = [host.name for host in fleet.leased() if not host.up]
-        return hosts + [one.name for one in fleet.instances.values() if one.ready_s is None]
+        return hosts + [
+            instance.name for instance in fleet.instances.values() if instance.ready_s is None
+        ]
 
     def lease(self, action: LeaseHost) -> LiveHost:
-        """Order a host. Raises TestbedError when there is none to have."""
         state, now_s = self._state, self._state.now_s()
         host = LiveHost(
             number=state.fleet.hosts_leased + 1,
@@ -143,24 +144,24 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
     # ------------------------------------------------------------------- end
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on looking after the run: time and rows from the snapshot, the world as it is now.
+        """Continue the run: time and stored rows from the snapshot, hosts as they are now.
 
-        Raises StoreError when another version wrote it, or the run has been given back meanwhile.
+        Raises StoreError for another version's snapshot, or if the run was given back meanwhile.
         """
         super().restore(arrays)
         self._reconciler.give_back_strays()
 
     def close(self) -> None:
-        """Let this process go; everything that is leased stays for the next one."""
+        """Release this process's resources; hosts stay for the next one."""
         self._reconciler.close()
         self._state.hosts.close()
 
     def give_back(self) -> None:
-        """Give back everything the run holds. Raises TestbedError with what cannot be.
+        """Give back all resources of the run. Raises TestbedError naming what remains.
 
-        The folder goes last, so a run without one holds nothing, and nobody has to be asked.
+        The folder is deleted last, so a run without a folder holds nothing.
         """
         state = self._state
         if state.folder.is_dir() or state.hosts.leased():
             give_back(state.run, state.hosts)
-        self.close()  # last: what was under way on a host ends with it
+        self.close()  # last, because calls under way end with their hosts

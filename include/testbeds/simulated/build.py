@@ -1,4 +1,4 @@
-"""From model types to the kernel's arrays: the network of a run before it starts."""
+"""Builds the kernel's arrays from model types: the network of a run before it starts."""
 
 from __future__ import annotations
 
@@ -35,16 +35,21 @@ def build_network(
     targets = np.array([place[e.target] for e in edges])
     origin = np.array([place[e.origin] for e in edges])
     publications = [
-        Publications.of(
+        Publications.from_levels(
             levels_of[source.name], source.items_per_level / topology.emission_period_s, duration_s
         )
         for source in topology.sources
     ]
+    in_first = np.searchsorted(targets, np.arange(len(names) + 1)).astype(np.int64)
+    places = calibration.prefetch * int(np.diff(in_first).max())  # so many items of every edge
     state = kernel.NetworkState(
-        in_first=np.searchsorted(targets, np.arange(len(names) + 1)).astype(np.int64),
+        in_first=in_first,
         out_first=np.searchsorted(np.sort(origin), np.arange(len(origins) + 1)).astype(np.int64),
         out_edge=np.argsort(origin, kind="stable").astype(np.int64),
         chained=_chained(topology, names),
+        prefetch=np.array([calibration.prefetch], dtype=np.int64),
+        held=_zeros(len(names), FIRST_SLOTS, places, kernel.HELD_COLUMNS),
+        holding=_zeros(len(names), FIRST_SLOTS, 2),
         ratio=np.array([(e.items_out, e.items_in) for e in edges], dtype=np.int64),
         items=_zeros(len(edges) * FIRST_ITEMS, 3),
         edges=rings.stretches(np.full(len(edges), FIRST_ITEMS)),
@@ -65,10 +70,12 @@ def build_network(
 
 
 def _chained(topology: Topology, names: tuple[str, ...]) -> I64:
-    """For every operator the one that runs in it, or -1."""
-    of = {op.runs_in: op.name for op in topology.operators if op.runs_in}
+    """Row of the operator that runs in each operator, or -1."""
+    chained = {op.runs_in: op.name for op in topology.operators if op.runs_in}
     place = {name: i for i, name in enumerate(names)}
-    return np.array([place[of[name]] if name in of else -1 for name in names], dtype=np.int64)
+    return np.array(
+        [place[chained[name]] if name in chained else -1 for name in names], dtype=np.int64
+    )
 
 
 def _zeros(*shape: int) -> I64:

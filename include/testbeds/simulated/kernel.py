@@ -57,6 +57,12 @@ NODE_COLUMNS = 7
 # Columns of NetworkState.records: one sampled item.
 R_OPERATOR, R_INSTANCE, R_NUMBER, R_DONE_US, R_DURATION_US, R_WAIT_US, R_AGE_US = range(7)
 RECORD_COLUMNS = 7
+# Columns of NetworkState.held: an item that a server holds and has not started.
+H_ARRIVAL, H_PUBLISHED, H_BORN, H_EDGE, H_DEALT_US = range(5)
+HELD_COLUMNS = 5
+# Columns of NetworkState.holding: how many items a server holds, and which of all deals of the
+# operator was its last.
+HELD, LAST_DEAL = range(2)
 
 
 class NetworkState(NamedTuple):
@@ -69,6 +75,14 @@ class NetworkState(NamedTuple):
     out_edge: I64
     chained: I64
     """(operators,): the operator that runs in the same servers, whose items go first, or -1."""
+    prefetch: I64
+    """(1,): items of an edge that a server has at most, the one in service with them; 0: items wait
+    in one queue for the first free server."""
+    held: I64
+    """(operators, slots, places, HELD_COLUMNS): what each server holds and has not started, in
+    order; no places without prefetch."""
+    holding: I64
+    """(operators, slots, 2)."""
     ratio: I64
     """(edges, 2): items that leave, for so many that the origin finishes."""
     items: I64
@@ -197,6 +211,50 @@ def _after_stalls(o, start_us, stalls_us):
     return start_us
 
 
+@inlined
+def _deal(o, until_us, prefetch, in_first, items, edges, servers, nodes, held, holding):
+    """Hand the next item of operator ``o`` to a server, if a broker does so before ``until_us``.
+
+    It hands the head of an edge to a server that has less than ``prefetch`` items of the edge,
+    in turn; one that has as many may have another once it is done with one. False when it does
+    not yet.
+    """
+    dealt_us, edge, slot = until_us, -1, -1
+    for e in range(in_first[o], in_first[o + 1]):
+        head = edges[e, HEAD]
+        if head == edges[e, TAIL] or items[head, ARRIVAL] >= dealt_us:
+            continue
+        for s in range(nodes[o, SERVERS]):
+            count, at_us = 0, max(items[head, ARRIVAL], nodes[o, RESUME_US])
+            for k in range(holding[o, s, HELD]):
+                count += held[o, s, k, H_EDGE] == e
+            if servers[o, s, BUSY]:
+                # It was done with the one before when it began with this one, or earlier.
+                at_us = max(at_us, servers[o, s, START_US])
+                if servers[o, s, EDGE] == e and count == prefetch - 1:
+                    at_us = max(at_us, servers[o, s, DONE_US])
+            at_us = max(at_us, servers[o, s, READY_US])
+            if count >= prefetch or not servers[o, s, OPEN] or at_us > dealt_us:
+                continue
+            if at_us < dealt_us or (
+                e == edge and holding[o, s, LAST_DEAL] < holding[o, slot, LAST_DEAL]
+            ):
+                dealt_us, edge, slot = at_us, e, s
+    if edge < 0:
+        return False
+    head, last = edges[edge, HEAD], 0
+    for s in range(nodes[o, SERVERS]):
+        last = max(last, holding[o, s, LAST_DEAL])
+    k = holding[o, slot, HELD]
+    held[o, slot, k, H_ARRIVAL] = items[head, ARRIVAL]
+    held[o, slot, k, H_PUBLISHED] = items[head, PUBLISHED]
+    held[o, slot, k, H_BORN] = items[head, BORN]
+    held[o, slot, k, H_EDGE], held[o, slot, k, H_DEALT_US] = edge, dealt_us
+    holding[o, slot, HELD], holding[o, slot, LAST_DEAL] = k + 1, last + 1
+    edges[edge, HEAD] = head + 1
+    return True
+
+
 @compiled
 def _serve(o, until_us, sample_every, resolution_us, transfers, net):
     """Start every item that the servers of operator ``o`` can start before ``until_us``.
@@ -208,36 +266,65 @@ def _serve(o, until_us, sample_every, resolution_us, transfers, net):
     service_us, latency_us = net.service_us, net.latency_us
     out_first, out_edge, ratio = net.out_first, net.out_edge, net.ratio
     records, recorded = net.records, net.recorded
+    prefetch, held, holding = net.prefetch[0], net.held, net.holding
     first, last, slots = net.in_first[o], net.in_first[o + 1], nodes[o, SERVERS]
-    chained, chained_edge = net.chained[o], -1
+    chained, chained_edge, i = net.chained[o], -1, -1
     while True:
-        e, w = _earliest_edge(first, last, items, edges), o
-        if chained >= 0:
-            chained_edge = _earliest_edge(
-                net.in_first[chained], net.in_first[chained + 1], items, edges
-            )
-        if e < 0:
-            if chained_edge < 0:
+        e, w, s, start_us = -1, o, -1, until_us
+        if prefetch:
+            for slot in range(slots):
+                if holding[o, slot, HELD] and servers[o, slot, OPEN]:
+                    freed_us = max(free_us[o, slot], held[o, slot, 0, H_DEALT_US])
+                    freed_us = _after_stalls(o, max(freed_us, nodes[o, RESUME_US]), stalls_us)
+                    if freed_us < start_us:
+                        s, start_us = slot, freed_us
+            # What is dealt before that may start earlier, on a server that has nothing to do.
+            if _deal(
+                o,
+                start_us,
+                prefetch,
+                net.in_first,
+                items,
+                edges,
+                servers,
+                nodes,
+                held,
+                holding,
+            ):
+                continue
+            if s < 0:
                 break
-            e, w = chained_edge, chained
-        s, freed_us = -1, NEVER
-        for slot in range(slots):
-            if free_us[o, slot] < freed_us:
-                s, freed_us = slot, free_us[o, slot]
-        i = edges[e, HEAD]
-        arrival_us = items[i, ARRIVAL]
-        if s < 0:
-            break
-        freed_us = max(freed_us, nodes[o, RESUME_US])
-        start_us = _after_stalls(o, max(arrival_us, freed_us), stalls_us)
-        if w == o and chained_edge >= 0:
-            before_us = items[edges[chained_edge, HEAD], ARRIVAL]
-            if before_us <= start_us:
-                e, w, arrival_us = chained_edge, chained, before_us
-                i = edges[e, HEAD]
-                start_us = _after_stalls(o, max(arrival_us, freed_us), stalls_us)
-        if arrival_us >= until_us or start_us >= until_us:
-            break
+            e, arrival_us = held[o, s, 0, H_EDGE], held[o, s, 0, H_ARRIVAL]
+            published_us, born_us = held[o, s, 0, H_PUBLISHED], held[o, s, 0, H_BORN]
+        else:
+            e = _earliest_edge(first, last, items, edges)
+            if chained >= 0:
+                chained_edge = _earliest_edge(
+                    net.in_first[chained], net.in_first[chained + 1], items, edges
+                )
+            if e < 0:
+                if chained_edge < 0:
+                    break
+                e, w = chained_edge, chained
+            freed_us = NEVER
+            for slot in range(slots):
+                if free_us[o, slot] < freed_us:
+                    s, freed_us = slot, free_us[o, slot]
+            i = edges[e, HEAD]
+            arrival_us = items[i, ARRIVAL]
+            if s < 0:
+                break
+            freed_us = max(freed_us, nodes[o, RESUME_US])
+            start_us = _after_stalls(o, max(arrival_us, freed_us), stalls_us)
+            if w == o and chained_edge >= 0:
+                before_us = items[edges[chained_edge, HEAD], ARRIVAL]
+                if before_us <= start_us:
+                    e, w, arrival_us = chained_edge, chained, before_us
+                    i = edges[e, HEAD]
+                    start_us = _after_stalls(o, max(arrival_us, freed_us), stalls_us)
+            if arrival_us >= until_us or start_us >= until_us:
+                break
+            published_us, born_us = items[i, PUBLISHED], items[i, BORN]
         draw = nodes[w, DRAWN]
         if draw >= nodes[w, FILLED]:
             return DRAWS_DRY * KIND + w
@@ -270,7 +357,13 @@ def _serve(o, until_us, sample_every, resolution_us, transfers, net):
         if servers[o, s, SPEED_PERMILLE] != 1000:
             busy_us = busy_us * 1000 // servers[o, s, SPEED_PERMILLE]
         nodes[w, DRAWN] = draw + 1
-        edges[e, HEAD] = i + 1
+        if prefetch:
+            holding[o, s, HELD] -= 1
+            for k in range(holding[o, s, HELD]):
+                for c in range(HELD_COLUMNS):
+                    held[o, s, k, c] = held[o, s, k + 1, c]
+        else:
+            edges[e, HEAD] = i + 1
         free_us[o, s] = start_us + busy_us
         servers[o, s, BUSY] = 1
         servers[o, s, WORK] = w
@@ -278,8 +371,8 @@ def _serve(o, until_us, sample_every, resolution_us, transfers, net):
         servers[o, s, NUMBER] = number
         servers[o, s, EDGE] = e
         servers[o, s, ITEM_ARRIVAL] = arrival_us
-        servers[o, s, ITEM_PUBLISHED] = items[i, PUBLISHED]
-        servers[o, s, ITEM_BORN] = items[i, BORN]
+        servers[o, s, ITEM_PUBLISHED] = published_us
+        servers[o, s, ITEM_BORN] = born_us
         servers[o, s, START_US] = start_us
         servers[o, s, DONE_US] = start_us + busy_us
         servers[o, s, LATENCY_US] = latency_us[w, draw & (BLOCK - 1)]
@@ -329,47 +422,3 @@ def advance(net, until_us, sample_every, resolution_us, transfers):
             tidy(e, net.items, net.edges)
     net.reached[0] = 0
     return DONE
-
-
-@compiled
-def read(net, now_us, period_us, in_service, per_operator, per_server, busy_share):
-    """Read queues and servers, for the monitor.
-
-    Fills ``per_operator`` (operators, 6) with waiting items, open servers, those of them that
-    are ready, the items of the longest of its edges as a broker counts them (those that wait and
-    those in service), and how many have arrived and were completed so far. ``per_server`` (n, 4)
-    gets instance, operator, host, and since when it is ready, which is NEVER when it is closed;
-    ``busy_share`` (n,) the share of the last ``period_us`` that each was busy. ``in_service``
-    (edges,) is 0 before.
-    """
-    items, edges, servers = net.items, net.edges, net.servers
-    n = 0
-    for o in range(net.in_first.size - 1):
-        for s in range(net.nodes[o, SERVERS]):
-            if servers[o, s, BUSY]:
-                in_service[servers[o, s, EDGE]] += 1
-    for o in range(net.in_first.size - 1):
-        waiting, longest = 0, 0
-        for e in range(net.in_first[o], net.in_first[o + 1]):
-            i = edges[e, TAIL]
-            while i > edges[e, HEAD] and items[i - 1, ARRIVAL] >= now_us:
-                i -= 1
-            waiting += i - edges[e, HEAD]
-            longest = max(longest, i - edges[e, HEAD] + in_service[e])
-        per_operator[o, 0], per_operator[o, 1], per_operator[o, 2] = waiting, 0, 0
-        per_operator[o, 3] = longest
-        per_operator[o, 4] = net.nodes[o, NUMBERED] - net.nodes[o, ORPHANS] + waiting
-        per_operator[o, 5] = net.nodes[o, COMPLETED]
-        for s in range(net.nodes[o, SERVERS]):
-            busy_us = servers[o, s, BUSY_US]
-            if servers[o, s, BUSY]:
-                busy_us -= max(servers[o, s, DONE_US] - now_us, 0)
-            busy_share[n] = (busy_us - servers[o, s, BUSY_SEEN_US]) / period_us
-            servers[o, s, BUSY_SEEN_US] = busy_us
-            per_server[n, 0], per_server[n, 1] = servers[o, s, INSTANCE], o
-            per_server[n, 2], per_server[n, 3] = servers[o, s, HOST], NEVER
-            if servers[o, s, OPEN]:
-                per_server[n, 3] = servers[o, s, READY_US]
-                per_operator[o, 1] += 1
-                per_operator[o, 2] += servers[o, s, READY_US] <= now_us
-            n += 1

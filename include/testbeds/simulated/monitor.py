@@ -1,4 +1,4 @@
-"""What the monitor reads of queues that are followed item by item."""
+"""Readings of queues of single items."""
 
 from __future__ import annotations
 
@@ -18,36 +18,35 @@ WAVES = 24
 
 
 @dataclass(frozen=True, slots=True)
-class _Unseen:
-    """What a reading found, and nobody has asked for yet. Arrays as :func:`kernel.read` says."""
+class _Deferred:
+    """A reading that :meth:`SimulatedMonitor.catch_up` processes. Arrays as in reading.read."""
 
     now_us: int
     per_operator: I64
     per_server: I64
     busy_share: F64
     paused: F64
-    """(n,): the share of the period in which the operator of each server started nothing."""
+    """(n,): share of the period in which the operator of each server was paused."""
     up: list[int]
-    """Hosts that were up."""
+    """Numbers of the hosts that were up."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SimulatedMonitor(VirtualMonitor):
-    """Reads a network and a fleet."""
+    """Reads queues and servers; processes readings when they are needed."""
 
     network: QueueingNetwork
     host: Capacity
-    """What instances may use of a host."""
+    """Capacity of a host for instances."""
     needs: np.ndarray
     """(operators, 2): cores and MB that an instance reserves."""
     period_us: int = 1
-    """Between two readings."""
-    _unseen: list[_Unseen] = field(default_factory=list)
+    """Time between two readings."""
+    _deferred: list[_Deferred] = field(default_factory=list)
     _waves: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod
-    def of(cls, network: QueueingNetwork, host: Capacity) -> SimulatedMonitor:
-        """A monitor of a network that has read nothing."""
+    def from_network(cls, network: QueueingNetwork, host: Capacity) -> SimulatedMonitor:
         noise = Noise(network.draws, network.calibration.cpu_noise, NOISE_WIDTH)
         operators = [network.topology.operator[name] for name in network.names]
         return cls(
@@ -62,10 +61,9 @@ class SimulatedMonitor(VirtualMonitor):
         )
 
     def read(self, now_us: int, period_us: int, fleet: VirtualFleet, *, missed: bool) -> None:
-        """One monitoring period ends now.
+        """End a monitoring period.
 
-        Items are recorded by the operators themselves whether or not the monitor answers; a
-        missed reading loses queues and utilisation.
+        Operators record their items themselves; a missed reading loses queues and utilisation.
         """
         operator, instance, _, *times_us = self.network.take_records().T
         done_us, duration_us, wait_us, age_us = times_us
@@ -82,15 +80,17 @@ class SimulatedMonitor(VirtualMonitor):
             paused = self.network.paused_share(now_us, period_us)[per_server[:, 1]]
         else:
             paused = np.zeros(len(per_server))
-        serve_on = [one.number for one in fleet.instances.values() if one.killed_us is not None]
-        if serve_on:  # told to stop: they count as little as those that are closed
+        serve_on = [
+            server.number for server in fleet.instances.values() if server.killed_us is not None
+        ]
+        if serve_on:  # stopped, so not ready
             per_server[np.isin(per_server[:, 0], serve_on), 3] = kernel.NEVER
-        up = [one.number for one in fleet.leased() if one.up_us <= now_us]
-        self._unseen.append(_Unseen(now_us, per_operator, per_server, busy_share, paused, up))
+        up = [leased.number for leased in fleet.leased() if leased.up_us <= now_us]
+        self._deferred.append(_Deferred(now_us, per_operator, per_server, busy_share, paused, up))
         self.period_us = period_us
 
     def _oldest_s(self, now_us: int) -> list[float]:
-        """How long the first item of the operator's edges has been there: they are in order."""
+        """Waiting time of every operator's oldest item; items of an edge are in order."""
         state = self.network.state
         head, tail = state.edges[:, rings.HEAD], state.edges[:, rings.TAIL]
         arrived_us = np.full(len(head), now_us)
@@ -101,13 +101,12 @@ class SimulatedMonitor(VirtualMonitor):
         return oldest_s
 
     def catch_up(self) -> None:
-        """Work out what was read since the last time, all of it at once: that costs little more
-        than one reading alone."""
-        if not self._unseen:
+        """Process all readings since the last call at once, which costs little more than one."""
+        if not self._deferred:
             return
-        readings, self._unseen = self._unseen, []
-        times_us = np.array([one.now_us for one in readings])
-        per_operator = np.concatenate([one.per_operator for one in readings])
+        readings, self._deferred = self._deferred, []
+        times_us = np.array([reading.now_us for reading in readings])
+        per_operator = np.concatenate([reading.per_operator for reading in readings])
         waiting, instances, ready, longest, arrived, completed = per_operator.T
         size = len(self.names)
         self.keep_queues(
@@ -115,9 +114,13 @@ class SimulatedMonitor(VirtualMonitor):
         )
         self.reading.waiting = waiting[-size:].tolist()
         self.reading.longest = longest[-size:].tolist()
-        which = np.repeat(np.arange(len(readings)), [len(one.per_server) for one in readings])
-        instance, operator, host, since_us = np.concatenate([one.per_server for one in readings]).T
-        busy_share = np.concatenate([one.busy_share for one in readings])
+        which = np.repeat(
+            np.arange(len(readings)), [len(reading.per_server) for reading in readings]
+        )
+        instance, operator, host, since_us = np.concatenate(
+            [reading.per_server for reading in readings]
+        ).T
+        busy_share = np.concatenate([reading.busy_share for reading in readings])
         there_s = (times_us[which] - since_us).clip(0, self.period_us) / 1e6
         self.keep_busy(operator, instance, busy_share * self.period_us / 1e6, there_s)
         cpu = self._cpu_shares(readings, which, busy_share)
@@ -125,16 +128,16 @@ class SimulatedMonitor(VirtualMonitor):
 
     def _keep_utilisation(
         self,
-        readings: list[_Unseen],
+        readings: list[_Deferred],
         which: I64,
         instance: I64,
         operator: I64,
         host: I64,
         cpu: F64,
     ) -> None:
-        times_us = np.array([one.now_us for one in readings])
-        up = np.concatenate([np.array(one.up, dtype=np.int64) for one in readings])
-        which_up = np.repeat(np.arange(len(readings)), [len(one.up) for one in readings])
+        times_us = np.array([reading.now_us for reading in readings])
+        up = np.concatenate([np.array(reading.up, dtype=np.int64) for reading in readings])
+        which_up = np.repeat(np.arange(len(readings)), [len(reading.up) for reading in readings])
         cores, memory_mb = self.needs[operator].T
         size, numbers = len(up) + 1, max(host.max(initial=0), up.max(initial=0)) + 1
         place = _places(which * numbers + host, which_up * numbers + up)
@@ -148,31 +151,31 @@ class SimulatedMonitor(VirtualMonitor):
         held = zip(cpu[last].tolist(), self._memory_shares(operator[last]), strict=True)
         self.reading.instance = dict(zip(instance[last].tolist(), held, strict=True))
         shares = zip(host_cpu[last_up].tolist(), host_memory[last_up].tolist(), strict=True)
-        of_hosts = [(*one, None) for one in shares]
+        of_hosts = [(*share, None) for share in shares]
         self.reading.host = dict(zip(readings[-1].up, of_hosts, strict=True))
 
-    def _cpu_shares(self, readings: list[_Unseen], which: I64, busy_share: F64) -> F64:
-        """What an imperfect meter shows of every instance."""
+    def _cpu_shares(self, readings: list[_Deferred], which: I64, busy_share: F64) -> F64:
+        """CPU shares as an imperfect meter shows them, shape of ``busy_share``."""
         calibration = self.network.calibration
         load = busy_share * calibration.cpu_when_busy
         if calibration.cpu_in_pause:
-            paused = np.concatenate([one.paused for one in readings])
+            paused = np.concatenate([reading.paused for reading in readings])
             load = load + calibration.cpu_in_pause * np.minimum(paused, 1 - busy_share)
         if calibration.cpu_drift:
-            drift = np.array([self._drift(one.now_us / 1e6) for one in readings])
+            drift = np.array([self._drift(reading.now_us / 1e6) for reading in readings])
             load = load * (1 + drift[which])
-        noise = [self._noise(one.now_us, len(one.per_server)) for one in readings]
+        noise = [self._noise(reading.now_us, len(reading.per_server)) for reading in readings]
         shares: F64 = (load + np.concatenate(noise)).clip(0, 1).round(4)
         return shares
 
     def _noise(self, now_us: int, size: int) -> F64:
-        noise = self.noise.of(now_us // self.period_us)
+        noise = self.noise.for_reading(now_us // self.period_us)
         return noise[:size] if size <= noise.size else np.resize(noise, size)
 
     def _drift(self, now_s: float) -> float:
-        """A slow random process: waves whose frequencies give it its correlation time.
+        """Slow random drift: a sum of waves whose frequencies give the correlation time.
 
-        Made of the time alone, so it is the same wherever the run is cut.
+        A function of time, so it does not depend on where windows begin.
         """
         calibration = self.network.calibration
         if self._waves is None:
@@ -184,9 +187,9 @@ class SimulatedMonitor(VirtualMonitor):
         return float(amplitude * np.cos(pace * now_s + phase).sum())
 
     def _memory_shares(self, operators: np.ndarray) -> list[float | None]:
-        """The memory share of every instance; None where nothing is known.
+        """Memory share of every instance; None if unknown.
 
-        State is spread evenly over the instances of an operator.
+        State is divided evenly among the instances of an operator.
         """
         held_mb = self.network.calibration.held_mb
         if not held_mb:
@@ -206,11 +209,8 @@ class SimulatedMonitor(VirtualMonitor):
 
 
 def _places(hosts: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """The place of each host among those that are up (ascending), or how many these are.
-
-    Hosts that boot hold instances, too, but nobody reads them.
-    """
+    """Position of each host in ``up`` (ascending); ``len(up)`` for booting hosts."""
     places = np.searchsorted(up, hosts)
-    known = np.append(up, -1)
-    places[known[places] != hosts] = len(up)
+    labels = np.append(up, -1)
+    places[labels[places] != hosts] = len(up)
     return places

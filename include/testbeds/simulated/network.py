@@ -15,6 +15,7 @@ from include.model.topology import Topology
 from include.testbeds.simulated import kernel, rings
 from include.testbeds.simulated.kernel import BLOCK, NEVER
 from include.testbeds.simulated.publications import Publications
+from include.testbeds.simulated.reading import read
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
 
@@ -64,18 +65,20 @@ class QueueingNetwork:
                 self._put(records=widened(self.state.records, 0, 2 * len(self.state.records)))
 
     def read(self, now_us: int, period_us: int) -> tuple[I64, I64, NDArray[np.float64]]:
-        """What a monitor can see now: see :func:`kernel.read` for the three arrays.
+        """What a monitor can see now: see :func:`reading.read` for the three arrays.
 
         What paused operators before the period is forgotten.
         """
         self._forget_stalls(now_us - period_us)
         operators = len(self.names)
-        in_service = np.zeros(len(self.state.edges), dtype=np.int64)
+        in_service, held_of = np.zeros((2, len(self.state.edges)), dtype=np.int64)
         per_operator = np.zeros((operators, 6), dtype=np.int64)
         servers = int(self.state.nodes[:operators, kernel.SERVERS].sum())
         per_server = np.zeros((servers, 4), dtype=np.int64)
         busy_share = np.zeros(servers)
-        kernel.read(self.state, now_us, period_us, in_service, per_operator, per_server, busy_share)
+        read(
+            self.state, now_us, period_us, in_service, held_of, per_operator, per_server, busy_share
+        )
         return per_operator, per_server, busy_share
 
     def take_records(self) -> I64:
@@ -104,8 +107,9 @@ class QueueingNetwork:
         """Open a server that takes items from ``ready_us`` on."""
         slot = int(self.state.nodes[operator, kernel.SERVERS])
         if slot == self.state.servers.shape[1]:
-            servers = widened(self.state.servers, 1, 2 * slot)
-            self._put(servers=servers, free_us=widened(self.state.free_us, 1, 2 * slot))
+            per_slot = ("servers", "free_us", "held", "holding")
+            self._put(**{n: widened(getattr(self.state, n), 1, 2 * slot) for n in per_slot})
+        self.state.holding[operator, slot] = 0
         server = self.state.servers[operator, slot]
         server[:] = 0
         server[kernel.INSTANCE], server[kernel.HOST] = instance, host
@@ -113,22 +117,26 @@ class QueueingNetwork:
         server[kernel.READY_US] = self.state.free_us[operator, slot] = ready_us
         self.state.nodes[operator, kernel.SERVERS] += 1
 
-    def close_server(self, operator: int, instance: int) -> None:
-        """Let a server finish its item and take no other."""
+    def close_server(self, operator: int, instance: int, now_us: int) -> None:
+        """Let a server finish its item and take no other; what it holds goes back."""
         slot = self.slot(operator, instance)
+        self._take_back(operator, slot, now_us)
         self.state.servers[operator, slot, kernel.OPEN] = 0
         self.state.free_us[operator, slot] = NEVER
 
     def remove_server(self, operator: int, instance: int) -> None:
         """Take an idle server away; the order of the others stays."""
         slot = self.slot(operator, instance)
-        for array in (self.state.servers, self.state.free_us):
+        state = self.state
+        for array in (state.servers, state.free_us, state.held, state.holding):
             array[operator, slot:-1] = array[operator, slot + 1 :]
         self.state.nodes[operator, kernel.SERVERS] -= 1
 
     def crash_server(self, operator: int, instance: int, now_us: int) -> bool:
-        """Lose a server now. Its item goes back to its place in the queue; True if it had one."""
-        server = self.state.servers[operator, self.slot(operator, instance)].copy()
+        """Lose a server now. Its items go back to their places; True if it was at one."""
+        slot = self.slot(operator, instance)
+        self._take_back(operator, slot, now_us)
+        server = self.state.servers[operator, slot].copy()
         lost = bool(server[kernel.BUSY])
         if lost:
             columns = [kernel.ITEM_ARRIVAL, kernel.ITEM_PUBLISHED, kernel.ITEM_BORN]
@@ -143,11 +151,20 @@ class QueueingNetwork:
         self.remove_server(operator, instance)
         return lost
 
+    def _take_back(self, operator: int, slot: int, now_us: int) -> None:
+        """Put what a server holds back to its place in the queue, for others from now on."""
+        held = self.state.held[operator, slot, : self.state.holding[operator, slot, kernel.HELD]]
+        for row in held.copy():
+            self._put_back(int(row[kernel.H_EDGE]), row[: kernel.H_EDGE])
+        if len(held):
+            self.state.nodes[operator, kernel.RESUME_US] = now_us
+            self.state.holding[operator, slot, kernel.HELD] = 0
+
     def pause(self, operator: int, from_us: int, to_us: int) -> None:
         """Let no item of the operator start from the one time to the other; pauses may overlap."""
         # What has ended a while ago stops nothing any more, nor does a monitor ask for it.
-        known = self._known_stalls(operator)
-        kept = [stall for stall in known if stall[1] > from_us - PAUSES_KEPT_US]
+        stalls = self._known_stalls(operator)
+        kept = [stall for stall in stalls if stall[1] > from_us - PAUSES_KEPT_US]
         self._put_stalls(operator, [*kept, (from_us, to_us)])
 
     def _known_stalls(self, operator: int) -> list[tuple[int, int]]:
@@ -168,12 +185,12 @@ class QueueingNetwork:
         """(from, operator, to) of every stall by chance, in order."""
         rate, length_s = self.calibration.stalls_per_hour, self.calibration.stall_s
 
-        def of(operator: int) -> Iterator[tuple[int, int, int]]:
+        def stalls_of(operator: int) -> Iterator[tuple[int, int, int]]:
             name = self.names[operator]
             for from_us, to_us in self.draws.periods("stall", name, rate, length_s, self.end_us):
                 yield from_us, operator, to_us
 
-        return heapq.merge(*map(of, range(len(self.names))))
+        return heapq.merge(*map(stalls_of, range(len(self.names))))
 
     def _skip_stalls(self, begun: int) -> None:
         self._stalls_begun = begun
@@ -253,6 +270,8 @@ class QueueingNetwork:
             "stalls_us": state.stalls_us,
             "stalls_begun": np.array([self._stalls_begun]),
         }
+        if state.prefetch[0]:
+            stored |= {"held": state.held[:, :slots], "holding": state.holding[:, :slots]}
         return {name: array.copy() for name, array in stored.items()}
 
     def load(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -279,6 +298,8 @@ class QueueingNetwork:
             orphans=arrays["orphans"].copy(),
             stalls_us=arrays["stalls_us"].copy(),
         )
+        if self.state.prefetch[0]:
+            self._put(**{n: widened(arrays[n], 1, slots) for n in ("held", "holding")})
         self._skip_stalls(int(arrays["stalls_begun"][0]))
         for node in np.flatnonzero(nodes[:, kernel.DRAWN] % BLOCK):
             self._refill(int(node))

@@ -1,4 +1,4 @@
-"""When sources publish their items: any of them by number, so that nobody keeps them all."""
+"""Publication times of items, computed by number instead of stored."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Publications:
-    """Items of one source, spread evenly: item k is published when the integral of the rate
-    reaches k. Kept are the pieces of the level only."""
+    """Items of a source, spread evenly: item k is published when the integral of the rate is k.
+
+    Stores the pieces of constant level only.
+    """
 
     first: I64
     """(pieces + 1): the first item of every piece, and how many there are in all."""
@@ -25,8 +27,8 @@ class Publications:
     """(pieces, 3): start in s, items due at the start, items per second."""
 
     @classmethod
-    def of(cls, levels: Levels, per_level_s: float, duration_s: float) -> Publications:
-        """Those of a source that publishes so many per level unit and second."""
+    def from_levels(cls, levels: Levels, per_level_s: float, duration_s: float) -> Publications:
+        """Of a source that publishes ``per_level_s`` items per level unit and second."""
         first, pieces, due = [0], [], 0.0
         for start_s, end_s, level in levels.pieces(duration_s):
             rate = level * per_level_s
@@ -37,7 +39,7 @@ class Publications:
         return cls(np.array(first, dtype=np.int64), np.array(pieces).reshape(-1, 3))
 
     def times_us(self, first: int, last: int) -> I64:
-        """When items ``first`` to ``last - 1`` are published; NEVER where there are no more."""
+        """Times of items ``first`` to ``last - 1``; NEVER after the last one."""
         times_us = np.full(last - first, NEVER, dtype=np.int64)
         piece = int(np.searchsorted(self.first, first, side="right")) - 1
         number = first
@@ -53,6 +55,6 @@ class Publications:
 
 
 def publication_times_us(levels: Levels, per_level_s: float, duration_s: float) -> I64:
-    """When a source publishes, given its items per level unit and second. Shape (items,)."""
-    publications = Publications.of(levels, per_level_s, duration_s)
+    """Times of all items of a source. Shape (items,)."""
+    publications = Publications.from_levels(levels, per_level_s, duration_s)
     return publications.times_us(0, int(publications.first[-1]))

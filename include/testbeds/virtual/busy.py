@@ -1,4 +1,4 @@
-"""How much of their time instances worked, between one look of a controller and the next."""
+"""Busy shares of instances between two observations of the same observer."""
 
 from __future__ import annotations
 
@@ -17,38 +17,39 @@ Shares = tuple[float, float]
 
 @dataclass(slots=True)
 class BusyMeter:
-    """Adds up readings until it begins anew; before the next reading it shows the last shares."""
+    """Adds up busy time since :meth:`begin_anew`; keeps the last shares until a new reading."""
 
     operators: int
     shares: list[Shares | None] = field(init=False)
-    """Per operator the share of all its instances and that of the busiest; None where no
-    instance could have worked."""
+    """By operator: mean share of its instances and the highest; None without a ready instance."""
     _unread: list[tuple[I64, I64, F64, F64]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.shares = [None] * self.operators
 
     def read(self, operator: I64, instance: I64, busy_s: F64, there_s: F64) -> None:
-        """Rows of instances: how long each worked, and how long it could have, in one period."""
+        """Add a period: seconds that each instance worked, and could have worked."""
         could = there_s > 0
         if could.any():
             self._unread.append((operator[could], instance[could], busy_s[could], there_s[could]))
 
-    def look(self) -> list[Shares | None]:
-        """The shares of what was read since :meth:`begin_anew`, the last ones if nothing was."""
+    def latest_shares(self) -> list[Shares | None]:
+        """Shares since :meth:`begin_anew`; the previous ones without a reading since."""
         if self._unread:
             operator, instance, busy_s, there_s = map(
                 np.concatenate, zip(*self._unread, strict=True)
             )
             numbers, row = numbered(instance)
-            of = np.zeros(len(numbers), dtype=np.int64)
-            of[row] = operator
+            operator_of = np.zeros(len(numbers), dtype=np.int64)
+            operator_of[row] = operator
             busy_s, there_s = np.bincount(row, busy_s), np.bincount(row, there_s)
             each = np.minimum(busy_s / there_s, 1.0)
             highest = np.zeros(self.operators)
-            np.maximum.at(highest, of, each)
-            all_s = np.bincount(of, there_s, self.operators)
-            mean = np.bincount(of, each * there_s, self.operators) / np.maximum(all_s, 1e-9)
+            np.maximum.at(highest, operator_of, each)
+            all_s = np.bincount(operator_of, there_s, self.operators)
+            mean = np.bincount(operator_of, each * there_s, self.operators) / np.maximum(
+                all_s, 1e-9
+            )
             self.shares = [
                 (round(share, 4), round(most, 4)) if s > 0 else None
                 for share, most, s in zip(
@@ -58,7 +59,7 @@ class BusyMeter:
         return self.shares
 
     def begin_anew(self) -> None:
-        """Forget the readings that the last look has seen."""
+        """Forget the readings so far."""
         self._unread = []
 
     def to_plain(self) -> dict[str, Any]:
@@ -77,12 +78,12 @@ class BusyMeter:
 
 @dataclass(slots=True)
 class Watch:
-    """What somebody who observes has seen already, so that the next look shows what came since."""
+    """Counters of one observer at its last observation."""
 
     observed: I64
-    """(2, operators): items that had arrived and were completed."""
+    """(2, operators): items that had arrived and that were completed."""
     recorded: I64
-    """(2, operators): items that were recorded, and those of them that were late."""
+    """(2, operators): recorded items, and the late ones among them."""
     busy: BusyMeter
 
     @classmethod
@@ -99,7 +100,6 @@ class Watch:
         }
 
     def load_plain(self, plain: dict[str, Any]) -> None:
-        """Continue from a snapshot."""
         self.observed = np.array(plain["observed"])
         self.recorded = np.array(plain["seen_recorded"])
         self.busy.load_plain(plain["busy"])

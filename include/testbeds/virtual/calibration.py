@@ -7,6 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from include.model.errors import SpecError
 from include.model.topology import Topology
 from include.testbeds.calibrations import CalibrationFiles, calibration_folders, service_times
 
@@ -26,9 +27,10 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class VirtualCalibration(BaseModel):
-    """How fast and how noisy the simulated world is; see calibrations/*.yaml for units.
+    """Parameters of virtual testbeds; calibrations/*.yaml has the units.
 
-    ``flow`` takes all of it too, though only ``simulated`` heeds drift, pauses and held memory.
+    ``flow`` accepts all of them; drift, pauses, prefetch and held memory have an effect on
+    ``simulated`` only.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -47,18 +49,21 @@ class VirtualCalibration(BaseModel):
     sample_every_items: Annotated[int, Field(ge=1)] = 10
     cpu_noise: NotNegative = 0.02
     cpu_when_busy: Share = 1
-    """What an instance shows that works all the time: the rest goes into waiting for input."""
+    """CPU share of an instance that is always busy; the rest of its time it waits for input."""
     cpu_drift: NotNegative = 0
     cpu_drift_s: Annotated[float, Field(gt=0)] = 10
-    """Slow relative changes of the load that all instances show: deviation and correlation time."""
+    """Slow relative drift of all CPU shares: its deviation and correlation time."""
     pause_on_start_s: NotNegative = 0
     pause_on_stop_s: NotNegative = 0
-    """An operator starts no item while state moves: before an instance is ready, after its stop."""
+    """Time without new items while state moves: before an instance is ready, and after a stop."""
     cpu_in_pause: Share = 0
     transfer_ms: NotNegative = 0
-    """Mean (exponential) time that data of an item is on the way, in its age but on no core."""
+    """Mean transfer time of an item (exponential); adds to its age but uses no CPU."""
+    prefetch: Annotated[int, Field(ge=0)] = 0
+    """Most items of each queue that a broker gives an instance, the one in service included: they
+    wait there even if another instance is idle. 0: an item is bound when its service begins."""
     held_mb: dict[str, tuple[NotNegative, NotNegative]] = {}
-    """By operator: memory of an instance by itself, and state that the instances share."""
+    """By operator: memory of each instance, and of the state divided among all instances."""
 
     @property
     def pauses(self) -> bool:
@@ -66,13 +71,18 @@ class VirtualCalibration(BaseModel):
         return self.pause_on_start_s > 0 or self.pause_on_stop_s > 0
 
     def complete(self, topology: Topology) -> Self:
-        """With a service time for every operator. Raises SpecError naming those without one."""
+        """Fill in every operator's service time. Raises SpecError naming operators without one, or
+        operators that run in others' instances, which can hold no items of theirs.
+        """
+        if self.prefetch and (inside := [op.name for op in topology.operators if op.runs_in]):
+            problem = f"prefetch must be 0: {', '.join(inside)} has no instances of its own"
+            raise SpecError(f"topology {topology.name}", [problem])
         service_ms = service_times(self.service_ms, topology)
         return self.model_copy(update={"service_ms": service_ms})
 
 
 class VirtualFaults(BaseModel):
-    """What may go wrong, all off by default. Rates are per host, per instance, per monitor."""
+    """Fault rates per host, instance or monitor; all off by default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,4 +1,4 @@
-"""Leases and starts on virtual hosts, with what may go wrong: the part without queues."""
+"""Leases, starts and their faults on virtual hosts: everything but the queues."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def us(time_s: float) -> int:
 
 @dataclass(slots=True)
 class VirtualCloud:
-    """Hosts that are leased and instances that are started. Times are microseconds of the run."""
+    """Leases hosts and starts instances. Times are microseconds since the run began."""
 
     config: TestbedConfig
     calibration: VirtualCalibration
     faults: VirtualFaults
     draws: Draws
     rows: dict[str, int]
-    """Of the operators in the arrays, by name."""
+    """Row of every operator in arrays, by name."""
     fleet: VirtualFleet = field(default_factory=VirtualFleet)
     activities: list[tuple[float, str, str, str, str]] = field(default_factory=list)
     events: list[tuple[float, str, str, str]] = field(default_factory=list)
@@ -62,35 +62,35 @@ class VirtualCloud:
         return host
 
     def begin(self) -> None:
-        """What was ordered so far is up at second 0, hosts and instances."""
+        """Make all ordered hosts and instances ready at second 0."""
         for host in self.fleet.leased():
             host.up_us = 0
             host.fails_us, host.fails_as = self._loss_us(host.number, 0), "host_lost"
-        for one in self.fleet.instances.values():
-            one.ready_us = 0
+        for instance in self.fleet.instances.values():
+            instance.ready_us = 0
 
     def prolong(self, host: VirtualHost, now_us: int) -> None:
-        """Pay for one more BTU."""
         host.paid_until_us += us(self.config.btu_s)
         self.log(now_us, "host_prolonged", host=host.name)
 
     def release(self, host: VirtualHost, now_us: int) -> None:
-        """Give a host back once it is empty."""
         host.releasing = True
         self.log(now_us, "host_released", host=host.name)
         if not self.fleet.on_host(host.number):
             host.ended_us = now_us
 
     def end_empty(self, ended_us: dict[int, int], now_us: int) -> None:
-        """End the released hosts that hold nothing; ``ended_us`` says since when, by number."""
-        releasing = [one for one in self.fleet.hosts.values() if one.releasing and not one.ended]
-        held = {one.host for one in self.fleet.instances.values()} if releasing else set()
+        """End released hosts without instances, at ``ended_us`` by number or else now."""
+        releasing = [
+            host for host in self.fleet.hosts.values() if host.releasing and not host.ended
+        ]
+        held = {instance.host for instance in self.fleet.instances.values()} if releasing else set()
         for host in releasing:
             if host.number not in held:
                 host.ended_us = ended_us.get(host.number, now_us)
 
     def new_instance(self, operator: str, host: VirtualHost, now_us: int) -> VirtualInstance:
-        """Order an instance: it waits for its host, its image and its start."""
+        """Order an instance. It is ready after its host's boot, its image pull and its start."""
         draws = self.draws
         self.fleet.instances_started += 1
         number = self.fleet.instances_started
@@ -100,7 +100,7 @@ class VirtualCloud:
             ready_us += draws.between_us("pull", str(number), self.calibration.image_pull_s)
             host.images.append(operator)
         after_us = draws.after_us("crash", str(number), self.faults.instance_crashes_per_hour)
-        one = VirtualInstance(
+        instance = VirtualInstance(
             number=number,
             operator=operator,
             row=self.rows[operator],
@@ -109,25 +109,26 @@ class VirtualCloud:
             ready_us=ready_us,
             crashes_us=None if after_us is None else ready_us + after_us,
         )
-        self.fleet.instances[number] = one
-        return one
+        self.fleet.instances[number] = instance
+        return instance
 
     def hand_over(self, old: VirtualInstance, copy: VirtualInstance, *, overlaps: bool) -> None:
-        """Let those serve until a copy is ready that waited for the instance that it replaces,
-        and with ``overlaps`` that one, too.
+        """Make ``copy`` the successor of all instances that waited for ``old``.
+
+        With ``overlaps`` ``old`` itself also serves until the copy is ready.
         """
-        for one in self.fleet.replaced_by(old.number):
-            one.serves_until(copy)
+        for instance in self.fleet.replaced_by(old.number):
+            instance.serves_until(copy)
         if overlaps:
             old.serves_until(copy)
 
     def undo_migrations(self, copy: VirtualInstance, now_us: int) -> None:
-        """A copy never gets ready: whom it was to replace goes on, and so does its host."""
-        for one in self.fleet.replaced_by(copy.number):
-            one.successor, one.stopped_us = 0, None
-            self.fleet.hosts[one.host].releasing = False
+        """Undo migrations to a copy that ended before it was ready: the originals continue."""
+        for instance in self.fleet.replaced_by(copy.number):
+            instance.successor, instance.stopped_us = 0, None
+            self.fleet.hosts[instance.host].releasing = False
             detail = f"its copy {copy.name} ended before it was ready"
-            self.events.append((now_us / 1e6, "migration_undone", one.name, detail))
+            self.events.append((now_us / 1e6, "migration_undone", instance.name, detail))
 
     def log(
         self, now_us: int, activity: str, operator: str = "", instance: str = "", host: str = ""
@@ -135,16 +136,15 @@ class VirtualCloud:
         self.activities.append((now_us / 1e6, activity, operator, instance, host))
 
     def to_plain(self) -> dict[str, Any]:
-        """Plain values for a snapshot (taken when no measured rows are left)."""
+        """Plain values for a snapshot; measured rows must have been taken."""
         return {"fleet": self.fleet.to_plain()}
 
     def load_plain(self, plain: dict[str, Any]) -> None:
-        """Continue from a snapshot."""
         self.fleet = VirtualFleet()
         self.fleet.load_plain(plain["fleet"], VirtualHost, VirtualInstance)
 
-    def take(self) -> dict[str, dict[str, Any]]:
-        """Scaling activities and events since the last call, as columns; none without rows."""
+    def take_tables(self) -> dict[str, dict[str, Any]]:
+        """Scaling activities and events since the last call, as columns; no empty tables."""
         taken = {
             "scaling_activity": as_columns(self.activities, ACTIVITY),
             "event": as_columns(self.events, EVENT),
@@ -153,7 +153,7 @@ class VirtualCloud:
         return {table: columns for table, columns in taken.items() if columns["time_s"]}
 
     def leases(self, now_us: int) -> dict[str, list[Any]]:
-        """The lease log of the hosts that are known, as columns; those still leased end now."""
+        """Lease log of the fleet's hosts, as columns; open leases end now."""
         return _lease_log(self.fleet.hosts.values(), now_us)
 
     def take_ended_leases(self) -> dict[str, list[Any]]:

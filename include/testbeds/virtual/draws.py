@@ -1,8 +1,8 @@
 """Random numbers as data: draw ``i`` of a stream depends on seed, purpose, name and ``i`` only.
 
-A stream is cut into blocks, and every block has a generator of its own. So it does not matter
-when, in which process or after which snapshot a draw is asked for. Times come as whole
-microseconds, which also hides last-bit differences of mathematical libraries.
+Every block of a stream has its own generator, so that draws do not depend on time, process or
+snapshots. Times are whole microseconds, which also hides last-bit differences of mathematical
+libraries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Every stream of one run."""
+    """The streams of a run."""
 
     seed: int
 
@@ -28,17 +28,17 @@ class Draws:
         return np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(words)))
 
     def between_us(self, purpose: str, name: str, bounds_s: tuple[float, float]) -> int:
-        """One time, uniform between two bounds in seconds."""
+        """A uniformly distributed time."""
         low_s, high_s = bounds_s
         share = float(self.generator(purpose, name).random())
         return round((low_s + share * (high_s - low_s)) * 1e6)
 
     def chance(self, purpose: str, name: str, probability: float) -> bool:
-        """Whether something with this probability happens to this name."""
+        """Whether an event of this probability happens to ``name``."""
         return probability > 0 and bool(self.generator(purpose, name).random() < probability)
 
     def after_us(self, purpose: str, name: str, per_hour: float) -> int | None:
-        """Time until something that happens ``per_hour`` first happens, or None for never."""
+        """Exponential time until the first event at rate ``per_hour``; None for rate 0."""
         if per_hour <= 0:
             return None
         return round(float(self.generator(purpose, name).standard_exponential()) * 3.6e9 / per_hour)
@@ -46,7 +46,7 @@ class Draws:
     def periods(
         self, purpose: str, name: str, per_hour: float, length_s: tuple[float, float], end_us: int
     ) -> Iterator[tuple[int, int]]:
-        """Poisson periods before ``end_us``: from and to, in order, apart."""
+        """Disjoint Poisson periods that begin before ``end_us``: (from, to), in order."""
         if per_hour <= 0:
             return
         generator, at_us = self.generator(purpose, name), 0.0
@@ -61,6 +61,6 @@ class Draws:
     def periods_us(
         self, purpose: str, name: str, per_hour: float, length_s: tuple[float, float], end_us: int
     ) -> NDArray[np.int64]:
-        """All of them at once, shape (n, 2)."""
+        """:meth:`periods` as an array, shape (n, 2)."""
         periods = list(self.periods(purpose, name, per_hour, length_s, end_us))
         return np.array(periods, dtype=np.int64).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""Leased hosts and running instances of the virtual cloud: plain records, no queueing."""
+"""Records of leased hosts and running instances of the virtual cloud."""
 
 from __future__ import annotations
 
@@ -18,41 +18,38 @@ class VirtualHost(FleetHost):
     paid_until_us: int
     up_us: int
     fails_us: int | None = None
-    """When it is lost or, for a failed boot, when that shows."""
+    """Time of its loss or failed boot."""
     fails_as: str = ""
     ended_us: int | None = None
 
     @property
     def ended(self) -> bool:
-        """Whether its lease is over."""
         return self.ended_us is not None
 
 
 @dataclass(slots=True, kw_only=True)
 class VirtualInstance(FleetInstance):
-    """A running copy of an operator, from its start until it has drained or crashed."""
+    """An instance until it has drained or crashed. Times as in :class:`VirtualHost`."""
 
     row: int
-    """Of its operator in the arrays."""
+    """Row of its operator in arrays."""
     started_us: int
     ready_us: int
     crashes_us: int | None = None
     stopped_us: int | None = None
     killed_us: int | None = None
-    """When it is killed, having served on since it was told to stop."""
+    """Time of its kill, if it serves on after its stop."""
 
     @property
     def stopping(self) -> bool:
-        """Whether it was told to stop, or is to be told."""
         return self.stopped_us is not None
 
     @property
     def serves(self) -> bool:
-        """Whether it works as if nobody stopped it: also while a migration overlaps."""
         return self.stopped_us is None or self.successor > 0
 
     def serves_until(self, copy: VirtualInstance) -> None:
-        """Told to stop when the copy is ready."""
+        """Stop when the copy is ready."""
         self.successor, self.stopped_us = copy.number, copy.ready_us
 
 
@@ -64,15 +61,17 @@ def there_for_s(
 ) -> NDArray[np.float64]:
     """Seconds of the last period in which each instance was ready; 0 for one that stops."""
     instances = [fleet.instances[number] for number in numbers.tolist()]
-    since_us = np.array([one.ready_us if one.serves else now_us for one in instances], float)
+    since_us = np.array(
+        [instance.ready_us if instance.serves else now_us for instance in instances], float
+    )
     there_s: NDArray[np.float64] = (now_us - since_us).clip(0, period_us) / 1e6
     return there_s
 
 
 def next_failure(fleet: VirtualFleet) -> tuple[int, VirtualHost | VirtualInstance] | None:
-    """When the next host fails or instance crashes, and which; hosts first on a tie."""
+    """Time and subject of the next failure or crash; hosts first on a tie."""
     due: list[tuple[int, VirtualHost | VirtualInstance]] = [
         *((host.fails_us, host) for host in fleet.leased() if host.fails_us is not None),
         *((i.crashes_us, i) for i in fleet.instances.values() if i.crashes_us is not None),
     ]
-    return min(due, key=lambda one: one[0], default=None)
+    return min(due, key=lambda failure: failure[0], default=None)

@@ -1,6 +1,6 @@
-"""Compiling with numba, and starting it without scipy, whose BLAS it looks for and no kernel uses.
+"""Compiles with numba, and starts it without scipy's BLAS, which no kernel uses.
 
-The latter saves a tenth of the time and memory of a short run; docs/decisions/0002-the-kernel.md.
+That saves a tenth of the time and memory of a short run; docs/decisions/0002-the-kernel.md.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from numba import njit
 BLAS = "scipy.linalg.cython_blas"
 _OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
 compiled = njit(**_OPTIONS)
-"""Without the run-time that counts references: counting them took longer than the queueing."""
+"""Without reference counting, which took longer than the queueing."""
 inlined = njit(forceinline=True, **_OPTIONS)
-"""For what is called per item: a call passes every field of every array, a hundred words or so."""
+"""For functions called per item: a call would pass about a hundred words of array fields."""
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""What a virtual monitor reads every monitoring period, and the columns it keeps."""
+"""Readings of a virtual monitor, one per monitoring period, and the columns it keeps."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ from include.testbeds.virtual.tables import (
 )
 
 LAST_DURATIONS = 5
-"""N of Algorithm 1: how many recorded durations a controller sees."""
+"""N of Algorithm 1: number of recorded durations in an observation."""
 NOISE_READINGS = 32
 NOTHING = (None, None, None)
 
 
 def late_ms(operators: Iterable[Operator]) -> F64:
-    """The durations above which items of these operators are not near real-time."""
+    """Highest durations that still are near real-time, by operator."""
     return np.array([dict(LEVELS)["near_real_time"] * op.slo_ms for op in operators])
 
 
 @dataclass(slots=True)
 class VirtualReading:
-    """The last reading: per operator by row, per instance and host by number."""
+    """The last reading: lists by operator row, dictionaries by instance or host number."""
 
     waiting: list[int] = field(default_factory=list)
     longest: list[int] = field(default_factory=list)
-    """Items of every operator's longest queue, with those in work; empty where nobody counts."""
+    """Items in each operator's longest queue and in work; empty if not counted."""
     oldest_s: list[float] = field(default_factory=list)
-    """How long the oldest item of every operator waits; empty where nobody looks."""
+    """Waiting time of each operator's oldest item; empty if not measured."""
     capacity: list[float | None] = field(default_factory=list)
     instance: dict[int, tuple[float, float | None]] = field(default_factory=dict)
-    """Shares of CPU and memory; what is not known is None."""
+    """Shares of CPU and memory; None is unknown."""
     host: dict[int, tuple[float, float, float | None]] = field(default_factory=dict)
     """Shares of CPU and memory, and runnable threads."""
     missed: bool = False
-    """The monitor did not answer (a monitoring gap)."""
+    """Whether the monitor did not answer (a monitoring gap)."""
 
 
 @dataclass(slots=True)
@@ -64,8 +64,8 @@ class Noise:
     _block: int = -1
     _rows: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
-    def of(self, reading: int, kind: int = 0) -> np.ndarray:
-        """Noise of the reading with this number since the run began. Shape (width,)."""
+    def for_reading(self, reading: int, kind: int = 0) -> np.ndarray:
+        """Noise of reading number ``reading`` of the run. Shape (width,)."""
         block, row = divmod(reading, NOISE_READINGS)
         if block != self._block:
             generator = self.draws.generator("monitor", "cpu", block)
@@ -82,21 +82,21 @@ class VirtualMonitor:
     names: tuple[str, ...]
     """Operators in flow order: the rows of all arrays."""
     order: tuple[str, ...]
-    """The same in the order of the topology's file."""
+    """Operators in the order of the topology file."""
     homes: tuple[str, ...]
-    """By row, the operator whose instances do the work: another one where it runs in that."""
+    """By row, the operator whose instances do the work: itself, or the one it runs in."""
     late_ms: F64
-    """By row, the duration above which an item is not near real-time."""
+    """By row, the highest duration that still is near real-time."""
     noise: Noise
     reading: VirtualReading = field(init=False)
     counted: np.ndarray = field(init=False)
-    """(2, operators): items that arrived and were completed so far, at the last reading."""
+    """(2, operators): items that had arrived and were completed at the last reading."""
     recorded: I64 = field(init=False)
-    """(2, operators): items that were recorded so far, and those of them that were late."""
+    """(2, operators): recorded items so far, and the late ones among them."""
     busy_s: F64 = field(init=False)
-    """(operators,): how long instances have worked so far."""
+    """(operators,): seconds that instances have worked so far."""
     watches: dict[str, Watch] = field(init=False)
-    """Of whoever observes, by name; that of the controller that acts is called ``ACTS``."""
+    """By observer; the acting controller is ``ACTS``."""
     _durations_ms: list[tuple[float, ...]] = field(init=False)
     _unread: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     _rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
@@ -112,19 +112,20 @@ class VirtualMonitor:
     # ---------------------------------------------------------------- reading
 
     def keep(self, table: str, *columns: Any) -> None:
-        """Keep what a reading has brought for a measured table."""
+        """Keep a reading's columns for a measured table."""
         self._rows.setdefault(table, []).append(columns)
 
     def keep_durations(self, operator: np.ndarray, duration_ms: np.ndarray, *rest: Any) -> None:
-        """Keep sampled items; rows of an operator in the order of their recording."""
+        """Keep sampled items; an operator's rows are in the order of recording."""
         if len(operator):
             self.keep("processing_duration", operator, duration_ms, *rest)
             self._unread.append((operator, duration_ms))
 
     def keep_queues(self, times_us: int | I64, waiting: I64, counted: I64, *instances: I64) -> None:
-        """Keep queue lengths, counts of items since the last reading, and of instances.
+        """Keep queue lengths, item counts since the last reading and instance counts.
 
-        Of one reading or more: ``waiting`` (readings x operators,), ``counted`` (2, as many).
+        For one or more readings: ``waiting`` has shape (readings * operators,), ``counted``
+        (2, readings * operators).
         """
         size = len(self.names)
         before = np.concatenate([self.counted, counted[:, :-size]], axis=1)
@@ -132,16 +133,16 @@ class VirtualMonitor:
         self.keep("queue", times_us, waiting, *(counted - before), *instances)
 
     def catch_up(self) -> None:
-        """Work out what was read and nobody has asked for yet, if that was left undone."""
+        """Process readings that were deferred, if the testbed defers any."""
         return
 
     def keep_busy(self, operator: I64, instance: I64, busy_s: F64, there_s: F64) -> None:
-        """Keep how long each instance worked, and how long it could have, in one period."""
+        """Keep the seconds that each instance worked, and could have worked, in a period."""
         for watch in self.watches.values():
             watch.busy.read(operator, instance, busy_s, there_s)
 
     def count_busy(self, operator: I64, busy_s: F64) -> None:
-        """Add what instances, one in a row, have worked in one period, whether read or missed."""
+        """Add the seconds that instances worked in a period, also if the reading was missed."""
         self.busy_s += np.bincount(operator, busy_s, len(self.names))
 
     # -------------------------------------------------------------- observing
@@ -164,7 +165,7 @@ class VirtualMonitor:
         return self._durations_ms
 
     def operator_samples(self, by: str) -> dict[str, OperatorSample]:
-        """The last reading of every operator; counts are those since :meth:`count_anew`."""
+        """Last reading of every operator, with counts since :meth:`count_anew`."""
         watch = self._watch(by)
         arrived, completed = (self.counted - watch.observed).tolist()
         durations_ms, row = self.durations_ms(), {name: o for o, name in enumerate(self.names)}
@@ -172,7 +173,7 @@ class VirtualMonitor:
         longest, oldest_s = self.reading.longest, self.reading.oldest_s
         recorded, late = (self.recorded - watch.recorded).tolist()
         busy_in_all_s = self.busy_s.tolist()
-        busy = [share or (None, None) for share in watch.busy.look()]
+        busy = [share or (None, None) for share in watch.busy.latest_shares()]
         return {
             name: OperatorSample(
                 operator=name,
@@ -194,7 +195,7 @@ class VirtualMonitor:
         }
 
     def count_anew(self, by: str) -> None:
-        """Somebody has observed: what is counted from here on is for the next time."""
+        """Reset the counters of one observer."""
         watch = self._watch(by)
         self.durations_ms()  # counts what was recorded
         watch.observed, watch.recorded = self.counted, self.recorded.copy()
@@ -206,7 +207,7 @@ class VirtualMonitor:
         return self.watches[by]
 
     def host_sample(self, host: VirtualHost, now_us: int) -> HostSample:
-        """A leased host as it is now; what was not read is absent."""
+        """Current state of a leased host; unread shares are None."""
         cpu, memory, runnable = self.reading.host.get(host.number, NOTHING)
         return HostSample(
             host=host.name,
@@ -221,31 +222,31 @@ class VirtualMonitor:
             runnable=runnable,
         )
 
-    def instance_sample(self, one: VirtualInstance, now_us: int) -> InstanceSample:
-        """An instance as it is now; its shares are absent until they were read."""
-        cpu, memory = self.reading.instance.get(one.number, NOTHING[:2])
+    def instance_sample(self, instance: VirtualInstance, now_us: int) -> InstanceSample:
+        """Current state of an instance; shares are None until read."""
+        cpu, memory = self.reading.instance.get(instance.number, NOTHING[:2])
         return InstanceSample(
-            instance=one.name,
-            operator=one.operator,
-            host=f"host-{one.host}",
-            started_s=one.started_us / 1e6,
-            ready=one.ready_us <= now_us,
-            stopping=one.stopping,
+            instance=instance.name,
+            operator=instance.operator,
+            host=f"host-{instance.host}",
+            started_s=instance.started_us / 1e6,
+            ready=instance.ready_us <= now_us,
+            stopping=instance.stopping,
             cpu_share=cpu,
             memory_share=memory,
         )
 
     # -------------------------------------------------------------- recording
 
-    def take(self) -> dict[str, dict[str, Any]]:
-        """The measured columns since the last call."""
+    def take_tables(self) -> dict[str, dict[str, Any]]:
+        """Measured columns since the last call, by table."""
         self.catch_up()
         rows, self._rows = self._rows, {}
         makers = self.makers()
         return {table: make(rows[table]) for table, make in makers.items() if table in rows}
 
     def makers(self) -> dict[str, Callable[[Taken], dict[str, Any]]]:
-        """How kept rows become the columns of each measured table."""
+        """Functions from kept rows to columns, by measured table."""
         return {
             "processing_duration": lambda taken: durations_table(taken, self.names, self.homes),
             "queue": lambda taken: queue_table(taken, self.names),
@@ -254,7 +255,7 @@ class VirtualMonitor:
         }
 
     def to_plain(self) -> dict[str, Any]:
-        """Plain values for a snapshot (taken when no measured rows are left)."""
+        """Plain values for a snapshot; measured rows must have been taken."""
         self.catch_up()
         reading = self.reading
         return {
@@ -274,11 +275,10 @@ class VirtualMonitor:
         }
 
     def _other_watches(self) -> dict[str, Any]:
-        plain = {by: one.to_plain() for by, one in self.watches.items() if by != ACTS}
+        plain = {by: watch.to_plain() for by, watch in self.watches.items() if by != ACTS}
         return {"watches": plain} if plain else {}
 
     def load_plain(self, plain: dict[str, Any]) -> None:
-        """Continue from a snapshot."""
         self.reading = VirtualReading(
             waiting=plain["waiting"],
             longest=plain["longest"],

@@ -1,4 +1,4 @@
-"""Measured columns from what a virtual monitor has kept; one tuple per reading."""
+"""Measured columns from the kept rows of a virtual monitor, a tuple per reading."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUEUE = ("waiting_items", "arrived_items", "completed_items", "instances", "read
 def durations_table(taken: Taken, names: tuple[str, ...], homes: tuple[str, ...]) -> dict[str, Any]:
     """Sampled items as arrays of (operators, durations, instances, times, waits, ages).
 
-    An instance is named after its own operator (``homes``), whichever one's items it works on.
+    ``homes``: by row, the operator whose name the instance has.
     """
     columns = map(np.concatenate, zip(*taken, strict=True))
     operator, duration_ms, instance, done_s, wait_ms, age_ms = columns
@@ -65,11 +65,11 @@ def hosts_table(taken: Taken) -> dict[str, Any]:
 
 
 def instance_names(operator: np.ndarray, instance: np.ndarray, names: tuple[str, ...]) -> Coded:
-    """O1-7 and so on, for rows of an operator's row and an instance's number."""
+    """Names such as O1-7, from operator rows and instance numbers."""
     numbers, codes = numbered(instance)
-    of = np.zeros(len(numbers), dtype=np.int64)
-    of[codes] = operator
-    pairs = zip(of.tolist(), numbers.tolist(), strict=True)
+    operators = np.zeros(len(numbers), dtype=np.int64)
+    operators[codes] = operator
+    pairs = zip(operators.tolist(), numbers.tolist(), strict=True)
     texts = (f"{names[o]}-{number}" for o, number in pairs)
     return Coded(codes, tuple(texts))
 
@@ -77,9 +77,9 @@ def instance_names(operator: np.ndarray, instance: np.ndarray, names: tuple[str,
 def _stacked(taken: Taken) -> tuple[np.ndarray, list[np.ndarray]]:
     """Rows of (time, array, array, ...) as one time column and one array per column.
 
-    A time stands for all rows of its arrays, or is an array itself.
+    A time is a number for all rows of its arrays, or an array.
     """
     times_us, *columns = zip(*taken, strict=True)
     pairs = zip(times_us, columns[0], strict=True)
     each_us = [np.broadcast_to(time_us, len(column)) for time_us, column in pairs]
-    return np.concatenate(each_us) / 1e6, [np.concatenate(one) for one in columns]
+    return np.concatenate(each_us) / 1e6, [np.concatenate(column) for column in columns]

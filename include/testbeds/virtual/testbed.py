@@ -1,4 +1,4 @@
-"""The testbed protocol on virtual time: what is the same whatever the queues are."""
+"""The testbed protocol on virtual time, without the queues."""
 
 from __future__ import annotations
 
@@ -49,7 +49,6 @@ class VirtualTestbed(ABC):
 
     @property
     def now_s(self) -> float:
-        """Seconds since the run began."""
         return self.now_us / 1e6
 
     @property
@@ -58,7 +57,6 @@ class VirtualTestbed(ABC):
 
     @property
     def operator_names(self) -> tuple[str, ...]:
-        """Operators that can be started."""
         return self.config.topology.operator_names
 
     # ------------------------------------------------- what the queues have to do
@@ -73,19 +71,19 @@ class VirtualTestbed(ABC):
 
     @abstractmethod
     def drained(self) -> dict[int, int]:
-        """Instances that have ended and were not taken away yet, with the time of their end."""
+        """End times of drained instances that were not removed yet, by number."""
 
     @abstractmethod
-    def settle(self) -> None:
-        """Take away instances that have drained, and hosts whose last instance has."""
+    def remove_drained(self) -> None:
+        """Remove drained instances, and released hosts without instances."""
 
     @abstractmethod
     def fail(self, who: VirtualHost | VirtualInstance) -> None:
-        """A host is lost, a boot fails, or an instance crashes."""
+        """Carry out a host loss, a boot failure or an instance crash."""
 
     @abstractmethod
     def read(self, period_us: int, *, missed: bool) -> list[int]:
-        """A monitoring period ends; returns what each source has published so far."""
+        """End a monitoring period; returns the items that each source has published so far."""
 
     @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
@@ -96,11 +94,11 @@ class VirtualTestbed(ABC):
         """Continue from :meth:`arrays`."""
 
     def next_stop_us(self) -> int:
-        """When time has to stop next for a reason of the queues' own."""
+        """Next time at which the queues need :meth:`stopped`."""
         return NEVER_US
 
     def stopped(self) -> None:
-        """It has; failures that are due have happened, the monitor has not read yet."""
+        """Called at :meth:`next_stop_us`, after failures and before a reading of that time."""
         return
 
     # ------------------------------------------------------------------ time
@@ -143,7 +141,7 @@ class VirtualTestbed(ABC):
         )
 
     def _read(self, period_us: int) -> None:
-        self.settle()
+        self.remove_drained()
         now_us, gaps_us = self.now_us, self._gaps_us
         missed = bool(gaps_us.size and ((gaps_us[:, 0] < now_us) & (now_us <= gaps_us[:, 1])).any())
         if missed and not self.monitor.reading.missed:
@@ -159,14 +157,14 @@ class VirtualTestbed(ABC):
     # --------------------------------------------------------------- control
 
     def deploy(self, decision: Decision) -> tuple[Outcome, ...]:
-        """Carry out the first decision; hosts and instances are up before time starts."""
+        """Carry out the first decision; its hosts and instances are up at second 0."""
         outcomes = self.apply(decision)
         self.cloud.begin()
         return outcomes
 
     def apply(self, decision: Decision) -> tuple[Outcome, ...]:
         """Carry out each action in order; unknown hosts and instances are refused."""
-        self.settle()
+        self.remove_drained()
         return carry_out(decision, self)
 
     def lease(self, action: LeaseHost) -> VirtualHost:
@@ -177,77 +175,76 @@ class VirtualTestbed(ABC):
         """Start an instance."""
 
     @abstractmethod
-    def stop(self, one: VirtualInstance, serves_s: float) -> None:
+    def stop(self, instance: VirtualInstance, serves_s: float) -> None:
         """Stop an instance gracefully, or, where items are followed, kill it after ``serves_s``."""
 
     @abstractmethod
     def migrate(
-        self, one: VirtualInstance, host: VirtualHost, action: MigrateInstance
+        self, instance: VirtualInstance, host: VirtualHost, action: MigrateInstance
     ) -> VirtualInstance:
         """Start a copy on a host and stop the instance as the action says; returns the copy."""
 
     def prolong(self, host: VirtualHost) -> None:
-        """Pay for one more BTU."""
         self.cloud.prolong(host, self.now_us)
 
     def release(self, host: VirtualHost) -> None:
-        """Give a host back once it is empty."""
         self.cloud.release(host, self.now_us)
 
     # --------------------------------------------------------------- reading
 
     def observe(self, by: str = ACTS) -> Observation:
-        """A look from which on the monitor counts anew; one that it missed is none."""
-        seen = self.look(by)
+        """Return the last reading and reset the observer's counters, unless it was missed."""
+        observation = self.look(by)
         if not self.monitor.reading.missed:
             self.monitor.count_anew(by)
-        return seen
+        return observation
 
     def look(self, by: str = ACTS) -> Observation:
-        """The last reading of the monitor, and the hosts and instances as they are now.
+        """Return the last reading, with the current hosts and instances.
 
-        Who only advises leaves everything as it is: what has ended is not taken away, only unseen.
+        Only the acting observer removes drained instances; for others they are left out.
         """
         gone: dict[int, int] = {}
         if by == ACTS:
-            self.settle()
+            self.remove_drained()
         else:
             gone = self.drained()
         now_us, monitor = self.now_us, self.monitor
         monitor.catch_up()
         missed, sources = monitor.reading.missed, self.config.topology.sources
-        published = zip((one.name for one in sources), self._published, strict=True)
-        here = [one for one in self.fleet.instances.values() if one.number not in gone]
-        held = {one.host for one in here}
-        hosts = (one for one in self.fleet.leased() if not one.releasing or one.number in held)
+        published = zip((source.name for source in sources), self._published, strict=True)
+        here = [
+            instance for instance in self.fleet.instances.values() if instance.number not in gone
+        ]
+        held = {instance.host for instance in here}
+        hosts = (host for host in self.fleet.leased() if not host.releasing or host.number in held)
         return Observation(
             now_s=self.now_s,
             operators={} if missed else monitor.operator_samples(by),
-            hosts={one.name: monitor.host_sample(one, now_us) for one in hosts},
-            instances={one.name: monitor.instance_sample(one, now_us) for one in here},
+            hosts={host.name: monitor.host_sample(host, now_us) for host in hosts},
+            instances={
+                instance.name: monitor.instance_sample(instance, now_us) for instance in here
+            },
             published_in_all={} if missed else dict(published),
         )
 
     # ------------------------------------------------------------- recording
 
     def take_measurements(self) -> dict[str, dict[str, Any]]:
-        """Rows measured since the last call, as columns."""
-        tables = self.monitor.take() | self.cloud.take()
+        tables = self.monitor.take_tables() | self.cloud.take_tables()
         if self._arrivals:
             tables["arrival"] = as_columns(self._arrivals, ARRIVAL)
         self._arrivals = []
         return tables
 
     def leases(self) -> dict[str, list[Any]]:
-        """The lease log without those taken, as columns; hosts that are still leased end now."""
         return self.cloud.leases(self.now_us)
 
     def take_ended_leases(self) -> dict[str, list[Any]]:
-        """The lease log of hosts that have ended since the last call, and forget them."""
         return self.cloud.take_ended_leases()
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """The whole state. Take measurements first: rows are not part of it."""
+        """The whole state without measured rows, which must be taken first."""
         plain = {
             "now_us": self.now_us,
             "published": self._published,
@@ -257,7 +254,6 @@ class VirtualTestbed(ABC):
         return {"plain": packed(plain, SNAPSHOT_VERSION), **self.arrays()}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continue from a snapshot. Raises StoreError when another version wrote it."""
         plain = unpacked(arrays["plain"], SNAPSHOT_VERSION)
         self.now_us = plain["now_us"]
         self._published = plain["published"]
@@ -266,5 +262,5 @@ class VirtualTestbed(ABC):
         self.monitor.load_plain(plain["monitor"])
 
     def close(self) -> None:
-        """Nothing outlives the process; there is nothing to give back."""
+        """Nothing outlives the process."""
         return

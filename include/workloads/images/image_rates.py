@@ -19,7 +19,6 @@ class Pyramid:
     hold_s: float = 130.0
 
     def problems(self) -> Iterator[str]:
-        """Bounds out of order, steps that do not fit between them, no holding time."""
         if not 0 <= self.low < self.high:
             yield f"pyramid needs 0 <= low < high, got {self.low:g} and {self.high:g}"
         elif self.step <= 0 or (self.high - self.low) / self.step % 1:
@@ -30,7 +29,7 @@ class Pyramid:
             yield f"hold_s must be above 0, got {self.hold_s:g}"
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """The steps in turn; the seed plays no part."""
+        """The steps in turn, for every seed."""
         steps = round((self.high - self.low) / self.step)
         climb = [self.low + i * self.step for i in range(steps + 1)]
         return held([*climb, *climb[-2:0:-1]], self.hold_s, duration_s)
@@ -45,11 +44,10 @@ class Square:
     hold_s: float = 370.0
 
     def problems(self) -> Iterator[str]:
-        """Negative levels, no holding time."""
         yield from level_problems((self.low, self.high), self.hold_s)
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """Low, high, low, ...; the seed plays no part."""
+        """Low, high, low, ..., for every seed."""
         return held([self.low, self.high], self.hold_s, duration_s)
 
 
@@ -57,12 +55,11 @@ class Square:
 class Lab:
     """A rate as a laboratory might produce it, "both rapid and smooth changes".
 
-    The recorded rates were not published, so this is a stand-in with documented parts: samples
-    are scanned one after the other; each brings a rate of its own between ``low`` and ``high``
-    that is reached at once (one in two) or by a smooth ramp, drifts while the sample is scanned
-    (``hold_s`` on average, half to one and a half times that), and now and then pauses at
-    ``low``. ``variant`` picks the afternoon; all seeds of a run see the same one, as in the
-    paper. A recorded trace of your own drops in with the pattern ``trace``.
+    The recorded rates were not published; this is a stand-in. Samples are scanned one after the
+    other. Each has a random rate between ``low`` and ``high``, reached at once (one in two) or by
+    a ramp, which drifts during the scan (``hold_s`` on average, by half more or less); one in ten
+    pauses at ``low``. ``variant`` selects the afternoon, the same for all seeds as in the paper.
+    For a recording of your own use the pattern ``trace``.
     """
 
     low: float = 2
@@ -72,14 +69,13 @@ class Lab:
     variant: int = 1
 
     def problems(self) -> Iterator[str]:
-        """Bounds out of order, no holding time."""
         if not 0 <= self.low < self.high:
             yield f"lab needs 0 <= low < high, got {self.low:g} and {self.high:g}"
         if not 0 < self.step_s <= self.hold_s:
             yield f"lab needs 0 < step_s <= hold_s, got {self.step_s:g} and {self.hold_s:g}"
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """A rate every ``step_s``; the seed plays no part, ``variant`` does."""
+        """A rate every ``step_s``, random by ``variant`` and not by the seed."""
         draw = random.Random(f"lab:{self.variant}")
         rates = [self.low]
         while len(rates) * self.step_s < duration_s:

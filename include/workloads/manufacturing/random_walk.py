@@ -17,8 +17,7 @@ PUBLISHED = Path(__file__).with_name("random_walk_levels.csv")
 class RandomWalk:
     """Eq. 6 from four machines: down below 0.4, up above 0.6, else unchanged, every minute.
 
-    A step that would leave ``low`` to ``high`` is not taken: the paper selected walks that
-    stay between one and eight.
+    Steps beyond ``low`` or ``high`` are not taken: the paper selected walks between one and eight.
     """
 
     start: int = 4
@@ -27,7 +26,6 @@ class RandomWalk:
     hold_s: float = 60.0
 
     def problems(self) -> Iterator[str]:
-        """Bounds that exclude the start, no holding time."""
         if not 0 <= self.low <= self.start <= self.high:
             yield (
                 "random_walk needs 0 <= low <= start <= high, "
@@ -39,7 +37,7 @@ class RandomWalk:
             yield f"hold_s must be above 0, got {self.hold_s:g}"
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """A walk of its own for every seed."""
+        """A different walk for every seed."""
         draw = random.Random(f"random_walk:{seed}")
         level, walk = self.start, [float(self.start)]
         while len(walk) * self.hold_s < duration_s:
@@ -58,7 +56,6 @@ class PublishedWalk:
     number: int
 
     def problems(self) -> Iterator[str]:
-        """Nothing can be wrong: the walk takes no options of the user's."""
         yield from ()
 
     def unfold(self, duration_s: float, seed: int) -> Levels:

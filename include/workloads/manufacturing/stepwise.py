@@ -16,9 +16,8 @@ class Stepwise:
     hold_s: float = 240.0
 
     def problems(self) -> Iterator[str]:
-        """Empty or negative levels, no holding time."""
         yield from level_problems(self.levels, self.hold_s)
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """The levels in turn; the seed plays no part."""
+        """The levels in turn, for every seed."""
         return held(list(self.levels), self.hold_s, duration_s)

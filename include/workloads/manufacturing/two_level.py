@@ -20,9 +20,8 @@ class TwoLevel:
     hold_s: float = 480.0
 
     def problems(self) -> Iterator[str]:
-        """Negative levels, no holding time."""
         yield from level_problems((self.low, self.high), self.hold_s)
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """Low, high, low, ...; the seed plays no part."""
+        """Low, high, low, ..., for every seed."""
         return held([self.low, self.high], self.hold_s, duration_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from include.model.errors import SpecError
@@ -50,7 +51,7 @@ def read_recording(
 
 
 def _of_columns(name: str, sheet: Sheet, mapping: Mapping[str, str], sort: bool) -> Recording:
-    reads, problems = choose(list(sheet.columns), mapping)
+    reads, problems = choose(sheet.columns, mapping)
     if problems:
         raise SpecError(name, shortened(problems))
     if sort:
@@ -64,4 +65,4 @@ def _with_note(sheet: Sheet, reads: list[Reads]) -> Sheet:
     if not unread:
         return sheet
     note = f"not read: {', '.join(unread)}"
-    return Sheet(sheet.columns, sheet.lines, sheet.word, (*sheet.notes, note))
+    return replace(sheet, notes=(*sheet.notes, note))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from include.model.errors import SpecError
-from include.workloads.recordings.csv_cells import Cell, Place, numbers, places, shortened
+from include.workloads.recordings.csv_cells import Place, numbers, places, shortened
 from include.workloads.recordings.mapping import TIME, Reads, said
 from include.workloads.recordings.recording import FloatArray, Recording
 from include.workloads.recordings.times import RowTimes, read_times
@@ -24,26 +25,29 @@ ROUNDED_UP = 1.01
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A file as columns of cells; ``lines`` says where each row stands, ``word`` in what."""
+    """A file as columns of text or numbers; its index says where rows stand, ``word`` in what."""
 
-    columns: Mapping[str, Sequence[Cell]]
-    lines: Sequence[object]
+    cells: pd.DataFrame
     word: str
     notes: tuple[str, ...] = ()
 
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+        return [str(name) for name in self.cells]
+
     def place(self, row: int) -> str:
         """Where a row is."""
-        return f"{self.word} {self.lines[row]}"
+        return f"{self.word} {self.cells.index[row]}"
 
 
 def assemble(name: str, sheet: Sheet, reads: Sequence[Reads]) -> Recording:
     """The recording of the columns that are read. Raises SpecError with all problems at once."""
     problems: list[str] = []
-    if len(sheet.lines) < LEAST_ROWS:
-        rows = len(sheet.lines)
+    if (rows := len(sheet.cells)) < LEAST_ROWS:
         raise SpecError(name, [f"has {rows} rows of readings; record at least {LEAST_ROWS}"])
     time_read = next(one for one in reads if one.signal == TIME)
-    times, found = read_times(time_read, sheet.columns[time_read.column], sheet.place)
+    times, found = read_times(time_read, sheet.cells[time_read.column], sheet.place)
     problems += found
     if times is not None:
         problems += _order(time_read.column, times.seconds, sheet.place)
@@ -52,7 +56,7 @@ def assemble(name: str, sheet: Sheet, reads: Sequence[Reads]) -> Recording:
     for read in reads:
         if read.signal == TIME:
             continue
-        raw, found = numbers(read.column, sheet.columns[read.column], sheet.place)
+        raw, found = numbers(read.column, sheet.cells[read.column], sheet.place)
         problems += found or _values(read, raw, sheet.place)
         if found or not np.isnan(raw).all():
             values[read.signal] = raw
@@ -92,22 +96,15 @@ def sorted_by_time(sheet: Sheet, reads: Sequence[Reads]) -> Sheet:
     As it is where its times cannot be read: `assemble` says why.
     """
     time = next(one for one in reads if one.signal == TIME)
-    times, _ = read_times(time, sheet.columns[time.column], sheet.place)
+    times, _ = read_times(time, sheet.cells[time.column], sheet.place)
     if times is None:
         return sheet
-    seconds = times.seconds.tolist()
-    cells = [sheet.columns[one.column] for one in reads if one is not time]
-    first: dict[tuple[object, ...], int] = {}
-    for row in np.argsort(times.seconds, kind="stable").tolist():
-        first.setdefault((seconds[row], *(repr(column[row]) for column in cells)), row)
-    rows = list(first.values())
-    note = f"rows were sorted by time; {len(seconds) - len(rows)} equal ones were left out"
-    return Sheet(
-        {name: [column[row] for row in rows] for name, column in sheet.columns.items()},
-        [sheet.lines[row] for row in rows],
-        sheet.word,
-        (*sheet.notes, note),
-    )
+    in_order = np.argsort(times.seconds, kind="stable")
+    cells = sheet.cells.iloc[in_order]
+    others = list(dict.fromkeys(one.column for one in reads if one is not time))
+    equal = cells[others].assign(**{time.column: times.seconds[in_order]}).duplicated()
+    note = f"rows were sorted by time; {equal.sum()} equal ones were left out"
+    return replace(sheet, cells=cells[~equal.to_numpy()], notes=(*sheet.notes, note))
 
 
 def _values(read: Reads, values: FloatArray, place: Place) -> list[str]:

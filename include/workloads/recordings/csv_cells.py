@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+import pandas as pd
 
 from include.workloads.recordings.recording import FloatArray
 
@@ -13,45 +13,39 @@ ABSENT = {"", "nan", "na", "n/a", "null", "none", "-"}
 """What stands where nothing was read. It is never taken for zero."""
 MOST_SHOWN = 10
 MOST_LINES = 5
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
-_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-_COMMA = re.compile(r"[+-]?\d[\d.]*(,\d+)+")
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_INFINITE = r"[+-]?inf(inity)?"
+_COMMA = r"[+-]?\d[\d.]*(,\d+)+"
 
-Cell = str | float | None
 Place = Callable[[int], str]
 """Says where a row is: its line in the file."""
 
 
-def numbers(column: str, cells: Sequence[Cell], place: Place) -> tuple[FloatArray, list[str]]:
+def numbers(column: str, cells: pd.Series, place: Place) -> tuple[FloatArray, list[str]]:
     """The cells as numbers, NaN where absent, and one problem per kind of wrong cell."""
-    values = np.full(len(cells), np.nan)
-    text: list[int] = []
-    comma: list[int] = []
-    infinite: list[int] = []
-    for i, cell in enumerate(cells):
-        if isinstance(cell, float):
-            values[i] = cell
-            continue
-        bare = cell.strip() if cell else ""
-        if bare.lower() in ABSENT:
-            continue
-        if _NUMBER.fullmatch(bare):
-            values[i] = float(bare)
-        elif _INFINITE.fullmatch(bare):
-            infinite.append(i)
-        else:
-            (comma if _COMMA.fullmatch(bare) else text).append(i)
-    infinite += np.flatnonzero(np.isinf(values)).tolist()
+    if cells.dtype != object:
+        values = cells.to_numpy(dtype=np.float64)
+        infinite = np.isinf(values)
+        comma = text = np.zeros(values.size, dtype=bool)
+    else:
+        bare = cells.fillna("").str.strip()
+        is_number = bare.str.fullmatch(_NUMBER)
+        values = bare.where(is_number, "nan").to_numpy().astype(np.float64)
+        wrong = ~(is_number | bare.str.lower().isin(ABSENT))
+        infinite = (wrong & bare.str.fullmatch(_INFINITE, case=False)).to_numpy() | np.isinf(values)
+        comma = (wrong & bare.str.fullmatch(_COMMA)).to_numpy()
+        text = wrong.to_numpy() & ~(comma | infinite)
     kinds = (
         (text, "is no number ({}); leave cells empty where nothing was read"),
         (comma, "has a comma ({}); write 1234.5 with a point and no other marks"),
         (infinite, "is infinite; leave cells empty where nothing was read"),
     )
-    return values, [
-        f"{places(rows, place)}: {column} {words.format(repr(cells[rows[0]])[:40])}"
-        for rows, words in kinds
-        if rows
-    ]
+    problems = []
+    for mask, words in kinds:
+        if rows := np.flatnonzero(mask).tolist():
+            first = repr(cells.tolist()[rows[0]])[:40]
+            problems.append(f"{places(rows, place)}: {column} {words.format(first)}")
+    return values, problems
 
 
 def places(rows: Sequence[int], place: Place) -> str:

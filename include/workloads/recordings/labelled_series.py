@@ -10,8 +10,8 @@ from statistics import fmean
 
 from include.model.errors import SpecError, unknown_name
 from include.workloads.recordings.assemble import Sheet
-from include.workloads.recordings.csv_cells import Cell, shortened
-from include.workloads.recordings.series import CLOCK, Samples
+from include.workloads.recordings.csv_cells import shortened
+from include.workloads.recordings.series import Samples, sheet_at
 from include.workloads.recordings.units import UNITS
 
 LABELS = ("task_name", "operator_name", "operator")
@@ -63,9 +63,7 @@ def operator_sheet(name: str, series: Sequence[Samples], mapping: Mapping[str, s
     if problems:
         raise SpecError(name, shortened(problems))
     times = sorted({at for found in chosen.values() for one, _ in found for at in one.values})
-    cells: dict[str, Sequence[Cell]] = {CLOCK: list(times)}
-    cells |= {column: [values.get(at) for at in times] for column, values in columns.items()}
-    return Sheet(cells, times, "at")
+    return sheet_at(times, columns)
 
 
 def _columns(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pandas as pd
 
 from include.model.errors import SpecError, unknown_name
 from include.workloads.recordings.assemble import LEAST_ROWS, Sheet, sorted_by_time
-from include.workloads.recordings.csv_cells import Cell, Place, numbers, places, shortened
+from include.workloads.recordings.csv_cells import Place, numbers, places, shortened
 from include.workloads.recordings.files import file_content, is_parquet, text_of
 from include.workloads.recordings.labelled_series import operator_sheet
 from include.workloads.recordings.mapping import TIME, Reads
@@ -31,6 +32,7 @@ _KINDS: Mapping[str, tuple[str, Mapping[str, float]]] = {
 }
 _NAMED = re.compile(r"([^\[]+)\[(.*)\]\s*")
 """What is read, and of which operator; the operator may have brackets of its own."""
+_ROW = "\0row"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +69,7 @@ def read_operators(
 
 
 def _require_rows(name: str, sheet: Sheet) -> None:
-    if len(sheet.lines) < LEAST_ROWS:
-        rows = len(sheet.lines)
+    if (rows := len(sheet.cells)) < LEAST_ROWS:
         raise SpecError(name, [f"has {rows} rows of readings; record at least {LEAST_ROWS}"])
 
 
@@ -78,7 +79,7 @@ def _of_columns(
     known = (TIME, OPERATOR, *_KINDS)
     problems = [unknown_name("signal", one, known) for one in mapping if one not in known]
     time, by = mapping.get(TIME, "time_s"), mapping.get(OPERATOR, OPERATOR)
-    if time not in sheet.columns:
+    if time not in sheet.cells:
         problems.append(f"there is no column {time!r}; write time=COLUMN")
     if problems:
         raise SpecError(name, shortened(problems))
@@ -86,7 +87,7 @@ def _of_columns(
     if sort:
         others = [Reads(OPERATOR, one, "", asked=True) for one in sheet.columns if one != time]
         sheet = sorted_by_time(sheet, [Reads(TIME, time, "", asked=True), *others])
-    if by in sheet.columns:
+    if by in sheet.cells:
         return _recording(name, _wide(name, sheet, time, by), time, mapping)
     if OPERATOR in mapping:
         raise SpecError(name, [f"there is no column {by!r} for operator"])
@@ -110,47 +111,34 @@ class _Wide:
 
 def _wide(name: str, sheet: Sheet, time: str, by: str) -> _Wide:
     """A row per time instead of one per time and operator."""
-    operators, times = sheet.columns[by], sheet.columns[time]
-    first: dict[Cell, int] = {}
-    for i, at in enumerate(times):
-        first.setdefault(at, i)
-    at_row = {at: row for row, at in enumerate(first)}
-    columns: dict[str, list[Cell]] = {time: list(first)}
-    rows_of: dict[str, list[int]] = {time: list(first.values())}
-    twice, nameless = list[int](), list[int]()
-    seen = set()
-    for i, (operator, at) in enumerate(zip(operators, times, strict=True)):
-        if not str("" if operator is None else operator).strip():
-            nameless.append(i)
-            continue
-        if (operator, at) in seen:
-            twice.append(i)
-        seen.add((operator, at))
-        for column, cells in sheet.columns.items():
-            if column not in (time, by):
-                named = f"{column}[{operator}]"
-                into = columns.setdefault(named, [None] * len(at_row))
-                into[at_row[at]] = cells[i]
-                rows_of.setdefault(named, [i] * len(at_row))[at_row[at]] = i
+    cells = sheet.cells.assign(**{by: sheet.cells[by].astype(object).fillna("").astype(str)})
+    nameless = cells[by].str.strip() == ""
+    twice = cells.duplicated([by, time]) & ~nameless
     problems = []
-    if nameless:
+    if nameless.any():
         told = f"{by} is empty; write whose row it is, or leave the row out"
-        problems.append(f"{places(nameless, sheet.place)}: {told}")
-    if twice:
+        problems.append(f"{places(np.flatnonzero(nameless).tolist(), sheet.place)}: {told}")
+    if twice.any():
         told = "an operator has two rows of one time; add up or average its subtasks, or have equal"
-        problems.append(f"{places(twice, sheet.place)}: {told} rows made one (--sort)")
+        where = places(np.flatnonzero(twice).tolist(), sheet.place)
+        problems.append(f"{where}: {told} rows made one (--sort)")
     if problems:
         raise SpecError(name, problems)
-    lines = [sheet.lines[row] for row in rows_of[time]]
-    wide = Sheet(columns, lines, sheet.word, sheet.notes)
-    return _Wide(wide, rows_of, sheet.place)
+    first = cells[[time]].drop_duplicates()
+    row_of = pd.Series(np.arange(len(cells)), cells.index)
+    wide, rows_of = {time: first[time]}, {time: row_of[first.index].tolist()}
+    for operator, part in cells.groupby(by, sort=False):
+        at = part.assign(**{_ROW: row_of[part.index]}).set_index(time).reindex(first[time])
+        for column in part.columns.drop([time, by]):
+            named = f"{column}[{operator}]"
+            wide[named] = at[column].set_axis(first.index)
+            rows_of[named] = at[_ROW].fillna(0).astype(int).tolist()
+    return _Wide(replace(sheet, cells=pd.DataFrame(wide)), rows_of, sheet.place)
 
 
 def _recording(name: str, wide: _Wide, time: str, mapping: Mapping[str, str]) -> OperatorRecording:
     sheet = wide.sheet
-    times, problems = read_times(
-        Reads(TIME, time, "", asked=True), sheet.columns[time], sheet.place
-    )
+    times, problems = read_times(Reads(TIME, time, "", asked=True), sheet.cells[time], sheet.place)
     if times is not None:
         late = (np.flatnonzero(np.diff(times.seconds) <= 0) + 1).tolist()
         if late:
@@ -164,9 +152,9 @@ def _recording(name: str, wide: _Wide, time: str, mapping: Mapping[str, str]) ->
             problems.append(f"{places(late, sheet.place)}: {told}")
     readings: dict[str, dict[str, FloatArray]] = {}
     read_from: dict[tuple[str, str], str] = {}
-    for column, operator, kind, divisor in _found(list(sheet.columns), mapping, problems):
+    for column, operator, kind, divisor in _found(sheet.columns, mapping, problems):
         place = wide.place(column)
-        values, wrong = numbers(column, sheet.columns[column], place)
+        values, wrong = numbers(column, sheet.cells[column], place)
         problems += wrong or _impossible(column, kind, values, divisor, place)
         if not wrong and np.isnan(values).all():
             continue

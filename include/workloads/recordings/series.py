@@ -6,9 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import pandas as pd
+
 from include.model.errors import SpecError
 from include.workloads.recordings.assemble import Sheet
-from include.workloads.recordings.csv_cells import Cell, shortened
+from include.workloads.recordings.csv_cells import shortened
 from include.workloads.recordings.mapping import TIME, Reads, asked_reads, choose
 from include.workloads.recordings.units import NEEDS_UNIT, TOTAL, UNITS, known_units, stem_and_unit
 
@@ -65,11 +68,17 @@ def sheet_of(
 def joined(chosen: Mapping[Reads, Samples]) -> tuple[Sheet, list[Reads]]:
     """One column per series at the times of all; a value that one lacks is absent."""
     times = sorted({at for one in chosen.values() for at in one.values})
-    columns: dict[str, list[Cell]] = {CLOCK: list(times)}
-    for read, one in chosen.items():
-        columns[read.column] = [one.values.get(at) for at in times]
+    columns = {read.column: one.values for read, one in chosen.items()}
     reads = [Reads(TIME, CLOCK, "s", asked=True), *chosen]
-    return Sheet(columns, times, "at"), reads
+    return sheet_at(times, columns), reads
+
+
+def sheet_at(times: Sequence[float], columns: Mapping[str, Mapping[float, float]]) -> Sheet:
+    """The values of each column at the times; one that it lacks is absent."""
+    cells = pd.DataFrame({CLOCK: times}, index=list(times))
+    for name, values in columns.items():
+        cells[name] = [values.get(at, np.nan) for at in times]
+    return Sheet(cells.astype(np.float64), "at")
 
 
 def _matching(read: Reads, series: Sequence[Samples], problems: list[str]) -> Samples | None:

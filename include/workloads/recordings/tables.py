@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
+
 from include.model.errors import SpecError
 from include.workloads.recordings.assemble import Sheet
-from include.workloads.recordings.csv_cells import Cell, places, shortened
+from include.workloads.recordings.csv_cells import places, shortened
 
 _MARK = "﻿"
 MOST_ROWS = 5_000_000
@@ -18,7 +20,10 @@ _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def read_csv(name: str, text: str) -> Sheet:
-    """The columns of CSV text. Raises SpecError with all problems of its shape at once."""
+    """The columns of CSV text. Raises SpecError with all problems of its shape at once.
+
+    ``pandas.read_csv`` fills up lines that are too short and says of none where it stands.
+    """
     notes = ["a byte order mark at the beginning was left out"] if text.startswith(_MARK) else []
     reader = csv.reader(io.StringIO(text.removeprefix(_MARK), newline=""), strict=True)
     try:
@@ -38,10 +43,9 @@ def read_csv(name: str, text: str) -> Sheet:
         notes.append("the first column has no name and was called index")
     if problems := [*_header_problems(header), *_shape_problems(header, body)]:
         raise SpecError(name, shortened(problems))
-    columns: dict[str, list[Cell]] = {
-        column: [row[i] for _, row in body] for i, column in enumerate(header)
-    }
-    return Sheet(columns, [line for line, _ in body], "line", tuple(notes))
+    lines = [line for line, _ in body]
+    cells = pd.DataFrame([row for _, row in body], lines, header, dtype=object)
+    return Sheet(cells, "line", tuple(notes))
 
 
 def _header_problems(header: list[str]) -> list[str]:
@@ -101,33 +105,33 @@ def read_parquet(name: str, content: bytes) -> Sheet:
         raise SpecError(name, [problem])
     if problems := _twice(table.schema.names):
         raise SpecError(name, problems)
-    columns: dict[str, list[Cell]] = {}
-    notes = []
+    columns, notes = dict[str, pd.Series](), []
     for field in table.schema:
         cells = _parquet_cells(table[field.name], field.type)
         if cells is None:
             notes.append(f"{field.name} is {field.type}, which is no reading, and was left out")
         else:
             columns[field.name] = cells
-    return Sheet(columns, range(1, rows + 1), "row", tuple(notes))
+    return Sheet(
+        pd.DataFrame(columns, range(rows)).set_axis(range(1, rows + 1)), "row", tuple(notes)
+    )
 
 
-def _parquet_cells(column: Any, kind: Any) -> list[Cell] | None:
+def _parquet_cells(column: Any, kind: Any) -> pd.Series | None:
     """Numbers as float, times and text as text; None for a type that can be neither."""
     import pyarrow as pa
 
     types = pa.types
+    cells: pd.Series | None = None
     if types.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type
     if types.is_timestamp(kind):
-        whole = column.cast(pa.timestamp("us", kind.tz), safe=False)
-        return [None if at is None else at.isoformat() for at in whole.to_pylist()]
-    if types.is_date(kind):
-        return [None if day is None else day.isoformat() for day in column.to_pylist()]
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        cells: list[Cell] = column.cast(pa.float64(), safe=False).to_pylist()
-        return cells
-    if types.is_string(kind) or types.is_large_string(kind):
-        text: list[Cell] = column.to_pylist()
-        return text
-    return None
+        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
+    if types.is_timestamp(kind) or types.is_date(kind):
+        cells = column.to_pandas(date_as_object=True).astype(object)
+        cells = cells.map(lambda at: None if pd.isna(at) else at.isoformat()).astype(object)
+    elif types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        cells = column.cast(pa.float64(), safe=False).to_pandas()
+    elif types.is_string(kind) or types.is_large_string(kind):
+        cells = column.to_pandas()
+    return cells

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import numpy as np
+import pandas as pd
 
-from include.workloads.recordings.csv_cells import Cell, Place, numbers, places
+from include.workloads.recordings.csv_cells import Place, numbers, places
 from include.workloads.recordings.mapping import Reads
 from include.workloads.recordings.recording import FloatArray
 from include.workloads.recordings.units import UNITS
@@ -17,7 +15,10 @@ from include.workloads.recordings.units import UNITS
 _EPOCHS = {"s": 1e8, "ms": 1e11, "us": 1e14, "ns": 1e17}
 """From where on a number can be an epoch (1973) of that unit; below, it is one of the unit before
 or a relative time."""
-_ISO = re.compile(r"\d{4}-\d\d?-\d\d?")
+_ISO = r"\s*\d{4}-\d\d?-\d\d?"
+_DAY_FIRST = r"\d{4}-\d\d-\d\d"
+_ZONE = r"[T ].*?(Z|[+-]\d\d(?::?\d\d){0,2})$"
+"""What a time ends with that names one; a day alone ends with what looks like one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,9 @@ class RowTimes:
     notes: tuple[str, ...]
 
 
-def read_times(
-    read: Reads, cells: Sequence[Cell], place: Place
-) -> tuple[RowTimes | None, list[str]]:
+def read_times(read: Reads, cells: pd.Series, place: Place) -> tuple[RowTimes | None, list[str]]:
     """The times of a column, and everything wrong with them; None when they cannot be read."""
-    if any(isinstance(cell, str) and _ISO.match(cell.strip()) for cell in cells[:1000]):
+    if cells.dtype == object and cells[:1000].str.match(_ISO).any():
         return _iso(read, cells, place)
     values, problems = numbers(read.column, cells, place)
     absent = np.flatnonzero(np.isnan(values)).tolist()
@@ -49,7 +48,7 @@ _EVERY = "every row needs a time: seconds, an epoch or ISO 8601 such as 2026-01-
 
 
 def _numeric(read: Reads, values: FloatArray, place: Place) -> tuple[RowTimes | None, list[str]]:
-    units = np.array([_epoch_unit(value, read.unit) for value in values])
+    units = _epoch_units(values, read.unit)
     kinds = sorted(set(units.tolist()))
     if len(kinds) > 1:
         odd = np.flatnonzero(units != units[0]).tolist()
@@ -68,35 +67,30 @@ def _numeric(read: Reads, values: FloatArray, place: Place) -> tuple[RowTimes | 
     return RowTimes(seconds, bool(epoch), (note,)), []
 
 
-def _epoch_unit(value: float, said: str) -> str:
-    """The unit of an epoch; empty for a relative time. ``said`` decides while it can be true."""
-    if said and not value >= 1000 * _EPOCHS.get(said, np.inf):
-        return said if value >= _EPOCHS.get(said, np.inf) else ""
-    found = ""
-    for unit, least in _EPOCHS.items():
-        found = unit if value >= least else found
-    return found
+def _epoch_units(values: FloatArray, named: str) -> np.ndarray:
+    """The unit of each epoch; empty for a relative time. ``named`` holds while it can be true."""
+    looks = np.array(["", *_EPOCHS])[np.searchsorted([*_EPOCHS.values()], values, side="right")]
+    if not named:
+        return looks
+    least = _EPOCHS.get(named, np.inf)
+    return np.where(values >= 1000 * least, looks, np.where(values >= least, named, ""))
 
 
-def _iso(read: Reads, cells: Sequence[Cell], place: Place) -> tuple[RowTimes | None, list[str]]:
-    wrong, without, seconds, offsets = [], [], np.zeros(len(cells)), set()
-    for i, cell in enumerate(cells):
-        try:
-            at = datetime.fromisoformat(str(cell).strip())
-        except ValueError:
-            wrong.append(i)
-            continue
-        if at.tzinfo is None:
-            without.append(i)
-            at = at.replace(tzinfo=UTC)
-        else:
-            offsets.add(at.strftime("%z"))
-        seconds[i] = at.timestamp()
+def _iso(read: Reads, cells: pd.Series, place: Place) -> tuple[RowTimes | None, list[str]]:
+    bare = cells.fillna("").str.strip()
+    at = pd.to_datetime(
+        bare.where(bare.str.match(_DAY_FIRST)), format="ISO8601", utc=True, errors="coerce"
+    )
+    zones = bare.str.extract(_ZONE, expand=False)[at.notna()]
+    offsets = set(zones.dropna().replace("Z", "+0000").str.replace(":", "").str.ljust(5, "0"))
+    wrong = np.flatnonzero(at.isna()).tolist()
+    without = np.flatnonzero(at.notna())[zones.isna()].tolist()
+    seconds = at.to_numpy(dtype="datetime64[us]").astype(np.int64) / 1e6
     problems = []
     if wrong:
         problems.append(
             f"{places(wrong, place)}: {read.column} is no ISO 8601 time "
-            f"({str(cells[wrong[0]])!r:.40}); write 2026-01-31T10:00:00Z"
+            f"({str(cells.iloc[wrong[0]])!r:.40}); write 2026-01-31T10:00:00Z"
         )
     if without and offsets:
         problems.append(

@@ -24,9 +24,9 @@ STEPS_PER_HOUR = 10
 class Diurnal:
     """A day as in a web trace, repeated; an hour of it takes ``hour_s``.
 
-    ``level`` is that of the peak, of which ``floor`` arrives at all hours. Each tenth of an hour
-    has a random factor of mean 1 and coefficient of variation ``noise_cv``, of its own in every
-    day and for every seed.
+    ``level`` is the peak's; a share ``floor`` of it arrives at all hours. Each tenth of an hour is
+    multiplied by random noise of mean 1 and coefficient of variation ``noise_cv``, different for
+    every day and seed.
     """
 
     trace: str = "epa"
@@ -36,7 +36,6 @@ class Diurnal:
     noise_cv: float = 0.05
 
     def problems(self) -> Iterator[str]:
-        """An unknown trace, no level, no time."""
         if self.trace not in SHAPES:
             yield unknown_name("trace", self.trace, SHAPES)
         for name in ("level", "hour_s"):

@@ -14,10 +14,14 @@ from include.workloads.topology_file import TenantFile, TenantsFile
 def shared(parsed: TenantsFile, load: Callable[[TenantFile], Topology]) -> Topology:
     """One topology of all tenants; their operators and sources carry the tenant's name."""
     parts = []
-    for one in parsed.tenants:
-        names = [one.name] if one.count == 1 else [f"{one.name}-{i + 1}" for i in range(one.count)]
-        base = load(one)
-        parts += [_of_tenant(base, one, name) for name in names]
+    for tenant in parsed.tenants:
+        names = (
+            [tenant.name]
+            if tenant.count == 1
+            else [f"{tenant.name}-{i + 1}" for i in range(tenant.count)]
+        )
+        base = load(tenant)
+        parts += [_of_tenant(base, tenant, name) for name in names]
     first = parts[0]
     return Topology(
         name=parsed.name,
@@ -30,15 +34,15 @@ def shared(parsed: TenantsFile, load: Callable[[TenantFile], Topology]) -> Topol
     )
 
 
-def _of_tenant(base: Topology, one: TenantFile, name: str) -> Topology:
-    per_operator = {} if isinstance(one.instances, int) else one.instances
+def _of_tenant(base: Topology, tenant: TenantFile, name: str) -> Topology:
+    per_operator = {} if isinstance(tenant.instances, int) else tenant.instances
     if unknown := sorted(set(per_operator) - set(base.operator)):
         raise SpecError("topology", [unknown_name("operator", unknown[0], base.operator)])
-    for_all = one.instances if isinstance(one.instances, int) else None
+    for_all = tenant.instances if isinstance(tenant.instances, int) else None
     return Topology(
         name=base.name,
         level_unit=base.level_unit,
-        # Periods of the tenants may differ; rates are what counts.
+        # Periods of tenants may differ, so items_per_level is per second.
         emission_period_s=1.0,
         operators=tuple(
             replace(
@@ -47,7 +51,7 @@ def _of_tenant(base: Topology, one: TenantFile, name: str) -> Topology:
                 tenant=name,
                 runs_in=op.runs_in and f"{name}.{op.runs_in}",
                 instances_at_start=per_operator.get(op.name, for_all or op.instances_at_start),
-                service_ms=op.service_ms and op.service_ms * one.service_scale,
+                service_ms=op.service_ms and op.service_ms * tenant.service_scale,
             )
             for op in base.operators
         ),
@@ -56,8 +60,8 @@ def _of_tenant(base: Topology, one: TenantFile, name: str) -> Topology:
                 source,
                 name=f"{name}.{source.name}",
                 tenant=name,
-                items_per_level=source.items_per_level * one.rate / base.emission_period_s,
-                arrivals=one.arrivals,
+                items_per_level=source.items_per_level * tenant.rate / base.emission_period_s,
+                arrivals=tenant.arrivals,
             )
             for source in base.sources
         ),
@@ -68,8 +72,8 @@ def _of_tenant(base: Topology, one: TenantFile, name: str) -> Topology:
         tenants=(
             Tenant(
                 name=name,
-                intent=Intent(**one.intent.model_dump()) if one.intent else None,
-                joins_s=one.joins_s,
+                intent=Intent(**tenant.intent.model_dump()) if tenant.intent else None,
+                joins_s=tenant.joins_s,
             ),
         ),
     )

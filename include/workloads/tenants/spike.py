@@ -18,7 +18,6 @@ class Spike:
     to_s: float = 7200.0
 
     def problems(self) -> Iterator[str]:
-        """Negative levels, a spike that ends before it begins."""
         yield from level_problems((self.level, self.level * self.factor), 1.0)
         if self.from_s <= 0:
             yield f"from_s must be above 0, got {self.from_s:g}"
@@ -26,7 +25,7 @@ class Spike:
             yield f"to_s ({self.to_s:g}) must be after from_s ({self.from_s:g}), or 0"
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """Two or three pieces; the seed plays no part."""
+        """Two or three pieces, for every seed."""
         levels = (self.level, self.level * self.factor, self.level)
         starts_s = (0.0, self.from_s, self.to_s) if self.to_s else (0.0, self.from_s)
         return Levels(starts_s, levels[: len(starts_s)])

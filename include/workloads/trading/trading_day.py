@@ -17,12 +17,12 @@ from include.model.errors import unknown_name
 from include.workloads.pattern import Levels
 
 SETTLING_S = 45.0
-"""Time constant of the fluctuation: how long a random rise or fall lasts."""
+"""Time constant of the random fluctuation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Heights of the parts of a day over its base of 1, and how much chance there is.
+    """Heights of the parts of a day over its base of 1, and its randomness.
 
     ``fluctuation`` is the standard deviation of the slow random factor, ``jitter`` that of a
     second. A day has ``bursts`` on average, each multiplying the level by 1 to 1 + ``burst`` at
@@ -40,7 +40,7 @@ class Shape:
     burst: float
 
     def at(self, share: float) -> float:
-        """The level without chance at a share of the day (0 open, 1 close), not normalised."""
+        """The level without randomness at a share of the day (0 open, 1 close), not normalised."""
         return (
             1.0
             + self.at_open * exp(-share / 0.07)
@@ -60,9 +60,9 @@ SHAPES: Mapping[int, Shape] = {
 
 @dataclass(frozen=True, slots=True)
 class TradingDay:
-    """One day, played in ``day_s`` and again as long as the run lasts, a level every second.
+    """A day in ``day_s``, repeated until the end of the run, with a level every second.
 
-    ``level`` is the mean of the day. Chance differs with the seed, and between repetitions.
+    ``level`` is the mean of the day. Random parts differ by seed and between repetitions.
     """
 
     number: int
@@ -70,7 +70,6 @@ class TradingDay:
     day_s: float = 3600.0
 
     def problems(self) -> Iterator[str]:
-        """An unknown day, no level, no time."""
         if self.number not in SHAPES:
             yield unknown_name("trading day", self.number, map(str, SHAPES))
         for name in ("level", "day_s"):
@@ -78,7 +77,7 @@ class TradingDay:
                 yield f"{name} must be above 0, got {getattr(self, name):g}"
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """Levels second by second."""
+        """A level every second."""
         shape, draw = SHAPES[self.number], random.Random(f"trading_day:{self.number}:{seed}")
         seconds = max(1, -int(-duration_s // 1))
         mean = sum(shape.at((i + 0.5) / 1000) for i in range(1000)) / 1000
@@ -91,7 +90,7 @@ class TradingDay:
 
 
 def _chance(shape: Shape, day_s: float, draw: random.Random) -> Iterator[float]:
-    """A factor per second: an autoregressive fluctuation, jitter, and bursts that fade."""
+    """Random factors, one per second: autoregressive fluctuation, jitter, and fading bursts."""
     keep = exp(-1 / SETTLING_S)
     drift, burst, fade = draw.gauss(0, shape.fluctuation), 0.0, 1.0
     while True:

@@ -4,9 +4,9 @@
     cd include/workloads/trading
     python -m include.workloads.trading.trading_queries > trading_queries.yaml
 
-Every window and every sector is equally likely. Nothing of the kind is said in the paper: neither
-the choices nor the costs. Costs and states follow from what a query has to do: an aggregate works
-for every tick of its sector and keeps the ticks of its window.
+Every window and every sector is equally likely. The paper gives neither these choices nor costs.
+Costs and states follow from a query's work: an aggregate processes every tick of its sector and
+keeps the ticks of its window.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ SECTORS = {
 """Share of all ticks by sector, from large to small as on an exchange; the names are free."""
 
 BATCH_MS = 2.0
-"""What a batch costs an aggregate however few ticks it holds: results for the sink."""
+"""Fixed cost of a batch, for its results."""
 SECTOR_MS = 60.0
-"""What a batch would cost if all of its ticks were of the sector."""
+"""Cost of a batch whose ticks are all of the sector."""
 ENGINE_MB = 8.0
 WINDOW_MB_PER_S = 2.0
-"""State of an aggregate: its code and indices, and what a second of all ticks takes in memory."""
+"""State of an aggregate: its code and indices, and the memory for a second of all ticks."""
 
 HEADER = """\
 # The workload of Heinze et al., section V: 35 queries over the ticks of a day, on up to ten hosts.

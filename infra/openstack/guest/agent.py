@@ -29,17 +29,17 @@ DRIVE_WITHIN_S = 20.0
 
 
 def main(root: Path = Path("/"), run: Callable[..., Any] = subprocess.run) -> None:
-    """Everything; exits with what is wrong, which the server's console shows."""
+    """Configure the guest; exits with the problem, which the server's console shows."""
     say("the agent runs")
     options = Path("/proc/cmdline").read_text().split()
-    given = dict(one.split("=", 1) for one in options if "=" in one)
+    settings = dict(option.split("=", 1) for option in options if "=" in option)
     latest = mounted_drive() / "openstack" / "latest"
     say("config drive mounted")
     if "tidebench.fault=deaf" not in options:
         network(json.loads((latest / "network_data.json").read_text()), run)
         say("address set")
-        if "tidebench.clock" in given:
-            set_clock(given["tidebench.clock"])
+        if "tidebench.clock" in settings:
+            set_clock(settings["tidebench.clock"])
     name = json.loads((latest / "meta_data.json").read_text())["hostname"]
     Path("/proc/sys/kernel/hostname").write_text(name)
     text = (latest / "user_data").read_text() if (latest / "user_data").is_file() else ""
@@ -50,7 +50,7 @@ def main(root: Path = Path("/"), run: Callable[..., Any] = subprocess.run) -> No
 
 
 def say(what: str) -> None:
-    """A line on the console, with the seconds since the kernel began."""
+    """Print a line on the console with the seconds since boot."""
     uptime = Path("/proc/uptime").read_text().split()[0]
     print(f"tidebench: {what} after {uptime} s", flush=True)
 
@@ -73,29 +73,29 @@ def network(data: Mapping[str, Any], run: Callable[..., Any]) -> None:
         (path / "address").read_text().strip(): path.name
         for path in Path("/sys/class/net").iterdir()
     }
-    mac_of = {one["id"]: one["ethernet_mac_address"].lower() for one in data["links"]}
+    mac_of = {link["id"]: link["ethernet_mac_address"].lower() for link in data["links"]}
     lines = ["link set lo up"]
-    for one in data["networks"]:
-        device = device_of[mac_of[one["link"]]]
+    for address in data["networks"]:
+        device = device_of[mac_of[address["link"]]]
         lines.append(f"link set {device} up")
-        if one["type"] != "ipv4":
+        if address["type"] != "ipv4":
             continue
-        length = ip_network(f"0.0.0.0/{one['netmask']}").prefixlen
-        lines.append(f"addr add {one['ip_address']}/{length} dev {device}")
-        for route in one.get("routes", []):
+        length = ip_network(f"0.0.0.0/{address['netmask']}").prefixlen
+        lines.append(f"addr add {address['ip_address']}/{length} dev {device}")
+        for route in address.get("routes", []):
             to = ip_network(f"{route['network']}/{route['netmask']}")
             lines.append(f"route add {to} via {route['gateway']} dev {device}")
-        # Who knows another hardware address by this one forgets it now, not in half a minute.
+        # Replace an old hardware address in neighbours' caches at once.
         Path(f"/proc/sys/net/ipv4/conf/{device}/arp_notify").write_text("1")
     run(["ip", "-batch", "-"], input="\n".join(lines), text=True, check=True)
-    for one in data["networks"]:
-        if one["type"] == "ipv4":
-            device = device_of[mac_of[one["link"]]]
-            run(["busybox", "arping", "-q", "-U", "-c", "1", "-I", device, one["ip_address"]])
+    for address in data["networks"]:
+        if address["type"] == "ipv4":
+            device = device_of[mac_of[address["link"]]]
+            run(["busybox", "arping", "-q", "-U", "-c", "1", "-I", device, address["ip_address"]])
 
 
 def set_clock(server: str, asks: int = 4) -> None:
-    """By SNTP from ``host:port``: as the quickest of a few answers says.
+    """Set the clock by SNTP from ``host:port``, by the quickest of a few answers.
 
     The kernel has read an emulated clock, which is off by up to a second.
     """
@@ -126,7 +126,7 @@ def set_clock(server: str, asks: int = 4) -> None:
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """A cloud-config. Exits when it is none, or wants what this cannot do."""
+    """Parse a cloud-config. Exits if it is invalid or needs an unsupported module."""
     if not text.strip():
         return {}
     if not text.startswith("#cloud-config"):
@@ -143,11 +143,11 @@ def parsed(text: str) -> dict[str, Any]:
 
 def execute(config: Mapping[str, Any], root: Path, run: Callable[..., Any]) -> None:
     """In the order of cloud-init's modules: files, packages, commands."""
-    for one in config.get("write_files", []):
-        path = root / one["path"].lstrip("/")
+    for file in config.get("write_files", []):
+        path = root / file["path"].lstrip("/")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(one.get("content", ""))
-        path.chmod(int(str(one.get("permissions", "0644")), 8))
+        path.write_text(file.get("content", ""))
+        path.chmod(int(str(file.get("permissions", "0644")), 8))
     if absent := missing(config.get("packages", []), root / STATUS.relative_to("/")):
         if config.get("package_update"):
             run(["apt-get", "-qq", "update"], check=True)
@@ -159,16 +159,16 @@ def execute(config: Mapping[str, Any], root: Path, run: Callable[..., Any]) -> N
 
 
 def missing(packages: list[str], status: Path) -> list[str]:
-    """Those that dpkg has not installed."""
+    """Packages that are not installed according to dpkg."""
     if not packages:
         return []
     text = status.read_text() if status.is_file() else ""
-    found = re.findall(r"^Package: (\S+)\nStatus: install ok installed$", text, re.MULTILINE)
-    return [one for one in packages if one not in found]
+    installed = re.findall(r"^Package: (\S+)\nStatus: install ok installed$", text, re.MULTILINE)
+    return [package for package in packages if package not in installed]
 
 
 def engine_answers(within_s: float = 120.0) -> bool:
-    """Whether dockerd comes up: asked once, since it answers when it is ready and not before."""
+    """Whether dockerd comes up. One request is enough: it answers when dockerd is ready."""
     import socket
 
     end_s = time.monotonic() + within_s

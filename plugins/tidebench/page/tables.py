@@ -8,12 +8,10 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from include.results.reports.documents import FORMATS
 from include.results.tables.catalogue import PUBLISHED, schema_of
 from tidebench.page.files import KINDS, find_file
 
-FORMATS: Mapping[str, str] = {
-    "parquet": "Parquet", "csv": "CSV", "md": "Markdown", "tex": "LaTeX",
-}  # fmt: skip
 BUNDLED = ("published", "data_docs")
 _PIECE = 1 << 20
 _EPOCH = (1980, 1, 1, 0, 0, 0)

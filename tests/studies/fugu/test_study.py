@@ -76,7 +76,7 @@ def test_every_claim_holds_where_everything_is_as_the_paper_says():
     assert {row["id"]: row["holds"] for row in rows}["learning-local"] == "yes"
     rows = [row for row in rows if row["holds"] == "yes"]
     assert {row["seeds"] for row in rows} == {"2 of 2"}
-    assert all(any(digit in row["numbers"] for digit in "0123456789") for row in rows)
+    assert all(any(digit in row["measured"] for digit in "0123456789") for row in rows)
 
 
 LOCAL, GLOBAL, SARSA = "fugu-local", "fugu-global", "fugu-sarsa"

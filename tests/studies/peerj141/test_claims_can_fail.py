@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from include.studies.peerj141.claims import CLAIMS, claims_of
 from include.studies.peerj141.metrics import Case, PeerjMetrics
 from include.studies.peerj141.specs import BTUS_MIN, patterns
+from include.studies.peerj141.study import CLAIMS, claims_of
 
 COMPLIANCE = {
     "real_time": ((51, 53, 55), 40),

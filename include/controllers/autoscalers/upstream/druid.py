@@ -11,9 +11,7 @@ from typing import Any
 
 from include.controllers.autoscalers.druid import Druid, StreamMetrics, shared_counts, u_shaped
 from include.controllers.autoscalers.upstream.left_out import NotRepresentable
-from include.controllers.base import Setting
-from include.model.host import HostFlavor
-from include.model.topology import Edge, Operator, Source, Topology
+from include.controllers.autoscalers.upstream.setting import ANY_SETTING
 
 Inputs = Mapping[str, Any]
 
@@ -105,28 +103,4 @@ def _metrics(inputs: Inputs) -> StreamMetrics:
 
 def _rule(inputs: Inputs) -> Druid:
     options = {ours: inputs[theirs] for theirs, ours in _OPTIONS.items() if theirs in inputs}
-    return Druid(setting=_SETTING, **options)
-
-
-_SETTING = Setting(
-    topology=Topology(
-        name="stream",
-        level_unit="records",
-        emission_period_s=1.0,
-        operators=(
-            Operator(
-                name="tasks",
-                label="tasks",
-                slo_ms=1000.0,
-                cpu_cores=1.0,
-                memory_mb=1.0,
-                storage_mb=0.0,
-            ),
-        ),
-        sources=(Source(name="records", label="records", items_per_level=1, size_bytes=1),),
-        edges=(Edge(origin="records", target="tasks"),),
-    ),
-    flavor=HostFlavor(name="any", vcpus=1.0, memory_mb=1.0),
-    btu_s=3600.0,
-    seed=1,
-)
+    return Druid(setting=ANY_SETTING, **options)

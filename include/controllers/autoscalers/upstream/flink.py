@@ -50,7 +50,17 @@ _OPTIONS = {
 }
 _ABSENT = {
     "AUTO-OBSERVED": ("observed", "history", "effective"),
-    "AUTO-CONFORM-FLINK": ("exclude", "quota", "gc_", "heap", "memory", "plugin", "custom"),
+    "AUTO-CONFORM-FLINK": (
+        "exclude",
+        "quota",
+        "gc_",
+        "heap",
+        "memory",
+        "plugin",
+        "custom",
+        "events",
+        "resource_check",
+    ),
 }
 """By deviation: parts of the names of inputs that no option of ours stands for."""
 
@@ -188,6 +198,36 @@ def _end_to_end(inputs: Inputs) -> Mapping[str, Any]:
     return outcome
 
 
+def _delayed_end_to_end(inputs: Inputs) -> Mapping[str, Any]:
+    """Looks a minute apart, each with as many records more, until something changes; operators are
+    busy for so many milliseconds of a second, each value for so many looks."""
+    options: dict[str, Any] = {
+        name: float(_BIGGEST) if value == "max int" else value
+        for name, value in inputs["options"].items()
+    }
+    rules, current = Flink(setting=_setting(inputs), **options), inputs["parallelism"]
+    busy_ms = {
+        name: [values[0]] + [value for value in values for _ in range(inputs["looks_per_value"])]
+        for name, values in inputs["busy_ms_per_s"].items()
+    }
+    memory = rules.initial_memory()
+    last = inputs.get("until_minute", len(busy_ms[_SOURCE]) - 1)
+    for minute in range(last + 1):
+        records = max(0, minute - 1) * inputs["records_per_minute"]
+        look = {
+            name: {"records_in": records, "busy": values[minute] / 1000}
+            for name, values in busy_ms.items()
+        }
+        waiting = sorted(memory.delayed)
+        seen = _observation({"at_s": 60.0 * minute, **look}, current, 0.0)
+        memory, targets = rules.targets(memory, seen)
+        if targets:
+            after = current | {name: target.instances for name, target in targets.items()}
+            change = {"minute": minute, "parallelism": after}
+            return {"change": change, "waiting_before": waiting, "waiting": sorted(memory.delayed)}
+    return {"change": None, "waiting_before": waiting, "waiting": sorted(memory.delayed)}
+
+
 _RULES: Mapping[str, Callable[[Inputs], Mapping[str, Any]]] = {
     "JobVertexScaler.scale": _scale,
     "computeScaleTargetParallelism": _target,
@@ -197,12 +237,14 @@ _RULES: Mapping[str, Callable[[Inputs], Mapping[str, Any]]] = {
     "isProcessingBacklog": _backlog,
     "computeTrueProcessingRate": _true_rate,
     "ScalingExecutor.computeScalingSummary": _summary,
+    "JobAutoScalerImpl.scale, scale-down delayed": _delayed_end_to_end,
     "JobAutoScalerImpl.scale": _end_to_end,
 }
 """By how the name of upstream's function begins."""
 
 
 def _hashed(inputs: Inputs) -> bool:
+    """Of a row, or of one operator of it."""
     return "HASH" in inputs.get("input_ship_strategies", "")
 
 
@@ -249,7 +291,10 @@ def _setting(inputs: Inputs) -> Setting:
             storage_mb=0.0,
             stateful=stateful,
         )
-        for name, stateful in ((name, name != names[0] and _hashed(inputs)) for name in names)
+        for name, stateful in (
+            (name, name != names[0] and (_hashed(inputs) or _hashed(inputs.get(name) or {})))
+            for name in names
+        )
     )
     topology = Topology(
         name="chain",

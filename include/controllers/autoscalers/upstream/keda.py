@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from include.controllers.autoscalers.behavior import limited_without
-from include.controllers.autoscalers.keda import OPERATIONS, per_instance, queued
+from include.controllers.autoscalers.keda import (
+    OPERATIONS,
+    Keda,
+    counted_lag,
+    even_instances,
+    factors,
+    is_active,
+    per_instance,
+    queued,
+)
 from include.controllers.autoscalers.upstream.left_out import NotRepresentable
+from include.controllers.autoscalers.upstream.setting import ANY_SETTING
 from include.model.observation import OperatorSample
 
 Inputs = Mapping[str, Any]
@@ -15,6 +25,10 @@ Inputs = Mapping[str, Any]
 
 def check(function: str, inputs: Inputs) -> Mapping[str, Any]:
     """What our rule gives for a row; raises NotRepresentable."""
+    if function in _KAFKA:
+        return _KAFKA[function](inputs)
+    if any(word in name for name in inputs for word in _ABSENT):
+        raise NotRepresentable("AUTO-KAFKA")
     if "target_per_pod" in inputs:
         return _per_pod(inputs)
     if "queues" in inputs:
@@ -52,9 +66,9 @@ def _queues(inputs: Inputs) -> Mapping[str, Any]:
 
 def _activity(inputs: Inputs) -> Mapping[str, Any]:
     """Whether the rule asks for an instance at all; the last one stays here (AUTO-ONE)."""
-    if inputs["mode"] != "QueueLength" or inputs.get("activation", 0):
+    if inputs["mode"] != "QueueLength":
         raise NotRepresentable("AUTO-UNACKED")
-    return {"active": per_instance(inputs["messages"], 1, inputs["value"], (0.1, 0.1)) > 0}
+    return {"active": is_active(inputs["messages"], inputs.get("activation", 0))}
 
 
 def _at_least(inputs: Inputs) -> Mapping[str, Any]:
@@ -63,3 +77,58 @@ def _at_least(inputs: Inputs) -> Mapping[str, Any]:
         raise NotRepresentable("AUTO-ONE")
     most = max(inputs["current"], inputs["min"])
     return {"replicas": limited_without(inputs["current"], 0, inputs["min"], most)}
+
+
+def _factors(inputs: Inputs) -> Mapping[str, Any]:
+    return {"factors": factors(inputs["number"])}
+
+
+def _next_factor(inputs: Inputs) -> Mapping[str, Any]:
+    each = inputs["lag_threshold"]
+    return {"factor": even_instances(inputs["lag"], inputs["partitions"], each)}
+
+
+def _lag(inputs: Inputs) -> Mapping[str, Any]:
+    """The lag of all partitions and the activity it stands for."""
+    options = {ours: inputs[theirs] for theirs, ours in _LAG_OPTIONS.items() if theirs in inputs}
+    lag = counted_lag(inputs["lags"], inputs["lag_threshold"], **options)
+    active = is_active(sum(inputs["lags"]), inputs.get("activation", 0))
+    return {"lag": lag, "active": active}
+
+
+def _metadata(inputs: Inputs) -> Mapping[str, Any]:
+    """Whether options are refused; those of brokers and their security have no meaning here."""
+    options: dict[str, Any] = {"scaler": "kafka"}
+    for theirs, value in inputs["metadata"].items():
+        if theirs not in _METADATA:
+            raise NotRepresentable("AUTO-KAFKA")
+        name, read = _METADATA[theirs]
+        try:
+            options[name] = read(value)
+        except (KeyError, ValueError):
+            return {"error": True}
+    return {"error": any(Keda(setting=ANY_SETTING, **options).problems())}
+
+
+_ABSENT = ("offset", "broker", "partition_limitation", "sasl", "tls")
+"""Parts of the names of inputs of the Kafka scaler that nothing here stands for."""
+_LAG_OPTIONS = {
+    "allow_idle_consumers": "allow_idle",
+    "limit_to_partitions_with_lag": "limit_to_lag",
+    "ensure_even_distribution": "even_partitions",
+}
+_TRUTH = {"true": True, "false": False}
+_METADATA: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "lagThreshold": ("items_each", int),
+    "activationLagThreshold": ("activation_items", int),
+    "allowIdleConsumers": ("allow_idle", _TRUTH.__getitem__),
+    "excludePersistentLag": ("exclude_persistent", _TRUTH.__getitem__),
+    "limitToPartitionsWithLag": ("limit_to_lag", _TRUTH.__getitem__),
+    "ensureEvenDistributionOfPartitions": ("even_partitions", _TRUTH.__getitem__),
+}
+_KAFKA: Mapping[str, Callable[[Inputs], Mapping[str, Any]]] = {
+    "FindFactors": _factors,
+    "getNextFactorThatBalancesConsumersToTopicPartitions": _next_factor,
+    "kafkaScaler.getTotalLag": _lag,
+    "parseKafkaMetadata": _metadata,
+}

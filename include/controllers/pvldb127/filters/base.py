@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from include.controllers.pvldb127.filters.memory import NothingKept
+
 F64 = NDArray[np.float64]
 
 
@@ -83,3 +85,17 @@ class Filter(Protocol):
     def step(self, memory: Any, measured: Measured) -> tuple[Any, Estimate]:
         """Take one measurement in. The same input always gives the same output."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pure:
+    """PURE: no filter at all, the baseline of section 3.3."""
+
+    counts: bool = False
+
+    def initial(self) -> NothingKept:
+        return NothingKept()
+
+    def step(self, memory: NothingKept, measured: Measured) -> tuple[NothingKept, Estimate]:
+        usable = np.ones(len(measured.operators), dtype=bool)
+        return memory, Estimate(measured.total(measured.z), usable)

@@ -50,8 +50,12 @@ class Point:
 
     @property
     def name(self) -> str:
-        """The value of its option, or the controller where all are at their defaults."""
-        return self.variant.rpartition("=")[2] or self.controller
+        """The controller, with the values of its options; of ours, whose line says whose they are,
+        the value alone."""
+        values = "/".join(option.partition("=")[2] for option in self.variant.split(", "))
+        if not values:
+            return self.controller
+        return values if group_of(self.controller) == "ours" else f"{self.controller} {values}"
 
     @property
     def place(self) -> tuple[float, float]:

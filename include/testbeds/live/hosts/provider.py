@@ -1,6 +1,6 @@
-"""What a live testbed leases its hosts from: Docker engines, wherever they come from.
+"""Protocol of host providers, which lease Docker engines to a live testbed.
 
-Ids of hosts are texts of the provider's own. The testbed ``docker`` leases hosts of this machine
+Host ids are strings of the provider. The testbed ``docker`` leases hosts of this machine
 (``local``), ``openstack`` servers of a cloud.
 """
 
@@ -21,52 +21,52 @@ class Usage:
 
 
 class HostProvider(Protocol):
-    """Hosts of one run. Only ``lease``, ``leased`` and ``give_back`` may take their time."""
+    """Hosts of a run. Only ``lease``, ``leased`` and ``give_back`` may be slow."""
 
     def check(self, flavor: HostFlavor, hosts: int) -> None:
-        """Whether so many hosts can be leased at all, before anything is.
+        """Check that ``hosts`` hosts can be leased.
 
-        Raises SpecError with every problem of its configuration, CapacityExhausted.
+        Raises SpecError with every problem of the configuration, or CapacityExhausted.
         """
         ...
 
     def origin(self) -> dict[str, Any]:
-        """Plain values by which whoever tidies up finds the hosts of a run that has died."""
+        """Plain values by which a reaper finds the hosts of a dead run."""
         ...
 
     def lease(self, flavor: HostFlavor) -> str:
         """Order a new, empty host; returns its id while it boots.
 
-        Raises CapacityExhausted, or another TestbedError; then nothing was leased.
+        Raises CapacityExhausted or another TestbedError, without leasing anything.
         """
         ...
 
     def leased(self) -> list[str]:
-        """Everything the run has leased and not given back. Raises TestbedError."""
+        """Ids of the run's hosts that were not given back. Raises TestbedError."""
         ...
 
     def endpoint(self, host: str) -> str:
-        """Where its engine listens; "" while it boots."""
+        """Address of its engine; "" while it boots."""
         ...
 
     def boot_failed(self, host: str) -> str:
-        """Why a host will not come up; "" while it still may, or has."""
+        """Why the host will not come up; "" if it is up or may still come up."""
         ...
 
     def usage(self, host: str, container: str = "") -> Usage | None:
-        """Of a host that is up, or of one of its containers; None where nothing is known.
+        """Usage of a host that is up, or of one of its containers; None if unknown.
 
-        A monitor asks for a host before it asks for containers.
+        Call it for a host before its containers.
         """
         ...
 
     def give_back(self, host: str) -> None:
         """End a host and everything on it; returns when it is gone. Safe to repeat.
 
-        Raises TestbedError when it stays.
+        Raises TestbedError if it remains.
         """
         ...
 
     def close(self) -> None:
-        """Let go of what this process holds; hosts stay."""
+        """Release this process's resources; hosts stay."""
         ...

@@ -1,4 +1,4 @@
-"""What the code of an operator is: a function from an item to the items that leave."""
+"""Type of an operator's code: a function from an item to its outputs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where code runs: as which operator, in front of which ones, with which state."""
+    """Context of code: its operator, targets and state."""
 
     operator: str
     targets: tuple[Target, ...]
@@ -34,6 +34,6 @@ class Place:
 
 
 Process = Callable[[Item], Sequence[Output]]
-"""Deterministic for the item and what the state answers to it. Raises ValueError for an item it
-cannot read, which is then noted and dropped."""
+"""Deterministic for the item and the state's answers. Raises ValueError for an unreadable item,
+which is noted and dropped."""
 Code = Callable[[Place], Process]

@@ -1,4 +1,4 @@
-"""Which publications the broker has confirmed, and which deliveries may be acknowledged."""
+"""Tracks confirmed publications, and deliveries that may be acknowledged."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from include.testbeds.live.operators.wire import ItemId
 
 @dataclass(frozen=True, slots=True)
 class Processed:
-    """An item that was processed, not yet acknowledged. ``item`` is absent for a rejected one."""
+    """A processed, unacknowledged delivery. ``item`` is None if it was rejected."""
 
     tag: int
     item: ItemId | None
     outputs: Sequence[Output]
     last_publication: int
-    """Number of the newest publication that has to be confirmed before; 0 for none."""
+    """Number of the last publication that must be confirmed before; 0 for none."""
 
 
 class Confirms:
-    """Publications count from 1 on a channel; confirms come in any order, one or many at once."""
+    """Publications of a channel count from 1; confirms come in any order, single or multiple."""
 
     def __init__(self) -> None:
         self._published = 0
@@ -32,7 +32,7 @@ class Confirms:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing waits to be acknowledged."""
+        """Whether all processed deliveries are acknowledged."""
         return not self._waiting
 
     def publish(self) -> int:
@@ -42,7 +42,7 @@ class Confirms:
         return self._published
 
     def confirm(self, number: int, up_to: bool) -> None:
-        """The broker has taken a publication, or all up to it."""
+        """Mark a publication, or all up to it, as confirmed."""
         if up_to:
             self._open.difference_update(range(self._lowest_open, number + 1))
         else:
@@ -51,10 +51,10 @@ class Confirms:
             self._lowest_open += 1
 
     def add(self, processed: Processed) -> None:
-        """An item was processed; items are added in the order of their delivery tags."""
+        """Add a processed delivery, in the order of delivery tags."""
         self._waiting.append(processed)
 
     def take_settled(self) -> Iterator[Processed]:
-        """Take out, in order, the items whose outputs are confirmed, up to the first that waits."""
+        """Remove and yield deliveries in order, up to the first with unconfirmed outputs."""
         while self._waiting and self._waiting[0].last_publication < self._lowest_open:
             yield self._waiting.popleft()

@@ -1,4 +1,4 @@
-"""The life of an instance: connect, work, connect again after any trouble, stop when asked."""
+"""Runs an instance: connects, works, reconnects after errors, and stops on request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from include.testbeds.live.operators.settings import Settings
 from include.testbeds.live.operators.state import State
 
 TROUBLE = (SessionLost, pika.exceptions.AMQPError, redis.RedisError, OSError)
-"""What the world does to an instance; anything else is a defect and ends the process."""
+"""Errors after which an instance reconnects; others are defects and end the process."""
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.2, 5.0
 REDIS_TIMEOUT_S = 5.0
 LONG_ENOUGH_S = 10.0
@@ -51,11 +51,11 @@ class Consumer:
         self.health = Health(settings.operator, settings.instance, settings.slo_ms)
 
     def stop(self) -> None:
-        """Ask to finish the item in hand and return; safe in a signal handler."""
+        """Request :meth:`run` to finish its item and return; safe in a signal handler."""
         self._stop = True
 
     def run(self) -> None:
-        """Work until asked to stop, whatever happens to broker and Redis meanwhile."""
+        """Work until :meth:`stop`, through failures of broker and Redis."""
         delay_s = FIRST_DELAY_S
         while not self._stop:
             began_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""How an instance is, and the page that says so."""
+"""Health of an instance, and the page that shows it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from include.testbeds.live.operators.wire import US_PER_S, now_us
 
 @dataclass(slots=True)
 class Health:
-    """What an instance knows of itself; written by its one working thread only."""
+    """State of an instance, written only by its working thread."""
 
     operator: str
     instance: str
@@ -24,7 +24,7 @@ class Health:
     last_duration_ms: float = 0.0
 
     def page(self) -> dict[str, Any]:
-        """What ``/health`` answers; what there was no item for yet is absent."""
+        """Content of ``/health``; values that need an item are absent before the first."""
         page: dict[str, Any] = {
             "ready": self.ready,
             "operator": self.operator,
@@ -39,13 +39,13 @@ class Health:
 
 
 def serve(health: Health, port: int) -> ThreadingHTTPServer:
-    """Answer ``/health`` in a thread that ends with the process: 200 when ready, else 503."""
+    """Serve ``/health`` in a daemon thread: status 200 if ready, else 503."""
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = self.path == "/health"
-            body = json.dumps(health.page() if found else {"error": "ask for /health"}).encode()
-            self.send_response((200 if health.ready else 503) if found else 404)
+            is_health = self.path == "/health"
+            body = json.dumps(health.page() if is_health else {"error": "ask for /health"}).encode()
+            self.send_response((200 if health.ready else 503) if is_health else 404)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -1,4 +1,4 @@
-"""Who has sent and who has processed which items: the proof that none was lost.
+"""Ledger of sent and processed items, which proves that none was lost.
 
 Numbers count from 0 along a path, so a set of items is a bitmap: one bit per item, 12.5 KB for
 100,000 of them. Every instance notes what it has emitted and processed after the broker has
@@ -39,12 +39,12 @@ end
 if repeated > 0 then redis.call('HINCRBY', KEYS[1], ARGV[2], repeated) end
 return repeated
 """
-"""KEYS: the hash of repetitions, bitmaps of done, bitmaps of emitted items. ARGV: how many bitmaps
-are of done ones, the operator, then the numbers of each bitmap."""
+"""KEYS: hash of repetitions, bitmaps of done items, bitmaps of emitted items. ARGV: number of
+bitmaps of done items, the operator, then the numbers of each bitmap."""
 
 
 def sent_key(run: str, source: str) -> str:
-    """Hash of what the data provider has sent of a source."""
+    """Hash of a source's items that the data provider has sent."""
     return f"{run}:sent:{source}"
 
 
@@ -59,7 +59,7 @@ def done_key(run: str, operator: str, path: str) -> str:
 
 
 def repeated_key(run: str) -> str:
-    """Hash of how many items came again, by operator."""
+    """Hash of the number of repeated items, by operator."""
     return f"{run}:repeated"
 
 
@@ -70,13 +70,13 @@ def rejected_key(run: str, operator: str) -> str:
 
 @dataclass(slots=True)
 class Notes:
-    """What an instance has to note next: numbers by path, and by target and path."""
+    """Next notes of an instance: numbers by path, and by target and path."""
 
     done: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     emitted: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, item: ItemId, outputs: Iterable[tuple[str, ItemId]]) -> None:
-        """An item was processed and its outputs, with their targets, are confirmed."""
+        """Add a processed item with confirmed outputs and their targets."""
         self.done[item.path].append(item.number)
         for target, output in outputs:
             self.emitted[target, output.path].append(output.number)
@@ -92,7 +92,7 @@ class Ledger:
         self._note = redis.register_script(NOTE)
 
     def write(self, notes: Notes) -> int:
-        """Note everything at once; returns how many of the processed items had been before."""
+        """Write all notes at once; returns how many items had been processed before."""
         run, operator = self._run, self._operator
         keys = [repeated_key(run)]
         keys += [done_key(run, operator, path) for path in notes.done]
@@ -102,7 +102,7 @@ class Ledger:
         return int(self._note(keys=keys, args=[len(notes.done), operator, *lists]))
 
     def reject(self, item_id: str, why: str) -> None:
-        """Keep the name of an item that cannot be read, and the reason."""
+        """Record an unreadable item and the reason."""
         self._redis.hset(rejected_key(self._run, self._operator), item_id, why)
 
 
@@ -117,12 +117,12 @@ class Unprocessed:
 
 def unprocessed(redis: Any, run: str) -> list[Unprocessed]:
     """Everything sent between operators and not processed, by operator and path."""
-    found = []
+    paths = []
     for key in sorted(_text(key) for key in redis.scan_iter(match=f"{run}:emitted:*", count=1000)):
         operator, _, path = key.removeprefix(f"{run}:emitted:").partition(":")
         missing = _missing(redis.get(key) or b"", redis.get(done_key(run, operator, path)) or b"")
-        found += [Unprocessed(operator, path, tuple(missing))] if missing else []
-    return found
+        paths += [Unprocessed(operator, path, tuple(missing))] if missing else []
+    return paths
 
 
 def unprocessed_of_source(redis: Any, run: str, source: str, operator: str) -> list[int]:

@@ -69,11 +69,11 @@ def text_of(picture: bytes) -> str:
 
 def production_of(text: str) -> Production:
     """The reading on a display. Raises ValueError when a line is missing or read wrongly."""
-    found = [match[1] for line in text.splitlines() if (match := LINE.match(line.strip()))]
+    readings = [match[1] for line in text.splitlines() if (match := LINE.match(line.strip()))]
     expected = len(LABELS) + 1
-    if len(found) != expected:
-        raise ValueError(f"{len(found)} of {expected} lines of a display could be read")
-    *values, check = (int(one) for one in found)
+    if len(readings) != expected:
+        raise ValueError(f"{len(readings)} of {expected} lines of a display could be read")
+    *values, check = (int(text) for text in readings)
     if check != check_number(tuple(values)):
         raise ValueError(f"the {CHECK.lower()} number of a display does not fit its lines")
     return Production(*values)

@@ -1,4 +1,4 @@
-"""One connection to the broker: items in, work, items out, and acknowledgement in that order.
+"""A connection to the broker: takes items, works, publishes outputs, then acknowledges.
 
 An item is acknowledged when the broker has confirmed everything that came out of it and the ledger
 has noted it. A crash at any point makes the broker hand the item out again: nothing is lost, and
@@ -31,7 +31,7 @@ CLOSE_TIMEOUT_S = 2.0
 
 
 class SessionLost(Exception):
-    """The connection ended although nobody asked; connecting again will help."""
+    """The connection ended unexpectedly; connect again."""
 
 
 class BrokerSession:
@@ -142,7 +142,7 @@ class BrokerSession:
         self._confirms.add(Processed(tag, item.id if item else None, outputs, last))
 
     def _send(self, item: wire.Item, outputs: Sequence[Output], started_us: int) -> int:
-        """Publish what came out of an item; returns the number of the last publication."""
+        """Publish the outputs of an item; returns the number of the last publication."""
         last = 0
         for output in outputs:
             props = wire.properties(output.id, item.emitted_us, wire.now_us())
@@ -154,7 +154,7 @@ class BrokerSession:
         return self._confirms.publish()
 
     def _report(self, item: wire.Item, started_us: int) -> int:
-        """Count an item; returns the number of the publication when it was one to report."""
+        """Count an item and report it if sampled; returns the publication's number or 0."""
         settings, health = self._settings, self._health
         done_us = wire.now_us()
         resolution_s = settings.timestamp_resolution_s
@@ -187,7 +187,7 @@ class BrokerSession:
             self._end("the broker could not store an item")
             return
         self._confirms.confirm(method.delivery_tag, method.multiple)
-        # Confirms come in bunches; one look at them per turn is enough.
+        # Confirms come in bunches, so process them once per turn of the loop.
         self._work_soon()
 
     def _settle(self) -> None:
@@ -217,7 +217,7 @@ class BrokerSession:
             self._connection.ioloop.call_later(TICK_S, self._tick)
 
     def _drain(self) -> None:
-        """Take nothing more; what was handed out and not begun goes back to the queue."""
+        """Stop consuming; unprocessed deliveries return to the queue."""
         self._draining = True
         self._health.ready = False
         self._waiting.clear()
@@ -231,8 +231,7 @@ class BrokerSession:
         self._connection.ioloop.stop()
 
     def _close(self) -> None:
-        """Let go of the connection; orderly where there is one, for the broker then hands out again
-        at once what was not acknowledged."""
+        """Close the connection, orderly if it is open: the broker then redelivers at once."""
         ioloop = self._connection.ioloop
         if self._connection.is_open:
             self._connection.close()

@@ -26,7 +26,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything an instance is told."""
+    """Settings of an instance."""
 
     operator: str
     instance: str
@@ -45,7 +45,7 @@ class Settings:
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Settings of an environment. Raises ValueError that lists everything wrong with it."""
+    """Settings of an environment. Raises ValueError listing all problems."""
     env = {**_secrets(environment.get("TB_SECRETS", SECRETS_FILE)), **environment}
     problems = [f"{name} is missing" for name in REQUIRED if not env.get(name)]
     if not RUN_PATTERN.fullmatch(env.get("TB_RUN", "") or "-"):
@@ -87,8 +87,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
 def parse_targets(text: str) -> tuple[Target, ...]:
     """Targets from the JSON of ``TB_TARGETS``."""
     return tuple(
-        Target(str(one["operator"]), int(one.get("out", 1)), int(one.get("in", 1)))
-        for one in json.loads(text)
+        Target(str(target["operator"]), int(target.get("out", 1)), int(target.get("in", 1)))
+        for target in json.loads(text)
     )
 
 

@@ -74,7 +74,7 @@ class State:
         self._collect = redis.register_script(COLLECT)
 
     def is_new_incident(self, item: ItemId, machine: int, time_ms: int, violated: bool) -> bool:
-        """Whether a reading begins an incident: a violation of a machine that had none.
+        """Whether a reading begins an incident: a violation after none.
 
         A reading that comes late counts as new when no incident is known at its time or after.
         """
@@ -83,7 +83,7 @@ class State:
         return bool(self._incident(keys=keys, args=[name, time_ms, int(violated)]))
 
     def add_up(self, item: ItemId, machine: int, amounts: Sequence[int]) -> tuple[int, ...]:
-        """Sums over everything of a machine so far, this item's amounts included."""
+        """Sums of a machine's amounts so far, including this item's."""
         bucket, name = self._answer_of(item)
         keys = [bucket, f"{self._prefix}machine:{machine}"]
         answer = self._accumulate(keys=keys, args=[name, *amounts])
@@ -95,7 +95,7 @@ class State:
         For every other part, and for parts that come again, nothing.
         """
         key = f"{self._prefix}join:{machine}:{time_ms}"
-        answer = [_text(one) for one in self._join(keys=[key], args=[*part, parts])]
+        answer = [_text(part) for part in self._join(keys=[key], args=[*part, parts])]
         joined = dict(zip(answer[::2], answer[1::2], strict=True))
         joined.pop("completed by", None)
         return joined
@@ -104,7 +104,7 @@ class State:
         """Number and values of a batch for the item that completes it, else nothing."""
         bucket, name = self._answer_of(item)
         answer = self._collect(keys=[bucket, f"{self._prefix}values"], args=[name, value, size])
-        return (int(answer[0]), [_text(one) for one in answer[1:]]) if answer else None
+        return (int(answer[0]), [_text(part) for part in answer[1:]]) if answer else None
 
     def _answer_of(self, item: ItemId) -> tuple[str, int]:
         bucket, name = divmod(item.number, ITEMS_PER_BUCKET)

@@ -1,4 +1,4 @@
-"""The form of an item on the broker, shared by operators, data provider and testbed.
+"""Format of items on the broker, for operators, data provider and testbed.
 
 An item carries its payload as body and in its properties: ``message_id`` (see :class:`ItemId`),
 ``timestamp`` (publication in whole seconds, as AMQP has it) and two headers with the exact times,
@@ -93,7 +93,7 @@ def read(props: pika.BasicProperties, body: bytes) -> Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What an instance reports of every so many-th item it has processed, times in microseconds.
+    """Record of a sampled processed item, times in microseconds since 1970.
 
     ``number`` counts the items this instance has processed. ``duration_ms`` is what the operator
     would record: publication, cut to the timestamp resolution of the run, to completion.
@@ -120,7 +120,7 @@ class Sample:
 
 
 def recorded_ms(published_us: int, done_us: int, resolution_s: float) -> float:
-    """Processing duration as recorded with timestamps of a resolution (0 for exact ones).
+    """Processing duration by timestamps of a resolution (0: exact).
 
     AMQP timestamps are whole seconds, which adds up to one second to every duration of PeerJ
     CS 141 (docs/deviations.md); resolution 1 reproduces that.

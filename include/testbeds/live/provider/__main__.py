@@ -1,4 +1,4 @@
-"""The data provider, started with a plan: sends what it says, from where Redis says on."""
+"""The data provider: sends the items of a plan, from the position in Redis on."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from include.testbeds.live.shared_state import PROVIDER
 TROUBLE = (ConnectionLost, pika.exceptions.AMQPError, OSError)
 AGAIN_AFTER_S = 0.5
 GIVE_UP_S = 600.0
-"""Without a connection for so long the run is over, and somebody has forgotten us."""
+"""Time without a connection after which it ends, in case the run was forgotten."""
 REDIS_TIMEOUT_S = 5.0
 LAST_ITEMS = 5000
-"""Over which lateness is told."""
+"""Number of items over which lateness is reported."""
 
 
 def main(path: Path) -> int:
-    """Returns 0 when everything is sent or it was told to stop, 1 when nobody needs it."""
+    """Returns 0 if everything is sent or after SIGTERM, 1 if the plan is gone or time is up."""
     logging.getLogger("pika").setLevel(logging.CRITICAL)
     plan = ProviderPlan.read(path)
     log, services = Log(run=plan.run), Services.find()
@@ -41,9 +41,11 @@ def main(path: Path) -> int:
         socket_timeout=REDIS_TIMEOUT_S,
         socket_connect_timeout=REDIS_TIMEOUT_S,
     )
-    positions = [Position(one, _confirmed(shared, plan.run, one.source)) for one in plan.streams]
+    positions = [
+        Position(stream, _confirmed(shared, plan.run, stream.source)) for stream in plan.streams
+    ]
     notes = PositionNotes(shared, plan.run, positions, log)
-    log("started", items={one.stream.source: one.confirmed for one in positions})
+    log("started", items={position.stream.source: position.confirmed for position in positions})
     connected_s = time.monotonic()
     while path.is_file() and time.monotonic() - connected_s < GIVE_UP_S:
         publisher = Publisher(services.amqp_url(plan.run), plan, positions, notes.write)
@@ -52,14 +54,14 @@ def main(path: Path) -> int:
             publisher.run()
         except TROUBLE as error:
             log("lost", why=f"{type(error).__name__}: {error}")
-            for one in positions:
-                one.lose()
+            for position in positions:
+                position.lose()
             if time.monotonic() - began_s > 2 * AGAIN_AFTER_S:
                 connected_s = time.monotonic()
             time.sleep(AGAIN_AFTER_S)
             continue
         notes.finish()
-        log("ended", items={one.stream.source: one.confirmed for one in positions})
+        log("ended", items={position.stream.source: position.confirmed for position in positions})
         return 0
     log("given up")
     return 1
@@ -79,16 +81,16 @@ class PositionNotes:
         """Note positions and lateness since the run began; returns whether it worked."""
         self._late_s += late_s
         pipe = self._shared.pipeline(transaction=True)
-        for one in self._positions:
-            count = {"count": one.confirmed, "highest": one.confirmed - 1}
-            if one.confirmed:
-                pipe.hset(sent_key(self._run, one.stream.source), mapping=count)
-        told: dict[str, Any] = {"as_of_us": now_us()}
+        for position in self._positions:
+            count = {"count": position.confirmed, "highest": position.confirmed - 1}
+            if position.confirmed:
+                pipe.hset(sent_key(self._run, position.stream.source), mapping=count)
+        rate: dict[str, Any] = {"as_of_us": now_us()}
         if self._late_s:
             ordered = sorted(self._late_s)
-            told["late_ms_median"] = f"{1000 * ordered[len(ordered) // 2]:.1f}"
-            told["late_ms_p99"] = f"{1000 * ordered[int(0.99 * len(ordered))]:.1f}"
-        pipe.hset(f"{self._run}:{PROVIDER}", mapping=told)
+            rate["late_ms_median"] = f"{1000 * ordered[len(ordered) // 2]:.1f}"
+            rate["late_ms_p99"] = f"{1000 * ordered[int(0.99 * len(ordered))]:.1f}"
+        pipe.hset(f"{self._run}:{PROVIDER}", mapping=rate)
         try:
             pipe.execute()
         except redis.RedisError as error:
@@ -97,7 +99,7 @@ class PositionNotes:
         return True
 
     def finish(self) -> None:
-        """The last note has to be written, for it says what must have been processed."""
+        """Write the last note, by which processed items are checked."""
         end_s = time.monotonic() + GIVE_UP_S
         while not self.write([]) and time.monotonic() < end_s:
             time.sleep(AGAIN_AFTER_S)

@@ -1,4 +1,4 @@
-"""What the sensors of Table 1 emit, in its sizes; the same for the same number of an item."""
+"""Payloads of the sensors of Table 1, in its sizes; a function of the item's number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from include.testbeds.live.operators.readings import (
 Payload = Callable[[int, int, int, int], bytes]
 """From (number, machine, size_bytes, one_in) to a body."""
 BEGAN_MS = 1_700_000_000_000
-"""Readings are dated from here on, not by the clock, so that a body can be made again."""
+"""Time of reading 0; not the clock's, so that a body can be built again."""
 CYCLE_MS = 10_000
 
 
@@ -51,7 +51,7 @@ def temperature(number: int, machine: int, size_bytes: int, one_in: int) -> byte
 
 
 def blank(number: int, machine: int, size_bytes: int, one_in: int) -> bytes:
-    """For operators that do not look at what they get."""
+    """For operators that ignore the payload."""
     return f"{number} {machine}".encode().ljust(size_bytes)
 
 
@@ -60,5 +60,5 @@ PAYLOADS: Mapping[str, Payload] = {"O1": picture, "O2": status, "O6": temperatur
 
 
 def payload_for(targets: tuple[str, ...]) -> Payload:
-    """What a source emits that feeds these operators."""
+    """Payload of a source that feeds these operators."""
     return next((PAYLOADS[name] for name in targets if name in PAYLOADS), blank)

@@ -1,4 +1,4 @@
-"""How far a source has come: what is sent, and what the broker has confirmed."""
+"""Position of a source: which items are sent, and which the broker has confirmed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from include.testbeds.live.provider.plan import Stream
 
 
 class Position:
-    """Numbers below ``confirmed`` are safe with the broker; ``following`` is sent next."""
+    """Items below ``confirmed`` are stored by the broker; ``following`` is sent next."""
 
     def __init__(self, stream: Stream, confirmed: int) -> None:
         self.stream = stream
@@ -24,25 +24,25 @@ class Position:
 
     @property
     def next_due_s(self) -> float:
-        """The second of the run at which the next item is emitted; endless when there is none."""
+        """Second of the run at which the next item is emitted; infinite after the last."""
         schedule = self.stream.schedule
         return schedule.due_s(self.following) if self.following < schedule.items else math.inf
 
     def body(self) -> bytes:
-        """What the next item carries: the same whenever it is asked for."""
+        """Body of the next item, always the same."""
         level = self.stream.schedule.level_of(self.following)
         machine = 1 + self.following % max(1, round(level))
         return self._payload(self.following, machine, self.stream.size_bytes, self.stream.one_in)
 
     def sent(self) -> int:
-        """The next item was sent to every target; returns its number."""
+        """Count the next item as sent to every target; returns its number."""
         number = self.following
         self._open[number] = len(self.stream.targets)
         self.following += 1
         return number
 
     def confirm(self, number: int) -> None:
-        """The broker has one copy of an item."""
+        """Count a copy of an item as stored by the broker."""
         left = self._open.get(number, 0) - 1
         if left > 0:
             self._open[number] = left
@@ -51,6 +51,6 @@ class Position:
         self.confirmed = min(self._open, default=self.following)
 
     def lose(self) -> None:
-        """The connection is gone, and with it all confirmations to come: send those again."""
+        """After a lost connection, send unconfirmed items again."""
         self._open.clear()
         self.following = self.confirmed

@@ -1,4 +1,4 @@
-"""One connection to the broker: what is due goes out, what is confirmed is noted."""
+"""A connection to the broker: sends due items and notes confirmed ones."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ SHORTEST_REST_S, LONGEST_REST_S = 0.002, 0.05
 SLICE_S = 0.02
 NOTE_EVERY_S = 0.2
 MOST_OPEN = 1000
-"""Unconfirmed items at a time: a provider that is late does not flood the broker."""
+"""Highest number of unconfirmed items, so that a late provider does not flood the broker."""
 HEARTBEAT_S = 5
 CONNECT_TIMEOUT_S = 5.0
 STOP_WITHIN_S = 3.0
 Note = Callable[[Sequence[float]], object]
-"""Writes down the positions, and how late (seconds of the wall) the items since were sent."""
+"""Writes positions, given the lateness of the items since the last call in wall seconds."""
 
 
 class ConnectionLost(Exception):
-    """The connection ended although nobody asked; connecting again will help."""
+    """The connection ended unexpectedly; connect again."""
 
 
 class Publisher:
-    """Lives from :meth:`run` until all is sent, it is told to stop, or the connection ends."""
+    """Sends items until all are sent, SIGTERM, or the end of the connection."""
 
     def __init__(
         self, url: str, plan: ProviderPlan, positions: Sequence[Position], note: Note
@@ -50,7 +50,7 @@ class Publisher:
         self._channel: Any = None
 
     def run(self) -> None:
-        """Send until there is nothing left to send. Raises ConnectionLost."""
+        """Send all items. Raises ConnectionLost."""
         parameters = pika.URLParameters(self._url)
         parameters.heartbeat = HEARTBEAT_S
         parameters.socket_timeout = parameters.stack_timeout = CONNECT_TIMEOUT_S
@@ -88,38 +88,38 @@ class Publisher:
         stopped = self._stop_by_s is not None and (
             not self._by_publication or time.monotonic() > self._stop_by_s
         )
-        if stopped or all(one.done for one in self._positions):
+        if stopped or all(position.done for position in self._positions):
             self._connection.ioloop.stop()
         else:
             self._connection.ioloop.call_later(self._rest_s(), self._tick)
 
     def _rest_s(self) -> float:
-        due_s = min((one.next_due_s for one in self._positions), default=0.0)
+        due_s = min((position.next_due_s for position in self._positions), default=0.0)
         left_s = (due_s - self._now_s()) / self._plan.time_scale
         return min(max(left_s, SHORTEST_REST_S), LONGEST_REST_S)
 
     def _send_what_is_due(self) -> None:
-        """Sources take turns, so that one with pictures to paint does not hold up the others."""
+        """Send from sources in turn, so that rendering pictures does not delay the others."""
         end_s = time.monotonic() + SLICE_S
         sent = True
         while sent and time.monotonic() < end_s:
             sent = False
-            for one in self._positions:
-                if len(self._by_publication) < MOST_OPEN and one.next_due_s <= self._now_s():
-                    self._send(one)
+            for position in self._positions:
+                if len(self._by_publication) < MOST_OPEN and position.next_due_s <= self._now_s():
+                    self._send(position)
                     sent = True
 
-    def _send(self, one: Position) -> None:
-        body = one.body()
-        due_s = one.next_due_s
-        number = one.sent()
-        item = wire.ItemId(one.stream.source, number)
-        for target in one.stream.targets:
+    def _send(self, position: Position) -> None:
+        body = position.body()
+        due_s = position.next_due_s
+        number = position.sent()
+        item = wire.ItemId(position.stream.source, number)
+        for target in position.stream.targets:
             now_us = wire.now_us()
             props = wire.properties(item, now_us, now_us)
             self._channel.basic_publish(wire.EXCHANGE, target, body, props, mandatory=True)
             self._publications += 1
-            self._by_publication[self._publications] = (one, number)
+            self._by_publication[self._publications] = (position, number)
         self._late_s.append((self._now_s() - due_s) / self._plan.time_scale)
 
     def _on_confirm(self, frame: Any) -> None:
@@ -130,8 +130,9 @@ class Publisher:
         last = method.delivery_tag
         first = next(iter(self._by_publication), last) if method.multiple else last
         for publication in range(first, last + 1):
-            if found := self._by_publication.pop(publication, None):
-                found[0].confirm(found[1])
+            if item := self._by_publication.pop(publication, None):
+                position, number = item
+                position.confirm(number)
 
     def _note_now(self) -> None:
         self._noted_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""What the local control plane adds to OpenStack: launching, serving, faults, a driver, a seed.
+"""Additions of the local control plane to OpenStack: launcher, server, faults, driver, seed.
 
 Runs in the environment of the services, with the oldest Python that they support.
 """

@@ -27,7 +27,7 @@ def main(address: str, port: str) -> None:
 
 
 def answer(asked: bytes, received_s: float) -> bytes:
-    """To a request that came at ``received_s`` seconds since 1970."""
+    """Answer to a request received at ``received_s`` seconds since 1970."""
     originate = PACKET.unpack(asked)[13:15]
     received = stamp(received_s)
     return PACKET.pack(

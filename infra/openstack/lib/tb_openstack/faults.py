@@ -26,7 +26,7 @@ _known: dict[str, Any] = {"stamp": None, "rules": {}, "used": {}}
 
 
 def pick(section: str, text: str) -> dict[str, Any]:
-    """The first rule of a section that matches and may still fire; empty when there is none."""
+    """The first rule of a section that matches and may still fire; empty if there is none."""
     with _LOCK:
         _read(Path(os.environ.get("TB_FAULTS", "")))
         for place, rule in enumerate(_known["rules"].get(section, [])):
@@ -45,4 +45,4 @@ def _read(path: Path) -> None:
     except OSError:
         _known.update(stamp=None, rules={}, used={})
     except ValueError:
-        return  # half written: the rules before it hold on
+        return  # half written, so keep the previous rules

@@ -33,7 +33,7 @@ CONDUCTOR_WITHIN_S = 30.0
 
 
 def main(arguments: Sequence[str]) -> None:
-    """One service, or as many as are asked for."""
+    """Run one service, or fork several."""
     if arguments:
         become(*arguments)
     load(SHARED.split())
@@ -64,7 +64,7 @@ def become(name: str, *arguments: str) -> None:
 
 
 def wait_for_conductor() -> None:
-    """nova-compute loses ten seconds when the conductor is not on the bus before it."""
+    """Wait for the conductor, without which nova-compute starts ten seconds later."""
     import amqp
 
     end_s = time.monotonic() + CONDUCTOR_WITHIN_S
@@ -79,10 +79,10 @@ def wait_for_conductor() -> None:
 
 
 def load(modules: Iterable[str]) -> None:
-    """Import what forks will share; one that cannot be imported only saves nothing."""
+    """Import modules that forks share; ignore those that cannot be imported."""
     import oslo_service.backend as backend
 
-    with contextlib.suppress(Exception):  # the choice is made once, before any use
+    with contextlib.suppress(Exception):  # must be chosen before any use
         backend.init_backend(backend.BackendType.THREADING)
     for module in modules:
         try:
@@ -92,8 +92,8 @@ def load(modules: Iterable[str]) -> None:
 
 
 def fork(log: str, name: str, arguments: Sequence[str]) -> int:
-    """Make a service of a fork; returns its number."""
-    gc.freeze()  # what is shared stays shared
+    """Fork a service; returns its pid."""
+    gc.freeze()  # keeps pages shared
     if pid := os.fork():
         return pid
     try:
@@ -115,7 +115,7 @@ def fork(log: str, name: str, arguments: Sequence[str]) -> int:
 
 
 def note(pid: int, pid_file: str) -> None:
-    """Write the number of a process and when it was born."""
+    """Write pid and start time of a process."""
     born = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     beside = Path(f"{pid_file}.new")
     beside.write_text(f"{pid} {born}\n")

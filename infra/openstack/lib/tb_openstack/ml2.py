@@ -1,4 +1,4 @@
-"""A mechanism driver of ML2 that binds every port at once: there is no agent to wait for.
+"""A mechanism driver of ML2 that binds every port at once, without an agent.
 
 With TB_BRIDGE in the environment a guest's tap goes on that bridge; else ports lead nowhere.
 """
@@ -14,7 +14,7 @@ from neutron_lib.plugins.ml2 import api
 
 
 class NoSwitch(api.MechanismDriver):
-    """Ports are up as soon as they are asked for."""
+    """Makes ports active as soon as they are requested."""
 
     connectivity = portbindings.CONNECTIVITY_L2
 
@@ -22,8 +22,8 @@ class NoSwitch(api.MechanismDriver):
         """Nothing to prepare."""
 
     def bind_port(self, context: Any) -> None:
-        """Take the first segment that is offered."""
-        # That the network filters is said so that nobody adds rules to the machine's firewall.
+        """Bind to the first segment."""
+        # Claims port filtering, so that Nova adds no rules to the machine's firewall.
         details: dict[str, Any]
         kind, details = portbindings.VIF_TYPE_OVS, {portbindings.CAP_PORT_FILTER: True}
         if bridge := os.environ.get("TB_BRIDGE"):

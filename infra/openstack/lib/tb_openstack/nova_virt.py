@@ -23,7 +23,7 @@ from tb_openstack import faults
 
 
 class FaultyDriver:
-    """In front of a driver of Nova's: fails or dawdles where a rule says so."""
+    """Mix-in for a Nova driver that fails or delays calls by rules."""
 
     def spawn(self, context: Any, instance: Any, *args: Any, **kwargs: Any) -> None:
         """After the fault."""
@@ -37,31 +37,31 @@ class FaultyDriver:
 
 
 class StandIns(fake.FakeDriverWithoutFakeNodes):
-    """One compute host with plenty of room, the same after a restart."""
+    """A compute host with plenty of room, unchanged by restarts."""
 
     vcpus = int(os.environ.get("TB_HOST_VCPUS", "1000"))
     memory_mb = int(os.environ.get("TB_HOST_RAM_MB", "800000"))
     local_gb = int(os.environ.get("TB_HOST_DISK_GB", "600000"))
 
     def spawn(self, context: Any, instance: Any, *args: Any, **kwargs: Any) -> None:
-        """As the fake driver, then the machine."""
+        """Spawn in the fake driver, then start the machine."""
         super().spawn(context, instance, *args, **kwargs)
         _machine("spawn", instance, kwargs.get("network_info") or (args[4:] or [None])[0])
 
     def destroy(
         self, context: Any, instance: Any, network_info: Any, *args: Any, **kwargs: Any
     ) -> None:
-        """The machine, then as the fake driver."""
+        """Stop the machine, then destroy in the fake driver."""
         _machine("destroy", instance, network_info)
         super().destroy(context, instance, network_info, *args, **kwargs)
 
 
 class HookedDriver(FaultyDriver, StandIns):
-    """What `compute_driver` names where there are no guests."""
+    """The `compute_driver` without guests."""
 
 
 def fail(action: str, instance: Any) -> None:
-    """Raise, or wait, as the first rule says that matches; see above."""
+    """Raise or wait by the first matching rule; see above."""
     rule = faults.pick(action, instance.display_name or "")
     time.sleep(float(rule.get("delay", 0)))
     how, reason = rule.get("fail"), "a fault on demand"

@@ -11,21 +11,21 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-# The cells refer to nova.conf for whatever may be different next time.
+# Templates, so that the cells take changeable values from nova.conf.
 CELL0_DATABASE = "{scheme}://{username}:{password}@{hostname}/nova_cell0?{query}"
 CELL1_DATABASE = "{scheme}://{username}:{password}@{hostname}/{path}?{query}"
 CELL1_BROKER = "{scheme}://{username}:{password}@{hostname}:{port}/"
 
 
 def run(main: Callable[[], Any], *arguments: str) -> None:
-    """A manage command; exits when it fails."""
+    """Run a manage command; exits if it fails."""
     sys.argv = list(arguments)
     if code := main():
         sys.exit(code)
 
 
 def keystone(*config: str) -> None:
-    """Tables, and the administrator with the first endpoint."""
+    """Create tables, the administrator and the first endpoint."""
     from keystone.cmd import bootstrap, manage
 
     run(manage.main, "keystone-manage", *config, "db_sync")
@@ -59,7 +59,7 @@ def neutron(*config: str) -> None:
 
 
 def nova(*config: str) -> None:
-    """Tables of the API and of both cells."""
+    """Create the tables of the API and both cells."""
     from nova.cmd import manage  # isort: skip  before anything else of nova: it patches
     from nova import config as settings
     from nova import context, objects
@@ -68,14 +68,16 @@ def nova(*config: str) -> None:
     objects.register_all()
     manage.ApiDbCommands().sync()
     cells = manage.CellV2Commands()
-    cells.map_cell0(CELL0_DATABASE)  # does no harm twice, unlike create_cell
-    known = [one.name for one in objects.CellMappingList.get_all(context.get_admin_context())]
-    if "cell1" not in known and cells.create_cell("cell1", CELL1_DATABASE, CELL1_BROKER):
+    cells.map_cell0(CELL0_DATABASE)  # may be repeated, unlike create_cell
+    cells_present = [
+        mapping.name for mapping in objects.CellMappingList.get_all(context.get_admin_context())
+    ]
+    if "cell1" not in cells_present and cells.create_cell("cell1", CELL1_DATABASE, CELL1_BROKER):
         sys.exit("cell1 cannot be created")
     sys.exit(manage.DbCommands().sync())
 
 
-SERVICES = {one.__name__: one for one in (keystone, placement, glance, neutron, nova)}
+SERVICES = {step.__name__: step for step in (keystone, placement, glance, neutron, nova)}
 
 if __name__ == "__main__":
     SERVICES[sys.argv[1]](*(f"--config-file={path}" for path in sys.argv[2:]))

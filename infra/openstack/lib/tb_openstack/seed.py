@@ -18,18 +18,18 @@ from typing import Any
 import openstack
 
 NAME = "tidebench"
-"""Of the project, its user, its network and its subnet."""
+"""Name of the project, its user, its network and its subnet."""
 IMAGE = "tidebench-host"
 FIRST, LAST = 111, 210
-"""Last numbers of the addresses to give away. Those below are left to the testbed docker, those
-above to tests and people: a machine at .<10+n> is number n of infra/live/hosts.sh."""
+"""Last numbers of assigned addresses. Lower ones are the testbed docker's, higher ones for tests
+and people: a machine at .<10+n> is number n of infra/live/hosts.sh."""
 DISK_GB = 10
 BOOT = (
     "root=/dev/vda console=ttyS0 quiet loglevel=3 mitigations=off nokaslr audit=0 apparmor=0 "
     "clocksource=acpi_pm no_timer_check cryptomgr.notests random.trust_bootloader=on panic=-1"
 )
-"""What the kernel of a guest is told: to leave out whatever an emulated processor is slow at. On a
-busy machine it calibrates the processor's own clock wrongly, by as much as a factor of three."""
+"""Kernel command line of a guest, without features that are slow on an emulated processor. On a
+busy machine the kernel miscalibrates the processor's clock by up to a factor of three."""
 REPOSITORY = Path(__file__).resolve().parents[4]
 TYPES = {
     "keystone": ("identity", "/v3"),
@@ -41,9 +41,9 @@ TYPES = {
 
 
 def identity(admin: Any, ports: dict[str, int]) -> None:
-    """Accounts and catalogue."""
+    """Create accounts and the catalogue."""
     keystone, password = admin.identity, os.environ["TB_PASSWORD"]
-    roles = {one.name: one for one in keystone.roles()}
+    roles = {role.name: role for role in keystone.roles()}
     for project, user, names in (
         ("service", "tb-service", ("admin", "service")),
         (NAME, NAME, ("member",)),
@@ -58,37 +58,37 @@ def identity(admin: Any, ports: dict[str, int]) -> None:
         for name in names:
             if not keystone.validate_user_has_project_role(inside, account, roles[name]):
                 keystone.assign_project_role_to_user(inside, account, roles[name])
-    services = {one.name: one for one in keystone.services()}
-    endpoints = {one.service_id: one for one in keystone.endpoints()}
+    services = {service.name: service for service in keystone.services()}
+    endpoints = {endpoint.service_id: endpoint for endpoint in keystone.endpoints()}
     for name, (kind, path) in TYPES.items():
         service = services.get(name) or keystone.create_service(name=name, type=kind)
         url = f"http://127.0.0.1:{ports[name]}{path}"
-        known = endpoints.get(service.id)
-        if known is None:
+        endpoint = endpoints.get(service.id)
+        if endpoint is None:
             keystone.create_endpoint(
                 service_id=service.id, interface="public", url=url, region_id="RegionOne"
             )
-        elif known.url != url:
-            keystone.update_endpoint(known, url=url)
+        elif endpoint.url != url:
+            keystone.update_endpoint(endpoint, url=url)
 
 
 def cloud(admin: Any) -> None:
-    """Flavors as Tidebench names them, an image, a network at the addresses of the live bridge."""
+    """Create Tidebench's flavors, an image, and a network at the addresses of the live bridge."""
     flavors = runpy.run_path(str(REPOSITORY / "include" / "testbeds" / "flavors.py"))["FLAVORS"]
-    known = {one.name for one in admin.compute.flavors()}
+    names = {flavor.name for flavor in admin.compute.flavors()}
     for flavor in flavors.values():
-        if flavor.name not in known:
+        if flavor.name not in names:
             made = admin.compute.create_flavor(
                 name=flavor.name, vcpus=ceil(flavor.vcpus), ram=int(flavor.memory_mb), disk=DISK_GB
             )
-            # A guest has whole processors, as many as its flavor says; a stand-in has a quota.
+            # A guest has whole processors; a stand-in has a CPU quota.
             if os.environ["TB_HYPERVISOR"] != "stand-in":
                 continue
             limits = {"period": 100_000, "quota": round(flavor.vcpus * 100_000)}
             specs = {f"quota:cpu_{name}": str(value) for name, value in limits.items()}
             admin.compute.create_flavor_extra_specs(made, specs)
     image(admin)
-    # An address of it is what a reaper finds and nothing here uses.
+    # For floating addresses, which only tests of the reaper use.
     outside = admin.network.find_network("public") or admin.network.create_network(
         name="public",
         is_router_external=True,
@@ -119,15 +119,15 @@ def cloud(admin: Any) -> None:
 
 
 def image(admin: Any) -> None:
-    """What servers boot: kernel, initramfs and disk of a guest, or for the stand-in some zeros."""
+    """Create the image: kernel, initramfs and disk of a guest, or zeros for a stand-in."""
     where = Path(os.environ["TB_GUEST"])
     real = os.environ["TB_HYPERVISOR"] != "stand-in"
     recipe = (where / "recipe").read_text().strip() if real else "zeros"
     command_line = f"{BOOT} tidebench.clock={os.environ['TB_CLOCK']}"
-    known = admin.image.find_image(IMAGE)
-    if known and known.properties.get("tidebench_recipe", "zeros") == recipe:
-        if real and known.os_command_line != command_line:
-            admin.image.update_image(known, os_command_line=command_line)
+    existing = admin.image.find_image(IMAGE)
+    if existing and existing.properties.get("tidebench_recipe", "zeros") == recipe:
+        if real and existing.os_command_line != command_line:
+            admin.image.update_image(existing, os_command_line=command_line)
         return
     common = {"visibility": "public", "allow_duplicates": True, "wait": True}
     if not real:
@@ -141,8 +141,8 @@ def image(admin: Any) -> None:
         )
         return
     for name in (IMAGE, f"{IMAGE}-kernel", f"{IMAGE}-initrd"):
-        for one in admin.image.images(name=name):
-            admin.image.delete_image(one)
+        for old in admin.image.images(name=name):
+            admin.image.delete_image(old)
     part = {
         kind: admin.image.create_image(
             name=f"{IMAGE}-{name}",
@@ -169,7 +169,7 @@ def image(admin: Any) -> None:
 
 
 def quota(admin: Any, limits: dict[str, int]) -> None:
-    """Limits of the project; without any, those of the configuration again."""
+    """Set the project's limits; without any, restore the configured ones."""
     project = openstack.connect(cloud=NAME).current_project_id
     admin.compute.revert_quota_set(project)
     admin.network.delete_quota(project, ignore_missing=True)
@@ -181,7 +181,7 @@ def quota(admin: Any, limits: dict[str, int]) -> None:
 
 
 def wait_for(what: str, probe: Callable[[], Any]) -> None:
-    """Until the probe gives something; exits when it takes too long."""
+    """Wait until the probe returns a true value; exits after too long."""
     end_s = time.monotonic() + float(os.environ["TB_WITHIN_S"])
     while not probe():
         if time.monotonic() > end_s:
@@ -192,17 +192,17 @@ def wait_for(what: str, probe: Callable[[], Any]) -> None:
 def _compute_is_up(admin: Any, since: str = "") -> bool:
     services = admin.compute.services(binary="nova-compute")
     return any(
-        one.state == "up" and one.status == "enabled" and (one.updated_at or "") > since
-        for one in services
+        service.state == "up" and service.status == "enabled" and (service.updated_at or "") > since
+        for service in services
     )
 
 
 def main(step: str, *arguments: str) -> None:
     """Do one step."""
-    pairs = (one.partition("=") for one in arguments if "=" in one)
+    pairs = (argument.partition("=") for argument in arguments if "=" in argument)
     numbers = {name: int(value) for name, _, value in pairs}
     if step == "identity":
-        # Its endpoint in the catalogue may be of another time, with other ports.
+        # Its endpoint in the catalogue may have ports of an earlier start.
         url = f"http://127.0.0.1:{numbers['keystone']}/v3"
         identity(
             openstack.connect(cloud="tidebench-admin", identity_endpoint_override=url), numbers

@@ -1,4 +1,4 @@
-"""An API of OpenStack behind waitress: one process, many threads, faults in front."""
+"""Serves an OpenStack API with waitress, in one process with threads, after the faults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tb_openstack import faults
 
 def main(name: str, port: str, module: str) -> None:
     """Serve the WSGI application of a module until the process ends."""
-    sys.argv = [name]  # nova and neutron hand it to oslo.config when they are imported
+    sys.argv = [name]  # nova and neutron pass it to oslo.config at import
     application = importlib.import_module(module).application
 
     import waitress
@@ -29,10 +29,10 @@ def main(name: str, port: str, module: str) -> None:
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         asked = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
-        began_s, told = time.monotonic(), ["-"]
+        began_s, answered = time.monotonic(), ["-"]
 
         def start(status: str, headers: Any, trouble: Any = None) -> Any:
-            told[0] = status
+            answered[0] = status
             return start_response(status, headers, trouble)
 
         rule = faults.pick(name, asked)
@@ -43,7 +43,7 @@ def main(name: str, port: str, module: str) -> None:
             return answer
         finally:
             ms = 1000 * (time.monotonic() - began_s)
-            log.info("%s %s %dms%s", asked, told[0], ms, " FAULT" if rule else "")
+            log.info("%s %s %dms%s", asked, answered[0], ms, " FAULT" if rule else "")
 
     address = f"127.0.0.1:{port}"
     waitress.serve(serve, listen=address, threads=16, ident=name, channel_timeout=600, _quiet=True)

@@ -1,8 +1,8 @@
-"""Docker hosts to lease: who has which, how they come up, and how they go.
+"""Leases of Docker hosts on this machine.
 
-A lease is a file ``<live state>/leases/<id>.json``, there before its host and gone after it, so a
-host can always be found by its run whatever dies in between. Hosts without one are somebody's own
-and are left alone.
+A lease is a file ``<live state>/leases/<id>.json``, written before its host boots and deleted
+after the host is gone, so that a host can be found whichever process dies. Hosts without a lease
+belong to people and are left alone.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from include.testbeds.live.files import SCRIPTS, live_state, read_json, script
 from include.testbeds.live.processes import DetachedProcess
 
 HIGHEST_ID = 200
-"""Numbers above are left to tests and to people."""
+"""Higher numbers are for tests and people."""
 UP = re.compile(r"^host (\d+) up (tcp://\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class HostLease:
-    """A host and the run that has it; the process is the one that boots it."""
+    """A host, its run, and the process that boots it."""
 
     id: int
     run: str
@@ -35,7 +35,7 @@ class HostLease:
 
     @property
     def boot(self) -> DetachedProcess:
-        """The script that boots it."""
+        """Process of the script that boots the host."""
         return DetachedProcess(self.pid, self.born)
 
 
@@ -52,33 +52,33 @@ def lease(run: str, flavor: HostFlavor) -> HostLease:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    process.returncode = 0  # it is not ours to wait for: it may outlive us
-    one = HostLease(taken, run, **asdict(DetachedProcess.of(process.pid)))
-    write_json(_file(taken, "json"), asdict(one))
-    return one
+    process.returncode = 0  # it may outlive this process, so do not wait for it
+    host_lease = HostLease(taken, run, **asdict(DetachedProcess.running(process.pid)))
+    write_json(_file(taken, "json"), asdict(host_lease))
+    return host_lease
 
 
 def leases_of(run: str) -> list[HostLease]:
-    """Everything a run has leased and not given back."""
-    return [one for one in leases() if one.run == run]
+    """Leases of a run."""
+    return [host_lease for host_lease in leases() if host_lease.run == run]
 
 
 def leases() -> Iterator[HostLease]:
-    """All leases of all runs."""
+    """Leases of all runs."""
     for path in sorted((live_state() / "leases").glob("*.json")):
         if stored := read_json(path):
             yield HostLease(**stored)
 
 
 def endpoint(number: int) -> str:
-    """Where the daemon of a host listens; "" while it boots."""
+    """Address of a host's daemon; "" while it boots."""
     log = _file(number, "log")
-    found = UP.search(log.read_text(encoding="utf-8")) if log.is_file() else None
-    return found[2] if found else ""
+    match = UP.search(log.read_text(encoding="utf-8")) if log.is_file() else None
+    return match[2] if match else ""
 
 
 def boot_failed(number: int) -> str:
-    """Why a host will not come up; "" while it still may, or has."""
+    """Why a host will not come up; "" if it is up or may still come up."""
     stored = read_json(_file(number, "json"))
     if stored is None:
         return "it has no lease"
@@ -87,12 +87,12 @@ def boot_failed(number: int) -> str:
     return _file(number, "log").read_text(encoding="utf-8").strip()[-300:] or "its boot was killed"
 
 
-def give_back(one: HostLease) -> None:
-    """End a host and everything on it, then its lease. Raises TestbedError when it stays."""
-    one.boot.end(kill_after_s=0)  # else it could still make what is removed here
-    script("hosts.sh", "rm", str(one.id))
+def give_back(host_lease: HostLease) -> None:
+    """End a host and everything on it, then its lease. Raises TestbedError if it remains."""
+    host_lease.boot.end(kill_after_s=0)  # it could otherwise recreate what is removed here
+    script("hosts.sh", "rm", str(host_lease.id))
     for kind in ("log", "json"):
-        _file(one.id, kind).unlink(missing_ok=True)
+        _file(host_lease.id, kind).unlink(missing_ok=True)
 
 
 def _take(run: str) -> int:
@@ -104,7 +104,7 @@ def _take(run: str) -> int:
         beside = folder / f".{number}.{run}"
         write_json(beside, asdict(HostLease(number, run)))
         try:
-            _file(number, "json").hardlink_to(beside)  # whole, and only when nobody has it
+            _file(number, "json").hardlink_to(beside)  # atomic, and fails if it exists
         except FileExistsError:
             continue
         finally:

@@ -1,4 +1,4 @@
-"""What runs hold on this machine: hosts, folders, data providers, vhosts, users of Redis."""
+"""Resources of runs on this machine: hosts, folders, data providers, vhosts, Redis users."""
 
 from __future__ import annotations
 
@@ -20,13 +20,10 @@ from include.testbeds.reap import HeldResources
 
 
 def find(testbed: str = "docker") -> list[HeldResources]:
-    """Every run of a testbed that holds anything here.
-
-    Raises TestbedError when a service does not answer.
-    """
+    """Every run of a testbed with resources here. Raises TestbedError if a service is down."""
     holds: defaultdict[str, list[str]] = defaultdict(list)
-    for one in leases.leases():
-        holds[one.run].append(f"host {one.id}")
+    for lease in leases.leases():
+        holds[lease.run].append(f"host {lease.id}")
     for folder in (live_state() / "runs").glob("*"):
         holds[folder.name].append("folder")
         if ReplayProcess(folder.name).alive:
@@ -41,18 +38,18 @@ def find(testbed: str = "docker") -> list[HeldResources]:
 
 
 def give_back_run(run: str) -> None:
-    """Give back everything of a run. Raises TestbedError with what could not be."""
+    """Give back a run's resources. Raises TestbedError naming those that remain."""
     give_back(run, LocalHosts(run))
 
 
 def origin_of(run: str) -> dict[str, str]:
-    """Where the hosts of a run come from; from here, when nothing says otherwise."""
-    told: dict[str, str] = read_json(run_folder(run) / ORIGIN) or {"testbed": "docker"}
-    return told
+    """Origin of a run's hosts; this machine by default."""
+    origin: dict[str, str] = read_json(run_folder(run) / ORIGIN) or {"testbed": "docker"}
+    return origin
 
 
 def silent_s(run: str) -> float:
-    """For how long nobody has looked after a run; infinite when nobody ever has."""
+    """Time since a run's last heartbeat; infinite without any."""
     try:
         return time.time() - (run_folder(run) / HEARTBEAT).stat().st_mtime
     except FileNotFoundError:
@@ -63,10 +60,10 @@ def _on_services() -> list[tuple[str, str]]:
     try:
         services = Services.find()
     except SetupError:
-        return []  # never started: nobody can have anything there
+        return []  # never started, so no run has anything there
     try:
         users = shared_state.users(services)
     except redis.RedisError as error:
         raise TestbedError(f"Redis does not answer: {error}") from error
-    found = [(name, "vhost") for name in broker.vhosts(services)]
-    return found + [(name, "Redis user") for name in users]
+    holdings = [(name, "vhost") for name in broker.vhosts(services)]
+    return holdings + [(name, "Redis user") for name in users]

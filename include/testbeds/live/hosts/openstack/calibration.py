@@ -1,4 +1,4 @@
-"""What can be set about servers of a cloud, beside the parameters of the testbed ``docker``."""
+"""Parameters of servers of a cloud, in addition to those of the testbed ``docker``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FOLDERS = calibration_folders("openstack", Path(__file__).parent)
 
 
 class OpenStackCalibration(LiveCalibration):
-    """How a run on a cloud is set up; see calibrations/default.yaml."""
+    """Parameters of a run on a cloud; see calibrations/default.yaml."""
 
     cloud: str = ""
     image: str = "tidebench-host"

@@ -1,7 +1,7 @@
-"""A cloud: connections, retries of what is transient, and its errors as ours.
+"""A client of a cloud: connections, retries of transient errors, and their translation.
 
-The retries of keystoneauth are not used: they wait as long as a Retry-After says, and here every
-wait has a deadline.
+Retries of keystoneauth are not used, because they wait as long as a Retry-After header says; here
+every wait has a deadline.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from include.model.errors import CapacityExhausted, SetupError, TestbedError, Te
 T = TypeVar("T")
 BACK_OFF = wait_exponential_jitter(multiplier=0.5, max=8, jitter=0.5)
 QUOTA_WORDS = ("quota exceeded", "number of ports exceeded", "quota for")
-"""In what Nova says when a limit of the project is reached; the status is only 403."""
+"""Phrases in Nova's message when a quota is reached; its status is only 403."""
 
 
 class CloudClient:
-    """A cloud by its name in clouds.yaml; "" is the one that the environment names."""
+    """A cloud by its name in clouds.yaml; "" is the environment's."""
 
     def __init__(self, name: str, answer_within_s: float) -> None:
         self.name = name
@@ -42,9 +42,9 @@ class CloudClient:
 
     @property
     def connection(self) -> Connection:
-        """The connection of this thread: they are not to be shared between threads.
+        """This thread's connection; threads must not share one.
 
-        Raises SetupError when no such cloud is configured.
+        Raises SetupError if the cloud is not configured.
         """
         if not hasattr(self._of_thread, "connection"):
             try:
@@ -65,9 +65,9 @@ class CloudClient:
         return f"cloud {self.name}" if self.name else "the cloud that the environment names"
 
     def with_retries(self, work: Callable[[Connection], T], what: str, within_s: float) -> T:
-        """The outcome of a work; what is transient is tried again until ``within_s`` are over.
+        """Return the result of ``work``, retried for ``within_s`` after transient errors.
 
-        Raises CapacityExhausted, TestbedNotReady for what still might pass, else TestbedError.
+        Raises CapacityExhausted, TestbedNotReady for an error that still may pass, or TestbedError.
         """
         retrying = Retrying(
             retry=retry_if_exception(is_transient),
@@ -80,29 +80,29 @@ class CloudClient:
 
     @contextmanager
     def translated_errors(self, what: str) -> Iterator[None]:
-        """Turn what the SDK raises into errors of ours."""
+        """Translate errors of the SDK."""
         try:
             yield
         except (exceptions.SDKException, auth.ClientException) as error:
-            said = f"{self.label} cannot {what}: {error}"
+            message = f"{self.label} cannot {what}: {error}"
             if any(words in str(error).lower() for words in QUOTA_WORDS):
-                raise CapacityExhausted(said) from error
+                raise CapacityExhausted(message) from error
             if is_transient(error):
-                raise TestbedNotReady(f"{said}; its API may be back later") from error
-            raise TestbedError(said) from error
+                raise TestbedNotReady(f"{message}; its API may be back later") from error
+            raise TestbedError(message) from error
 
     def close(self) -> None:
         """Close the connections of all threads."""
-        for one in self._all:
-            one.close()
+        for connection in self._all:
+            connection.close()
         self._all.clear()
         self._of_thread = threading.local()
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether the same request may succeed later: nobody there, too busy, or something in the way.
+    """Whether the same request may succeed later.
 
-    Conflicts pass: Nova has them while it is still at work on the server in question.
+    Conflicts are transient: Nova reports them while it still works on the server.
     """
     if isinstance(error, auth.ConnectionError):
         return True
@@ -111,14 +111,14 @@ def is_transient(error: BaseException) -> bool:
 
 
 def _wait_s(state: RetryCallState) -> float:
-    """As the cloud asks, else longer each time."""
+    """Seconds of the Retry-After header if longer than the exponential back-off."""
     error = state.outcome.exception() if state.outcome else None
     asked = getattr(getattr(error, "response", None), "headers", {}).get("Retry-After", "")
     return max(BACK_OFF(state), float(asked) if asked.isdigit() else 0.0)
 
 
 def _configured() -> str:
-    """Which clouds there are, for somebody who named another one."""
+    """End of an error message with the configured clouds."""
     names = sorted(openstack.config.OpenStackConfig().get_cloud_names())
     if not names:
         return "no cloud is configured; write a clouds.yaml, or set OS_CLIENT_CONFIG_FILE"

@@ -1,4 +1,4 @@
-"""Hosts that are servers of a cloud, each with a Docker engine that cloud-init has brought up."""
+"""Servers of a cloud as hosts, with a Docker engine that cloud-init starts."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from typing import Any, TypeVar
 from openstack.connection import Connection
 
 from include.model.host import HostFlavor
+from include.testbeds.base import TestbedConfig
 from include.testbeds.live.engine import TROUBLE, Engine
 from include.testbeds.live.hosts.openstack import names, servers
 from include.testbeds.live.hosts.openstack.calibration import OpenStackCalibration
 from include.testbeds.live.hosts.openstack.cloud import CloudClient
 from include.testbeds.live.hosts.openstack.poller import BackgroundPoller
-from include.testbeds.live.hosts.openstack.tags import ResourceTags
-from include.testbeds.live.hosts.openstack.user_data import encoded, user_data
+from include.testbeds.live.hosts.openstack.tags import ResourceTags, site
 from include.testbeds.live.hosts.provider import Usage
 from include.testbeds.live.services import Services
+from include.testbeds.live.testbed import LiveTestbed
 
 T = TypeVar("T")
 AT_ONCE = 8
@@ -32,14 +33,14 @@ WILL_NOT_COME_UP = ("ERROR", "SHUTOFF", "SUSPENDED", "UNKNOWN")
 
 @dataclass(frozen=True, slots=True)
 class ServersView:
-    """The run's servers as the cloud has them, and where the engines are that answer."""
+    """The run's servers, and the addresses of the engines that answer, by server id."""
 
     servers: Mapping[str, servers.Server] = field(default_factory=dict)
     endpoints: Mapping[str, str] = field(default_factory=dict)
 
 
 class OpenStackHosts:
-    """The servers of one run; see ``HostProvider``."""
+    """A run's servers; see ``HostProvider``."""
 
     def __init__(self, tags: ResourceTags, settings: OpenStackCalibration) -> None:
         self._tags = tags
@@ -47,50 +48,49 @@ class OpenStackHosts:
         self._cloud = CloudClient(settings.cloud, settings.answer_within_s)
         self._poller = BackgroundPoller(self._list_servers, ServersView(), settings.look_every_s)
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="engine")
-        self._found: names.ServerOptions | None = None
+        self._options: names.ServerOptions | None = None
         self._ordered: dict[str, str] = {}
-        """Names to ids of what this process has ordered; "" when the order was given up."""
+        """Ids by name of the servers ordered in this process; "" if the order was given up."""
         self._ordered_s: dict[str, float] = {}
         self._endpoints: dict[str, str] = {}
         self._used: dict[str, dict[str, Usage]] = {}
 
     def check(self, flavor: HostFlavor, hosts: int) -> None:
-        """Names of cloud, image, flavor and networks, all at once, then the quota."""
-        own = len(self.leased())
-        found = self._names(flavor)
-        self._with_retries(lambda c: names.require_quota(c, found, hosts, own), "read the quota")
+        """Check all names, then the quota."""
+        leased = len(self.leased())
+        options = self._names(flavor)
+        self._with_retries(
+            lambda c: names.require_quota(c, options, hosts, leased), "read the quota"
+        )
 
     def origin(self) -> dict[str, Any]:
-        """The name of the cloud."""
         name = self._settings.cloud or os.environ.get("OS_CLOUD", "")
         return {"testbed": "openstack", "cloud": name}
 
     def lease(self, flavor: HostFlavor) -> str:
-        """Order a server. What a failed order may still bring forth is deleted when it appears."""
-        found = self._names(flavor)
-        self._with_retries(lambda c: names.require_quota(c, found, 1, 0), "read the quota")
+        """Order a server. If a failed order still creates one, it is deleted when it appears."""
+        options = self._names(flavor)
+        self._with_retries(lambda c: names.require_quota(c, options, 1, 0), "read the quota")
         name = f"{self._tags.run}.{uuid.uuid4().hex[:8]}"
         self._ordered[name] = ""
         began_s = time.monotonic()
-        asked = self._request(name, found)
+        asked = self._request(name, options)
         host = servers.order(self._cloud, asked, self._settings.order_within_s)
         self._ordered[name] = host
         self._ordered_s[host] = began_s
         return host
 
     def leased(self) -> list[str]:
-        """Ids of all servers with the tags of the run."""
-        return [one.id for one in self._with_retries(self._servers, "list servers")]
+        return [server.id for server in self._with_retries(self._servers, "list servers")]
 
     def endpoint(self, host: str) -> str:
-        """Known once its engine has answered."""
         return self._endpoints.get(host) or self._poller.latest().value.endpoints.get(host, "")
 
     def boot_failed(self, host: str) -> str:
-        """What Nova says, or that somebody has deleted it."""
-        seen = self._poller.latest()
-        server = seen.value.servers.get(host)
-        if host in self._endpoints or seen.began_s <= self._ordered_s.get(host, 0.0):
+        """Nova's reason, or that the server was deleted."""
+        reading = self._poller.latest()
+        server = reading.value.servers.get(host)
+        if host in self._endpoints or reading.began_s <= self._ordered_s.get(host, 0.0):
             return ""
         if server is None:
             return "its server is gone"
@@ -99,9 +99,9 @@ class OpenStackHosts:
         return ""
 
     def usage(self, host: str, container: str = "") -> Usage | None:
-        """From its engine: of a host the sum over the containers of the run."""
+        """Usage from the engine; a host's is the sum over the run's containers."""
         if "" in self._ordered.values():
-            self._poller.latest()  # an order that was given up may yet have brought forth a server
+            self._poller.latest()  # deletes the server of an order that was given up
         if container:
             return self._used.get(host, {}).get(container)
         endpoint, used = self.endpoint(host), {}
@@ -111,11 +111,11 @@ class OpenStackHosts:
         if not used:
             return None
         return Usage(
-            sum(one.cpu_s for one in used.values()), sum(one.memory_mb for one in used.values())
+            sum(usage.cpu_s for usage in used.values()),
+            sum(usage.memory_mb for usage in used.values()),
         )
 
     def give_back(self, host: str) -> None:
-        """Delete its server, and wait until it is gone."""
         servers.delete(self._cloud, host, self._settings.gone_within_s)
 
     def close(self) -> None:
@@ -126,21 +126,21 @@ class OpenStackHosts:
     # ------------------------------------------------------------- in background
 
     def _list_servers(self) -> ServersView:
-        """List the servers, remove strays, and ask engines that have not answered yet."""
+        """List servers, delete those of failed orders, and query engines without an answer yet."""
         with self._cloud.translated_errors("list servers"):
-            listed = {one.id: one for one in self._servers(self._cloud.connection)}
-            for one in listed.values():
-                if self._ordered.get(one.name, one.id) != one.id:
-                    self._cloud.connection.compute.delete_server(one.id)
+            listed = {server.id: server for server in self._servers(self._cloud.connection)}
+            for server in listed.values():
+                if self._ordered.get(server.name, server.id) != server.id:
+                    self._cloud.connection.compute.delete_server(server.id)
         booted = [
-            one
-            for one in listed.values()
-            if one.status == "ACTIVE" and one.id not in self._endpoints
+            server
+            for server in listed.values()
+            if server.status == "ACTIVE" and server.id not in self._endpoints
         ]
-        for one, endpoint in zip(booted, self._pool.map(self._answering, booted), strict=True):
+        for server, endpoint in zip(booted, self._pool.map(self._answering, booted), strict=True):
             if endpoint:
-                self._endpoints[one.id] = endpoint
-                self._tag_ports(one.id)
+                self._endpoints[server.id] = endpoint
+                self._tag_ports(server.id)
         return ServersView(listed, dict(self._endpoints))
 
     def _answering(self, server: servers.Server) -> str:
@@ -149,7 +149,7 @@ class OpenStackHosts:
         return endpoint if address and Engine(endpoint).answers() else ""
 
     def _tag_ports(self, server: str) -> None:
-        """So that a port is found that outlives its server, as when Neutron fails on a deletion."""
+        """Tag the server's ports, which outlive it if Neutron fails on its deletion."""
         with self._cloud.translated_errors("tag ports"):
             network = self._cloud.connection.network
             for port in network.ports(device_id=server):
@@ -159,33 +159,45 @@ class OpenStackHosts:
 
     def _servers(self, connection: Connection) -> list[servers.Server]:
         listed = servers.find(connection, self._tags.tags[1:])
-        return [one for one in listed if one.tags.run == self._tags.run]
+        return [server for server in listed if server.tags.run == self._tags.run]
 
     def _names(self, flavor: HostFlavor) -> names.ServerOptions:
-        if self._found is None:
+        if self._options is None:
             work = partial(names.look_up, settings=self._settings, flavor=flavor)
-            self._found = self._with_retries(work, "look up names")
-        return self._found
+            self._options = self._with_retries(work, "look up names")
+        return self._options
 
     def _with_retries(self, work: Callable[[Connection], T], what: str) -> T:
         return self._cloud.with_retries(work, what, self._settings.order_within_s)
 
-    def _request(self, name: str, found: names.ServerOptions) -> dict[str, Any]:
+    def _request(self, name: str, options: names.ServerOptions) -> dict[str, Any]:
         settings = self._settings
         registry = Services.find()["REGISTRY"]
         optional = {
             "key_name": settings.key_pair,
             "availability_zone": settings.availability_zone,
-            "security_groups": [{"name": one} for one in settings.security_groups],
+            "security_groups": [{"name": group} for group in settings.security_groups],
         }
         return {
             "name": name,
-            "image_id": found.image,
-            "flavor_id": found.flavor,
-            "networks": [{"uuid": one} for one in found.networks],
+            "image_id": options.image,
+            "flavor_id": options.flavor,
+            "networks": [{"uuid": network} for network in options.networks],
             "tags": self._tags.tags,
             "metadata": self._tags.metadata,
-            "user_data": encoded(user_data(registry, settings.engine_port)),
+            "user_data": servers.encoded(servers.user_data(registry, settings.engine_port)),
             "config_drive": True,
             **{option: value for option, value in optional.items() if value},
         }
+
+
+GRACE_S = 2 * 3600.0
+"""Time that a run may take longer than its arrivals."""
+
+
+def build(config: TestbedConfig) -> LiveTestbed:
+    """The testbed of a run on servers of a cloud."""
+    settings = OpenStackCalibration.model_validate(config.calibration)
+    due_s = time.time() + config.duration_s / settings.time_scale + GRACE_S
+    hosts = OpenStackHosts(ResourceTags(config.run, site(), due_s), settings)
+    return LiveTestbed(config, hosts, settings)

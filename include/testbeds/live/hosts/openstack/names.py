@@ -1,4 +1,4 @@
-"""Names that people give, looked up in a cloud: everything that is wrong with them at once."""
+"""Looks up the names in a calibration in a cloud, and reports all problems at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from include.testbeds.live.hosts.openstack.calibration import OpenStackCalibrati
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """Ids of what a server is made of, and what it takes of the project's quota."""
+    """Ids for creating a server, and its share of the project's quota."""
 
     image: str
     flavor: str
@@ -27,13 +27,15 @@ class ServerOptions:
 def look_up(
     connection: Connection, settings: OpenStackCalibration, flavor: HostFlavor
 ) -> ServerOptions:
-    """Raises SpecError with every problem."""
+    """Look up image, flavor, networks and options. Raises SpecError with every problem."""
     problems: list[str] = []
-    image = _one("image", settings.image, connection.image.images(), problems)
-    network_of = {one.name: one for one in connection.network.networks()}
-    networks = [_one("network", name, network_of.values(), problems) for name in settings.networks]
+    image = _resource("image", settings.image, connection.image.images(), problems)
+    network_of = {network.name: network for network in connection.network.networks()}
+    networks = [
+        _resource("network", name, network_of.values(), problems) for name in settings.networks
+    ]
     wanted = settings.flavors.get(flavor.name, flavor.name)
-    of_cloud = _one("flavor", wanted, connection.compute.flavors(), problems)
+    of_cloud = _resource("flavor", wanted, connection.compute.flavors(), problems)
     if of_cloud and (of_cloud.vcpus < flavor.vcpus or of_cloud.ram < flavor.memory_mb):
         problems.append(
             f"flavor {wanted} has {of_cloud.vcpus} cores and {of_cloud.ram} MB, less than the "
@@ -41,32 +43,32 @@ def look_up(
             "one in flavors"
         )
     for name in settings.security_groups:
-        _one("security group", name, connection.network.security_groups(), problems)
+        _resource("security group", name, connection.network.security_groups(), problems)
     if settings.key_pair:
-        _one("key pair", settings.key_pair, connection.compute.keypairs(), problems)
+        _resource("key pair", settings.key_pair, connection.compute.keypairs(), problems)
     if settings.availability_zone:
         zones = connection.compute.availability_zones()
-        _one("availability zone", settings.availability_zone, zones, problems)
+        _resource("availability zone", settings.availability_zone, zones, problems)
     if problems:
         name = f"cloud {settings.cloud}" if settings.cloud else "cloud of the environment"
         raise SpecError(name, problems)
-    ids = tuple(one.id for one in networks)
+    ids = tuple(network.id for network in networks)
     return ServerOptions(image.id, of_cloud.id, ids, of_cloud.vcpus, of_cloud.ram)
 
 
-def require_quota(connection: Connection, found: ServerOptions, hosts: int, own: int) -> None:
-    """Raises CapacityExhausted when so many hosts are more than the project may have.
+def require_quota(connection: Connection, options: ServerOptions, hosts: int, leased: int) -> None:
+    """Raise CapacityExhausted if ``hosts`` more hosts exceed the project's quota.
 
-    ``own`` are hosts of the run itself, which will be gone before the new ones are ordered.
+    ``leased``: hosts of the run, which will be given back before new ones are ordered.
     """
     limits = connection.compute.get_limits().absolute
     short = []
     for what, of_one, limit, used in (
         ("servers", 1, limits.instances, limits.instances_used),
-        ("cores", found.cores, limits.total_cores, limits.total_cores_used),
-        ("MB of memory", found.memory_mb, limits.total_ram, limits.total_ram_used),
+        ("cores", options.cores, limits.total_cores, limits.total_cores_used),
+        ("MB of memory", options.memory_mb, limits.total_ram, limits.total_ram_used),
     ):
-        left = limit - used + own * of_one
+        left = limit - used + leased * of_one
         if limit >= 0 and left < hosts * of_one:  # below 0: no limit
             short.append(f"{hosts * of_one} {what} of {max(0, left)} that are left of {limit}")
     if short:
@@ -76,14 +78,16 @@ def require_quota(connection: Connection, found: ServerOptions, hosts: int, own:
         )
 
 
-def _one(kind: str, name: str, there: Iterable[Any], problems: list[str]) -> Any:
-    """The only one of that name or id; None, and one problem more, when there is not just one."""
-    known = list(there)
-    named = [one for one in known if name in (one.name, one.id)]
+def _resource(kind: str, name: str, there: Iterable[Any], problems: list[str]) -> Any:
+    """The resource with a name or id; None, and a new problem, unless there is exactly one."""
+    candidates = list(there)
+    named = [candidate for candidate in candidates if name in (candidate.name, candidate.id)]
     if len(named) == 1:
         return named[0]
     if named:
         problems.append(f"{len(named)} of kind {kind} have the name {name}; give the id of one")
     else:
-        problems.append(unknown_name(kind, name, [one.name for one in known if one.name]))
+        problems.append(
+            unknown_name(kind, name, [candidate.name for candidate in candidates if candidate.name])
+        )
     return None

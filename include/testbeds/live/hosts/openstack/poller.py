@@ -1,4 +1,4 @@
-"""The last answer of something that takes its time, without waiting for it."""
+"""Polls a slow function in the background and keeps its last result."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PollResult(Generic[T]):
-    """What a poll has brought, and when it began (monotonic clock)."""
+    """Result of a poll, and its begin by the monotonic clock."""
 
     value: T
     began_s: float
 
 
 class BackgroundPoller(Generic[T]):
-    """Polls in the background, one call at a time, while somebody keeps asking."""
+    """Polls in the background, one call at a time, as long as :meth:`latest` is called."""
 
     def __init__(self, poll: Callable[[], T], blank: T, every_s: float) -> None:
         self._poll = poll
@@ -33,9 +33,9 @@ class BackgroundPoller(Generic[T]):
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="poller")
 
     def latest(self) -> PollResult[T]:
-        """The last poll that succeeded; begins another when that was a while ago."""
+        """The last successful poll; starts another one after ``every_s``."""
         if self._under_way is not None and self._under_way.done():
-            if not isinstance(self._under_way.exception(), TestbedError):  # else it may pass
+            if not isinstance(self._under_way.exception(), TestbedError):  # which may pass
                 self._latest = self._under_way.result()
             self._under_way = None
         now_s = time.monotonic()
@@ -45,5 +45,5 @@ class BackgroundPoller(Generic[T]):
         return self._latest
 
     def close(self) -> None:
-        """Wait for the poll that is under way."""
+        """Wait for the current poll."""
         self._pool.shutdown()

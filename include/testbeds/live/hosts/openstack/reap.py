@@ -1,4 +1,4 @@
-"""What runs hold in clouds, beside what they hold on this machine."""
+"""Resources of runs in clouds and on this machine."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ from include.testbeds.reap import HeldResources
 
 
 def find() -> list[HeldResources]:
-    """Every run that holds anything in a cloud, or here as a run of this testbed.
+    """Every run of this testbed with resources in a cloud or here.
 
-    A run of another installation is known by its tags only, and alive until it is due to end.
-    Raises TestbedError when somebody does not answer.
+    A run of another installation counts as alive until its due end. Raises TestbedError if a cloud
+    or service does not answer.
     """
     holds: defaultdict[str, list[str]] = defaultdict(list)
     silent_s: dict[str, float] = {}
-    for known in local.find("openstack"):
-        holds[known.run].extend(known.holds)
-        silent_s[known.run] = known.silent_s
-    for one in _resources(_clouds()):
-        run = _name(one.tags)
-        holds[run].append(one.label)
-        of_own = one.tags.site == site()
-        overdue_s = local.silent_s(run) if of_own else one.overdue_s
+    for held in local.find("openstack"):
+        holds[held.run].extend(held.holds)
+        silent_s[held.run] = held.silent_s
+    for resource in _resources(_clouds()):
+        run = _name(resource.tags)
+        holds[run].append(resource.label)
+        of_own = resource.tags.site == site()
+        overdue_s = local.silent_s(run) if of_own else resource.overdue_s
         silent_s[run] = min(silent_s.get(run, math.inf), overdue_s)
     return [HeldResources(run, tuple(held), silent_s[run]) for run, held in sorted(holds.items())]
 
 
 def give_back_run(run: str) -> None:
-    """Give back everything of a run. Raises TestbedError with what could not be."""
+    """Give back a run's resources. Raises TestbedError naming those that remain."""
     clouds, origin = _clouds(), local.origin_of(run)
     if origin["testbed"] == "openstack":
         settings = OpenStackCalibration(cloud=origin["cloud"])
         with closing(OpenStackHosts(ResourceTags(run, site()), settings)) as hosts:
             give_back(run, hosts)
     problems = []
-    for one in _resources(clouds):
+    for resource in _resources(clouds):
         try:
-            if _name(one.tags) == run:
-                one.delete()
+            if _name(resource.tags) == run:
+                resource.delete()
         except TestbedError as error:
-            problems.append(f"{one.label}: {error}")
+            problems.append(f"{resource.label}: {error}")
     if problems:
         raise TestbedError(f"of run {run} this is still there:\n" + "\n".join(problems))
 
@@ -66,14 +66,14 @@ def _resources(clouds: Iterable[str]) -> Iterator[TaggedResource]:
 
 
 def _clouds() -> set[str]:
-    """Clouds that runs have been told to use, and the one that the environment names."""
+    """Clouds in the origins of runs, and the environment's cloud."""
     origins = (local.origin_of(path.name) for path in (live_state() / "runs").glob("*"))
-    named = {one["cloud"] for one in origins if one["testbed"] == "openstack"}
+    named = {origin["cloud"] for origin in origins if origin["testbed"] == "openstack"}
     if any(name.startswith("OS_") for name in os.environ):
         named.add(os.environ.get("OS_CLOUD", ""))
     return named
 
 
 def _name(tags: ResourceTags) -> str:
-    """Runs of other installations may have the same id as one of ours."""
+    """Run id, with the site if it is another installation's, which may use the same id."""
     return tags.run if tags.site == site() else f"{tags.run}@{tags.site}"

@@ -1,4 +1,4 @@
-"""Everything in a cloud that carries the tags of a run, of any run and any installation."""
+"""Finds all resources in a cloud with the tags of a run, of any installation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GONE_WITHIN_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class TaggedResource:
-    """A thing in a cloud, and how it is deleted."""
+    """A resource in a cloud, and a function that deletes it."""
 
     kind: str
     id: str
@@ -32,22 +32,22 @@ class TaggedResource:
 
     @property
     def overdue_s(self) -> float:
-        """For how long its run should have been over; negative before that."""
+        """Time since the due end of its run; negative before."""
         return time.time() - self.tags.due_s
 
 
 def find(cloud: CloudClient) -> list[TaggedResource]:
-    """Servers first: ports and addresses are only free once these are gone.
+    """Servers first, because their ports and addresses are free only when they are gone.
 
-    Volumes are not looked for: no run asks for one.
+    Without volumes, which no run creates.
     """
     return cloud.with_retries(lambda c: list(_find(cloud, c)), "list what runs hold", GONE_WITHIN_S)
 
 
 def _find(cloud: CloudClient, connection: Connection) -> Iterator[TaggedResource]:
-    for one in servers.find(connection, ()):
-        delete = partial(servers.delete, cloud, one.id, GONE_WITHIN_S)
-        yield TaggedResource("server", one.id, one.tags, delete)
+    for server in servers.find(connection, ()):
+        delete = partial(servers.delete, cloud, server.id, GONE_WITHIN_S)
+        yield TaggedResource("server", server.id, server.tags, delete)
     network = connection.network
     for address in network.ips(tags=TAG):
         yield _network_resource(cloud, "floating address", address, "delete_ip")
@@ -55,12 +55,12 @@ def _find(cloud: CloudClient, connection: Connection) -> Iterator[TaggedResource
         yield _network_resource(cloud, "port", port, "delete_port")
 
 
-def _network_resource(cloud: CloudClient, kind: str, one: Any, call: str) -> TaggedResource:
+def _network_resource(cloud: CloudClient, kind: str, resource: Any, call: str) -> TaggedResource:
     def work(connection: Connection) -> None:
-        getattr(connection.network, call)(one.id)
+        getattr(connection.network, call)(resource.id)
 
-    delete = _retried(cloud, work, f"{kind} {one.id}")
-    return TaggedResource(kind, one.id, ResourceTags.read(one.tags or (), {}), delete)
+    delete = _retried(cloud, work, f"{kind} {resource.id}")
+    return TaggedResource(kind, resource.id, ResourceTags.read(resource.tags or (), {}), delete)
 
 
 def _retried(

@@ -1,12 +1,15 @@
-"""Servers of runs: ordered, found again by their tags, and deleted until they are gone."""
+"""Orders servers, finds them by their tags, and deletes them."""
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
+import jinja2
 from openstack import exceptions
 from openstack.connection import Connection
 
@@ -21,18 +24,18 @@ ASK_EVERY_S, DELETE_AGAIN_S = 0.5, 5.0
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that somebody has ordered for a run."""
+    """A run's server."""
 
     id: str
     name: str
     status: str
     fault: str
     address_in: dict[str, str]
-    """By network: the fixed address, once it has one."""
+    """Fixed address by network, if assigned."""
     tags: ResourceTags
 
     def address(self, network: str) -> str:
-        """In a network; where that was named by its id, in the only one there is. Else empty."""
+        """Address in a network; if that is given by id, in the only one. Else empty."""
         of_only = next(iter(self.address_in.values()), "") if len(self.address_in) == 1 else ""
         return self.address_in.get(network, of_only)
 
@@ -40,21 +43,21 @@ class Server:
 def find(connection: Connection, tags: Iterable[str]) -> list[Server]:
     """All servers with these tags."""
     listed = connection.compute.servers(tags=",".join((TAG, *tags)))
-    return [_server(one) for one in listed if one.status not in GONE]
+    return [_server(server) for server in listed if server.status not in GONE]
 
 
 def order(cloud: CloudClient, asked: dict[str, Any], within_s: float) -> str:
-    """Create a server that nobody has to wait for; returns its id.
+    """Create a server and return its id, without waiting for it to boot.
 
-    When the answer to a request got lost, the server may be there all the same: so before the next
-    request it is looked for by its name, which is unique. Raises CapacityExhausted, TestbedError.
+    A request whose answer was lost may have created the server, so a retry looks for its unique
+    name first. Raises CapacityExhausted or TestbedError.
     """
     lost: list[bool] = []
 
     def attempt(connection: Connection) -> str:
         if lost:
-            for one in connection.compute.servers(name=f"^{asked['name']}$"):
-                return str(one.id)
+            for existing in connection.compute.servers(name=f"^{asked['name']}$"):
+                return str(existing.id)
         lost.append(True)
         return str(connection.compute.create_server(**asked).id)
 
@@ -62,10 +65,10 @@ def order(cloud: CloudClient, asked: dict[str, Any], within_s: float) -> str:
 
 
 def delete(cloud: CloudClient, server: str, within_s: float) -> None:
-    """Delete a server and whatever ports it leaves; returns when they are gone.
+    """Delete a server and its remaining ports; returns when they are gone.
 
-    A deletion that fails leaves the server in ERROR, and is asked for again. Raises TestbedError
-    when it is still there after ``within_s``.
+    A failed deletion leaves the server in ERROR and is repeated. Raises TestbedError if the server
+    is not gone after ``within_s``.
     """
     end_s, asked_s = time.monotonic() + within_s, 0.0
 
@@ -89,31 +92,54 @@ def delete(cloud: CloudClient, server: str, within_s: float) -> None:
 
 def _status(connection: Connection, server: str) -> str:
     try:
-        seen = connection.compute.get_server(server)
+        current = connection.compute.get_server(server)
     except exceptions.NotFoundException:
         return ""
-    if seen.status in GONE:
+    if current.status in GONE:
         return ""
-    return f"{seen.status} {seen.task_state or ''}".strip()
+    return f"{current.status} {current.task_state or ''}".strip()
 
 
 def _delete_ports(connection: Connection, server: str) -> None:
-    """Nova deletes them, unless Neutron was out of order just then."""
+    """Delete the ports that Nova could not delete because Neutron failed."""
     for port in connection.network.ports(device_id=server):
         connection.network.delete_port(port)
 
 
-def _server(seen: Any) -> Server:
+def _server(server: Any) -> Server:
     return Server(
-        id=seen.id,
-        name=seen.name,
-        status=seen.status,
-        fault=(seen.fault or {}).get("message", ""),
+        id=server.id,
+        name=server.name,
+        status=server.status,
+        fault=(server.fault or {}).get("message", ""),
         address_in={
-            network: one["addr"]
-            for network, addresses in (seen.addresses or {}).items()
-            for one in addresses
-            if one.get("OS-EXT-IPS:type", "fixed") == "fixed" and one.get("version") == 4
+            network: address["addr"]
+            for network, addresses in (server.addresses or {}).items()
+            for address in addresses
+            if address.get("OS-EXT-IPS:type", "fixed") == "fixed" and address.get("version") == 4
         },
-        tags=ResourceTags.read(seen.tags or (), seen.metadata or {}),
+        tags=ResourceTags.read(server.tags or (), server.metadata or {}),
     )
+
+
+TEMPLATE = Path(__file__).with_name("user_data.yaml.j2")
+
+
+def user_data(registry: str, engine_port: int) -> str:
+    """cloud-config that starts a Docker engine which trusts ``registry`` (host:port)."""
+    daemon = {
+        "hosts": [f"tcp://0.0.0.0:{engine_port}", "unix:///var/run/docker.sock"],
+        "insecure-registries": [registry],
+        "tls": False,
+        "max-concurrent-downloads": 3,
+        "log-driver": "json-file",
+        "log-opts": {"max-size": "1m", "max-file": "2"},
+    }
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+    return template.render(daemon=daemon)
+
+
+def encoded(text: str) -> str:
+    """User data in base64, as Nova requires."""
+    return base64.b64encode(text.encode()).decode()

@@ -1,4 +1,4 @@
-"""The tags on everything that a run holds in a cloud: whose it is, and when it is due to end."""
+"""Tags on a run's resources in a cloud: its run, installation and due end."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ LONGEST_TAG = 60
 class ResourceTags:
     """``site`` is an installation of Tidebench: two may run the same experiment in one project.
 
-    ``due_s`` (seconds since 1970) is when the run will be over at the latest, for whoever can see
-    the server and not the run.
+    ``due_s`` is the latest end of the run (seconds since 1970), for other installations.
     """
 
     run: str
@@ -28,12 +27,12 @@ class ResourceTags:
 
     @property
     def tags(self) -> list[str]:
-        """What servers, ports and addresses are found by. The end of a run's id is its digest."""
+        """Tags of servers, ports and addresses, with the end of the run's id, its digest."""
         return [TAG, f"run-{self.run[-(LONGEST_TAG - 4) :]}", f"site-{self.site}"]
 
     @property
     def metadata(self) -> dict[str, str]:
-        """The same in full, on servers."""
+        """Full values, on servers."""
         return {
             f"{TAG}.run": self.run,
             f"{TAG}.site": self.site,
@@ -42,27 +41,29 @@ class ResourceTags:
 
     @classmethod
     def read(cls, tags: Iterable[str], metadata: Mapping[str, Any]) -> ResourceTags:
-        """From metadata, and from tags where there is none."""
-        of = {
+        """Read from metadata, or else from tags."""
+        values = {
             kind: metadata.get(f"{TAG}.{kind}")
             or next(
                 (tag.removeprefix(f"{kind}-") for tag in tags if tag.startswith(f"{kind}-")), ""
             )
             for kind in ("run", "site")
         }
-        return cls(of["run"], of["site"], float(metadata.get(f"{TAG}.due", 0)))
+        return cls(values["run"], values["site"], float(metadata.get(f"{TAG}.due", 0)))
 
 
 def site() -> str:
-    """The name of this installation: made once, kept in the state directory."""
+    """Name of this installation, created once and kept in the state directory."""
     path = live_state() / "site"
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".site.{uuid.uuid4().hex[:8]}")
-        host = "".join(one for one in socket.gethostname() if one.isalnum() or one == "-")
+        host = "".join(
+            letter for letter in socket.gethostname() if letter.isalnum() or letter == "-"
+        )
         beside.write_text(f"{host[:32]}-{uuid.uuid4().hex[:8]}", encoding="utf-8")
         try:
-            path.hardlink_to(beside)  # whole, and only when nobody was quicker
+            path.hardlink_to(beside)  # atomic, and fails if it exists
         except FileExistsError:
             pass
         finally:

@@ -1,0 +1,87 @@
+"""What changes when instances hold messages ahead, as the authors' processing nodes do.
+
+``python -m include.studies.preprint.prefetch --seeds 25-28`` measures stepwise and writes
+prefetch.csv.
+
+visp-streaming/processingNodes, ``Receiver``: from commit 15a9d4e (28 March 2017) on,
+``basicQos(5)`` and an acknowledgement once a message is processed. Before, from commit 5981583
+(17 February 2017) on, ``basicConsume`` acknowledged everything on delivery, so a queue was empty
+whatever its operator had to do; before that, a listener of Spring AMQP, whose version 1 takes
+one message unless told otherwise. The source has no date of the preprint's runs.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from include.experiment.form_lines import seeds_of
+from include.experiment.run import Run
+from include.runs.session import Session
+from include.studies.peerj141.trial import calibrated
+from include.studies.preprint.metrics import figures_of_run
+from include.studies.preprint.published import printed
+from include.studies.preprint.readings import reading_of
+from include.studies.preprint.study import runs
+from include.testbeds.columns import as_text
+
+PREFETCHED_ITEMS = (0, 1, 5)
+READINGS = ("btu-runtime-final", "threshold-runtime-60s")
+OUT = Path(__file__).with_name("prefetch.csv")
+COLUMNS = ("reading", "prefetch_items", "metric", "mean", "printed")
+
+
+def figures(run: Run) -> dict[str, float]:
+    """The figures of Table 3 of one run in memory."""
+    session = Session.open(run)
+    session.deploy()
+    session.run(0, run.spec.duration_s)
+    testbed: Any = session.loop.testbed
+    measured, leases = testbed.take_measurements(), as_text(testbed.leases())
+    durations, activities = (
+        as_text(measured[name]) for name in ("processing_duration", "scaling_activity")
+    )
+    slo_ms = {op.name: op.slo_ms for op in run.topology.operators}
+    return figures_of_run(durations, activities, leases, slo_ms)
+
+
+def rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """Every figure of stepwise, a mean over seeds, by reading and items held ahead."""
+    for name in READINGS:
+        specs = [
+            spec
+            for spec in runs(seeds)
+            if spec.pattern == "stepwise" and (of := reading_of(spec)) and of.name == name
+        ]
+        for items in PREFETCHED_ITEMS:
+            measured = [figures(calibrated(spec, {"prefetch": items})) for spec in specs]
+            approach = next(of.approach for spec in specs[:1] if (of := reading_of(spec)))
+            for (pattern, about, metric), value in printed().items():
+                # A run in which nothing was ever late has no time to adapt.
+                values = [each[metric] for each in measured if metric in each]
+                if (pattern, about) == ("stepwise", approach) and values:
+                    cells = (name, items, metric, f"{fmean(values):.2f}", f"{value:g}")
+                    yield dict(zip(COLUMNS, cells, strict=True))
+
+
+def write(out: Path, seeds: Sequence[int]) -> None:
+    """Write every row as soon as it is measured."""
+    with out.open("w", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        for row in rows(seeds):
+            writer.writerow(row)
+            file.flush()
+
+
+if __name__ == "__main__":
+    import argparse
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", default="25-28", help="a range, or separated by commas")
+    parser.add_argument("--out", type=Path, default=OUT)
+    given = parser.parse_args()
+    write(given.out, seeds_of(given.seeds))

@@ -1,0 +1,61 @@
+"""What changes when instances that start are no part of the average: kalman_starting.yaml.
+
+``python -m include.studies.pvldb127.starting`` writes starting.csv. The study itself keeps them in
+it: how often an operator is scaled is not in the paper (deviations.md, KALMAN-STARTING).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from include.experiment.form_lines import seeds_of
+from include.experiment.run import resolve
+from include.experiment.spec import RunSpec
+from include.studies.base import runs_of
+from include.studies.pvldb127.calibration import figures_in_memory
+from include.studies.pvldb127.published import FILTERS, METRICS, published
+
+OUT = Path(__file__).with_name("starting.csv")
+COLUMNS = ("scenario", "filter", "b", "metric", "mean", "lowest", "highest", "runs", "printed")
+
+
+def rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """The figures of every scenario and filter, over seeds; b is that of eq. 5, of EKF alone."""
+    specs = runs_of("kalman_starting", ["kalman_starting"], seeds)
+    cases: dict[tuple[str, str, Any], list[RunSpec]] = {}
+    for spec in specs:
+        b = spec.controller_options.get("cpu_per_rate_change", "")
+        cases.setdefault((spec.pattern, FILTERS[spec.controller], b), []).append(spec)
+    for (pattern, name, b), own in cases.items():
+        measured = [figures_in_memory(resolve(spec)) for spec in own]
+        for metric in METRICS:
+            values = [figures[metric] for figures in measured]
+            figure = published().get((pattern, name, metric))
+            shown = (f"{value:.2f}" for value in (fmean(values), min(values), max(values)))
+            printed = f"{figure.mean:g}" if figure else ""
+            cells = (pattern, name, b, metric, *shown, len(values), printed)
+            yield dict(zip(COLUMNS, cells, strict=True))
+
+
+def write(out: Path, seeds: Sequence[int]) -> None:
+    """Write every row as soon as it is measured."""
+    with out.open("w", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        for row in rows(seeds):
+            writer.writerow(row)
+            file.flush()
+
+
+if __name__ == "__main__":
+    import argparse
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", default="21-22", help="a range, or separated by commas")
+    parser.add_argument("--out", type=Path, default=OUT)
+    given = parser.parse_args()
+    write(given.out, seeds_of(given.seeds))
