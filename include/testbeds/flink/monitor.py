@@ -42,11 +42,20 @@ class FlinkMonitor:
         reading.wall_us = now_us()
         state.reading = reading
         starts = state.starts.look()
-        self._read_counts(starts[-1], reading, before)
+        queues = self._read_counts(starts[-1], reading, before)
         self._read_durations(starts[-1], reading, before)
         self._read_utilisation(reading, before)
-        self._hand_over(starts)
-        self._restarts.write(starts)
+        if self._at_end and state.graph:
+            self._take_last_checkpoint()
+        certain = self._hand_over()
+        state.journal.append(
+            "queue",
+            [
+                (time_s, name, waiting, arrived, certain[name], *instances)
+                for name, waiting, arrived, instances in queues
+            ],
+        )
+        self._restarts.write(state.starts.look())
         state.save()
 
     def skip(self, time_s: float, times: int) -> None:
@@ -56,8 +65,14 @@ class FlinkMonitor:
 
     # ---------------------------------------------------------------------- items
 
-    def _read_counts(self, start: Start, reading: FlinkReading, before: FlinkReading) -> None:
-        """Counters go back by what a restart undoes; what is shown does not."""
+    def _read_counts(
+        self, start: Start, reading: FlinkReading, before: FlinkReading
+    ) -> list[tuple[str, int, int, tuple[int, int]]]:
+        """Counters go back by what a restart undoes; what controllers see does not.
+
+        Returns each operator with its waiting items, those that arrived since the reading before,
+        and its instances, all and ready.
+        """
         state, topology = self._state, self._state.config.topology
         lines = {each: line for each in start.subtasks if (line := counted(each)) is not None}
         of: dict[str, list[Counted]] = {name: [] for name in topology.operator_names}
@@ -79,7 +94,7 @@ class FlinkMonitor:
         serving = [one for one in state.fleet.instances.values() if one.serves]
         running = Counter(one.operator for one in serving)
         ready = Counter(one.operator for one in serving if one.ready_s is not None)
-        rows = []
+        queues = []
         for name in topology.operator_names:
             received = sum(line.received for line in of[name])
             queued = sum(line.waiting for line in of[name])
@@ -93,11 +108,10 @@ class FlinkMonitor:
             reading.longest[name] = max((line.waiting for line in of[name]), default=0)
             oldest_us = max((line.oldest_us for line in of[name]), default=0)
             reading.oldest_s[name] = oldest_us / 1e6 * state.clock.scale
-            changes = reading.arrived[name] - was[0], reading.completed[name] - was[1]
-            counts_now = running[name], ready[name]
-            rows.append((reading.time_s, name, waiting, *changes, *counts_now))
-        state.journal.append("queue", rows)
+            arrived = reading.arrived[name] - was[0]
+            queues.append((name, waiting, arrived, (running[name], ready[name])))
         self._keep_arrivals(reading, before)
+        return queues
 
     def _read_sources(self) -> tuple[dict[str, int], dict[str, int]]:
         """Items that each source has emitted, and that were due then: arrivals go on by the clock,
@@ -167,16 +181,19 @@ class FlinkMonitor:
             last = reading.durations_ms.get(name, [])
             reading.durations_ms[name] = [*last, *durations_ms][-LAST_DURATIONS:]
 
-    def _hand_over(self, starts: list[Start]) -> None:
-        """Rows that are certain to count: a checkpoint after them is complete."""
-        state = self._state
+    def _hand_over(self) -> Counter[str]:
+        """Keep rows that are certain to count: a checkpoint after them is complete.
+
+        Returns how many items of each operator these stand for.
+        """
+        state, certain = self._state, Counter[str]()
         try:
             newest = state.rest.checkpoints()
         except NoAnswerError as error:
             if not self._unanswered:
                 state.event("monitoring_gap", "job-manager", str(error)[:200])
             self._unanswered = True
-            return
+            return certain
         self._unanswered = False
         # One that a start of the job cut short has no reason.
         reason = newest.why_failed
@@ -186,14 +203,17 @@ class FlinkMonitor:
             state.event("checkpoint_failed", "job", detail[:300])
         state.failed_checkpoints = newest.failed
         if newest.id <= state.counted_below:
-            return
+            return certain
         bounds = bounds_of(state.starts.look())
         for file in row_files(state.folder, state.operators):
             if state.counted_below <= file.after < newest.id and counts(file, bounds):
-                self._keep_rows(file)
+                rows = self._keep_rows(file)
+                certain[file.operator] += rows * state.calibration.sample_every_items
         state.counted_below = newest.id
+        return certain
 
-    def _keep_rows(self, file: RowFile) -> None:
+    def _keep_rows(self, file: RowFile) -> int:
+        """Returns how many they are."""
         state, scale = self._state, self._state.clock.scale
         names = state.names.get(file.graph, {}).get(file.operator, [])
         known = file.subtask < len(names)
@@ -211,6 +231,7 @@ class FlinkMonitor:
             times_ms = [max(0.0, round(us / 1000 * scale, 6)) for us in times_us]
             rows.append((done_s, file.operator, instance, *times_ms, f"{row.edge}.{row.number}"))
         state.journal.append("processing_duration", rows)
+        return len(rows)
 
     # ---------------------------------------------------------------- utilisation
 
@@ -267,17 +288,14 @@ class FlinkMonitor:
     # ------------------------------------------------------------------------ end
 
     def finish(self) -> None:
-        """At the end of the run: a checkpoint, so that all rows count, and how late timers were.
+        """At the end of the run: how late timers were.
 
         Raises TestbedError when they were too late for the run to be taken as one.
         """
         state = self._state
-        if state.reading.time_s < state.config.duration_s - 1e-6 or not state.graph:
+        if not self._at_end or not state.graph:
             return
-        self._take_last_checkpoint()
-        starts = state.starts.look()
-        self._hand_over(starts)
-        self._restarts.write(starts, at_end=True)
+        self._restarts.write(state.starts.look(), at_end=True)
         state.save()
         late_ms = lag_ms(state.seen.lags)
         limit_ms = state.calibration.lag_limit_ms
@@ -289,6 +307,10 @@ class FlinkMonitor:
                 f"run {state.run} does not count: {detail}, and lag_limit_ms is {limit_ms:g}; "
                 "measure it again on a quieter machine"
             )
+
+    @property
+    def _at_end(self) -> bool:
+        return self._state.reading.time_s >= self._state.config.duration_s - 1e-6
 
     def _take_last_checkpoint(self) -> None:
         state, end_s = self._state, time.monotonic() + LAST_CHECKPOINT_WITHIN_S
