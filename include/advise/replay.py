@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -16,9 +17,15 @@ from include.model.decision import StartInstance, StopInstance
 from include.model.host import HostFlavor
 from include.model.observation import Observation, OperatorSample
 from include.model.topology import Edge, Operator, Source, Topology
+from include.testbeds.flow.key_groups import loads_of_instances
 from include.workloads.recordings.recording import FloatArray
 
 SCALINGS = (StartInstance, StopInstance)
+
+
+@cache
+def _fullest(parts: int, instances: int) -> float:
+    return float(loads_of_instances(np.ones(parts), instances).max())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +181,7 @@ class _Replay:
     def _most_to_mean(self, instances: int) -> float:
         """Parts of the instance that has the most, over those of an instance in the mean."""
         parts = self.conditions.parts
-        return math.ceil(parts / instances) * instances / parts if parts and instances else 1.0
+        return _fullest(parts, instances) if parts and instances else 1.0
 
     def observation(self, step: int, cpu_share: float | None, read_s: float) -> Observation:
         """What a controller sees at the end of a step."""

@@ -72,9 +72,8 @@ class Session:
 
     def summary(self, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Counts of a window and the state at its end, as lines of progress show them."""
-        observation = (
-            self.loop.testbed.look()
-        )  # not observe: what arrived is for the next tick to count
+        # Not observe: what arrived is for the next tick to count.
+        observation = self.loop.testbed.look()
         measured = tables.get("processing_duration", {})
         within = dict.fromkeys((name for name, _ in LEVELS), 0)
         samples = 0

@@ -65,18 +65,18 @@ def _tiles(results: StudyResults) -> Iterator[Tile]:
     yield from results.tiles
 
 
-def _sections(results: StudyResults, seen: Rows) -> Iterator[Section]:
+def _sections(results: StudyResults, provenance: Rows) -> Iterator[Section]:
     yield from results.sections or (
         Section(name=name, title=name.replace("_", " ").capitalize(), rows=rows)
         for name, rows in results.tables.items()
         if name != "claims" and rows
     )
-    if seen:
+    if provenance:
         yield Section(
             name="seen",
             title="What each value and choice has seen",
             text=["A figure tests the model only where nothing was fitted to it."],
-            rows=seen,
+            rows=provenance,
         )
 
 

@@ -11,7 +11,7 @@ from include.testbeds.virtual.draws import Draws
 from tests.kernel.flows import a_chain, a_config, started
 
 
-def completed(instances: int, **calibration) -> tuple:
+def completed(instances: int, **calibration):
     """Items a second of an operator that always has enough to do, and its sample."""
     config = a_config(a_chain("O1", service_ms=50.0), 500.0, calibration=calibration)
     testbed = started(config, hosts=8, instances=instances)

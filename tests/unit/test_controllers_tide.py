@@ -72,7 +72,10 @@ class TestWhatItKnows:
         """Instances are read twice before their CPU is known; o_slo would say far too much."""
         observation = read({"O1": 75}, {"O1": 75})
         sample = replace(observation.operators["O1"], durations_ms=(900.0, 40.0, 60.0))
-        unread = {name: replace(one, cpu_share=None) for name, one in observation.instances.items()}
+        unread = {
+            name: replace(instance, cpu_share=None)
+            for name, instance in observation.instances.items()
+        }
         first = replace(observation, operators={"O1": sample}, instances=unread)
         memory = learned(SEEN_BEFORE, first, FLOW, 600.0, 15.0)
         assert load_of(memory, FLOW).service_s[FLOW.row["O1"]] == pytest.approx(0.04)

@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 
 from include.experiment.spec import RunSpec
-from include.runs import machine
 from include.runs.machine import MachineWatch
-from include.runs.measurements.store import read_window
+from include.runs.measurements.window import read_window
 from include.runs.stages import control_window, deploy, provision, replay_arrivals, store_of
 from include.testbeds import TESTBEDS
 
@@ -25,8 +24,8 @@ def test_a_timer_that_waits_for_the_processor_is_late(monkeypatch):
         if clock_s[0] > 5.0:  # 198 timers of 25 ms and the late one
             watch._stop.set()
 
-    monkeypatch.setattr(machine.time, "perf_counter", lambda: clock_s[0])
-    monkeypatch.setattr(machine.time, "sleep", sleep)
+    monkeypatch.setattr("include.runs.machine.time.perf_counter", lambda: clock_s[0])
+    monkeypatch.setattr("include.runs.machine.time.sleep", sleep)
     watch = MachineWatch()
     watch._watch()
     row = watch.columns(120.0)

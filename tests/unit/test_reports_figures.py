@@ -155,13 +155,13 @@ def test_stops_are_drawn_where_they_were_and_as_high_as_their_gap() -> None:
         {"down_s": 90.0, "gap_s": None, "cause": "engine"},
     ]
     scale = rescales.scale_of(stops, timeline_rows, 2.0)
-    assert scale.limits == ((0.0, pytest.approx(40 * 1.08)), (0.0, pytest.approx(4 * 1.08)))
+    assert scale.limits == (pytest.approx((0.0, 40 * 1.08)), pytest.approx((0.0, 4 * 1.08)))
     area, *lines = places_of(rescales.draw("x", stops, timeline_rows, scale))[-7:]
     waits, gaps = lines[:3], lines[3:]
     width = area[2] - area[0]  # from the first reading, at 15 s, to the end
-    for one, at_s in zip(waits, (30, 60, 90), strict=True):
-        assert one[0] == pytest.approx(area[0] + width * (at_s - 15) / 105, abs=0.01)
-    heights = [one[1] - one[3] for one in gaps]
+    for stop, at_s in zip(waits, (30, 60, 90), strict=True):
+        assert stop[0] == pytest.approx(area[0] + width * (at_s - 15) / 105, abs=0.01)
+    heights = [bottom - top for _, bottom, _, top in gaps]
     assert heights[1] == pytest.approx(4 * heights[0])
     assert heights[2] == 0.0
     assert rescales.draw("x", [], timeline_rows, scale) == ""

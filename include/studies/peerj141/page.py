@@ -11,7 +11,7 @@ from include.results.reports.comparison import PublishedFigure
 from include.results.reports.figures import curves, tradeoff
 from include.studies.peerj141.calibration import JUDGING_SEEDS
 from include.studies.peerj141.errata import columns, implied_items
-from include.studies.peerj141.judgement import shortfalls
+from include.studies.peerj141.judgement import JUDGEMENT_COLUMNS, shortfalls
 from include.studies.peerj141.metrics import mean_curves
 from include.studies.peerj141.published import METRICS, CellKey, approach_of, published_cells
 from include.studies.peerj141.specs import controllers, patterns
@@ -109,7 +109,7 @@ def sections(
                 *([NOT_REPRODUCED, *missed] if missed else [REPRODUCED]),
                 JUDGED.format(seeds=judgement[0]["seeds"]),
             ],
-            rows=judgement,
+            rows=[{name: row[name] for name in JUDGEMENT_COLUMNS} for row in judgement],
         ),
         Section(name="errors", title="Errors by pattern", rows=errors),
         Section(
@@ -154,8 +154,10 @@ def best_controller(errors: Rows) -> str:
     """The BTU-based controller that is closest to the paper, by the mean of its mean errors."""
 
     def distance(controller: str) -> float:
-        own = [row["mean_absolute_error"] for row in errors if row["controller"] == controller]
-        return fmean(own) if own else float("inf")
+        of_controller = [
+            row["mean_absolute_error"] for row in errors if row["controller"] == controller
+        ]
+        return fmean(of_controller) if of_controller else float("inf")
 
     return min((name for name in controllers() if approach_of(name) == "btu"), key=distance)
 
@@ -176,8 +178,8 @@ def _published_rows() -> Iterator[dict[str, Any]]:
 
 def _policies(cells: Rows) -> Iterator[dict[str, Any]]:
     """One row per pattern, controller and BTU with every metric."""
-    for (pattern, controller, btu_min), own in _by(cells, "pattern", "controller", "btu_min"):
-        means = {row["metric"]: _spread(row["mean"], row["sigma"]) for row in own}
+    for (pattern, controller, btu_min), group in _by(cells, "pattern", "controller", "btu_min"):
+        means = {row["metric"]: _spread(row["mean"], row["sigma"]) for row in group}
         place = {"pattern": pattern, "policy": policy(controller, btu_min)}
         yield place | {metric: means.get(metric, "") for metric in METRICS}
 
@@ -207,25 +209,25 @@ def _beside(row: Mapping[str, Any]) -> dict[str, Any]:
         "metric": row["metric"],
         "published": _spread(row["published_mean"], row["published_sigma"]),
         "measured": _spread(row["measured_mean"], row["measured_sigma"]),
-        **{name: row[name] for name in ("error", "tolerance", "inside", "erratum")},
+        **{name: row[name] for name in ("error", "tolerance", "inside")},
     }
 
 
 def _figures(staged: Mapping[str, Rows]) -> dict[str, str]:
     """Per pattern, the curves of the policies that Figs. 8-11 show."""
     labels = {
-        run["run"]: [(run["pattern"], policy(run["controller"], own))]
+        run["run"]: [(run["pattern"], policy(run["controller"], btu_min))]
         for run in staged["runs"]
-        for own in [run["btu_min"] if run["controller"] == controllers()[0] else None]
-        if own or run["controller"] == "threshold"
+        for btu_min in [run["btu_min"] if run["controller"] == controllers()[0] else None]
+        if btu_min or run["controller"] == "threshold"
     }
     means = mean_curves(staged["timeline"], labels)
     of_pattern = {
-        pattern: {label: means[own, label] for own, label in sorted(means) if own == pattern}
+        pattern: {label: means[place, label] for place, label in sorted(means) if place == pattern}
         for pattern in patterns()
     }
     scale = curves.scale_of(means.values(), _LENGTH_MIN)
-    return {pattern: curves.draw(pattern, own, scale) for pattern, own in of_pattern.items() if own}
+    return {name: curves.draw(name, lines, scale) for name, lines in of_pattern.items() if lines}
 
 
 def _mean_elasticity(rows: Rows) -> list[dict[str, Any]]:
@@ -240,9 +242,11 @@ def _mean_elasticity(rows: Rows) -> list[dict[str, Any]]:
         {
             "pattern": pattern,
             "policy": policy(controller, btu_min),
-            **{name: fmean(row[name] for row in own) for name in numbers},
+            **{name: fmean(row[name] for row in group) for name in numbers},
         }
-        for (pattern, controller, btu_min), own in _by(overall, "pattern", "controller", "btu_min")
+        for (pattern, controller, btu_min), group in _by(
+            overall, "pattern", "controller", "btu_min"
+        )
     ]
 
 
@@ -263,4 +267,4 @@ def _by(rows: Rows, *names: str) -> Iterator[tuple[tuple[Any, ...], list[Mapping
     def key(row: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(row[name] for name in names)
 
-    return ((values, list(own)) for values, own in groupby(rows, key))
+    return ((values, list(group)) for values, group in groupby(rows, key))

@@ -205,7 +205,7 @@ class Cluster:
                 start_new_session=True,
             )
         process.returncode = 0  # it is not ours to wait for: it outlives us
-        started = DetachedProcess.of(process.pid)
+        started = DetachedProcess.running(process.pid)
         write_json(self.folder / "processes" / f"{name}.json", asdict(started))
         return started
 

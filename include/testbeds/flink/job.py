@@ -13,7 +13,7 @@ from include.files.whole import write_bytes, write_json
 from include.model.topology import Edge, Topology
 from include.testbeds.base import TestbedConfig
 from include.testbeds.flink.calibration import FlinkCalibration
-from include.testbeds.live.provider.schedule import Schedule
+from include.testbeds.live.provider.plan import Schedule
 
 MAX_INSTANCES = 128
 """Of an operator: Flink's key groups, which cannot change while a job has state."""

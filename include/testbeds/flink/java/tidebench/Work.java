@@ -20,6 +20,7 @@ import java.util.stream.Stream;
 import org.apache.flink.api.common.TaskInfo;
 import org.apache.flink.api.common.state.ListState;
 import org.apache.flink.api.common.state.ListStateDescriptor;
+import org.apache.flink.api.common.state.KeyedStateStore;
 import org.apache.flink.api.common.state.OperatorStateStore;
 import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.state.ValueStateDescriptor;
@@ -113,7 +114,7 @@ class Work extends AbstractStreamOperator<Item> implements OneInputStreamOperato
         keysOfQueued = new HashSet<>();
         List<Item> waiting = new ArrayList<>();
         for (Item item : queued.get()) waiting.add(item);
-        if (keys != null) takeUpByKey(waiting);
+        if (keys != null) takeUpByKey(context.getKeyedStateStore(), waiting);
         waiting.sort(Comparator.comparingLong((Item item) -> item.sent).thenComparingLong(numbers::of));
         queue.addAll(waiting);
         for (long packed : totals.get()) takeUp((int) (packed >>> 56), packed & ((1L << 56) - 1));
@@ -123,10 +124,10 @@ class Work extends AbstractStreamOperator<Item> implements OneInputStreamOperato
         openFiles(task, context.getRestoredCheckpointId().orElse(0));
     }
 
-    private void takeUpByKey(List<Item> waiting) throws Exception {
-        ListStateDescriptor<Item> of = new ListStateDescriptor<>("queueByKey", Item.class);
-        queuedByKey = getRuntimeContext().getListState(of);
-        stateOfKey = getRuntimeContext().getState(new ValueStateDescriptor<>("state", byte[].class));
+    /** From the store of the context: while an operator is initialised its runtime context has none yet. */
+    private void takeUpByKey(KeyedStateStore store, List<Item> waiting) throws Exception {
+        queuedByKey = store.getListState(new ListStateDescriptor<>("queueByKey", Item.class));
+        stateOfKey = store.getState(new ValueStateDescriptor<>("state", byte[].class));
         try (Stream<Object> there = getKeyedStateBackend().getKeys("queueByKey", VoidNamespace.INSTANCE)) {
             there.forEach(key -> keysOfQueued.add((Integer) key));
         }
