@@ -110,7 +110,7 @@ def test_the_autoscalers_of_today_for_ten_minutes(tmp_path: Path) -> None:
     small.write_text(yaml.safe_dump(yaml.safe_load(spec.read_text()) | cut))
     lines = cli(tmp_path, "run", str(small))
     today = [name for name, one in CONTROLLERS.items() if one.group is Group.IN_USE_TODAY]
-    assert [lines.count(f"] {name}-stepwise") for name in today] == [2] * 8
+    assert [lines.count(f"] {name}-stepwise") for name in today] == [2] * 9
 
 
 def test_the_demo_of_the_command_line(tmp_path: Path) -> None:
