@@ -39,7 +39,7 @@ def trunk_digest() -> str:
     """Of the code that takes part in every run."""
     total = hashlib.sha256(repr([platform.python_version(), *_package_versions()]).encode())
     for path in sorted(path for folder in COMPUTES for path in (INCLUDE / folder).rglob("*.*")):
-        if path.suffix in (".py", ".yaml", ".csv") and path.parent.name != "specs":
+        if path.suffix in (".py", ".java", ".yaml", ".csv") and path.parent.name != "specs":
             total.update(path.relative_to(INCLUDE).as_posix().encode() + b"\0")
             total.update(hashlib.sha256(path.read_bytes()).digest())
     return total.hexdigest()

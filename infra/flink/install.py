@@ -6,6 +6,7 @@ var/.flink and outside every environment. Safe to repeat and to run twice at onc
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import shutil
 import subprocess
@@ -149,6 +150,7 @@ def run_quietly(command: list[str], within_s: float) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser("python -m infra.flink.install", description=__doc__).parse_args()
     try:
         install(Installation(flink_state()))
     except SetupError as error:

@@ -24,7 +24,9 @@ class Told:
 
 sys.exit(pytest.main(["--collect-only", "-qq", "-p", "no:cacheprovider"], plugins=[Told()]))
 """
-MARKERS = ("long", "spark", "airflow", "scheduler", "openstack", "guests", "live", "recorded")
+MARKERS = (
+    "long", "spark", "airflow", "scheduler", "openstack", "guests", "live", "recorded", "flink",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +34,12 @@ def groups() -> dict[str, tuple[str, str]]:
     """The marker expression and the path of every group, as Makefile and live.sh have them."""
     makefile = (REPOSITORY / "Makefile").read_text()
     live = (REPOSITORY / "infra" / "live" / "live.sh").read_text()
-    found = {
-        target: (expression.strip('"'), "tests")
-        for target, expression in re.findall(
-            r'^(test-\w+): .*\n\t@.*pytest -q.* -m ("[^"]+"|\w+)$', makefile, re.MULTILINE
+    targets = {
+        target: (expression.strip('"'), path or "tests")
+        for target, expression, path in re.findall(
+            r'^(test-\w+): .*\n\t@.*pytest -q.* -m ("[^"]+"|\w+)(?: (tests/\S+))?$',
+            makefile,
+            re.MULTILINE,
         )
     }
     default = re.search(r"set -- (\w+) (\S+);", live)
@@ -46,13 +50,13 @@ def groups() -> dict[str, tuple[str, str]]:
         first = re.search(told, makefile, re.MULTILINE)
         assert first, name
         others[name] = (first[1].strip('"'), first[2])
-    return found | others
+    return targets | others
 
 
 def test_every_test_is_in_one_group(groups: dict[str, tuple[str, str]]) -> None:
     assert sorted(groups) == [
-        "test-airflow", "test-fast", "test-guests", "test-live", "test-long", "test-openstack",
-        "test-recorded", "test-scheduler", "test-spark",
+        "test-airflow", "test-fast", "test-flink", "test-guests", "test-live", "test-long",
+        "test-openstack", "test-recorded", "test-scheduler", "test-spark",
     ]  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", COLLECT], cwd=REPOSITORY, capture_output=True, text=True,

@@ -21,7 +21,7 @@ def here(tmp_path):
 def a_wheel(jars):
     def run(command, within_s):
         folder = Path(command[command.index("--dest") + 1])
-        with zipfile.ZipFile(folder / install.WHEEL, "w") as archive:
+        with zipfile.ZipFile(folder / installation.WHEEL, "w") as archive:
             for jar in jars:
                 archive.writestr(f"pyflink/lib/{jar}", b"x")
         return ""
@@ -40,7 +40,7 @@ def test_a_download_of_another_digest_is_told_and_not_left_behind(here, monkeypa
 
 def test_a_wheel_without_its_jars_is_told(here, monkeypatch):
     monkeypatch.setattr(install, "run_quietly", a_wheel(["flink-dist-2.2.1.jar"]))
-    monkeypatch.setattr(install, "digest", lambda path: install.WHEEL_SHA256)
+    monkeypatch.setattr(install, "digest", lambda path: installation.WHEEL_SHA256)
     here.folder.mkdir()
     with pytest.raises(SetupError, match="has 1 of the 5 jars"):
         install.take_jars(here)
@@ -50,14 +50,14 @@ def test_a_wheel_without_its_jars_is_told(here, monkeypatch):
 def test_of_a_wheel_a_few_jars_are_kept(here, monkeypatch):
     kept = [f"{prefix}1.jar" for prefix in install.JARS]
     monkeypatch.setattr(install, "run_quietly", a_wheel([*kept, "flink-table-1.jar"]))
-    monkeypatch.setattr(install, "digest", lambda path: install.WHEEL_SHA256)
+    monkeypatch.setattr(install, "digest", lambda path: installation.WHEEL_SHA256)
     here.folder.mkdir()
     install.take_jars(here)
     assert sorted(path.name for path in here.lib.iterdir()) == sorted(kept)
 
 
 def test_without_a_compiler_nothing_is_downloaded(here, monkeypatch):
-    monkeypatch.setattr(install.shutil, "which", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name: None)
     monkeypatch.setattr(install, "take_jars", lambda here: pytest.fail("downloads"))
     with pytest.raises(SetupError, match=r"there is no javac; install a JDK of version 17"):
         install.install(here)

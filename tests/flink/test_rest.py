@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from include.testbeds.flink.rest import Checkpoints, NoAnswerError, Rest
+from include.testbeds.flink.rest import Checkpoints, NoAnswerError, Rest, first_reason, too_early
 
 JOB = "0" * 32
 JOB_ANSWER = {
@@ -94,6 +94,14 @@ def test_a_checkpoint_runs_fails_or_is_complete():
         assert rest.checkpoint_failure("r") is None
         assert rest.checkpoint_failure("f") == "No space left on device"
         assert rest.checkpoint_failure("c") == ""
+
+
+def test_of_a_stack_trace_the_innermost_reason_is_told():
+    inner = "c.D: task front (1/2) is not being executed"
+    trace = f"a.B: outer\n\tat x.y(Z.java:1)\nCaused by: {inner}\n\tat z"
+    assert first_reason(trace) == inner
+    assert too_early(first_reason(trace))
+    assert not too_early(first_reason("java.io.IOException: No space left on device"))
 
 
 def test_checkpoints_before_the_first_and_after():

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from include.testbeds.flink.instances import Starts
+from include.testbeds.flink.instances import Start, Starts
 from include.testbeds.flink.rows import Row, bounds_of, counts, row_files
 from tests.flink.world import subtask_of, write_rows
 
@@ -50,8 +50,8 @@ def test_a_checkpoint_that_failed_bounds_nothing(tmp_path):
 
 def test_a_line_that_is_not_whole_comes_later(tmp_path):
     path = write_rows(tmp_path, "op", 0, [ROW])
-    with path.open("a") as file:
-        file.write("0,8,100,1")
+    with path.open("a") as cut:
+        cut.write("0,8,100,1")
     (file,) = row_files(tmp_path, ("op",))
     rows, offset = file.rows()
     assert rows == [Row(*ROW)]
@@ -81,11 +81,7 @@ def test_every_item_counts_once_whatever_happens(seed):
         else:
             starts.append((f"g{len(starts)}", newest))
             after, item = newest, position_at[newest]
-    bounds, lowest = {}, 1 << 62
-    from include.testbeds.flink.instances import Start
-
     made = [Start(graph, restored, k, ()) for k, (graph, restored) in enumerate(starts)]
     bounds = bounds_of(made)
-    assert lowest
     counted = sorted(item for graph, after, item in done if after < bounds[graph])
     assert counted == list(range(30))

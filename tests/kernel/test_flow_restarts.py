@@ -11,6 +11,7 @@ from include.model.decision import StartInstance, StopInstance
 from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testbeds.flow.arrays import COMPLETED, MICRO
+from include.testbeds.flow.calibration import LEFT_OUT, FlowCalibration, FlowFaults
 from include.testing.builders import decision
 from tests.kernel.flows import a_chain, a_config, started
 
@@ -157,3 +158,10 @@ def test_where_a_run_is_cut_changes_nothing(cut_s):
         ]
 
     assert rows((cut_s,)) == rows(())
+
+
+def test_a_setting_that_is_off_is_not_in_what_a_run_is_stored_as():
+    assert not LEFT_OUT & (FlowCalibration().model_dump().keys() | FlowFaults().model_dump().keys())
+    for given in (FlowCalibration(restart={"down_s": (1, 2)}), FlowFaults(restarts=((5, 1),))):
+        assert LEFT_OUT & given.model_dump().keys()
+        assert type(given).model_validate(given.model_dump(mode="json")) == given

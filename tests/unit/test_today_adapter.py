@@ -41,8 +41,8 @@ class TestHoldingToTheEndOfABtu(ControllerContract):
     }
 
 
-def test_all_eight_are_registered():
-    assert len(TODAY) == 8
+def test_all_nine_are_registered():
+    assert len(TODAY) == 9
 
 
 @dataclass(frozen=True, kw_only=True)

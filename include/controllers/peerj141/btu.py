@@ -137,7 +137,7 @@ class Btu:
         if not self.upscale_first:
             self._scale_up(plan, needs, spare)
         plan.keep_leases(self.interval_s)
-        return _remembered(memory, plan), plan.decision(self._why_wait(observation))
+        return remembered(memory, plan), plan.decision(self._why_wait(observation))
 
     def needs(self, plan: Plan, observation: Observation) -> dict[str, Need]:
         """Algorithm 1 for every operator the monitor could read, in seeded random order."""
@@ -266,7 +266,7 @@ class Btu:
         return Why(Reason.NOTHING_TO_DO, sentence)
 
 
-def _remembered(memory: BtuMemory, plan: Plan) -> BtuMemory:
+def remembered(memory: BtuMemory, plan: Plan) -> BtuMemory:
     """Add the scalings of this decision to the memory."""
     scalings = dict(memory.scalings)
     for name, count in sorted(plan.scaled().items()):

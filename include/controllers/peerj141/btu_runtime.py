@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from include.controllers.peerj141.btu import TWICE_ABOVE_ITEMS, Btu, BtuMemory
+from include.controllers.peerj141 import rounds
+from include.controllers.peerj141.btu import TWICE_ABOVE_ITEMS, Btu, BtuMemory, remembered
 from include.controllers.peerj141.procedures import Spare, btu_ends, most_suitable
 from include.controllers.peerj141.reclaim import AllOperators, record_highs
-from include.controllers.peerj141.upscaling import UpTrigger
+from include.controllers.peerj141.rounds import Round, leased, until_a_lease
+from include.controllers.peerj141.upscaling import UpTrigger, in_seeded_order
 from include.controllers.plan import Plan
 from include.model.decision import Decision, Reason, Why
 from include.model.observation import HostSample, Observation, OperatorSample
 from include.model.topology import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class RoundMemory(BtuMemory):
+    """With ``boot_blocks``: also where the round is."""
+
+    round: Round = field(default_factory=Round)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,25 +35,75 @@ class BtuRuntime(Btu):
     ``serves_on`` a stopped or moved instance works until the next tick: it would end when a file
     below "~" exists (``Receiver`` of visp-streaming/processingNodes), which Java does not expand,
     and is killed by ``ProcessingNodeManagement``. ``of_broker`` counts queues as ``Monitor``: the
-    longest one, with what instances hold of it.
+    longest one, with what instances hold of it. With ``boot_blocks`` a boot holds up the round,
+    there is one every ``round_s``, and ``interval_s`` is how often it looks whether a host is up.
     """
 
     reclaim_for_migrations: bool = True
     keeps_guarded: bool = True
     serves_on: bool = True
     of_broker: bool = True
+    boot_blocks: bool = False
+    round_s: float = 60.0
+
+    def problems(self) -> Iterator[str]:
+        """Those of the paper's controller, and of the rounds."""
+        yield from super().problems()
+        if self.boot_blocks:
+            yield from rounds.problems(self.interval_s, self.round_s)
+
+    def initial_memory(self) -> BtuMemory:
+        return RoundMemory() if self.boot_blocks else BtuMemory()
 
     def decide(self, memory: BtuMemory, observation: Observation) -> tuple[BtuMemory, Decision]:
         """As in the paper, but with the queue lengths that ``Monitor`` reads."""
-        if not self.of_broker:
-            return super().decide(memory, observation)
+        counted = self._of_broker(observation) if self.of_broker else observation
+        if isinstance(memory, RoundMemory):
+            return self._go_on(memory, counted)
+        return super().decide(memory, counted)
+
+    def _of_broker(self, observation: Observation) -> Observation:
         operators = {
             name: sample
             if sample.longest_queue_items is None
             else replace(sample, waiting_items=sample.longest_queue_items)
             for name, sample in observation.operators.items()
         }
-        return super().decide(memory, replace(observation, operators=operators))
+        return replace(observation, operators=operators)
+
+    def _go_on(self, memory: RoundMemory, observation: Observation) -> tuple[RoundMemory, Decision]:
+        """Scale operators up until a host is leased; hosts retire after the last operator.
+
+        ``ReasonerBTU``, lines 111 to 249: the order is drawn as a round starts, and each operator
+        is judged by what is measured when its turn comes.
+        """
+        current = memory.round
+        if waiting := current.wait(observation):
+            return memory, waiting
+        if current.left is None:
+            order = in_seeded_order(observation.operators, self.setting.seed, observation.now_s)
+            current = current.begin(order, self.round_s)
+        left = current.left or ()
+        plan = Plan(self.setting, observation)
+        needs = {name: need for name, need in self.needs(plan, observation).items() if name in left}
+        standings = self.standings(observation, memory, needs)
+
+        def spare(tried: Plan) -> Mapping[str, float]:
+            return self.counted(self.utilities(tried, standings))
+
+        def look(name: str) -> None:
+            if name in needs:
+                self._scale_up(plan, {name: needs[name]}, spare)
+
+        left = until_a_lease(plan, left, look)
+        if leased(plan):
+            current = current.at(left)
+        else:
+            self._retire(plan, observation, spare)
+            plan.keep_leases(self.round_s)
+            current = current.end()
+        after = remembered(memory, plan)
+        return RoundMemory(after.scalings, after.upscaled_s, current), plan.decision(rounds.NOTHING)
 
     def trigger(self, sample: OperatorSample, op: Operator) -> UpTrigger:
         """A queue above TWICE_ABOVE_ITEMS suffices, late or not."""
@@ -108,7 +167,11 @@ class BtuRuntime(Btu):
     def _serves_s(self, plan: Plan, host: HostSample) -> float:
         """Until the next tick, but not longer than the host is paid for."""
         left_s = max(0.0, host.paid_until_s - plan.now_s)
-        return min(self.interval_s, left_s) if self.serves_on else 0.0
+        return min(self._tick_s, left_s) if self.serves_on else 0.0
+
+    @property
+    def _tick_s(self) -> float:
+        return self.round_s if self.boot_blocks else self.interval_s
 
     def _stop_one_of_the_best(
         self, plan: Plan, op: Operator, utilities: Mapping[str, float]
@@ -128,6 +191,6 @@ class BtuRuntime(Btu):
                 plan.stop(
                     candidates[0],
                     Why(Reason.MAKE_ROOM, sentence),
-                    serves_s=self.interval_s if self.serves_on else 0.0,
+                    serves_s=self._tick_s if self.serves_on else 0.0,
                 )
                 return

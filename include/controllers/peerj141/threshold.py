@@ -11,6 +11,8 @@ from include.controllers.first_fit import (
     release_empty_hosts,
     start_first_fit,
 )
+from include.controllers.peerj141 import rounds
+from include.controllers.peerj141.rounds import Round, until_a_lease
 from include.controllers.plan import NoMemory, Plan
 from include.model.decision import Decision, Reason, Why
 from include.model.errors import unknown_name
@@ -74,7 +76,8 @@ class Threshold:
     ``ReasonerBasic``, counts of ``Monitor.analyzeBasic``, and an instance that serves on after
     it was stopped, because ``Receiver`` (visp-streaming/processingNodes) looks for a file below
     "~", which Java does not expand, until ``ProcessingNodeManagement`` removes it at the next
-    tick. ``reading`` "paper" goes by the text.
+    tick. ``reading`` "paper" goes by the text. With ``boot_blocks`` a boot holds up the round,
+    there is one every ``round_s``, and ``interval_s`` is how often it looks whether a host is up.
     """
 
     setting: Setting
@@ -83,6 +86,8 @@ class Threshold:
     scale_up_above_items: int = 250
     scale_up_twice_above_items: int = 1250
     scale_down_below_items: int = 20
+    boot_blocks: bool = False
+    round_s: float = 60.0
 
     def problems(self) -> Iterator[str]:
         """Options that make no sense, each with what to do."""
@@ -90,6 +95,8 @@ class Threshold:
             yield f"interval_s must be above 0, got {self.interval_s}"
         if self.reading not in READINGS:
             yield unknown_name("reading", self.reading, READINGS)
+        if self.boot_blocks:
+            yield from rounds.problems(self.interval_s, self.round_s)
         if self.scale_up_twice_above_items < self.scale_up_above_items:
             yield (
                 f"scale_up_twice_above_items ({self.scale_up_twice_above_items}) must not be "
@@ -104,11 +111,15 @@ class Threshold:
     def initial_instances(self) -> Mapping[str, int]:
         return dict.fromkeys(self.setting.topology.operator_names, 1)
 
-    def initial_memory(self) -> NoMemory:
-        return NoMemory()
+    def initial_memory(self) -> NoMemory | Round:
+        return Round() if self.boot_blocks else NoMemory()
 
-    def decide(self, memory: NoMemory, observation: Observation) -> tuple[NoMemory, Decision]:
+    def decide(
+        self, memory: NoMemory | Round, observation: Observation
+    ) -> tuple[NoMemory | Round, Decision]:
         """Release empty hosts, then scale by every queue, then prolong the leases that end."""
+        if isinstance(memory, Round):
+            return self._go_on(memory, observation)
         plan = Plan(self.setting, observation)
         release_empty_hosts(plan)
         for name in self.setting.topology.operator_names:
@@ -120,6 +131,26 @@ class Threshold:
             f"or at one instance"
         )
         return memory, plan.decision(Why(Reason.NOTHING_TO_DO, sentence))
+
+    def _go_on(self, memory: Round, observation: Observation) -> tuple[Round, Decision]:
+        """Look at operators until a host is leased; ``ReasonerBasic``, lines 85 to 153.
+
+        Hosts are released, and leases prolonged, at the start of a round.
+        """
+        if waiting := memory.wait(observation):
+            return memory, waiting
+        plan = Plan(self.setting, observation)
+        if memory.left is None:
+            memory = memory.begin(self.setting.topology.operator_names, self.round_s)
+            release_empty_hosts(plan)
+            plan.keep_leases(0)
+
+        def look(name: str) -> None:
+            if name in observation.operators:
+                self._scale(plan, observation.operators[name])
+
+        left = until_a_lease(plan, memory.left or (), look)
+        return memory.at(left) if left else memory.end(), plan.decision(rounds.NOTHING)
 
     def _scale(self, plan: Plan, sample: OperatorSample) -> None:
         name, waiting = sample.operator, self._items(sample)
@@ -152,7 +183,12 @@ class Threshold:
             return
         victim = self._how.victim(plan, candidates)
         if self._how.serves_on:
-            plan.stop(victim, why, frees=False, serves_s=self.interval_s)
+            plan.stop(
+                victim,
+                why,
+                frees=False,
+                serves_s=self.round_s if self.boot_blocks else self.interval_s,
+            )
         else:
             plan.stop(victim, why)
 

@@ -53,6 +53,8 @@ What counts as arrived and as completed depends on the testbed:
   left it. Service is not followed item by item: what is in service counts as completed.
 - `docker`, `openstack`: arrived is what its producer has noted as sent, completed what the ledger
   has as done, each item once. An item that was lost or rejected stays unprocessed.
+- `flink`: arrived is what was sent to the operator, completed what a checkpoint after it has made
+  certain, each item once.
 """
 
 

@@ -12,7 +12,8 @@ from include.model.compliance import LEVELS
 from include.model.errors import TestbedError
 from include.testbeds.flink.instances import LAG_MS, Counted, Start, Subtask, counted, whole_line
 from include.testbeds.flink.job import schedules_of
-from include.testbeds.flink.rest import NoAnswerError
+from include.testbeds.flink.placement import slots_of
+from include.testbeds.flink.rest import NoAnswerError, too_early
 from include.testbeds.flink.restarts import RestartRows
 from include.testbeds.flink.rows import Row, RowFile, bounds_of, counts, row_files
 from include.testbeds.flink.state import FlinkReading, FlinkState
@@ -32,6 +33,7 @@ class FlinkMonitor:
         self._late_ms = {op.name: twice * op.slo_ms for op in topology.operators}
         self._schedules = schedules_of(state.config)
         self._restarts = RestartRows(state)
+        self._unanswered = False
 
     def read(self, time_s: float) -> None:
         """The reading of a monitoring time, which is now or has just passed."""
@@ -40,11 +42,20 @@ class FlinkMonitor:
         reading.wall_us = now_us()
         state.reading = reading
         starts = state.starts.look()
-        self._read_counts(starts[-1], reading, before)
+        queues = self._read_counts(starts[-1], reading, before)
         self._read_durations(starts[-1], reading, before)
         self._read_utilisation(reading, before)
-        self._hand_over(starts)
-        self._restarts.write(starts)
+        if self._at_end and state.graph:
+            self._take_last_checkpoint()
+        certain = self._hand_over()
+        state.journal.append(
+            "queue",
+            [
+                (time_s, name, waiting, arrived, certain[name], *instances)
+                for name, waiting, arrived, instances in queues
+            ],
+        )
+        self._restarts.write(state.starts.look())
         state.save()
 
     def skip(self, time_s: float, times: int) -> None:
@@ -54,8 +65,14 @@ class FlinkMonitor:
 
     # ---------------------------------------------------------------------- items
 
-    def _read_counts(self, start: Start, reading: FlinkReading, before: FlinkReading) -> None:
-        """Counters go back by what a restart undoes; what is shown does not."""
+    def _read_counts(
+        self, start: Start, reading: FlinkReading, before: FlinkReading
+    ) -> list[tuple[str, int, int, tuple[int, int]]]:
+        """Counters go back by what a restart undoes; what controllers see does not.
+
+        Returns each operator with its waiting items, those that arrived since the reading before,
+        and its instances, all and ready.
+        """
         state, topology = self._state, self._state.config.topology
         lines = {each: line for each in start.subtasks if (line := counted(each)) is not None}
         of: dict[str, list[Counted]] = {name: [] for name in topology.operator_names}
@@ -77,7 +94,7 @@ class FlinkMonitor:
         serving = [one for one in state.fleet.instances.values() if one.serves]
         running = Counter(one.operator for one in serving)
         ready = Counter(one.operator for one in serving if one.ready_s is not None)
-        rows = []
+        queues = []
         for name in topology.operator_names:
             received = sum(line.received for line in of[name])
             queued = sum(line.waiting for line in of[name])
@@ -91,11 +108,10 @@ class FlinkMonitor:
             reading.longest[name] = max((line.waiting for line in of[name]), default=0)
             oldest_us = max((line.oldest_us for line in of[name]), default=0)
             reading.oldest_s[name] = oldest_us / 1e6 * state.clock.scale
-            changes = reading.arrived[name] - was[0], reading.completed[name] - was[1]
-            counts_now = running[name], ready[name]
-            rows.append((reading.time_s, name, waiting, *changes, *counts_now))
-        state.journal.append("queue", rows)
+            arrived = reading.arrived[name] - was[0]
+            queues.append((name, waiting, arrived, (running[name], ready[name])))
         self._keep_arrivals(reading, before)
+        return queues
 
     def _read_sources(self) -> tuple[dict[str, int], dict[str, int]]:
         """Items that each source has emitted, and that were due then: arrivals go on by the clock,
@@ -165,29 +181,39 @@ class FlinkMonitor:
             last = reading.durations_ms.get(name, [])
             reading.durations_ms[name] = [*last, *durations_ms][-LAST_DURATIONS:]
 
-    def _hand_over(self, starts: list[Start]) -> None:
-        """Rows that are certain to count: a checkpoint after them is complete."""
-        state = self._state
+    def _hand_over(self) -> Counter[str]:
+        """Keep rows that are certain to count: a checkpoint after them is complete.
+
+        Returns how many items of each operator these stand for.
+        """
+        state, certain = self._state, Counter[str]()
         try:
             newest = state.rest.checkpoints()
         except NoAnswerError as error:
-            state.event("monitoring_gap", "job-manager", str(error)[:200])
-            return
+            if not self._unanswered:
+                state.event("monitoring_gap", "job-manager", str(error)[:200])
+            self._unanswered = True
+            return certain
+        self._unanswered = False
         # One that a start of the job cut short has no reason.
-        if newest.failed > state.failed_checkpoints and newest.why_failed:
+        reason = newest.why_failed
+        if newest.failed > state.failed_checkpoints and reason and not too_early(reason):
             number = newest.failed - state.failed_checkpoints
             detail = f"{number} of them since the last reading: {newest.why_failed}"
             state.event("checkpoint_failed", "job", detail[:300])
         state.failed_checkpoints = newest.failed
         if newest.id <= state.counted_below:
-            return
+            return certain
         bounds = bounds_of(state.starts.look())
         for file in row_files(state.folder, state.operators):
             if state.counted_below <= file.after < newest.id and counts(file, bounds):
-                self._keep_rows(file)
+                rows = self._keep_rows(file)
+                certain[file.operator] += rows * state.calibration.sample_every_items
         state.counted_below = newest.id
+        return certain
 
-    def _keep_rows(self, file: RowFile) -> None:
+    def _keep_rows(self, file: RowFile) -> int:
+        """Returns how many they are."""
         state, scale = self._state, self._state.clock.scale
         names = state.names.get(file.graph, {}).get(file.operator, [])
         known = file.subtask < len(names)
@@ -205,22 +231,24 @@ class FlinkMonitor:
             times_ms = [max(0.0, round(us / 1000 * scale, 6)) for us in times_us]
             rows.append((done_s, file.operator, instance, *times_ms, f"{row.edge}.{row.number}"))
         state.journal.append("processing_duration", rows)
+        return len(rows)
 
     # ---------------------------------------------------------------- utilisation
 
     def _read_utilisation(self, reading: FlinkReading, before: FlinkReading) -> None:
-        """Reservations of memory; CPU of the process where items burn it. Where they only wait,
-        what they would use stands in: the time that an instance works, of what it reserves."""
+        """Slots in use, among which a TaskManager divides its memory; CPU of the process where
+        items burn it. Where they only wait, what they would use stands in: the time that an
+        instance works, of what it reserves. Flink's places may reserve more than a host has."""
         state, flavor = self._state, self._state.config.flavor
         operators = state.config.topology.operator
         burns = state.calibration.work == "burn"
+        slots = slots_of(state.config, state.calibration)
         reading.cpu_share, reading.memory_share = {}, {}
         passed_s = (reading.wall_us - before.wall_us) / 1e6
         busy = self._shares_by_name(reading, before)
         hosts, instances = [], []
         for host in state.fleet.leased():
             here = state.fleet.on_host(host.number)
-            used_mb = sum(operators[one.operator].memory_mb for one in here)
             for one in here:
                 if one.name in busy:
                     reading.cpu_share[one.name] = busy[one.name]
@@ -238,7 +266,7 @@ class FlinkMonitor:
                     continue
                 cpu = (reading.cpu_s[host.name] - last) / (passed_s * flavor.vcpus)
             reading.cpu_share[host.name] = round(min(1.0, max(0.0, cpu)), 4)
-            memory = round(used_mb / flavor.capacity.memory_mb, 4)
+            memory = round(min(1.0, len(here) / slots), 4)
             reading.memory_share[host.name] = memory
             shares = reading.cpu_share[host.name], memory
             hosts.append((reading.time_s, host.name, *shares, len(here)))
@@ -260,17 +288,14 @@ class FlinkMonitor:
     # ------------------------------------------------------------------------ end
 
     def finish(self) -> None:
-        """At the end of the run: a checkpoint, so that all rows count, and how late timers were.
+        """At the end of the run: how late timers were.
 
         Raises TestbedError when they were too late for the run to be taken as one.
         """
         state = self._state
-        if state.reading.time_s < state.config.duration_s - 1e-6 or not state.graph:
+        if not self._at_end or not state.graph:
             return
-        self._take_last_checkpoint()
-        starts = state.starts.look()
-        self._hand_over(starts)
-        self._restarts.write(starts, at_end=True)
+        self._restarts.write(state.starts.look(), at_end=True)
         state.save()
         late_ms = lag_ms(state.seen.lags)
         limit_ms = state.calibration.lag_limit_ms
@@ -282,6 +307,10 @@ class FlinkMonitor:
                 f"run {state.run} does not count: {detail}, and lag_limit_ms is {limit_ms:g}; "
                 "measure it again on a quieter machine"
             )
+
+    @property
+    def _at_end(self) -> bool:
+        return self._state.reading.time_s >= self._state.config.duration_s - 1e-6
 
     def _take_last_checkpoint(self) -> None:
         state, end_s = self._state, time.monotonic() + LAST_CHECKPOINT_WITHIN_S

@@ -19,7 +19,7 @@ from include.testbeds.flink.fleet import FlinkHost, FlinkInstance, by_operator, 
 from include.testbeds.flink.instances import Start
 from include.testbeds.flink.job import write_job
 from include.testbeds.flink.placement import Placed, heap_mb, placed, plan_lines, slots_of
-from include.testbeds.flink.rest import Checkpoints, NoAnswerError
+from include.testbeds.flink.rest import Checkpoints, NoAnswerError, too_early
 from include.testbeds.flink.state import PROVIDER, FlinkState, Rescale, Restart
 
 BUSY_EVERY_S, IDLE_EVERY_S = 0.1, 0.5
@@ -30,8 +30,6 @@ AGAIN_AFTER_S = 4.0
 """Flink has so long to run by itself what it was asked for, after a start of the job (wall)."""
 TRIGGER_EVERY_S = 0.5
 """How soon after a checkpoint that failed the next one is tried (wall)."""
-NOT_YET = "is not being executed"
-"""Why a checkpoint fails while a task still goes through what it had in its buffers."""
 LOST_AFTER = 3
 """What it does not run after it was asked so often is lost."""
 FIND_AGAIN_S = 30.0
@@ -387,7 +385,7 @@ class Reconciler:
         if failure is None:
             return
         if failure:
-            if not rescale.troubled and NOT_YET not in failure:
+            if not rescale.troubled and not too_early(failure):
                 rescale.troubled = True
                 state.event("checkpoint_failed", "job", failure[-200:])
             rescale.trigger = ""
@@ -438,6 +436,8 @@ class Reconciler:
         except NoAnswerError:
             return
         sources = [source.name for source in state.config.topology.sources]
+        if not {*state.operators, *sources} <= ids.keys():
+            return  # the job is not there yet
         text = plan_lines(want, ids, sources, PROVIDER)
         write_bytes(state.folder / "placement", text.encode())
 

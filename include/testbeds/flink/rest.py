@@ -24,6 +24,22 @@ class NoAnswerError(TestbedError):
     """The JobManager does not answer, or not as it should."""
 
 
+NOT_YET = ("is not being executed", "tasks not ready", "suspending", "sharing the ChannelState")
+"""Reasons of a checkpoint that was too early: a task still goes through what its buffers had."""
+
+
+def first_reason(trace: str) -> str:
+    """What the innermost exception of a stack trace says, on one line."""
+    reasons = [line for line in trace.splitlines() if line and not line.startswith(("\t", " "))]
+    innermost = reasons[-1] if reasons else trace
+    return innermost.removeprefix("Caused by: ")[-300:]
+
+
+def too_early(reason: str) -> bool:
+    """Whether a checkpoint failed only because it came too soon after a start of the job."""
+    return any(words in reason for words in NOT_YET)
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
     """The newest complete checkpoint (``id`` 0: none yet), and how many have failed."""
@@ -78,7 +94,7 @@ class Rest:
         if answer["status"]["id"] != "COMPLETED":
             return None
         cause = answer.get("operation", {}).get("failureCause")
-        return str(cause.get("stack-trace", cause))[:600] if cause else ""
+        return first_reason(str(cause.get("stack-trace", cause))) if cause else ""
 
     def checkpoints(self) -> Checkpoints:
         """What has become of them so far."""

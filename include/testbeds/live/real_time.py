@@ -1,4 +1,4 @@
-"""What testbeds by the wall clock share: how time passes, what is ordered, what is kept."""
+"""The testbed protocol in wall time, for all testbeds with real hosts."""
 
 from __future__ import annotations
 
@@ -21,43 +21,43 @@ from include.testbeds.snapshots import packed, unpacked
 SNAPSHOT_VERSION = 2
 ROUNDING_S = 1e-6
 Watch = Mapping[str, Mapping[str, Any]]
-NOTHING_SEEN: Watch = {"arrived": {}, "completed": {}}
+NO_COUNTS: Watch = {"arrived": {}, "completed": {}}
 
 
 class Monitor(Protocol):
     """Takes one reading per monitoring period."""
 
     def read(self, time_s: float) -> None:
-        """The reading of a monitoring time, which is now or has just passed."""
+        """Take the reading of monitoring time ``time_s``, which is now or has just passed."""
         ...
 
     def skip(self, time_s: float, times: int) -> None:
-        """Nobody was there to read ``times`` times, up to ``time_s``."""
+        """Record that ``times`` readings up to ``time_s`` are missing."""
         ...
 
     def finish(self) -> None:
-        """Rows are handed over next: put down what is still to be said."""
+        """Write the last rows before they are stored."""
         ...
 
 
 class Reconciler(Protocol):
-    """Settles what was ordered with what there is."""
+    """Brings the state of a run up to date with its hosts and instances."""
 
     def reconcile(self) -> float:
-        """Settle, and return in how many seconds of the wall to do so again."""
+        """Reconcile, and return the wall seconds until the next time."""
         ...
 
 
 class RealTimeTestbed(Generic[H, I]):
-    """A run by the wall clock. Processes come and go; its record is what they share."""
+    """A run in wall time. Its processes share a record."""
 
     def __init__(self, record: RunRecord[H, I], monitor: Monitor, reconciler: Reconciler) -> None:
         self._record, self._watcher, self._settler = record, monitor, reconciler
         self._now_s = 0.0
         self._handed_over = 0
-        """Bytes of the journal that windows before this one have."""
+        """Bytes of the journal that earlier windows have stored."""
         self._observed: dict[str, Watch] = {}
-        """What whoever observes has seen already, by name."""
+        """Counters at the last observation, by observer."""
 
     @property
     def now_s(self) -> float:
@@ -123,28 +123,28 @@ class RealTimeTestbed(Generic[H, I]):
     def start(self, operator: str, host: H) -> I:
         return self._start(operator, host, "upscaling")
 
-    def stop(self, one: I, serves_s: float) -> None:
+    def stop(self, instance: I, serves_s: float) -> None:
         """Stop an instance gracefully, at once: nobody kills what can finish its item."""
-        one.stopped_s = self._record.now_s()
-        self._record.log("downscaling", one.operator, one.name, f"host-{one.host}")
+        instance.stopped_s = self._record.now_s()
+        self._record.log("downscaling", instance.operator, instance.name, f"host-{instance.host}")
 
-    def migrate(self, one: I, host: H, action: MigrateInstance) -> I:
+    def migrate(self, instance: I, host: H, action: MigrateInstance) -> I:
         """Order a copy on a host; the instance is told to stop once that is ready."""
-        copy = self._start(one.operator, host, "migration")
-        for before in self.fleet.replaced_by(one.number):
+        copy = self._start(instance.operator, host, "migration")
+        for before in self.fleet.replaced_by(instance.number):
             before.successor = copy.number
-        one.successor, one.stopped_s = copy.number, self._record.now_s()
+        instance.successor, instance.stopped_s = copy.number, self._record.now_s()
         return copy
 
     def _start(self, operator: str, host: H, activity: str) -> I:
         record = self._record
         record.fleet.instances_started += 1
         number, now_s = record.fleet.instances_started, record.now_s()
-        one = self._ordered(number, operator, host.number, now_s)
-        record.fleet.instances[number] = one
+        instance = self._ordered(number, operator, host.number, now_s)
+        record.fleet.instances[number] = instance
         record.save()
-        record.log(activity, operator, one.name, host.name)
-        return one
+        record.log(activity, operator, instance.name, host.name)
+        return instance
 
     def _ordered(self, number: int, operator: str, host: int, started_s: float) -> I:
         """The record of an instance that was ordered now."""
@@ -173,8 +173,8 @@ class RealTimeTestbed(Generic[H, I]):
 
     def observe(self, by: str = ACTS) -> Observation:
         """A look from which on counts start anew, when there was a reading to count."""
-        seen, self._observed[by] = self._look(by)
-        return seen
+        observation, self._observed[by] = self._look(by)
+        return observation
 
     def look(self) -> Observation:
         """The reading of this time, and hosts and instances as they are now.
@@ -185,7 +185,7 @@ class RealTimeTestbed(Generic[H, I]):
 
     def _look(self, by: str) -> tuple[Observation, Watch]:
         """What is seen, and what the next look would take differences from."""
-        record, now = self._record, self._observed.get(by, NOTHING_SEEN)
+        record, now = self._record, self._observed.get(by, NO_COUNTS)
         reading = record.reading
         of_now = abs(reading.time_s - self._now_s) < record.config.monitor_every_s + ROUNDING_S
         operators: Mapping[str, OperatorSample] = {}
@@ -193,15 +193,18 @@ class RealTimeTestbed(Generic[H, I]):
         if of_now and not reading.missed and reading.waiting:
             operators, now = self._operators(now)
             published = dict(reading.sent)
-        seen = Observation(
+        observation = Observation(
             now_s=self._now_s,
             operators=operators,
-            hosts={one.name: self._host(one) for one in record.fleet.leased()},
-            instances={one.name: self._instance(one) for one in record.fleet.instances.values()},
+            hosts={host.name: self._host(host) for host in record.fleet.leased()},
+            instances={
+                instance.name: self._instance(instance)
+                for instance in record.fleet.instances.values()
+            },
             published_in_all=published,
             job_started_s=self._job_started_s(),
         )
-        return seen, now
+        return observation, now
 
     def _operators(self, before: Watch) -> tuple[Mapping[str, OperatorSample], Watch]:
         """Operators since a look, as of the last reading, and what the next look starts from."""
@@ -210,7 +213,7 @@ class RealTimeTestbed(Generic[H, I]):
     def _host(self, host: H) -> HostSample:
         raise NotImplementedError
 
-    def _instance(self, one: I) -> InstanceSample:
+    def _instance(self, instance: I) -> InstanceSample:
         raise NotImplementedError
 
     def _job_started_s(self) -> float:
@@ -235,15 +238,15 @@ class RealTimeTestbed(Generic[H, I]):
     def leases(self) -> dict[str, list[Any]]:
         """The lease log so far, as columns; hosts that are still leased end now."""
         leased = list(self._record.fleet.hosts.values())
-        ended_s = [self._now_s if one.ended_s is None else one.ended_s for one in leased]
+        ended_s = [self._now_s if host.ended_s is None else host.ended_s for host in leased]
         return {
-            "host": [one.name for one in leased],
-            "flavor": [one.flavor for one in leased],
+            "host": [host.name for host in leased],
+            "flavor": [host.flavor for host in leased],
             # The wall may be ahead of the loop.
-            "ordered_s": [min(one.ordered_s, self._now_s) for one in leased],
-            "ended_s": [min(one, self._now_s) for one in ended_s],
-            "paid_until_s": [one.paid_until_s for one in leased],
-            "released": [one.ended_s is not None for one in leased],
+            "ordered_s": [min(host.ordered_s, self._now_s) for host in leased],
+            "ended_s": [min(end_s, self._now_s) for end_s in ended_s],
+            "paid_until_s": [host.paid_until_s for host in leased],
+            "released": [host.ended_s is not None for host in leased],
         }
 
     def take_ended_leases(self) -> dict[str, list[Any]]:
@@ -255,14 +258,14 @@ class RealTimeTestbed(Generic[H, I]):
         plain = {
             "now_s": self._now_s,
             "handed_over": self._handed_over,
-            "observed": self._observed.get(ACTS, NOTHING_SEEN),
+            "observed": self._observed.get(ACTS, NO_COUNTS),
             **({"watches": others} if (others := self._watches_of_others()) else {}),
             **self._record.to_plain(),
         }
         return {"plain": packed(plain, SNAPSHOT_VERSION)}
 
     def _watches_of_others(self) -> dict[str, Watch]:
-        return {by: seen for by, seen in self._observed.items() if by != ACTS}
+        return {by: observation for by, observation in self._observed.items() if by != ACTS}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Go on looking after the run: time and rows from the snapshot, the world as it is now.

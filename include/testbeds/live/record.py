@@ -43,8 +43,8 @@ class RunRecord(Generic[H, I]):
         self.clock.started_us = now_us() + round(in_s * 1e6)
         for host in self.fleet.leased():
             host.ordered_s, host.paid_until_s = 0.0, self.config.btu_s
-        for one in self.fleet.instances.values():
-            one.started_s = one.ready_s = 0.0
+        for instance in self.fleet.instances.values():
+            instance.started_s = instance.ready_s = 0.0
 
     @property
     def run(self) -> str:

@@ -119,10 +119,12 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
         )
         return self._keep_lease(host)
 
-    def migrate(self, one: LiveInstance, host: LiveHost, action: MigrateInstance) -> LiveInstance:
+    def migrate(
+        self, instance: LiveInstance, host: LiveHost, action: MigrateInstance
+    ) -> LiveInstance:
         """Order a copy on a host; the instance is told to stop once that is ready."""
-        one.overlaps = action.overlaps
-        return super().migrate(one, host, action)
+        instance.overlaps = action.overlaps
+        return super().migrate(instance, host, action)
 
     def _ordered(self, number: int, operator: str, host: int, started_s: float) -> LiveInstance:
         return LiveInstance(number=number, operator=operator, host=host, started_s=started_s)
@@ -138,8 +140,8 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
     def _host(self, host: LiveHost) -> HostSample:
         return host_sample(self._state, host)
 
-    def _instance(self, one: LiveInstance) -> InstanceSample:
-        return instance_sample(self._state, one)
+    def _instance(self, instance: LiveInstance) -> InstanceSample:
+        return instance_sample(self._state, instance)
 
     # ------------------------------------------------------------------- end
 

@@ -297,9 +297,10 @@ class QueueingNetwork:
             nodes=nodes,
             orphans=arrays["orphans"].copy(),
             stalls_us=arrays["stalls_us"].copy(),
+            # Snapshots have them with a prefetch only, but there is always a row per slot.
+            held=widened(arrays.get("held", self.state.held), 1, slots),
+            holding=widened(arrays.get("holding", self.state.holding), 1, slots),
         )
-        if self.state.prefetch[0]:
-            self._put(**{n: widened(arrays[n], 1, slots) for n in ("held", "holding")})
         self._skip_stalls(int(arrays["stalls_begun"][0]))
         for node in np.flatnonzero(nodes[:, kernel.DRAWN] % BLOCK):
             self._refill(int(node))

@@ -1,0 +1,119 @@
+"""What changes when a boot holds up the reasoner, as in the authors' runtime.
+
+``python -m include.studies.preprint.boots --seeds 25-28`` writes boots.csv: every figure of the
+preprint's stepwise, and the mean absolute errors of PeerJ CS 141 on its fitted patterns by BTU,
+each without and with ``boot_blocks`` and with 95 % intervals over the seeds. Nothing is fitted.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from include.experiment.form_lines import seeds_of
+from include.experiment.prices import PRICE_BOOKS
+from include.experiment.run import resolve
+from include.experiment.spec import RunSpec
+from include.studies.peerj141.calibration import BTU_MIN, CONTROLLERS, FITTED, error_of, specs
+from include.studies.peerj141.draws import interval
+from include.studies.peerj141.published import pays_by_own_btu, published_figure
+from include.studies.peerj141.trial import attempt
+from include.studies.peerj141.verdict import kind_of
+from include.studies.preprint.prefetch import READINGS, figures
+from include.studies.preprint.published import printed
+from include.studies.preprint.readings import reading_of
+from include.studies.preprint.study import runs
+
+BLOCKS: Mapping[str, Any] = {"boot_blocks": True, "interval_s": 3.0}
+"""The runtime asks for the status of a host every 3 s, and its Docker daemon every second."""
+OUT = Path(__file__).with_name("boots.csv")
+COLUMNS = (
+    "study", "controller", "btu_min", "figure", "printed", "boot_blocks", "mean", "low", "high",
+)  # fmt: skip
+
+
+def blocked(spec: RunSpec) -> RunSpec:
+    """The same run with a controller that a boot holds up."""
+    return replace(spec, controller_options={**spec.controller_options, **BLOCKS})
+
+
+def preprint_rows(seeds: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    """The figures of stepwise, of the readings that the counts support."""
+    for spec in runs(seeds[:1]):
+        reading = reading_of(spec)
+        if spec.pattern != "stepwise" or reading is None or reading.name not in READINGS:
+            continue
+        for name, each in (("no", spec), ("yes", blocked(spec))):
+            measured = [figures(resolve(replace(each, seed=seed))) for seed in seeds]
+            for (pattern, approach, metric), value in printed().items():
+                if (pattern, approach) == ("stepwise", reading.approach):
+                    about = ("preprint", spec.controller, "", metric, f"{value:g}", name)
+                    values = [run[metric] for run in measured if metric in run]
+                    yield (*about, *mean_interval(values))
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Mean and its 95 % interval, by drawing runs with replacement; NaN of no value."""
+    if not values:
+        return float("nan"), float("nan"), float("nan")
+    picks = np.random.default_rng(0).integers(len(values), size=(2000, len(values)))
+    low, high = np.quantile(np.array(values)[picks].mean(axis=1), [0.025, 0.975])
+    return float(np.mean(values)), float(low), float(high)
+
+
+def peerj_rows(seeds: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    """Mean absolute errors on the fitted patterns, by BTU and of all together ("all")."""
+    for controller in CONTROLLERS:
+        for name in ("no", "yes"):
+            errors = peerj_errors(controller, seeds, blocks=name == "yes")
+            for group in sorted({(btu, kind) for btu, kind, _ in errors}):
+                of_group = [of for (btu, kind, _), of in errors.items() if (btu, kind) == group]
+                mean = float(np.mean([abs(np.mean(list(of.values()))) for of in of_group]))
+                low, high = interval(of_group) or (float("nan"), float("nan"))
+                yield ("peerj141", controller, *group, "0", name, mean, low, high)
+
+
+def peerj_errors(
+    controller: str, seeds: Sequence[int], *, blocks: bool
+) -> dict[tuple[str, str, tuple[str, float, str]], dict[int, float]]:
+    """By BTU and kind, and cell: the error of every seed."""
+    errors: dict[tuple[str, str, tuple[str, float, str]], dict[int, float]] = {}
+    for spec in specs(FITTED, [controller], seeds):
+        run = attempt(resolve(blocked(spec) if blocks else spec))
+        for book, btu_min in BTU_MIN.items():
+            if pays_by_own_btu(controller) and btu_min != spec.btu_min:
+                continue
+            for metric, value in run.figures(PRICE_BOOKS[book]).items():
+                figure = (controller, spec.pattern, btu_min, metric)
+                if published_figure(*figure):
+                    cell = (spec.pattern, btu_min, metric)
+                    for group in (f"{btu_min:g}", "all"):
+                        key = (group, kind_of(metric), cell)
+                        errors.setdefault(key, {})[spec.seed] = error_of(figure, value)
+    return errors
+
+
+def write(out: Path, seeds: Sequence[int]) -> None:
+    """Write every row as soon as it is measured."""
+    with out.open("w", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for measured in (preprint_rows(seeds), peerj_rows(seeds)):
+            for *about, mean, low, high in measured:
+                writer.writerow([*about, f"{mean:.2f}", f"{low:.2f}", f"{high:.2f}"])
+                file.flush()
+
+
+if __name__ == "__main__":
+    import argparse
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", default="25-28", help="a range, or separated by commas")
+    parser.add_argument("--out", type=Path, default=OUT)
+    options = parser.parse_args()
+    write(options.out, seeds_of(options.seeds))

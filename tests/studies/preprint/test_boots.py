@@ -1,0 +1,37 @@
+"""What is measured of a boot that holds up the reasoner."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import replace
+
+import pytest
+
+from include.experiment.run import resolve
+from include.studies.preprint.boots import COLUMNS, OUT, blocked, mean_interval
+from include.studies.preprint.prefetch import figures
+from include.studies.preprint.study import runs
+
+
+def test_a_run_that_a_boot_holds_up_is_another_run() -> None:
+    spec = replace(runs([25])[0], duration_min=20.0)
+    default, held = (figures(resolve(each)) for each in (spec, blocked(spec)))
+    assert set(default) == set(held)
+    assert default["vm_upscaling_count"] > 0
+    assert default != held
+
+
+def test_an_interval_holds_its_mean_and_of_no_value_is_absent() -> None:
+    mean, low, high = mean_interval([1.0, 2.0, 3.0, 6.0])
+    assert mean == pytest.approx(3.0)
+    assert 1.0 <= low < mean < high <= 6.0
+    assert all(math.isnan(value) for value in mean_interval([]))
+
+
+def test_every_stored_figure_stands_without_and_with_it() -> None:
+    with OUT.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert tuple(rows[0]) == COLUMNS
+    cells = {tuple(row[name] for name in COLUMNS[:4]) for row in rows}
+    assert len(rows) == 2 * len(cells)
