@@ -1,6 +1,6 @@
 """One CSV row per published run: what it cost, what it got, how often its engine stopped.
 
-    python infra/flink/results.py var/flink_tournament var/flink_word_count \\
+    python -m infra.flink.results var/flink_tournament var/flink_word_count \\
         > docs/results/flink_tournament.csv
 """
 
