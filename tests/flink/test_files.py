@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from include.model.errors import SpecError
 from include.model.topology import Edge
 from include.testbeds.flink.calibration import FlinkCalibration, load_calibration
+from include.testbeds.flink.give_back import RUNS_WITH_LOGS, give_back
 from include.testbeds.flink.instances import Starts, counted, whole_line
 from include.testbeds.flink.job import (
     expected_items,
@@ -19,6 +21,7 @@ from include.testbeds.flink.job import (
     write_schedules,
 )
 from include.testbeds.flink.monitor import lag_ms
+from include.testbeds.flink.state import kept_logs, run_folder
 from include.testing.builders import a_topology, an_operator
 from tests.flink.flink_run import a_line, configured
 from tests.flink.world import subtask_of, write_counts
@@ -110,3 +113,17 @@ def test_a_boot_takes_exactly_as_long_as_it_is_said_to():
     with pytest.raises(ValueError, match="the same number of seconds twice"):
         FlinkCalibration(host_boot_s=(10, 20))
     assert load_calibration("manufacturing").host_boot_s == (45, 45)
+
+
+def test_of_a_run_that_has_given_back_its_logs_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr("include.testbeds.flink.state.flink_state", lambda: tmp_path)
+    for number in range(RUNS_WITH_LOGS + 1):
+        log = run_folder(f"run-{number}") / "log"
+        log.mkdir(parents=True)
+        (log / "job-manager.log").write_text("why")
+        os.utime(log, (number, number))
+        give_back(f"run-{number}")
+        assert not run_folder(f"run-{number}").exists()
+        give_back(f"run-{number}")
+    assert not kept_logs("run-0").exists()
+    assert (kept_logs("run-1") / "job-manager.log").read_text() == "why"

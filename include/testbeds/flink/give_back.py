@@ -8,11 +8,12 @@ from functools import partial
 from signal import SIGKILL
 
 from include.model.errors import TestbedError, command
-from include.testbeds.flink.state import run_folder
+from include.testbeds.flink.state import kept_logs, run_folder
 from include.testbeds.live.files import read_json
 from include.testbeds.live.processes import DetachedProcess
 
 AT_ONCE = 16
+RUNS_WITH_LOGS = 20
 
 
 def processes_of(run: str) -> dict[str, DetachedProcess]:
@@ -26,7 +27,9 @@ def processes_of(run: str) -> dict[str, DetachedProcess]:
 
 
 def give_back(run: str) -> None:
-    """End all of its processes, and remove its folder. Safe at any time and more than once.
+    """End all of its processes, and remove its folder but for its logs.
+
+    Safe at any time and more than once.
 
     They are killed: what a JVM would tidy up is in the folder. Raises TestbedError with what is
     still there, and then keeps the folder, so that the next attempt finds it.
@@ -40,4 +43,18 @@ def give_back(run: str) -> None:
             f"of run {run} these processes cannot be ended: {named}; try again with "
             f"`{command('reap', '--remove')}`"
         )
+    _keep_logs(run)
     shutil.rmtree(run_folder(run), ignore_errors=True)
+
+
+def _keep_logs(run: str) -> None:
+    """What went wrong is read after a run has given back, so the newest logs stay."""
+    logs, kept = run_folder(run) / "log", kept_logs(run)
+    if not logs.is_dir():
+        return
+    kept.parent.mkdir(exist_ok=True)
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.move(logs, kept)
+    by_age = sorted(kept.parent.iterdir(), key=lambda folder: folder.stat().st_mtime)
+    for folder in by_age[:-RUNS_WITH_LOGS]:
+        shutil.rmtree(folder, ignore_errors=True)

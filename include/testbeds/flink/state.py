@@ -31,6 +31,11 @@ def run_folder(run: str) -> Path:
     return flink_state() / "runs" / run
 
 
+def kept_logs(run: str) -> Path:
+    """Where the logs of a run are once it has given back."""
+    return flink_state() / "logs" / run
+
+
 @dataclass(slots=True, kw_only=True)
 class FlinkReading(LiveReading):
     """With what an engine says beside what a broker does. Busy times are seconds so far."""

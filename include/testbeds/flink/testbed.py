@@ -19,7 +19,7 @@ from include.testbeds.flink.job import write_job, write_schedules
 from include.testbeds.flink.monitor import FlinkMonitor
 from include.testbeds.flink.placement import heap_mb
 from include.testbeds.flink.reconciler import Reconciler
-from include.testbeds.flink.state import PROVIDER, FlinkState
+from include.testbeds.flink.state import PROVIDER, FlinkState, kept_logs
 from include.testbeds.live.real_time import RealTimeTestbed, Watch
 
 DEPLOY_WITHIN_S = 300.0
@@ -89,7 +89,7 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
             if self._reconciler.settled and state.graph:
                 return
             if len(list(state.fleet.leased())) != hosts or not state.provider.alive:
-                raise TestbedError(f"the deployment failed; see {state.folder}/log")
+                raise TestbedError(f"the deployment failed; see {kept_logs(state.run)}")
             if time.monotonic() > end_s:
                 not_up = [host.name for host in state.fleet.leased() if not host.up]
                 not_up += [
@@ -97,7 +97,7 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
                 ]
                 raise TestbedNotReady(
                     f"not up within {DEPLOY_WITHIN_S:g} s: {', '.join(not_up)}; "
-                    f"see {state.folder}/log"
+                    f"see {kept_logs(state.run)}"
                 )
             state.clock.rest(rest_s)
 
