@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from include.studies.claim_counts import CONTRADICTED, FITTED, in_words, tally
-from include.studies.results import Rows, Section, StudyResults, Tile
+from include.studies.results import PageSection, Rows, StudyResults, Tile
 
 SHOWN_DIGITS = 4
 _OF_A_CLAIM = ("id", "section", "claim", "apart", "because")
@@ -65,14 +65,14 @@ def _tiles(results: StudyResults) -> Iterator[Tile]:
     yield from results.tiles
 
 
-def _sections(results: StudyResults, provenance: Rows) -> Iterator[Section]:
+def _sections(results: StudyResults, provenance: Rows) -> Iterator[PageSection]:
     yield from results.sections or (
-        Section(name=name, title=name.replace("_", " ").capitalize(), rows=rows)
+        PageSection(name=name, title=name.replace("_", " ").capitalize(), rows=rows)
         for name, rows in results.tables.items()
         if name != "claims" and rows
     )
     if provenance:
-        yield Section(
+        yield PageSection(
             name="seen",
             title="What each value and choice has seen",
             text=["A figure tests the model only where nothing was fitted to it."],

@@ -20,7 +20,7 @@ class Tile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
+class PageSection:
     """A part of a page: what is said, then figures, then rows, which may be folded away.
 
     ``name`` is its address; where a CSV file of that name is published, the section links it.
@@ -45,7 +45,7 @@ class StudyResults:
 
     tables: Mapping[str, Rows]
     errata: Sequence[str] = ()
-    sections: Sequence[Section] = ()
+    sections: Sequence[PageSection] = ()
     tiles: Sequence[Tile] = ()
 
     @property

@@ -28,7 +28,7 @@ SPECS = Path("include") / "experiment" / "specs"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparedSpec:
     """A spec in the table: numbers of runs and files, and the differences."""
 
     spec: str
@@ -101,7 +101,7 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def table(before: Path, after: Path, new_columns: Collection[str]) -> list[Row]:
+def table(before: Path, after: Path, new_columns: Collection[str]) -> list[ComparedSpec]:
     """A row per spec that both have measured; ``before`` and ``after`` are their work folders."""
     sides = [json.loads((work / "outcome.json").read_text()) for work in (before, after)]
     failed = {run: error for side in sides for run, error in side["failed"].items()}
@@ -117,7 +117,7 @@ def table(before: Path, after: Path, new_columns: Collection[str]) -> list[Row]:
             problems += [f"{run}: {difference}" for difference in differing]
             if not ours and run not in failed:
                 problems.append(f"{run}: nothing was measured")
-        rows.append(Row(spec, len(runs), files, tuple(problems)))
+        rows.append(ComparedSpec(spec, len(runs), files, tuple(problems)))
     return rows
 
 
@@ -161,12 +161,12 @@ def main(arguments: list[str]) -> int:
     return report(rows)
 
 
-def report(rows: list[Row]) -> int:
+def report(rows: list[ComparedSpec]) -> int:
     """Print the table and the differences; returns the exit code."""
     print(f"{'spec':<32} {'runs':>5} {'files':>6}")
     for row in rows:
         print(row)
-    total = Row(
+    total = ComparedSpec(
         "all",
         sum(row.runs for row in rows),
         sum(row.files for row in rows),

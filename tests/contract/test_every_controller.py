@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from hypothesis import given
+from hypothesis import given, settings
 
 from include.controllers import CONTROLLERS
 from include.controllers.base import Group
@@ -33,7 +33,7 @@ def test_the_random_clusters_reach_every_kind_of_step() -> None:
     """Guards the contract: an invariant that is never tried proves nothing."""
     reached: dict[str, set[type]] = {name: set() for name in CONTROLLERS}
 
-    @any_cluster
+    @settings(any_cluster, max_examples=300)  # the contract tries 100 in each of its tests
     @given(observations())
     def search(observation: Observation) -> None:
         for name, registered in CONTROLLERS.items():

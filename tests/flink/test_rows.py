@@ -7,8 +7,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from include.testbeds.flink.instances import Start, Starts
-from include.testbeds.flink.rows import Row, bounds_of, counts, row_files
+from include.testbeds.flink.instances import JobStart, Starts
+from include.testbeds.flink.rows import ItemRow, bounds_of, counts, row_files
 from tests.flink.world import subtask_of, write_rows
 
 ROW = (0, 7, 100, 110, 120, 130)
@@ -54,10 +54,10 @@ def test_a_line_that_is_not_whole_comes_later(tmp_path):
         cut.write("0,8,100,1")
     (file,) = row_files(tmp_path, ("op",))
     rows, offset = file.rows()
-    assert rows == [Row(*ROW)]
+    assert rows == [ItemRow(*ROW)]
     with path.open("a") as more:
         more.write("10,120,130\n")
-    assert file.rows(offset)[0] == [Row(0, 8, 100, 110, 120, 130)]
+    assert file.rows(offset)[0] == [ItemRow(0, 8, 100, 110, 120, 130)]
 
 
 @given(st.integers(0, 10_000))
@@ -81,7 +81,7 @@ def test_every_item_counts_once_whatever_happens(seed):
         else:
             starts.append((f"g{len(starts)}", newest))
             after, item = newest, position_at[newest]
-    made = [Start(graph, restored, k, ()) for k, (graph, restored) in enumerate(starts)]
+    made = [JobStart(graph, restored, k, ()) for k, (graph, restored) in enumerate(starts)]
     bounds = bounds_of(made)
     counted = sorted(item for graph, after, item in done if after < bounds[graph])
     assert counted == list(range(30))

@@ -34,8 +34,8 @@ class TestBlocked(ControllerContract):
     controllers: ClassVar = {"threshold": THRESHOLD, "btu-runtime": RUNTIME}
     restless = ("btu-runtime",)
     # A lease that runs out meanwhile waits, too, and a flood starts one operator after the other.
-    test_a_lease_that_has_run_out_is_decided_on: Any = None
-    test_unusual_but_possible_observations: Any = None
+    test_a_lease_that_has_run_out_is_decided_on = None  # type: ignore[assignment]
+    test_unusual_but_possible_observations = None  # type: ignore[assignment]
 
 
 def world(

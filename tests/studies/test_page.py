@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from include.studies.page import render_page, shown, summary
-from include.studies.results import Section, StudyResults, Tile
+from include.studies.results import PageSection, StudyResults, Tile
 
 ORIGIN = {
     "study": "x", "title": "A & B", "seeds": "1, 2", "seen": [], "edition": "e",
@@ -83,7 +83,7 @@ def test_claims_that_count_apart_and_what_was_seen_are_on_the_page():
 
 def test_a_study_may_say_draw_and_tabulate_what_it_likes():
     rows = [{"cell": "a", "inside": True, "empty": ""}, {"cell": "b", "inside": False, "empty": ""}]
-    own = Section(
+    own = PageSection(
         name="cells", title="Cells", text=["a < b"], figures={"over time": "<svg></svg>"},
         rows=rows, folded=True,
     )  # fmt: skip

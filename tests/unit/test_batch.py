@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
-import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -31,6 +32,15 @@ def a_spec(seed: int, **changes) -> RunSpec:
     return RunSpec(**(values | changes))
 
 
+SIDE_BY_SIDE = """
+import sys
+from pathlib import Path
+from include.runs.batch import run_batch
+from tests.unit.test_batch import a_spec
+
+specs = [a_spec(seed, duration_min=20_000, btu_min=20_000) for seed in (1, 2, 3)]
+run_batch(specs, Path(sys.argv[1]), side_by_side=2)
+"""
 SPECS = [a_spec(3), a_spec(1), a_spec(2, controller="threshold")]
 
 
@@ -178,18 +188,17 @@ def test_a_killed_run_fails_alone_and_goes_on_when_started_again(alone, tmp_path
 @pytest.mark.usefixtures("in_real_time")
 def test_an_interrupt_ends_every_run_that_is_under_way(tmp_path):
     """Runs that would take minutes give back and end; none is begun after that."""
-    specs = [a_spec(seed, duration_min=20_000, btu_min=20_000) for seed in (1, 2, 3)]
-
-    def interrupt_when_two_run():
-        while len(list(tmp_path.rglob("run.json"))) < 2:
-            time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    killer = threading.Thread(target=interrupt_when_two_run)
-    killer.start()
-    with pytest.raises(KeyboardInterrupt):
-        run_batch(specs, tmp_path, side_by_side=2)
-    killer.join()
-    assert not multiprocessing.active_children()
+    batch = subprocess.Popen(
+        [sys.executable, "-c", SIDE_BY_SIDE, str(tmp_path)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline_s = time.monotonic() + 120
+    while len(list(tmp_path.rglob("run.json"))) < 2:
+        assert batch.poll() is None
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+    batch.send_signal(signal.SIGINT)
+    _, errors = batch.communicate(timeout=120)  # ends when every child has closed these
+    assert batch.returncode == -signal.SIGINT, errors
     assert len(list(tmp_path.rglob("run.json"))) == 2
     assert not list(tmp_path.rglob("*.lock"))

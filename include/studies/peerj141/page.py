@@ -16,7 +16,7 @@ from include.studies.peerj141.metrics import mean_curves
 from include.studies.peerj141.published import METRICS, CellKey, approach_of, published_cells
 from include.studies.peerj141.specs import controllers, patterns
 from include.studies.peerj141.verdict import summary
-from include.studies.results import Rows, Section, Tile
+from include.studies.results import PageSection, Rows, Tile
 
 _LENGTH_MIN = 120
 _COMPARED = ("near_real_time_compliance", "resource_cost", "near_real_time_total_cost")
@@ -76,7 +76,7 @@ def tiles(verdict: Rows) -> tuple[Tile, ...]:
 
 def sections(
     tables: Mapping[str, Rows], staged: Mapping[str, Rows], drift_sentences: Sequence[str]
-) -> list[Section]:
+) -> list[PageSection]:
     """The page behind its claims; ``tables`` are those of the study, ``staged`` of the platform."""
     errors = summary(tables["verdict"])
     judgement, missed = tables["judgement"], shortfalls(tables["judgement"])
@@ -84,7 +84,7 @@ def sections(
     moved = [_without_key(row) for row in tables["drift"] if row["state"] != "same"]
     best = f"Of the BTU-based controllers {best_controller(errors)} is closer to the paper."
     return [
-        Section(
+        PageSection(
             name="cells",
             title="Which policy, at what cost",
             text=[POLICY, best],
@@ -92,7 +92,7 @@ def sections(
             rows=list(_policies(tables["cells"])),
             folded=True,
         ),
-        Section(
+        PageSection(
             name="comparison",
             title="How sure",
             text=[SURE],
@@ -102,7 +102,7 @@ def sections(
                 if _is_shown(row)
             ],
         ),
-        Section(
+        PageSection(
             name="judgement",
             title="Whether it is reproduced",
             text=[
@@ -111,34 +111,34 @@ def sections(
             ],
             rows=[{name: row[name] for name in JUDGEMENT_COLUMNS} for row in judgement],
         ),
-        Section(name="errors", title="Errors by pattern", rows=errors),
-        Section(
+        PageSection(name="errors", title="Errors by pattern", rows=errors),
+        PageSection(
             name="outside",
             title="Cells outside their tolerance",
             text=[TOLERANCE] if any(not row["inside"] for row in cells) else [TOLERANCE, "None."],
             rows=[row for row in cells if not row["inside"]],
         ),
-        Section(name="verdict", title="Published beside measured", rows=cells, folded=True),
-        Section(
+        PageSection(name="verdict", title="Published beside measured", rows=cells, folded=True),
+        PageSection(
             name="time",
             title="Load, hosts and instances over time",
             text=["The counterparts of Figs. 8-11, means over seeds."],
             figures=_figures(staged),
         ),
-        Section(
+        PageSection(
             name="elasticity",
             title="Elasticity",
             text=[ELASTICITY],
             rows=_mean_elasticity(tables["elasticity"]),
         ),
-        Section(
+        PageSection(
             name="items",
             title="Items behind the published figures",
             text=[ITEMS],
             rows=list(_items(published_cells())),
             folded=True,
         ),
-        Section(
+        PageSection(
             name="drift",
             title="Drift",
             text=[

@@ -55,7 +55,7 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class FlinkCluster:
     """The processes of one run."""
 
     folder: Path

@@ -31,7 +31,7 @@ class Subtask:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class JobStart:
     """The job, started with ``restored`` (0: nothing) as the checkpoint that it went on from."""
 
     graph: str
@@ -80,7 +80,7 @@ class Starts:
     operators: tuple[str, ...]
     _known: dict[Path, tuple[str, int, Subtask]] = field(default_factory=dict)
 
-    def look(self) -> list[Start]:
+    def look(self) -> list[JobStart]:
         """Those that have a subtask that opened."""
         for operator in self.operators:
             for path in _files(self.folder / "counts" / operator):
@@ -92,7 +92,7 @@ class Starts:
         for name, checkpoint, subtask in self._known.values():
             starts.setdefault((name, checkpoint), []).append(subtask)
         every = [
-            Start(name, checkpoint, min(each.begun_us for each in subtasks), tuple(subtasks))
+            JobStart(name, checkpoint, min(each.begun_us for each in subtasks), tuple(subtasks))
             for (name, checkpoint), subtasks in starts.items()
         ]
         return sorted(every, key=lambda start: start.begun_us)

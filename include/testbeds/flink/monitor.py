@@ -10,12 +10,12 @@ from pathlib import Path
 
 from include.model.compliance import LEVELS
 from include.model.errors import TestbedError
-from include.testbeds.flink.instances import LAG_MS, Counted, Start, Subtask, counted, whole_line
+from include.testbeds.flink.instances import LAG_MS, Counted, JobStart, Subtask, counted, whole_line
 from include.testbeds.flink.job import schedules_of
 from include.testbeds.flink.placement import slots_of
 from include.testbeds.flink.rest import NoAnswerError, too_early
 from include.testbeds.flink.restarts import RestartRows
-from include.testbeds.flink.rows import Row, RowFile, bounds_of, counts, row_files
+from include.testbeds.flink.rows import ItemRow, RowFile, bounds_of, counts, row_files
 from include.testbeds.flink.state import FlinkReading, FlinkState
 from include.testbeds.live.operators.wire import now_us
 from include.testbeds.live.reading import LAST_DURATIONS
@@ -66,7 +66,7 @@ class FlinkMonitor:
     # ---------------------------------------------------------------------- items
 
     def _read_counts(
-        self, start: Start, reading: FlinkReading, before: FlinkReading
+        self, start: JobStart, reading: FlinkReading, before: FlinkReading
     ) -> list[tuple[str, int, int, tuple[int, int]]]:
         """Counters go back by what a restart undoes; what controllers see does not.
 
@@ -135,7 +135,7 @@ class FlinkMonitor:
 
     def _keep_busy(
         self,
-        start: Start,
+        start: JobStart,
         lines: Mapping[Subtask, Counted],
         reading: FlinkReading,
         before: FlinkReading,
@@ -159,15 +159,17 @@ class FlinkMonitor:
             reading.busy_s[name] = max(before.busy_s.get(name, 0.0), now_s)
 
     @staticmethod
-    def _keep_lags(start: Start, lines: Mapping[Subtask, Counted], reading: FlinkReading) -> None:
+    def _keep_lags(
+        start: JobStart, lines: Mapping[Subtask, Counted], reading: FlinkReading
+    ) -> None:
         for each, line in lines.items():
             reading.lags[f"{start.graph} {each.operator} {each.number}"] = list(line.lags)
 
-    def _read_durations(self, start: Start, reading: FlinkReading, before: FlinkReading) -> None:
+    def _read_durations(self, start: JobStart, reading: FlinkReading, before: FlinkReading) -> None:
         """What was done since the last reading, whether it will count or not."""
         state, scale = self._state, self._state.clock.scale
         since_s = before.wall_us / 1e6
-        new: defaultdict[str, list[Row]] = defaultdict(list)
+        new: defaultdict[str, list[ItemRow]] = defaultdict(list)
         for file in row_files(state.folder, state.operators):
             if file.graph == start.graph and _written_s(file.path) >= since_s:
                 rows, _ = file.rows()

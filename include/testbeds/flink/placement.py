@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from include.testbeds.base import TestbedConfig
 from include.testbeds.flink.calibration import FlinkCalibration
 from include.testbeds.flink.fleet import FlinkFleet, FlinkInstance
-from include.testbeds.flink.instances import Start
+from include.testbeds.flink.instances import JobStart
 from include.testbeds.flink.job import state_mb_of
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Placement:
     """The instances of one start of the job.
 
     ``names`` by operator, in order of the subtasks; ``hosts`` by the instance's number: that of
@@ -27,7 +27,7 @@ class Placed:
     moved: tuple[str, ...]
 
 
-def placed(instances: Iterable[FlinkInstance], start: Start, fleet: FlinkFleet) -> Placed:
+def placed(instances: Iterable[FlinkInstance], start: JobStart, fleet: FlinkFleet) -> Placement:
     """Whose place each subtask is: first of those booked on its host, then of the others.
 
     A subtask more than there are instances is that of nobody: operator-0.
@@ -58,7 +58,7 @@ def placed(instances: Iterable[FlinkInstance], start: Start, fleet: FlinkFleet) 
             hosts[one.number] = host.number if host else 0
             if each.host != f"host-{one.host}":
                 moved.append(f"{one.name} on {each.host}")
-    return Placed(names, hosts, tuple(moved))
+    return Placement(names, hosts, tuple(moved))
 
 
 def plan_lines(

@@ -16,11 +16,11 @@ from signal import SIGKILL
 from include.files.whole import write_bytes
 from include.model.errors import TestbedError
 from include.testbeds.flink.fleet import FlinkHost, FlinkInstance, by_operator, wanted
-from include.testbeds.flink.instances import Start
+from include.testbeds.flink.instances import JobStart
 from include.testbeds.flink.job import write_job
-from include.testbeds.flink.placement import Placed, heap_mb, placed, plan_lines, slots_of
+from include.testbeds.flink.placement import Placement, heap_mb, placed, plan_lines, slots_of
 from include.testbeds.flink.rest import Checkpoints, NoAnswerError, too_early
-from include.testbeds.flink.state import PROVIDER, FlinkState, Rescale, Restart
+from include.testbeds.flink.state import PROVIDER, FlinkState, PendingRescale, Rescale
 
 BUSY_EVERY_S, IDLE_EVERY_S = 0.1, 0.5
 """How often to reconcile: while something is under way, and otherwise (wall seconds)."""
@@ -36,7 +36,7 @@ FIND_AGAIN_S = 30.0
 """TaskManagers have so long to find a JobManager that was started again."""
 
 
-class Reconciler:
+class FlinkReconciler:
     """``reconcile`` settles everything that has happened since the last time."""
 
     def __init__(self, state: FlinkState) -> None:
@@ -203,7 +203,7 @@ class Reconciler:
         start = self._start()
         return Counter(each.host for each in start.subtasks) if start else Counter()
 
-    def _start(self) -> Start | None:
+    def _start(self) -> JobStart | None:
         """The start of the job that was settled last."""
         starts = self._state.starts.look()
         return next((each for each in starts if each.graph == self._state.graph), None)
@@ -230,7 +230,7 @@ class Reconciler:
         self._settled_at, self._asked_again = time.monotonic(), 0
         self._say_where(start, named)
 
-    def _verify(self, start: Start, named: Placed) -> None:
+    def _verify(self, start: JobStart, named: Placement) -> None:
         """Raises TestbedError when our slot assigner is not obeyed, again and again.
 
         After a loss, and with fewer slots than instances, things go where there is room.
@@ -249,7 +249,7 @@ class Reconciler:
     def _running(self) -> int:
         return sum(self._state.asked.values()) if self._state.graph else 0
 
-    def _keep_names(self, start: Start, named: Placed) -> None:
+    def _keep_names(self, start: JobStart, named: Placement) -> None:
         state = self._state
         state.names[start.graph] = named.names
         up_s = state.second_of(start.up_us)
@@ -262,14 +262,14 @@ class Reconciler:
             if one.stopping and not one.runs:
                 del state.fleet.instances[one.number]
 
-    def _restart(self, start: Start, previous: str, before: int) -> Restart:
+    def _restart(self, start: JobStart, previous: str, before: int) -> PendingRescale:
         state, rescale = self._state, self._state.rescale
         try:
             newest = state.rest.checkpoints()
         except NoAnswerError:
             newest = Checkpoints()
         cause = "crash" if state.crashed else rescale.cause if rescale else "engine"
-        return Restart(
+        return PendingRescale(
             asked_s=rescale.asked_s if rescale and not state.crashed else -1.0,
             cause=cause,
             before=rescale.before if rescale else before,
@@ -281,7 +281,7 @@ class Reconciler:
             up_s=state.second_of(start.up_us),
         )
 
-    def _say_where(self, start: Start, named: Placed) -> None:
+    def _say_where(self, start: JobStart, named: Placement) -> None:
         """Where Flink has put what, where that is not where it was booked."""
         state = self._state
         counts = Counter(each.host for each in start.subtasks)
@@ -412,7 +412,7 @@ class Reconciler:
                         state.fleet.instances.pop(one.number)
                 self._end(host)
 
-    def _leaving(self, start: Start, want: list[FlinkInstance]) -> list[FlinkHost]:
+    def _leaving(self, start: JobStart, want: list[FlinkInstance]) -> list[FlinkHost]:
         """Released hosts on which nothing is to run, and Flink has something."""
         there = {each.host for each in start.subtasks}
         stay = {one.host for one in want}
@@ -423,7 +423,7 @@ class Reconciler:
         ]
         return [] if self._steered else going
 
-    def _moves(self, start: Start, want: list[FlinkInstance]) -> bool:
+    def _moves(self, start: JobStart, want: list[FlinkInstance]) -> bool:
         """Whether anything is to run elsewhere than it does."""
         booked = Counter((one.operator, f"host-{one.host}") for one in want)
         there = Counter((each.operator, each.host) for each in start.subtasks)
@@ -441,7 +441,7 @@ class Reconciler:
         text = plan_lines(want, ids, sources, PROVIDER)
         write_bytes(state.folder / "placement", text.encode())
 
-    def _give_up(self, start: Start) -> None:
+    def _give_up(self, start: JobStart) -> None:
         """What Flink does not run although it was asked is lost; whoever decides sees it."""
         state = self._state
         lost = [one for one in self._instances() if one.runs and one.ready_s is None]

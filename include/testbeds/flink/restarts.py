@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import math
 
-from include.testbeds.flink.instances import Start, counted
-from include.testbeds.flink.rows import Row, RowFile, bounds_of, counts, row_files
-from include.testbeds.flink.state import FlinkState, Restart
+from include.testbeds.flink.instances import JobStart, counted
+from include.testbeds.flink.rows import ItemRow, RowFile, bounds_of, counts, row_files
+from include.testbeds.flink.state import FlinkState, PendingRescale
 
 SHOWN_AFTER_S = 10.0
 """Outputs have so long (wall) to say something after a start; then nobody knows its gap."""
@@ -21,7 +21,7 @@ class RestartRows:
         origins = {edge.origin for edge in state.config.topology.edges}
         self._outputs = [name for name in state.operators if name not in origins]
 
-    def write(self, starts: list[Start], *, at_end: bool = False) -> None:
+    def write(self, starts: list[JobStart], *, at_end: bool = False) -> None:
         """Rows of starts whose gap can be seen by now."""
         state = self._state
         if not state.restarts:
@@ -38,7 +38,11 @@ class RestartRows:
         state.restarts = left
 
     def _row(
-        self, restart: Restart, first_s: float | None, starts: list[Start], files: list[RowFile]
+        self,
+        restart: PendingRescale,
+        first_s: float | None,
+        starts: list[JobStart],
+        files: list[RowFile],
     ) -> tuple[float | str | int, ...]:
         """Columns of the table; the gap is NaN where no output says when it ended."""
         bounds = bounds_of(starts)
@@ -59,26 +63,26 @@ class RestartRows:
             restart.after,
         )
 
-    def _down_s(self, start: Start) -> float:
+    def _down_s(self, start: JobStart) -> float:
         """When the first of its subtasks closed; where none could, when the last wrote last."""
         lines = [line for each in start.subtasks if (line := counted(each)) is not None]
         closed = [line.us for line in lines if line.closed]
         return self._state.second_of(min(closed) if closed else max(line.us for line in lines))
 
-    def _first_output_s(self, restart: Restart, files: list[RowFile]) -> float | None:
+    def _first_output_s(self, restart: PendingRescale, files: list[RowFile]) -> float | None:
         """When the first item was done at an output after it."""
         rows = self._output_rows(restart.graph, files)
         return self._state.second_of(min(row.done_us for row in rows)) if rows else None
 
     def _last_output_s(
-        self, restart: Restart, files: list[RowFile], bounds: dict[str, int]
+        self, restart: PendingRescale, files: list[RowFile], bounds: dict[str, int]
     ) -> float | None:
         """When the last item that counts was done at an output before it."""
         counting = [file for file in files if counts(file, bounds)]
         rows = self._output_rows(restart.previous, counting)
         return self._state.second_of(max(row.done_us for row in rows)) if rows else None
 
-    def _output_rows(self, graph: str, files: list[RowFile]) -> list[Row]:
+    def _output_rows(self, graph: str, files: list[RowFile]) -> list[ItemRow]:
         of = [file for file in files if file.graph == graph and file.operator in self._outputs]
         return [row for file in of for row in file.rows()[0]]
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from include.testbeds.flink.instances import Start
+from include.testbeds.flink.instances import JobStart
 
 NEVER = 1 << 62
 COLUMNS = 6
 
 
-class Row(NamedTuple):
+class ItemRow(NamedTuple):
     """One item at an operator: by which edge it came, its number, times in us since 1970."""
 
     edge: int
@@ -39,14 +39,14 @@ class RowFile:
     after: int
     path: Path
 
-    def rows(self, offset: int = 0) -> tuple[list[Row], int]:
+    def rows(self, offset: int = 0) -> tuple[list[ItemRow], int]:
         """Whole lines from a byte on, and where the next reading begins."""
         with self.path.open("rb") as file:
             file.seek(offset)
             content = file.read()
         content = content[: content.rfind(b"\n") + 1]
         lines = (line.split(b",") for line in content.splitlines())
-        rows = [Row(*map(int, parts)) for parts in lines if len(parts) == COLUMNS]
+        rows = [ItemRow(*map(int, parts)) for parts in lines if len(parts) == COLUMNS]
         return rows, offset + len(content)
 
 
@@ -59,7 +59,7 @@ def row_files(folder: Path, operators: Sequence[str]) -> Iterator[RowFile]:
             yield RowFile(operator, graph, int(subtask), int(after), path)
 
 
-def bounds_of(starts: Sequence[Start]) -> dict[str, int]:
+def bounds_of(starts: Sequence[JobStart]) -> dict[str, int]:
     """By start of the job: files after this checkpoint, or a later one, do not count."""
     bounds, lowest = {}, NEVER
     for start in reversed(starts):

@@ -11,7 +11,7 @@ from uuid import NAMESPACE_URL, uuid5
 from include.files.whole import write_json
 from include.testbeds.base import TestbedConfig
 from include.testbeds.flink.calibration import FlinkCalibration
-from include.testbeds.flink.cluster import Cluster, Ports
+from include.testbeds.flink.cluster import FlinkCluster, Ports
 from include.testbeds.flink.fleet import FlinkFleet, FlinkHost, FlinkInstance, flink_fleet
 from include.testbeds.flink.installation import flink_state, installation
 from include.testbeds.flink.instances import Starts
@@ -70,7 +70,7 @@ class Rescale:
 
 
 @dataclass(slots=True, kw_only=True)
-class Restart:
+class PendingRescale:
     """A start of the job that is up, and whose row waits until its gap can be seen."""
 
     asked_s: float
@@ -102,9 +102,9 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
     """By start of the job and operator: which instance each subtask is."""
     asked: dict[str, int] = field(default_factory=dict)
     rescale: Rescale | None = None
-    restarts: list[Restart] = field(default_factory=list)
+    restarts: list[PendingRescale] = field(default_factory=list)
     counted_below: int = 0
-    """Row files before this checkpoint have been handed over."""
+    """ItemRow files before this checkpoint have been handed over."""
     failed_checkpoints: int = 0
     again: int = 0
     crashed: bool = False
@@ -142,8 +142,8 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
         return uuid5(NAMESPACE_URL, f"{self.folder}:{self.ports.rest}").hex
 
     @property
-    def cluster(self) -> Cluster:
-        return Cluster(self.folder, installation(), self.calibration, self.ports, self.job)
+    def cluster(self) -> FlinkCluster:
+        return FlinkCluster(self.folder, installation(), self.calibration, self.ports, self.job)
 
     def touch(self) -> None:
         """Somebody looks after the run."""
@@ -192,7 +192,7 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
         self.provider = DetachedProcess(**plain.pop("provider"))
         rescale = plain.pop("rescale")
         self.rescale = Rescale(**rescale) if rescale else None
-        self.restarts = [Restart(**each) for each in plain.pop("restarts")]
+        self.restarts = [PendingRescale(**each) for each in plain.pop("restarts")]
         for name, value in plain.items():
             setattr(self, name, value)
         return bool(self.clock.started_us)

@@ -18,7 +18,7 @@ from include.testbeds.flink.give_back import give_back
 from include.testbeds.flink.job import write_job, write_schedules
 from include.testbeds.flink.monitor import FlinkMonitor
 from include.testbeds.flink.placement import heap_mb
-from include.testbeds.flink.reconciler import Reconciler
+from include.testbeds.flink.reconciler import FlinkReconciler
 from include.testbeds.flink.state import PROVIDER, FlinkState, kept_logs
 from include.testbeds.live.real_time import RealTimeTestbed, Watch
 
@@ -35,7 +35,7 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
             raise TestbedError("a run on Flink names everything after the run; give it one")
         calibration = FlinkCalibration.model_validate(config.calibration)
         self._state = FlinkState(config, calibration.complete(config.topology))
-        self._reconciler = Reconciler(self._state)
+        self._reconciler = FlinkReconciler(self._state)
         super().__init__(self._state, FlinkMonitor(self._state), self._reconciler)
 
     # --------------------------------------------------------------- control

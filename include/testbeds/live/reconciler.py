@@ -23,7 +23,7 @@ FIRST_ITEM_WITHIN_S = 60.0
 AGAIN_AFTER_S = 2.0
 
 
-class Reconciler:
+class LiveReconciler:
     """Brings the state of a run up to date with its hosts and containers."""
 
     def __init__(self, state: RunState) -> None:

@@ -18,7 +18,7 @@ from include.testbeds.live.hosts.local.hosts import LocalHosts
 from include.testbeds.live.hosts.provider import HostProvider
 from include.testbeds.live.monitor import LiveMonitor
 from include.testbeds.live.real_time import RealTimeTestbed, Watch
-from include.testbeds.live.reconciler import Reconciler
+from include.testbeds.live.reconciler import LiveReconciler
 from include.testbeds.live.replay import ReplayProcess, plan_of
 from include.testbeds.live.samples import (
     host_sample,
@@ -47,7 +47,7 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
         calibration = calibration or LiveCalibration.model_validate(config.calibration)
         hosts = hosts or LocalHosts(config.run)
         self._state = RunState(config, calibration.complete(config.topology), hosts)
-        self._reconciler = Reconciler(self._state)
+        self._reconciler = LiveReconciler(self._state)
         super().__init__(self._state, LiveMonitor(self._state), self._reconciler)
 
     # --------------------------------------------------------------- control
