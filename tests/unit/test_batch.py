@@ -34,10 +34,13 @@ def a_spec(seed: int, **changes) -> RunSpec:
 
 SIDE_BY_SIDE = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from include.runs.batch import run_batch
+from include.testbeds import TESTBEDS
 from tests.unit.test_batch import a_spec
 
+TESTBEDS["simulated"] = replace(TESTBEDS["simulated"], real_time=True)
 specs = [a_spec(seed, duration_min=20_000, btu_min=20_000) for seed in (1, 2, 3)]
 run_batch(specs, Path(sys.argv[1]), side_by_side=2)
 """
@@ -185,7 +188,6 @@ def test_a_killed_run_fails_alone_and_goes_on_when_started_again(alone, tmp_path
     assert digests(tmp_path) == alone[1]
 
 
-@pytest.mark.usefixtures("in_real_time")
 def test_an_interrupt_ends_every_run_that_is_under_way(tmp_path):
     """Runs that would take minutes give back and end; none is begun after that."""
     batch = subprocess.Popen(
