@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from include.experiment.spec import RunSpec
-from include.studies.base import Study, StudyData
+from include.studies.base import ClaimCase, Study, StudyData, check_claims
 from include.studies.conduct import conclude, measure
 from include.studies.results import StudyResults
 
@@ -28,8 +28,12 @@ def judged(measured: StudyData) -> StudyResults:
         run.topology: int(measured.columns(run, "queue", "instances")["instances"].max())
         for run in measured.runs
     }
-    claim = {"id": "runs", "holds": "yes", "measured": str(len(measured.tables["runs"]))}
-    return StudyResults(tables={"claims": [claim], "instances": [instances]})
+    claims = check_claims(
+        [{"id": "both", "section": "1", "claim": "Both run", "predicate": "both_run"}],
+        {"both_run": lambda of: (len(of) == 2, ", ".join(sorted(of)))},
+        lambda _: [ClaimCase((instances,))],
+    )
+    return StudyResults(tables={"claims": claims, "instances": [instances]})
 
 
 STUDY = Study(name="tiny", title="A tiny study", experiment="tiny", runs=runs, evaluate=judged)
@@ -50,5 +54,7 @@ def test_every_study_goes_through_tables_and_gates_to_its_page(tmp_path: Path) -
     folder = tmp_path / "tiny"
     assert (folder / "data_docs" / "verdict.json").is_file()
     assert (folder / "published" / "instances.csv").is_file()
-    assert "with seeds 5" in (folder / "published" / "report.html").read_text()
+    page = (folder / "published" / "report.html").read_text()
+    assert "with seeds 5" in page
+    assert "✓ holds" in page
     assert (tmp_path / "results.db").is_file()
