@@ -117,8 +117,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if options.here:
         with tempfile.TemporaryDirectory() as folder:
-            cost = cost_here(options.hours, Path(folder))
-        print(json.dumps([cost.cpu_s, cost.peak_mb, *cost.snapshots]))
+            spent = cost_here(options.hours, Path(folder))
+        print(json.dumps([spent.cpu_s, spent.peak_mb, *spent.snapshots]))
         return 0
     lengths = (options.hours, TIMES * options.hours)
     turns = [(cost(lengths[0]), cost(lengths[1])) for _ in range(options.repeats)]

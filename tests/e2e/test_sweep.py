@@ -38,10 +38,10 @@ import include.runs.batch as batch
 
 run_all = batch.run_all
 
-def run_all_or_die(spec, root):
+def run_all_or_die(spec, root, report):
     if spec.seed == 13 and spec.controller_options["scaling_threshold_items"] == 10:
         os.kill(os.getpid(), signal.SIGKILL)
-    return run_all(spec, root)
+    return run_all(spec, root, report)
 
 batch.run_all = run_all_or_die
 """
