@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from include.testbeds.flink.instances import JobStart, Starts
 from include.testbeds.flink.rows import ItemRow, bounds_of, counts, row_files
+from include.testbeds.flink.state import FlinkReading
 from tests.flink.world import subtask_of, write_rows
 
 ROW = (0, 7, 100, 110, 120, 130)
@@ -85,3 +86,12 @@ def test_every_item_counts_once_whatever_happens(seed):
     bounds = bounds_of(made)
     counted = sorted(item for graph, after, item in done if after < bounds[graph])
     assert counted == list(range(30))
+
+
+def test_what_is_certain_has_arrived():
+    reading = FlinkReading(time_s=5, arrived={"front": 100})
+    assert reading.count_certain("front", 99) == 0
+    assert reading.count_certain("front", 3) == 2  # counters are a quarter of a second old
+    assert reading.arrived == {"front": 102}
+    again = FlinkReading(**reading.to_plain())
+    assert again.count_certain("front", 1) == 1

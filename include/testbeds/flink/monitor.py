@@ -47,14 +47,11 @@ class FlinkMonitor:
         self._read_utilisation(reading, before)
         if self._at_end and state.graph:
             self._take_last_checkpoint()
-        certain = self._hand_over()
-        state.journal.append(
-            "queue",
-            [
-                (time_s, name, waiting, arrived, certain[name], *instances)
-                for name, waiting, arrived, instances in queues
-            ],
-        )
+        certain, rows = self._hand_over(), []
+        for name, waiting, arrived, instances in queues:
+            arrived += reading.count_certain(name, certain[name])
+            rows.append((time_s, name, waiting, arrived, certain[name], *instances))
+        state.journal.append("queue", rows)
         self._restarts.write(state.starts.look())
         state.save()
 

@@ -48,6 +48,19 @@ class FlinkReading(LiveReading):
     oldest_s: dict[str, float] = field(default_factory=dict)
     lags: dict[str, list[int]] = field(default_factory=dict)
     """How often timers were how late, by start of the job and subtask."""
+    certain: dict[str, int] = field(default_factory=dict)
+    """Items of an operator that no restart can undo, so far."""
+
+    def count_certain(self, operator: str, items: int) -> int:
+        """Count items that no restart can undo any more.
+
+        Returns how many items must have arrived that the counters, which are older than the
+        checkpoint, had not seen come; they are in ``arrived`` now.
+        """
+        self.certain[operator] = self.certain.get(operator, 0) + items
+        unseen = max(0, self.certain[operator] - self.arrived[operator])
+        self.arrived[operator] += unseen
+        return unseen
 
 
 @dataclass(slots=True, kw_only=True)
