@@ -19,13 +19,13 @@ from include.results.reports.figures import (
     style,
     timeline,
     tournament,
-    tradeoff,
 )
 from include.results.reports.figures.frame import RUN
 from include.results.reports.page import pages
 from include.results.reports.tournament import Cell, Match, Standing
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.staged import read_staged
+from include.studies.peerj141 import tradeoff
 from tests.builders_staged import stage, tables_of
 
 if TYPE_CHECKING:

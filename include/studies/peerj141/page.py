@@ -8,7 +8,8 @@ from statistics import fmean
 from typing import Any
 
 from include.results.reports.comparison import PublishedFigure
-from include.results.reports.figures import curves, tradeoff
+from include.results.reports.figures import curves
+from include.studies.peerj141 import tradeoff
 from include.studies.peerj141.calibration import JUDGING_SEEDS
 from include.studies.peerj141.errata import columns, implied_items
 from include.studies.peerj141.judgement import JUDGEMENT_COLUMNS, shortfalls

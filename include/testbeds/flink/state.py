@@ -117,7 +117,7 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
     rescale: Rescale | None = None
     restarts: list[PendingRescale] = field(default_factory=list)
     counted_below: int = 0
-    """ItemRow files before this checkpoint have been handed over."""
+    """Row files before this checkpoint have been handed over."""
     failed_checkpoints: int = 0
     again: int = 0
     crashed: bool = False
