@@ -109,7 +109,7 @@ class FlinkCluster:
             "cluster.registration.max-timeout": "1 s",
             "cluster.registration.error-delay": "500 ms",
             "cluster.registration.refused-registration-delay": "500 ms",
-            "heartbeat.interval": 1000,
+            "heartbeat.interval": 2000,
             "heartbeat.timeout": round(self.limits.silent_for_s * 1000),
             "heartbeat.rpc-failure-threshold": 1,
             "restart-strategy.type": "fixed-delay",
@@ -132,14 +132,14 @@ class FlinkCluster:
             # next one until all of it is done: few and small, for an item has only 40 bytes.
             "execution.checkpointing.unaligned.enabled": "true",
             "taskmanager.memory.segment-size": "4kb",
-            "taskmanager.memory.starting-segment-size": "128b",
-            "taskmanager.memory.min-segment-size": "64b",
-            "taskmanager.network.memory.buffers-per-channel": 2,
-            "taskmanager.network.memory.floating-buffers-per-gate": 2,
-            "taskmanager.network.memory.max-buffers-per-channel": 3,
+            "taskmanager.memory.starting-segment-size": "48b",
+            "taskmanager.memory.min-segment-size": "24b",
+            "taskmanager.network.memory.buffers-per-channel": 1,
+            "taskmanager.network.memory.floating-buffers-per-gate": 1,
+            "taskmanager.network.memory.max-buffers-per-channel": 2,
             "taskmanager.network.memory.max-overdraft-buffers-per-gate": 0,
             "taskmanager.network.memory.buffer-debloat.enabled": "true",
-            "taskmanager.network.memory.buffer-debloat.target": "1 s",
+            "taskmanager.network.memory.buffer-debloat.target": "200 ms",
         }
 
     def start_job_manager(self, restore: Path | None) -> DetachedProcess:
