@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+from contextlib import contextmanager
 
 import pytest
 
@@ -115,6 +117,41 @@ def test_a_job_manager_that_dies_and_a_host_that_hangs_lose_nothing():
         run.finish()
         run.assert_exactly_once()
         assert {row["cause"] for row in run.rescales()} >= {"crash"}
+
+
+def test_a_disk_that_is_full_holds_up_a_rescale_and_loses_nothing():
+    """No checkpoint can be stored, so none lets the rescale begin; then there is room again."""
+    config = configured(
+        queue="heap", time_scale=2, emits_s=80, duration_s=130, rescale_within_s=10
+    )
+    with flink_run(config, TWO_HOSTS) as run:
+        run.testbed.advance_to(8)
+        with no_room_in(run.state.folder / "checkpoints" / run.state.job):
+            run.apply(StartInstance("front", "host-1"))
+            run.until(lambda: "checkpoint_failed" in [each[0] for each in run.events()])
+            assert not run.testbed._reconciler.settled
+            run.until(lambda: "rescale_late" in [each[0] for each in run.events()])
+        run.settle()
+        assert sum(one.operator == "front" for one in run.testbed.fleet.instances.values()) == 3
+        run.finish()
+        run.assert_exactly_once()
+        (failure,) = {each[2] for each in run.events() if each[0] == "rescale_late"}
+        assert "10 s" in failure
+
+
+@contextmanager
+def no_room_in(folder):
+    """A disk of one page over a folder, and something that fills it; as root only."""
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", folder], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"cannot mount a disk here: {mounted.stderr.decode().strip()}")
+    try:
+        (folder / "full").write_bytes(bytes(4096))
+        yield
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
 
 
 def test_instances_run_where_they_are_planned_when_they_are_steered():
