@@ -1,4 +1,4 @@
-"""Random walks: PeerJ CS 141, eq. 6 (seeded) and the two published ones (Figs. 7C, 7D)."""
+"""The patterns of PeerJ CS 141, Fig. 7: stepwise, two-level and random walks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,43 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from include.workloads.pattern import Levels, held
+from include.workloads.pattern import Levels, held, level_problems
 
 PUBLISHED = Path(__file__).with_name("random_walk_levels.csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Stepwise:
+    """Levels 2, 4, 6, 4, ... machines, four minutes each."""
+
+    levels: tuple[float, ...] = (2, 4, 6, 4)
+    hold_s: float = 240.0
+
+    def problems(self) -> Iterator[str]:
+        yield from level_problems(self.levels, self.hold_s)
+
+    def unfold(self, duration_s: float, seed: int) -> Levels:
+        """The levels in turn, for every seed."""
+        return held(list(self.levels), self.hold_s, duration_s)
+
+
+@dataclass(frozen=True, slots=True)
+class TwoLevel:
+    """The lowest and the highest level in turn, eight minutes each.
+
+    The text says two to eight machines; 6 is what was run (docs/deviations.md, PATTERN-2L).
+    """
+
+    low: float = 2
+    high: float = 6
+    hold_s: float = 480.0
+
+    def problems(self) -> Iterator[str]:
+        yield from level_problems((self.low, self.high), self.hold_s)
+
+    def unfold(self, duration_s: float, seed: int) -> Levels:
+        """Low, high, low, ..., for every seed."""
+        return held([self.low, self.high], self.hold_s, duration_s)
 
 
 @dataclass(frozen=True, slots=True)
