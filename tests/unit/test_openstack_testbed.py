@@ -22,7 +22,7 @@ from include.testbeds.live.hosts.openstack.calibration import (
     load_calibration,
 )
 from include.testbeds.live.hosts.openstack.cloud import is_transient
-from include.testbeds.live.hosts.openstack.poller import BackgroundPoller
+from include.testbeds.live.hosts.openstack.hosts import BackgroundPoller
 from include.testbeds.live.hosts.openstack.servers import encoded, user_data
 from include.testbeds.live.hosts.openstack.tags import LONGEST_TAG, ResourceTags, site
 from include.testbeds.reap import HeldResources, reap
