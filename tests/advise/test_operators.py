@@ -15,8 +15,8 @@ import yaml
 from typer.testing import CliRunner
 
 from include.advise.edges import edges_of, parse_edges
-from include.advise.fitted import FittedValue
 from include.advise.operators import JobGraph, fit_operators, write_graph
+from include.advise.times import FittedValue
 from include.cli import app
 from include.cli.advise import graph_lines
 from include.experiment.matrix import runs_in_file

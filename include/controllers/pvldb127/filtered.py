@@ -13,7 +13,7 @@ from typing import Any
 from include.controllers.base import Setting
 from include.controllers.first_fit import release_empty_hosts, start_first_fit
 from include.controllers.plan import Plan
-from include.controllers.pvldb127.filters.memory import (
+from include.controllers.pvldb127.filters.base import (
     EkfMemory,
     FilterMemory,
     History,
