@@ -285,9 +285,9 @@ def case(tmp_path: Path) -> Case:
 def row(case: Case, name: str, cost: float, *, scalings: float = 0, won: float = 0) -> PolicyRow:
     known = {one.name: one for one in case.policies}
     return PolicyRow(
-        policy=known.get(name), name=name, holds=True, guessed=False, cost=cost, lowest_cost=cost,
-        highest_cost=cost, regret=2.0, within=0.95, worst_hour=0.9, scalings_a_day=scalings,
-        mean_instances=4.0, seeds=2, cheapest=won,
+        policy=known.get(name), name=name, holds=True, guessed=False, cost_per_month=cost,
+        lowest_cost=cost, highest_cost=cost, regret=2.0, share_within=0.95, worst_hour_share=0.9,
+        scalings_per_day=scalings, mean_instances=4.0, seeds=2, share_cheapest=won,
     )  # fmt: skip
 
 
@@ -299,7 +299,9 @@ def answered(case: Case, *rows: PolicyRow) -> Answer:
         question=case.question,
         job=case.job,
         read=case.read,
-        as_run=row(case, "as it was run", recorded_outcome(case.read, case.question).cost),
+        as_run=row(
+            case, "as it was run", recorded_outcome(case.read, case.question).cost_per_month
+        ),
         rows=tuple(one for one in rows if one not in idle),
         idle=tuple(idle),
         recommended=best,
@@ -353,12 +355,14 @@ def test_what_if_has_the_means_over_the_seeds_of_the_ranking(case: Case) -> None
         outcome(case.job, load_of(case.read, seed), seeded(case.question, seed), hpa)
         for seed in (1, 2)
     ]
-    assert by_seed[0].cost != by_seed[1].cost
+    assert by_seed[0].cost_per_month != by_seed[1].cost_per_month
 
     (dearer,) = (one for one in what_if(case, [hpa]) if one.change == "prices rise by half")
 
-    assert dearer.cost == pytest.approx(1.5 * (by_seed[0].cost + by_seed[1].cost) / 2)
-    assert dearer.within == pytest.approx((by_seed[0].within + by_seed[1].within) / 2)
+    assert dearer.cost == pytest.approx(
+        1.5 * (by_seed[0].cost_per_month + by_seed[1].cost_per_month) / 2
+    )
+    assert dearer.within == pytest.approx((by_seed[0].share_within + by_seed[1].share_within) / 2)
 
 
 def test_the_share_of_the_recorded_policy_stands_beside_that_of_its_replay(case: Case) -> None:
@@ -368,8 +372,8 @@ def test_the_share_of_the_recorded_policy_stands_beside_that_of_its_replay(case:
 
     assert name == "share within 1 s, fixed, 4"
     again = outcome(case.job, case.read.load_per_s, seeded(case.question, 1), fixed(4))
-    assert replay == pytest.approx(again.within)
-    assert recorded == as_run.within
+    assert replay == pytest.approx(again.share_within)
+    assert recorded == as_run.share_within
 
 
 def test_a_fixed_size_is_pasted_as_replicas() -> None:
