@@ -25,7 +25,6 @@ class LatencyObjective:
     limit_s: float
 
     def __str__(self) -> str:
-        """As a sentence has it."""
         return f"{self.share * 100:g} % within {self.limit_s:g} s"
 
     def within(self, load_per_s: FloatArray, latency_s: FloatArray) -> float:

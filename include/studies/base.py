@@ -84,7 +84,6 @@ class StudyData:
         return {table: read_staged(self.folder, table) for table in PUBLISHED}
 
     def store(self, run: RunSpec) -> RunStore:
-        """The files of a run."""
         return RunStore(self.folder, self.folder.name, run.run_id)
 
     def columns(self, run: RunSpec, table: str, *names: str) -> dict[str, Any]:

@@ -236,7 +236,6 @@ class _Description:
         return sorted(self.manifest["versions"].items())
 
     def _run(self, row: Mapping[str, Any]) -> ContextEntity:
-        """The action that measured one run."""
         run, origin = row["run"], self.origins[row["run"]]
         kept = read_json(self.folder / "runs" / run / "manifest.json")
         home, by = f"runs/{run}", origin.by

@@ -24,7 +24,6 @@ class Stepwise:
         yield from level_problems(self.levels, self.hold_s)
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """The levels in turn, for every seed."""
         return held(list(self.levels), self.hold_s, duration_s)
 
 
@@ -43,7 +42,6 @@ class TwoLevel:
         yield from level_problems((self.low, self.high), self.hold_s)
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """Low, high, low, ..., for every seed."""
         return held([self.low, self.high], self.hold_s, duration_s)
 
 
@@ -71,7 +69,6 @@ class RandomWalk:
             yield f"hold_s must be above 0, got {self.hold_s:g}"
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """A different walk for every seed."""
         draw = random.Random(f"random_walk:{seed}")
         level, walk = self.start, [float(self.start)]
         while len(walk) * self.hold_s < duration_s:

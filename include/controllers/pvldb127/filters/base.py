@@ -92,7 +92,6 @@ class Measured:
 
     @property
     def metrics(self) -> int:
-        """How many metrics the state has."""
         return int(self.z.shape[1])
 
     def count(self) -> NDArray[np.int64]:

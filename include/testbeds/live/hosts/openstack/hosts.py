@@ -56,7 +56,6 @@ class OpenStackHosts:
         self._used: dict[str, dict[str, Usage]] = {}
 
     def check(self, flavor: HostFlavor, hosts: int) -> None:
-        """Check all names, then the quota."""
         leased = len(self.leased())
         options = self._names(flavor)
         self._with_retries(
@@ -235,5 +234,4 @@ class BackgroundPoller(Generic[T]):
         return self._latest
 
     def close(self) -> None:
-        """Wait for the current poll."""
         self._pool.shutdown()
