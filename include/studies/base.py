@@ -22,7 +22,7 @@ from include.results.reports.comparison import Reference, nothing_printed
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.staged import Row, read_staged
 from include.runs.measurements.store import RunStore
-from include.studies.claim_counts import on_pattern, why_apart
+from include.studies.page import on_pattern, why_apart
 from include.studies.page import summary as claims_summary
 from include.studies.results import Rows, StudyResults
 

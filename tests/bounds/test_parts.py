@@ -13,9 +13,8 @@ from include.cli import app
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
-from include.results.bounds.cover import cover_of
+from include.results.bounds.cover import cover_of, first_fit_hosts
 from include.results.bounds.demand import demand_of
-from include.results.bounds.packing import first_fit_hosts
 from include.results.bounds.parts import CostParts, HostUse, leased_for, parts_of
 from include.results.tables.covers import read_covers, read_parts
 

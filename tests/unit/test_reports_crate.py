@@ -27,8 +27,8 @@ from include.model.errors import PublishError, SpecError
 from include.results.reports.crate import METADATA, pack_crate, write_crate
 from include.results.reports.publish import publish
 from include.results.reports.removal import remove_runs
+from include.results.tables.staged import keep_sources, sources_of
 from include.runs import stages
-from include.runs.measurements.sources import keep_sources, sources_of
 from tests.builders_staged import let_pass, stage
 
 SPEC = RunSpec(

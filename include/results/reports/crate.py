@@ -21,10 +21,10 @@ from urllib.parse import unquote
 from include.files.whole import digest, json_bytes, new_file, read_json, write_bytes
 from include.model.errors import PublishError, SpecError, command
 from include.results.quality.verdict import verdict_path
+from include.results.reports.database import origins_of
 from include.results.reports.integrity import changes, published_manifest, require_outside
-from include.results.reports.publication import origins_of
+from include.results.tables.staged import KEPT
 from include.runs.measurements.origin import Origin
-from include.runs.measurements.sources import KEPT
 
 if TYPE_CHECKING:
     from rocrate.model import ContextEntity, File

@@ -33,9 +33,14 @@ from include.results.tables.quarantine import (
     write_quarantine,
 )
 from include.results.tables.same_inputs import require_each_once, require_same_files
-from include.results.tables.staged import read_arrow, staged_path, write_table
+from include.results.tables.staged import (
+    keep_sources,
+    read_arrow,
+    sources_of,
+    staged_path,
+    write_table,
+)
 from include.runs.measurements.rows import COST_PART, COVER
-from include.runs.measurements.sources import keep_sources, sources_of
 from include.runs.measurements.summaries import BINS_PER_E
 from include.runs.spark.session import require_java, spark_session
 from include.testbeds.flavors import FLAVORS
