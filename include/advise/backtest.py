@@ -12,10 +12,10 @@ import numpy as np
 from include.advise.candidates import policy, under
 from include.advise.case import DAY_S
 from include.advise.job import JobModel, fit
+from include.advise.objective import LatencyObjective
 from include.advise.outcomes import scalings_of
 from include.advise.readings import Readings, median_of, readings_of
 from include.advise.replay import ReplayConditions, Replayed, replay
-from include.advise.request import LatencyObjective
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording
 from include.workloads.recordings.recording import FloatArray

@@ -17,16 +17,11 @@ import yaml
 
 from include.advise.candidates import Policy, chosen_names, fixed, tried
 from include.advise.job import JobModel, fit, with_times
+from include.advise.objective import LatencyObjective, parse_objective
 from include.advise.paste import platforms_of
 from include.advise.readings import Readings, lasting_counts, readings_of, require_signals
 from include.advise.replay import ReplayConditions, replay
-from include.advise.request import (
-    FIXED,
-    PLATFORMS,
-    AdviceRequest,
-    LatencyObjective,
-    parse_objective,
-)
+from include.advise.request import FIXED, PLATFORMS, AdviceRequest
 from include.advise.times import wrong_times
 from include.experiment.prices import is_file, price_book
 from include.experiment.prices.books import load_book

@@ -56,8 +56,8 @@ def backtest(  # noqa: PLR0913  options of a command
     from include.advise.backtest import backtest as held_against
     from include.advise.candidates import policy
     from include.advise.job import fit, with_times
+    from include.advise.objective import parse_objective
     from include.advise.replay import ReplayConditions
-    from include.advise.request import parse_objective
     from include.advise.times import wrong_times
     from include.workloads.recordings import parse_mapping, read_recording
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from include.advise.request import LatencyObjective, parse_objective
+from include.advise.objective import LatencyObjective, parse_objective
 from include.model.errors import SpecError
 
 

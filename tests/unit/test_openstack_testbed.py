@@ -119,7 +119,7 @@ def test_a_cloud_that_runs_and_environment_name_is_asked_once(monkeypatch, tmp_p
     monkeypatch.setattr(cloud_reaper.local, "find", lambda _: [])
     asked = []
     monkeypatch.setattr(
-        cloud_reaper.resources, "find", lambda cloud_named: asked.append(cloud_named.name) or []
+        cloud_reaper, "tagged_in", lambda cloud_named: asked.append(cloud_named.name) or []
     )
     assert cloud_reaper.find() == []
     assert asked == ["mine"]
