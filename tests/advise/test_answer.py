@@ -12,7 +12,6 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from include.advise.answer import (
     Answer,
@@ -30,12 +29,12 @@ from include.advise.page import page_of
 from include.advise.paste import configuration, platforms_of
 from include.advise.replay import ReplayConditions
 from include.advise.request import PLATFORMS, SUITABLE, AdviceRequest
-from include.cli import app
 from include.cli.advise import advice_table
 from include.experiment.prices import price_book
 from include.experiment.prices.books import book_of
 from include.model.billing import MONTH_S
 from tests.advise.synthetic import write_small_recording
+from tests.command_line import said
 
 CONDITIONS = ReplayConditions(instances_at_start=4, max_instances=8)
 
@@ -389,16 +388,12 @@ def test_advise_writes_the_answer_the_table_and_what_to_paste(tmp_path: Path) ->
     asked = ["--objective", "90 % within 1 s", "--max-instances", "8", "--seeds", "2"]
     asked += ["--controllers", "hpa,tide,btu,fixed"]
 
-    result = CliRunner().invoke(
-        app, ["advise", str(tmp_path / "job.csv"), *asked, "--out", str(tmp_path / "out")]
-    )
-
-    assert result.exit_code == 0, result.output
-    first = result.output.splitlines()[1]
+    result = said("advise", str(tmp_path / "job.csv"), *asked, "--out", str(tmp_path / "out"))
+    first = result.splitlines()[1]
     published = tmp_path / "out" / "published"
     page = (published / "advice.html").read_text()
     assert "holds 90 % within 1 s at the lowest cost" in first
-    assert "cost units/month" in result.output
+    assert "cost units/month" in result
     assert "share within 1 s, fixed, 4" in page
     assert "Means over the 2 seeds of the ranking" in page
     assert first.split(" holds ")[0] in page
@@ -416,12 +411,8 @@ def test_an_objective_that_nothing_holds_is_said(tmp_path: Path) -> None:
     write_small_recording(tmp_path / "job.csv")
     asked = ["--objective", "99.99 % within 50 ms", "--seeds", "1", "--controllers", "hpa,fixed"]
 
-    result = CliRunner().invoke(
-        app, ["advise", str(tmp_path / "job.csv"), *asked, "--out", str(tmp_path / "out")]
-    )
-
-    assert result.exit_code == 0, result.output
-    assert "No policy that can be relied on holds 99.99 % within 0.05 s" in result.output
+    result = said("advise", str(tmp_path / "job.csv"), *asked, "--out", str(tmp_path / "out"))
+    assert "No policy that can be relied on holds 99.99 % within 0.05 s" in result
 
 
 def test_more_instances_on_a_host_cost_less() -> None:

@@ -17,6 +17,7 @@ from include.cli import app
 from include.experiment.spec import require_name
 from include.model.errors import SpecError, StoreError
 from tests.advise.synthetic import write_small_recording
+from tests.command_line import refused
 
 BOOK = """\
 name: mine
@@ -312,9 +313,8 @@ def test_a_folder_with_something_else_in_it_is_left_alone(
     asked = ["advise", request_.recording, "--objective", request_.objective]
 
     for out in (tmp_path / "thesis", mine):
-        ran = CliRunner().invoke(app, [*asked, "--out", str(out)])
-        assert isinstance(ran.exception, SpecError)
-        assert "has something else in it" in str(ran.exception)
+        ran = refused(*asked, "--out", str(out))
+        assert "has something else in it" in ran
 
     assert [one for one in (tmp_path / "thesis").rglob("*") if one.is_file()] == [mine]
     assert mine.read_text() == "mine"
