@@ -277,7 +277,7 @@ _ABOUT = b"tidebench"
 
 
 def keep_recording(recording: Recording, path: Path) -> None:
-    """Write it whole: a column of times in seconds and one per signal, NaN as it is."""
+    """Write it whole, so that every task reads the same: times in seconds, a column per signal."""
     about = {
         "name": recording.name,
         "began_at": recording.began_at,

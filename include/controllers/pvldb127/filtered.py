@@ -270,7 +270,7 @@ _name = attrgetter("instance")
 
 
 def measure(seen: Observation, rule: Rule, since_s: float) -> Measured | None:
-    """The metrics of every ready instance that was read; None when there is none.
+    """The metrics of every ready instance that was read; None when there is none (section 2.1).
 
     An operator without any is left out: what was not measured is not zero. So is a metric that
     one of the instances lacks. ``since_s`` is how long ago the monitor counted before.

@@ -185,3 +185,4 @@ RULES: Mapping[str, BillingRule] = {
         unverified="only the hour is known; the minutes after it are presumed",
     ),
 }
+"""How providers bill a lease, by the name that a price book gives. To add a rule, add a line."""

@@ -137,6 +137,12 @@ HALF_CENT = 0.005
 def tolerance(rows: Rows) -> float:
     """The largest error that chance explains, for verdict rows of one controller and kind.
 
+    A printed figure is the mean of three runs, so the system behind it may lie off by what a t
+    distribution with the printed sigmas says, and by what rounding hides. A sigma of three runs
+    says little by itself (0 is printed four times), so they are pooled over the cells of one
+    controller and kind of metric. What our simulator scatters by has no part: a noisier one would
+    be allowed to be further off. Its own noise is in the interval of the mean errors (draws.py).
+
     In the rows' ``error_unit``: points of compliance, percent of the published cost. Sigmas are
     taken from the cells that have one. Raises GateFailed when none has.
     """

@@ -39,7 +39,11 @@ it could save its state."""
 
 
 class Journal:
-    """Lines of [table, values...], appended and never changed."""
+    """Lines of [table, values...], appended and never changed.
+
+    A snapshot has the position up to which rows were stored. If a task is killed, its repetition
+    starts from the previous snapshot and also stores the rows that the killed one has written.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -15,7 +15,10 @@ PUBLISHED = Path(__file__).with_name("random_walk_levels.csv")
 
 @dataclass(frozen=True, slots=True)
 class Stepwise:
-    """Levels 2, 4, 6, 4, ... machines, four minutes each."""
+    """Levels 2, 4, 6, 4, ... machines, four minutes each.
+
+    Fig. 7A, "approximated to a sinus curve".
+    """
 
     levels: tuple[float, ...] = (2, 4, 6, 4)
     hold_s: float = 240.0
@@ -29,7 +32,7 @@ class Stepwise:
 
 @dataclass(frozen=True, slots=True)
 class TwoLevel:
-    """The lowest and the highest level in turn, eight minutes each.
+    """The lowest and the highest level in turn, eight minutes each (Fig. 7B).
 
     The text says two to eight machines; 6 is what was run (docs/deviations.md, PATTERN-2L).
     """
@@ -82,7 +85,7 @@ class RandomWalk:
 
 @dataclass(frozen=True, slots=True)
 class PublishedWalk:
-    """The machine levels of the original evaluation, one a minute for 120 minutes."""
+    """The machine levels of the evaluation, one a minute for 120 minutes (Figs. 7C, 7D)."""
 
     number: int
 

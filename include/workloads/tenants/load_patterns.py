@@ -1,4 +1,4 @@
-"""Loads of Henge: days of web traffic (section 7.2.3 B), and sudden changes of the rate."""
+"""Loads of Henge: days of web traffic, and sudden changes of the rate."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ STEPS_PER_HOUR = 10
 @dataclass(frozen=True, slots=True)
 class Diurnal:
     """A day as in a web trace, repeated; an hour of it takes ``hour_s``.
+
+    Section 7.2.3 B, after the EPA-HTTP and SDSC-HTTP traces.
 
     ``level`` is the peak's; a share ``floor`` of it arrives at all hours. Each tenth of an hour is
     multiplied by random noise of mean 1 and coefficient of variation ``noise_cv``, different for
@@ -74,7 +76,10 @@ def share_of_peak(trace: str, hour: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Spike:
-    """``level``, but ``factor`` times as much from ``from_s`` until ``to_s``; 0: to the end."""
+    """``level``, but ``factor`` times as much from ``from_s`` until ``to_s``; 0: to the end.
+
+    Sections 7.1 (x3 for good) and 7.2.3 (x2 for an hour).
+    """
 
     level: float = 1.0
     factor: float = 2.0

@@ -2,7 +2,8 @@
 
 State x and measurement z hold the same metrics, so h is the identity (eq. 9). With it and with
 f(x, u) = x + a D + b dD the Jacobians F and H are 1, and eq. 12 and 13 need no more than stands
-here. How a filter starts (section 2.4) stands at the end.
+here. How a filter starts (section 2.4) stands at the end: what is collected in the dead time is
+kept as sums, so the memory does not grow with it.
 """
 
 from __future__ import annotations
