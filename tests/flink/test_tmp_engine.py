@@ -1,0 +1,203 @@
+"""The testbed `flink` on a real Flink: contract, windows, faults; everything is counted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from contextlib import contextmanager
+
+import pytest
+
+from include.model.decision import (
+    LeaseHost,
+    MigrateInstance,
+    ProlongLease,
+    ReleaseHost,
+    StartInstance,
+    StopInstance,
+)
+from include.model.errors import StoreError
+from include.runs.measurements.store import to_arrow
+from include.testbeds.base import Leasing
+from include.testbeds.flink.give_back import processes_of
+from include.testbeds.flink.reap import find, give_back_run
+from include.testbeds.flink.state import run_folder
+from tests.flink.flink_run import FLAVOR, configured, flink_run
+
+pytestmark = pytest.mark.flink
+
+TWO_HOSTS = (("front", "back", "end"), ("back", "front"))
+
+
+def test_rescales_a_kill_and_a_release_lose_nothing_and_double_nothing():
+    """Time passes twice as fast; windows hand the run to each other on the way."""
+    config = configured(queue="engine", time_scale=2, emits_s=100, duration_s=150)
+    with flink_run(config, TWO_HOSTS) as run:
+        testbed = run.testbed
+        assert isinstance(testbed, Leasing)
+        first = testbed.snapshot()
+        with pytest.raises(ValueError, match="cannot go back"):
+            testbed.advance_to(-1)
+        testbed.advance_to(10)
+        seen = testbed.observe()
+        assert seen.operators["front"].arrived_items == pytest.approx(200, abs=20)
+        assert len(seen.operators["back"].durations_ms) == 5
+        assert seen.published_in_all == {"S": 201}
+        assert testbed.observe().operators["front"].arrived_items == 0
+        (refused,) = testbed.apply(_decision(StartInstance("front", "host-9")))
+        assert not refused.accepted
+
+        _, leased, _ = run.apply(
+            StartInstance("front", "host-2"),
+            LeaseHost(FLAVOR.name, "new"),
+            StartInstance("back", "new"),
+        )
+        assert not testbed.look().hosts[leased.subject].up
+        run.settle()
+        run.apply(ProlongLease("host-1"))
+        assert testbed.look().hosts["host-1"].paid_until_s == 1200
+        assert testbed.look().hosts[leased.subject].up
+
+        run.state.fleet.hosts[2].process.end(first=signal.SIGKILL)
+        run.until(lambda: run.state.fleet.hosts[2].ended)
+        run.settle()
+        assert "host-2" not in testbed.look().hosts
+
+        front = [one for one in testbed.fleet.instances.values() if one.operator == "front"]
+        run.apply(StopInstance(front[0].name))
+        run.settle()
+        there = [one for one in testbed.fleet.instances.values() if one.host == 1]
+        moved = [MigrateInstance(one.name, "host-3") for one in there]
+        run.apply(*moved, ReleaseHost("host-1"))
+        run.until(lambda: run.state.fleet.hosts[1].ended)
+        run.settle()
+        rows = testbed.take_measurements()
+        second = testbed.snapshot()
+        testbed.close()
+
+        # The next window, in another process; and the first one again, which was killed.
+        run.testbed = run.again()
+        run.testbed.restore(second)
+        tables = run.finish()
+        run.assert_exactly_once()
+        durations = _rows(rows) + _rows(tables)
+        assert durations == sum(run.assert_exactly_once().values())
+        for table, columns in {**rows, **tables}.items():
+            to_arrow(table, columns)
+        causes = [row["cause"] for row in run.rescales()]
+        assert causes.count("crash") == 1
+        assert causes.count("controller") >= 3
+        for row in run.rescales():
+            assert row["asked_s"] <= row["down_s"] <= row["up_s"]
+        repeated = run.again()
+        repeated.restore(first)
+        assert _rows(repeated.take_measurements()) == durations
+        assert run.testbed.leases()["released"] == [True, True, False]
+        run.testbed.give_back()
+        run.testbed.give_back()
+        assert processes_of(config.run) == {}
+        assert not run_folder(config.run).exists()
+        with pytest.raises(StoreError, match="given back"):
+            run.again().restore(second)
+
+
+def test_a_job_manager_that_dies_and_a_host_that_hangs_lose_nothing():
+    config = configured(queue="engine", time_scale=2, emits_s=80, duration_s=130, silent_for_s=3)
+    with flink_run(config, TWO_HOSTS) as run:
+        run.testbed.advance_to(12)
+        run.state.job_manager.end(first=signal.SIGKILL)
+        run.until(lambda: "job_manager_restarted" in [each[0] for each in run.events()])
+        graph = run.state.graph
+        run.until(lambda: run.state.graph != graph)
+        run.settle()
+        os.kill(run.state.fleet.hosts[2].pid, signal.SIGSTOP)
+        run.until(lambda: run.state.fleet.hosts[2].ended, within_s=90)
+        run.settle()
+        run.finish()
+        run.assert_exactly_once()
+        assert {row["cause"] for row in run.rescales()} >= {"crash"}
+
+
+def test_a_disk_that_is_full_holds_up_a_rescale_and_loses_nothing():
+    """No checkpoint can be stored, so none lets the rescale begin; then there is room again."""
+    config = configured(
+        queue="heap", time_scale=2, emits_s=80, duration_s=130, rescale_within_s=10
+    )
+    with flink_run(config, TWO_HOSTS) as run:
+        run.testbed.advance_to(8)
+        with no_room_in(run.state.folder / "checkpoints" / run.state.job):
+            run.apply(StartInstance("front", "host-1"))
+            run.until(lambda: "checkpoint_failed" in [each[0] for each in run.events()])
+            assert not run.testbed._reconciler.settled
+            run.until(lambda: "rescale_late" in [each[0] for each in run.events()])
+        run.settle()
+        assert sum(one.operator == "front" for one in run.testbed.fleet.instances.values()) == 3
+        run.finish()
+        run.assert_exactly_once()
+        (failure,) = {each[2] for each in run.events() if each[0] == "rescale_late"}
+        assert "10 s" in failure
+
+
+@contextmanager
+def no_room_in(folder):
+    """A disk of one page over a folder, and something that fills it; as root only."""
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", folder], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"cannot mount a disk here: {mounted.stderr.decode().strip()}")
+    try:
+        (folder / "full").write_bytes(bytes(4096))
+        yield
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_instances_run_where_they_are_planned_when_they_are_steered():
+    config = configured(placement="steered", time_scale=2, emits_s=50, duration_s=70)
+    with flink_run(config, TWO_HOSTS) as run:
+        assert _hosts(run) == _booked(run)
+        run.testbed.advance_to(8)
+        one = next(one for one in run.testbed.fleet.instances.values() if one.host == 2)
+        run.apply(MigrateInstance(one.name, "host-1"))
+        run.settle()
+        assert _hosts(run) == _booked(run)
+        run.apply(StartInstance("end", "host-2"))
+        run.settle()
+        assert _hosts(run) == _booked(run)
+        run.finish()
+        run.assert_exactly_once()
+        names = [each[0] for each in run.events()]
+        assert "placement_refused" not in names
+        assert "sources_placed" not in names
+
+
+def test_what_a_dead_run_holds_is_found_and_given_back():
+    with flink_run(configured(emits_s=5, duration_s=10), (("front", "back", "end"),)) as run:
+        (held,) = [each for each in find() if each.run == run.config.run]
+        assert {"process job-manager", "process provider", "process host-1"} <= {*held.holds}
+        assert not held.dead(60)
+        give_back_run(run.config.run)
+        assert processes_of(run.config.run) == {}
+        assert run.config.run not in {each.run for each in find()}
+
+
+def _rows(tables):
+    return len(tables.get("processing_duration", {}).get("time_s", ()))
+
+
+def _decision(*actions):
+    from include.testing.builders import decision
+
+    return decision(*actions)
+
+
+def _booked(run):
+    fleet = run.testbed.fleet
+    return sorted((one.operator, f"host-{one.host}") for one in fleet.instances.values())
+
+
+def _hosts(run):
+    start = run.state.starts.look()[-1]
+    return sorted((each.operator, each.host) for each in start.subtasks)
