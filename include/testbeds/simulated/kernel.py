@@ -115,6 +115,13 @@ class NetworkState(NamedTuple):
     """(1,): how many records there are."""
     reached: I64
     """(1,): the operator that `advance` stopped at; those before it have moved already."""
+    room: I64
+    """(operators,): items that may be in front of a server with bounded buffers, the one in service
+    not among them. This and the next two are for :mod:`~include.testbeds.simulated.bounded` only."""
+    turn: I64
+    """(operators, slots): who has got least by LAST_DEAL is next; that goes up by so much a deal."""
+    clock: I64
+    """(1,): up to when all events have happened."""
 
 
 @compiled

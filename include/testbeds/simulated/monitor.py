@@ -75,7 +75,8 @@ class SimulatedMonitor(VirtualMonitor):
         self.reading.missed = missed
         if missed:
             return
-        self.reading.oldest_s = self._oldest_s(now_us)
+        # Of buffers no engine says how long the fullest is, or since when its first item waits.
+        self.reading.oldest_s = [] if self.network.bounded else self._oldest_s(now_us)
         if self.network.calibration.cpu_in_pause:
             paused = self.network.paused_share(now_us, period_us)[per_server[:, 1]]
         else:
@@ -113,7 +114,7 @@ class SimulatedMonitor(VirtualMonitor):
             np.repeat(times_us, size), waiting, np.stack([arrived, completed]), instances, ready
         )
         self.reading.waiting = waiting[-size:].tolist()
-        self.reading.longest = longest[-size:].tolist()
+        self.reading.longest = [] if self.network.bounded else longest[-size:].tolist()
         which = np.repeat(
             np.arange(len(readings)), [len(reading.per_server) for reading in readings]
         )
