@@ -28,7 +28,8 @@ app = typer.Typer(
 for function in (
     run.check, run.run,
     results.report, bound.bound, results.figure, results.crate, results.copy, results.remove,
-    papers.paper, papers.reproduce, papers.calibrate, fidelity.fidelity,
+    papers.paper, papers.reproduce, papers.calibrate,
+    fidelity.fidelity, fidelity.fit_flink,
     advise.advise, advise.backtest, advise.operators,
     prices.prices, reap.reap, metrics.metrics, conform.conform,
 ):  # fmt: skip

@@ -1,23 +1,26 @@
-"""The command `tidebench fidelity`."""
+"""The commands `tidebench fidelity` and `tidebench fit-flink`."""
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from include.cli.options import seed_numbers
 from include.model.errors import SpecError
 
+if TYPE_CHECKING:
+    from include.experiment.run import Run
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
 
 
+Folder = Annotated[Path, typer.Argument(help="The folder of an experiment on Flink.")]
+
+
 def fidelity(
-    folder: Annotated[
-        Path, typer.Argument(help="The folder of an experiment that ran on an engine.")
-    ],
+    folder: Folder,
     calibration: Annotated[
         list[str], typer.Option(help="Of the simulator; by name or file, more than one if you like.")
     ],
@@ -33,20 +36,18 @@ def fidelity(
 ) -> None:
     """Simulate runs that an engine has measured, and say how far off the simulator is.
 
-    Runs that are not complete yet are left out; the page says how many there are of how many.
+    Runs that are not complete yet are left out, and so are those in which the machine lost hosts
+    that nobody asked it to lose; the page says which.
     """
     from include.files.whole import write_bytes
     from include.model.errors import command
-    from include.results.tables.covers import stored_runs
     from include.studies.fidelity.comparison import AGAIN, asked_runs, predictions
     from include.studies.fidelity.measure import measured_figures, predicted_figures
-    from include.studies.fidelity.page import as_csv, as_markdown
+    from include.studies.fidelity.page import Page
 
     folder, seeds = folder.resolve(), seed_numbers(fitted) if fitted else []
-    runs = stored_runs(folder)
-    if simulated := sorted({run.spec.testbed for run in runs} & {"simulated", "flow"}):
-        raise SpecError(str(folder), [f"its runs are on {', '.join(simulated)}, which is no engine"])
-    typer.echo(f"{len(runs)} runs are complete; building their tables ...")
+    runs, unsound = _runs_of(folder)
+    typer.echo(f"{len(runs)} runs count, {len(unsound)} do not; building tables ...")
     measured = measured_figures(runs, folder.parent)
     rows = []
     for name in calibration:
@@ -55,12 +56,58 @@ def fidelity(
         label = Path(name).stem if testbed == "simulated" else f"{Path(name).stem} on {testbed}"
         rows += predictions(label, measured, predicted, seeds)
     if again is not None:
-        twice = measured_figures(stored_runs(again.resolve()), again.resolve().parent)
+        twice = measured_figures(_runs_of(again.resolve())[0], again.resolve().parent)
         rows += predictions(AGAIN, measured, twice, seeds)
+    options = [part for name in calibration for part in ("--calibration", Path(name).stem)]
+    options += ["--fitted", fitted] if fitted else []
     csv = out.with_name("results") / "fidelity.csv"
-    asked = Counter(asked_runs(folder.name, measured))
-    options = [part for name in calibration for part in ("--calibration", name)]
-    made_by = command("fidelity", folder.name, *options, *(["--fitted", fitted] if fitted else []))
-    write_bytes(out, as_markdown(rows, asked, made_by, f"results/{csv.name}").encode())
-    write_bytes(csv, as_csv(rows).encode())
+    page = Page(
+        rows=rows,
+        asked=asked_runs(folder.name, measured),
+        unsound=unsound,
+        command=command("fidelity", folder.name, *options),
+        csv=f"results/{csv.name}",
+    )
+    write_bytes(out, page.markdown().encode())
+    write_bytes(csv, page.csv_text().encode())
     typer.echo(f"Page: {out}\nEvery figure: {csv}")
+
+
+def fit_flink(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(help="The calibration file to write.")],
+    seeds: Annotated[str, typer.Option(help="Of the runs to look at; all by default.")] = "",
+) -> None:
+    """Fit the simulator to runs on Flink; the file says which it has seen, and how sure it is.
+
+    Fit before you look at others: `tidebench fidelity --fitted SEEDS` holds it against them.
+    """
+    from include.files.whole import write_bytes
+    from include.studies.fidelity.fit import as_yaml, fit
+
+    folder, chosen = folder.resolve(), seed_numbers(seeds) if seeds else []
+    runs, unsound = _runs_of(folder)
+    for run, why in unsound.items():
+        typer.echo(f"not looked at: {run} ({why})")
+    found = fit([run for run in runs if not chosen or run.spec.seed in chosen], folder.parent)
+    text = as_yaml(found, runs[0].calibration["memory_factor"])
+    write_bytes(out.resolve(), text.encode())
+    typer.echo(f"{text}\nwritten to {out}; name it in a spec (calibration: {out})")
+
+
+def _runs_of(folder: Path) -> tuple[list[Run], dict[str, str]]:
+    """The complete runs that count, and of the others why not. Raises SpecError without any."""
+    from include.results.tables.covers import stored_runs
+    from include.studies.fidelity.measure import why_unsound
+
+    runs, unsound = [], {}
+    for run in stored_runs(folder):
+        if run.spec.testbed in ("simulated", "flow"):
+            raise SpecError(str(folder), [f"run {run.spec.run_id} is on no engine"])
+        if why := why_unsound(run, folder.parent):
+            unsound[run.spec.run_id] = why
+        else:
+            runs.append(run)
+    if not runs:
+        raise SpecError(str(folder), [f"no run counts: {run}, {why}" for run, why in unsound.items()])
+    return runs, unsound

@@ -11,7 +11,8 @@ from include.model.decision import StartInstance, StopInstance
 from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testbeds.flow.arrays import COMPLETED, MICRO
-from include.testbeds.flow.calibration import LEFT_OUT, FlowCalibration, FlowFaults
+from include.testbeds.flow.calibration import FlowCalibration, FlowFaults
+from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testing.builders import decision
 from tests.kernel.flows import a_chain, a_config, started
 
@@ -161,7 +162,12 @@ def test_where_a_run_is_cut_changes_nothing(cut_s):
 
 
 def test_a_setting_that_is_off_is_not_in_what_a_run_is_stored_as():
-    assert not LEFT_OUT & (FlowCalibration().model_dump().keys() | FlowFaults().model_dump().keys())
-    for given in (FlowCalibration(restart={"down_s": (1, 2)}), FlowFaults(restarts=((5, 1),))):
-        assert LEFT_OUT & given.model_dump().keys()
+    for off in (FlowCalibration(), VirtualCalibration(), FlowFaults()):
+        assert not type(off).LATER & off.model_dump().keys()
+    for given in (
+        FlowCalibration(restart={"down_s": (1, 2)}),
+        VirtualCalibration(rescale={"gap_s": (1,)}),
+        FlowFaults(restarts=((5, 1),)),
+    ):
+        assert type(given).LATER & given.model_dump().keys()
         assert type(given).model_validate(given.model_dump(mode="json")) == given

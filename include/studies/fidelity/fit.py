@@ -3,9 +3,10 @@
 - Service times are what was between the begin and the end of an item at an operator.
 - Gaps of rescales are those of the measured table ``rescale``, all of them: one is drawn each time.
 - The room in front of an instance is how many items there were in front of one that came while the
-  source had to wait, which it does only when there is no room. Operators behind others cannot be
-  told from ones that had room, so theirs follows from the others: Flink's buffers have a least size,
-  and grow with what an instance gets through in a second (buffer debloating).
+  source had to wait, which it does only when some instance has no room: nearly the most, for others
+  may have had room. Operators behind others cannot be told from ones that had room, so theirs
+  follows from those that sources feed: Flink's buffers have a least size, and may grow with what an
+  instance gets through in a second (buffer debloating).
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from include.studies.base import measured_rows
 F64 = NDArray[np.float64]
 SOURCE_WAITS_S = 1.0
 """A source that gives an item so much later than it was due had no room for it."""
+FULL = 0.95
+"""Of the items that came then this share had no more in front of it than there is room for."""
 LEAST_ROWS = 50
 """With fewer items that found no room nothing is said of the room."""
 DRAWS = 1000
@@ -60,8 +63,6 @@ class FlinkFit:
     undone_items: Estimate
     """Items that were done again, in a rescale."""
     boot_s: tuple[float, float]
-    unevenness: Mapping[str, float]
-    """Items of the instance that got most over the mean of its operator's, between two rescales."""
 
 
 def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
@@ -87,7 +88,7 @@ def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
         full = [one[name].in_front[one[name].held_up] for one in items if name in one]
         in_front = np.concatenate(full) if full else np.zeros(0)
         if name in source_fed and in_front.size >= LEAST_ROWS:
-            found[name] = _quantile(in_front, 0.5)
+            found[name] = _quantile(in_front + 1, FULL)  # it had room itself
     cv = float(np.average(variation, weights=weights))
     return FlinkFit(
         runs=tuple(run.spec.run_id for run in runs),
@@ -100,10 +101,6 @@ def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
         gap_p90_s=_quantile(gaps_s, 0.9),
         undone_items=_quantile(undone.astype(float), 0.5),
         boot_s=_boots(runs, root),
-        unevenness={
-            name: float(np.mean([one[name].unevenness for one in items if name in one]))
-            for name in service_ms
-        },
     )
 
 
@@ -115,7 +112,6 @@ class _Items:
     took_ms: F64
     in_front: F64
     held_up: NDArray[np.bool_]
-    unevenness: float
 
 
 def _items(run: Run, root: Path) -> dict[str, _Items]:
@@ -123,24 +119,22 @@ def _items(run: Run, root: Path) -> dict[str, _Items]:
     rows = measured_rows(store_of(run.spec, root), "processing_duration", names)
     operator, instance = (np.asarray(rows[name].to_pylist()) for name in names[1:3])
     done_s, duration_ms, wait_ms, age_ms = (rows[n].to_numpy() for n in (names[0], *names[3:]))
-    sent_s = done_s - duration_ms / 1000
-    started_s = sent_s + wait_ms / 1000
+    # In whole microseconds: what is sent as another one begins finds that one gone.
+    sent_us = np.rint(done_s * 1e6 - duration_ms * 1e3).astype(np.int64)
+    started_us = sent_us + np.rint(wait_ms * 1e3).astype(np.int64)
     found = {}
     for name in np.unique(operator).tolist():
         in_front = np.zeros(len(done_s))
         own = operator == name
-        counts = []
         for one in np.unique(instance[own]).tolist():
             at = np.flatnonzero(own & (instance == one))
-            at = at[np.argsort(started_s[at], kind="stable")]
-            begun = np.searchsorted(started_s[at], sent_s[at], side="right")
+            at = at[np.argsort(started_us[at], kind="stable")]
+            begun = np.searchsorted(started_us[at], sent_us[at], side="right")
             in_front[at] = np.arange(len(at)) - begun
-            counts.append(len(at))
         found[name] = _Items(
             took_ms=(duration_ms - wait_ms)[own],
             in_front=in_front[own].clip(0),
             held_up=((age_ms - duration_ms) / 1000 > SOURCE_WAITS_S)[own],
-            unevenness=max(counts) / float(np.mean(counts)),
         )
     return found
 
@@ -154,6 +148,8 @@ def _buffers(
     rooms = np.array([one.value for one in found.values()])
     if len(found) > 1:
         seconds, least = np.polyfit(rates, rooms, 1)
+        if seconds < 0:
+            seconds, least = 0.0, float(rooms.mean())
     else:
         seconds, least = 0.0, float(rooms.mean()) if len(found) else 16.0
     for name, service in service_ms.items():
@@ -162,7 +158,7 @@ def _buffers(
 
 
 def _boots(runs: Sequence[Run], root: Path) -> tuple[float, float]:
-    """The even distribution from the order of a host until it is up, by mean and deviation."""
+    """From the order of a host until it is up: the 5th and the 95th percentile."""
     took_s = []
     for run in runs:
         store = store_of(run.spec, root)
@@ -179,8 +175,8 @@ def _boots(runs: Sequence[Run], root: Path) -> tuple[float, float]:
     if not took_s:
         low, high = runs[0].calibration["host_boot_s"]
         return float(low), float(high)
-    mean, reach = float(np.mean(took_s)), float(np.sqrt(3) * np.std(took_s))
-    return round(mean - min(reach, mean), 2), round(mean + reach, 2)
+    low, high = np.quantile(took_s, [0.05, 0.95])
+    return round(float(low), 2), round(float(high), 2)
 
 
 def _mean(values: F64) -> Estimate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,26 @@ from include.experiment.spec import RunSpec
 from include.results.quality.gates import check_tables
 from include.results.tables.build import build_tables
 from include.runs.batch import require_complete, run_batch
+from include.runs.stages import store_of
+from include.studies.base import measured_rows
 from include.studies.fidelity.comparison import Case, Figures, case_of
 from include.studies.fidelity.figures import figures_of
 
 SIMULATED = "_simulated"
 """What the experiment of the predictions ends with; the name of the measured one is before it."""
+
+
+NOT_ASKED_FOR = ("host_lost", "host_boot_failure", "job_manager_restarted", "rescale_late")
+"""Events of a run without faults that say that the machine could not keep up with the engine."""
+
+
+def why_unsound(run: Run, root: Path) -> str:
+    """What speaks against a run as a measurement of its policy; empty where nothing does."""
+    if any(run.faults.values()):
+        return ""
+    events = measured_rows(store_of(run.spec, root), "event", ("event",))["event"].to_pylist()
+    counts = Counter(event for event in events if event in NOT_ASKED_FOR)
+    return ", ".join(f"{count} x {event}" for event, count in sorted(counts.items()))
 
 
 def measured_figures(runs: Sequence[Run], root: Path) -> dict[Case, Figures]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, fields
+from dataclasses import astuple, dataclass, fields
 from statistics import fmean
 
 from include.files.whole import csv_text
@@ -21,28 +22,39 @@ from include.studies.fidelity.figures import FIGURES
 ROLES = (FITTED, HELD_OUT)
 
 
-def as_csv(rows: Sequence[Prediction]) -> str:
-    """Every figure of every run, one a line; an empty ``holds`` has no limit."""
-    names = [field.name for field in fields(Prediction)]
-    return csv_text(names, ([_cell(value) for value in astuple(row)] for row in rows))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What the page says. ``asked``: the load of every run that there will be, measured or not;
+    ``unsound``: runs that do not count, and why; ``csv``: where the figures are, seen from it."""
+
+    rows: Sequence[Prediction]
+    asked: Sequence[str]
+    unsound: Mapping[str, str]
+    command: str
+    csv: str
+
+    def csv_text(self) -> str:
+        """Every figure of every run, one a line; an empty ``holds`` has no limit."""
+        names = [field.name for field in fields(Prediction)]
+        return csv_text(names, ([_cell(value) for value in astuple(row)] for row in self.rows))
+
+    def markdown(self) -> str:
+        """The page itself."""
+        rows = self.rows
+        text = [INTRODUCTION.format(command=self.command, csv=self.csv)]
+        text += ["## What is measured so far\n", *_coverage(rows, Counter(self.asked))]
+        if self.unsound:
+            text += [UNSOUND, *(f"- {run}: {why}" for run, why in self.unsound.items()), ""]
+        text += ["## Errors, and how many are within the limit\n", EXPLAINED, *_errors(rows)]
+        text += ["## The order of controllers\n", ORDERED, *_orders(list(orders(rows)))]
+        text += ["## Every run\n", BESIDE, *_runs(rows)]
+        return "\n".join(text).rstrip() + "\n"
 
 
 def _cell(value: object) -> object:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else value
-
-
-def as_markdown(
-    rows: Sequence[Prediction], asked: Mapping[str, int], command: str, csv_name: str
-) -> str:
-    """The page. ``asked`` has the runs of each load that there will be, measured or not."""
-    text = [INTRODUCTION.format(command=command, csv=csv_name)]
-    text += ["## What is measured so far\n", *_coverage(rows, asked)]
-    text += ["## Errors, and how many are within the limit\n", EXPLAINED, *_errors(rows)]
-    text += ["## The order of controllers\n", ORDERED, *_orders(list(orders(rows)))]
-    text += ["## Every run\n", BESIDE, *_runs(rows)]
-    return "\n".join(text).rstrip() + "\n"
 
 
 INTRODUCTION = """# How true the simulator is
@@ -66,7 +78,11 @@ seeds of a load; 1 is the same order. At least {LEAST_TAU:g} is asked for. No fi
 three controllers have been measured.
 """
 
-BESIDE = """Predicted / measured.
+BESIDE = """Predicted / measured; bold is beyond the limit.
+"""
+
+UNSOUND = """These runs were measured and do not count: nobody asked for faults, and the machine lost hosts or
+was late with what it was asked for, so they say more about it than about a policy.
 """
 
 
@@ -122,7 +138,6 @@ def _runs(rows: Sequence[Prediction]) -> Iterator[str]:
         decimals = FIGURES[row.figure].decimals
         cell = f"{row.predicted:.{decimals}f} / {row.measured:.{decimals}f}"
         cells.setdefault(key, {})[row.figure] = cell if row.holds is not False else f"**{cell}**"
-    yield "Bold: beyond the limit.\n"
     titles = " | ".join(figure.title for figure in FIGURES.values())
     for load in dict.fromkeys(row.load for row in rows):
         yield f"### {load}\n"
