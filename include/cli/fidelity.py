@@ -22,7 +22,8 @@ Folder = Annotated[Path, typer.Argument(help="The folder of an experiment on Fli
 def fidelity(
     folder: Folder,
     calibration: Annotated[
-        list[str], typer.Option(help="Of the simulator; by name or file, more than one if you like.")
+        list[str],
+        typer.Option(help="Of the simulator; by name or file, more than one if you like."),
     ],
     fitted: Annotated[
         str, typer.Option(help="Seeds that a calibration has been fitted on, with commas.")
@@ -109,5 +110,7 @@ def _runs_of(folder: Path) -> tuple[list[Run], dict[str, str]]:
         else:
             runs.append(run)
     if not runs:
-        raise SpecError(str(folder), [f"no run counts: {run}, {why}" for run, why in unsound.items()])
+        raise SpecError(
+            str(folder), [f"no run counts: {run}, {why}" for run, why in unsound.items()]
+        )
     return runs, unsound

@@ -123,6 +123,19 @@ def test_how_long_it_takes_is_drawn_by_the_seed():
     assert drawn != downs_s(2)
 
 
+def test_gaps_that_were_measured_take_the_place_of_bounds():
+    """Nothing is done for one of the gaps; by a minute later all is done that came."""
+    config = a_config(CHAIN, 10.0, calibration={"rescale": {"gap_s": [4.0]}}, seed=7)
+    testbed = started(config, hosts=2)
+    testbed.advance_to(95)
+    testbed.apply(decision(StartInstance("O1", "host-2")))
+    before = completed(testbed, 100)
+    assert completed(testbed, 104) == pytest.approx(before, abs=1e-6)
+    assert completed(testbed, 105)[0] > before[0] + 5
+    events = testbed.take_measurements()["event"]
+    assert events["event"] == ["job_restart"]
+
+
 def test_a_job_restarts_by_itself_when_it_is_told():
     config = a_config(CHAIN, 10.0, faults={"restarts": [[60, 12]]})
     testbed = started(config)

@@ -57,7 +57,8 @@ def _cell(value: object) -> object:
     return f"{value:.6g}" if isinstance(value, float) else value
 
 
-INTRODUCTION = """# How true the simulator is
+INTRODUCTION = (
+    """# How true the simulator is
 
 Made by `{command}`; do not edit. Every run below was measured on a real Apache Flink
 (docs/flink.md) and simulated: same specification, pattern, seed and controller. [{csv}]({csv})
@@ -66,7 +67,10 @@ has every figure.
 A calibration may have looked at runs that are *{fitted}*; it has not seen those that are
 *{held_out}*. A run that was measured twice stands beside the predictions of it (*{again}*): no
 model can be better than that.
-""".replace("{fitted}", FITTED).replace("{held_out}", HELD_OUT).replace("{again}", AGAIN)
+""".replace("{fitted}", FITTED)
+    .replace("{held_out}", HELD_OUT)
+    .replace("{again}", AGAIN)
+)
 
 EXPLAINED = """Mean absolute error over runs, the mean error in brackets, and how many runs are within the limit
 where there is one. Compliance is strict (docs/metrics.md) and in points, everything else in percent
@@ -101,9 +105,7 @@ def _errors(rows: Sequence[Prediction]) -> Iterator[str]:
         for by in dict.fromkeys(row.by for row in rows):
             cells = []
             for role in ROLES:
-                own = [
-                    row for row in rows if (row.figure, row.by, row.role) == (name, by, role)
-                ]
+                own = [row for row in rows if (row.figure, row.by, row.role) == (name, by, role)]
                 cells.append(_error_cell(own, points=figure.points is not None))
             title = f"{figure.title}, {figure.unit}" if figure.unit else figure.title
             yield f"| {title} | {figure.limit} | {by} | " + " | ".join(cells) + " |"

@@ -173,9 +173,15 @@ def advance(net, until_us, sample_every, resolution_us, transfers):
         for p in range(operators):
             checked, blocked = False, False
             for slot in range(nodes[p, SERVERS]):
-                if servers[p, slot, BUSY] or not servers[p, slot, OPEN] or not holding[p, slot, HELD]:
+                if (
+                    servers[p, slot, BUSY]
+                    or not servers[p, slot, OPEN]
+                    or not holding[p, slot, HELD]
+                ):
                     continue
-                ready_us = max(max(now_us, held[p, slot, 0, H_DEALT_US]), servers[p, slot, READY_US])
+                ready_us = max(
+                    max(now_us, held[p, slot, 0, H_DEALT_US]), servers[p, slot, READY_US]
+                )
                 start_us = _after_stalls(p, max(ready_us, nodes[p, RESUME_US]), stalls_us)
                 if start_us >= at_us:
                     continue

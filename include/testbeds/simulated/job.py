@@ -100,8 +100,7 @@ class WholeJob:
     def _rescale(self, now_us: int, joining: list[int], why: str) -> None:
         fleet, network = self.cloud.fleet, self.network
         self.rescales += 1
-        generator = self.cloud.draws.generator("rescale", str(self.rescales))
-        gap_s = self.settings.gap_s[int(generator.integers(len(self.settings.gap_s)))]
+        gap_s = self.settings.gap(self.cloud.draws, self.rescales)
         self.up_us, self.asked_us = now_us + us(gap_s), -1
         held = network.held_items()
         for number in joining:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -16,6 +16,9 @@ from include.testbeds.calibrations import (
     calibration_folders,
     service_times,
 )
+
+if TYPE_CHECKING:
+    from include.testbeds.virtual.draws import Draws
 
 FOLDERS = calibration_folders("virtual", Path(__file__).parent)
 
@@ -44,12 +47,17 @@ class Rescale(BaseModel):
 
     gap_s: Annotated[tuple[NotNegative, ...], Field(min_length=1)]
 
+    def gap(self, draws: Draws, rescale: int) -> float:
+        """Seconds of the rescale of this number."""
+        generator = draws.generator("rescale", str(rescale))
+        return self.gap_s[int(generator.integers(len(self.gap_s)))]
+
 
 class VirtualCalibration(Settings):
     """Parameters of virtual testbeds; calibrations/*.yaml has the units.
 
-    ``flow`` accepts all of them; drift, pauses, prefetch, buffers, rescales and held memory have
-    an effect on ``simulated`` only.
+    ``flow`` accepts all of them; drift, pauses, prefetch, buffers and held memory have an effect on
+    ``simulated`` only.
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset({"buffer_items", "rescale"})
