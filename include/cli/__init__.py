@@ -13,7 +13,16 @@ from typing import Annotated
 import typer
 
 from include.cli import (
-    advise, bound, conform, fidelity, metrics, papers, prices, reap, results, run,
+    advise,
+    bound,
+    conform,
+    fidelity,
+    metrics,
+    papers,
+    prices,
+    reap,
+    results,
+    run,
 )  # fmt: skip
 from include.model.errors import TidebenchError
 

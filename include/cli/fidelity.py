@@ -19,7 +19,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
 Folder = Annotated[Path, typer.Argument(help="The folder of an experiment on Flink.")]
 
 
-def fidelity(
+def fidelity(  # noqa: PLR0913  options of a command
     folder: Folder,
     calibration: Annotated[
         list[str],

@@ -56,7 +56,7 @@ def test_the_share_of_time_at_the_source_is_that_of_m_m_1(rate_per_s: float, roo
 def test_two_in_line_do_as_much_as_blocking_after_service_allows(room: int) -> None:
     """A source that always has something, two exponential servers of one mean and room for ``room``
     items between them: (room + 2) / (room + 3) items per mean service time, the first one being
-    blocked while it holds an item that the second has no room for (Hunt 1956, for equal servers)."""
+    blocked while it holds an item that the second has no room for (Hunt, 1956)."""
     network = a_chain(1000.0, 1000.0, room=room, service_cv=1.0, duration_s=20_000)
     publish(network, np.arange(20_000) * 1000)
     network.advance(16_000 * S)

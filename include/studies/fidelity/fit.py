@@ -221,10 +221,9 @@ def as_yaml(found: FlinkFit, memory_factor: float) -> str:
             + (f"  # {found.room_items[name]}" if name in found.room_items else "")
             for name, room in found.buffer_items.items()
         ),
-        f"# Gaps of {len(gaps)} rescales: median {found.gap_median_s.value:.2f} s "
-        f"({found.gap_median_s}), 90th percentile {found.gap_p90_s.value:.2f} s "
-        f"({found.gap_p90_s}); {found.undone_items.value:.0f} items done again "
-        f"({found.undone_items}).",
+        f"# {len(gaps)} gaps. Median {found.gap_median_s.value:.2f} s ({found.gap_median_s});",
+        f"# 90th percentile {found.gap_p90_s.value:.2f} s ({found.gap_p90_s});",
+        f"# items done again, median {found.undone_items.value:.0f} ({found.undone_items}).",
         "rescale:",
         "  gap_s:",
         *(f"    - {gap}" for gap in gaps),

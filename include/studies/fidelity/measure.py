@@ -1,4 +1,4 @@
-"""The same runs on another testbed, and the figures of both from tables that passed their checks."""
+"""The same runs on another testbed, and figures of both from tables that passed their checks."""
 
 from __future__ import annotations
 

@@ -72,21 +72,21 @@ model can be better than that.
     .replace("{again}", AGAIN)
 )
 
-EXPLAINED = """Mean absolute error over runs, the mean error in brackets, and how many runs are within the limit
-where there is one. Compliance is strict (docs/metrics.md) and in points, everything else in percent
-of what was measured. Lag is what waits in all queues and at the sources.
+EXPLAINED = """Mean absolute error over runs, the mean error in brackets, and how many runs are
+within the limit where there is one. Compliance is strict (docs/metrics.md), in points, all else
+in percent of what was measured. Lag is what waits in all queues and at the sources.
 """
 
-ORDERED = f"""Kendall's tau between the measured and the predicted order of controllers, by the mean over the
-seeds of a load; 1 is the same order. At least {LEAST_TAU:g} is asked for. No figure where fewer than
-three controllers have been measured.
+ORDERED = f"""Kendall's tau between the measured and the predicted order of controllers, by the mean
+over the seeds of a load; 1 is the same order. At least {LEAST_TAU:g} is asked for. No figure where
+fewer than three controllers have been measured.
 """
 
 BESIDE = """Predicted / measured; bold is beyond the limit.
 """
 
-UNSOUND = """These runs were measured and do not count: nobody asked for faults, and the machine lost hosts or
-was late with what it was asked for, so they say more about it than about a policy.
+UNSOUND = """These runs were measured and do not count: nobody asked for faults, and the machine
+lost hosts or was late with what it was asked for: they say more about it than about a policy.
 """
 
 

@@ -68,21 +68,20 @@ def _blocked(o, now_us, out_first, out_edge, items, edges):
 
 
 @inlined
-def _next_deal(o, now_us, before_us, in_first, items, edges, servers, nodes, holding, stalls_us):
+def _next_deal(o, now_us, before_us, net):
     """When the next item of operator ``o`` is dealt out, by which edge and to whom.
 
     The head that came first goes to the instance whose turn it is; where that has no room, nobody
     gets anything. Returns ``before_us`` and -1 when nothing is dealt before that.
     """
+    items, edges, servers, holding = net.items, net.edges, net.servers, net.holding
     edge, arrived_us = -1, before_us
-    for e in range(in_first[o], in_first[o + 1]):
+    for e in range(net.in_first[o], net.in_first[o + 1]):
         head = edges[e, HEAD]
         if head < edges[e, TAIL] and items[head, ARRIVAL] < arrived_us:
             edge, arrived_us = e, items[head, ARRIVAL]
-    if edge < 0:
-        return before_us, -1, -1
     slot, at_us = -1, before_us
-    for s in range(nodes[o, SERVERS]):
+    for s in range(net.nodes[o, SERVERS] if edge >= 0 else 0):
         if servers[o, s, OPEN]:
             ready_us = max(max(arrived_us, now_us), servers[o, s, READY_US])
             if ready_us < at_us or (
@@ -91,10 +90,9 @@ def _next_deal(o, now_us, before_us, in_first, items, edges, servers, nodes, hol
                 and holding[o, s, LAST_DEAL] < holding[o, slot, LAST_DEAL]
             ):
                 slot, at_us = s, ready_us
-    if slot < 0:
+    if slot < 0 or holding[o, slot, HELD] >= net.room[o]:
         return before_us, -1, -1
-    at_us = _after_stalls(o, max(at_us, nodes[o, RESUME_US]), stalls_us)
-    return at_us, edge, slot
+    return _after_stalls(o, max(at_us, net.nodes[o, RESUME_US]), net.stalls_us), edge, slot
 
 
 @compiled
@@ -147,52 +145,59 @@ def _start(o, s, start_us, net):
             held[o, s, k, c] = held[o, s, k + 1, c]
 
 
+@inlined
+def _next_end(until_us, servers, nodes):
+    """When the next item is done, and where: ``until_us`` and -1 when none is before that."""
+    at_us, o, s = until_us, -1, -1
+    for p in range(servers.shape[0]):
+        for slot in range(nodes[p, SERVERS]):
+            if servers[p, slot, BUSY] and servers[p, slot, DONE_US] < at_us:
+                at_us, o, s = servers[p, slot, DONE_US], p, slot
+    return at_us, o, s
+
+
+@inlined
+def _next_start(now_us, before_us, net):
+    """When the next item is begun, and where: ``before_us`` and -1 when none is before that."""
+    servers, holding, held, nodes = net.servers, net.holding, net.held, net.nodes
+    at_us, o, s = before_us, -1, -1
+    for p in range(servers.shape[0]):
+        if _blocked(p, now_us, net.out_first, net.out_edge, net.items, net.edges):
+            continue
+        for slot in range(nodes[p, SERVERS]):
+            if servers[p, slot, OPEN] and holding[p, slot, HELD] and not servers[p, slot, BUSY]:
+                ready_us = max(servers[p, slot, READY_US], nodes[p, RESUME_US])
+                ready_us = max(max(now_us, held[p, slot, 0, H_DEALT_US]), ready_us)
+                start_us = _after_stalls(p, ready_us, net.stalls_us)
+                if start_us < at_us:
+                    at_us, o, s = start_us, p, slot
+    return at_us, o, s
+
+
 @compiled
 def advance(net, until_us, sample_every, resolution_us, transfers):
     """As :func:`kernel.advance`; at one time what ends goes first, then what is dealt out."""
     items, edges, servers, nodes = net.items, net.edges, net.servers, net.nodes
-    holding, held, stalls_us = net.holding, net.held, net.stalls_us
-    operators = net.in_first.size - 1
     for source in range(net.published_us.shape[0]):
         code = _publish(source, until_us, net)
         if code != DONE:
             return code
     while True:
-        now_us = net.clock[0]
-        what, at_us, o, s, edge = 0, until_us, -1, -1, -1
-        for p in range(operators):
-            for slot in range(nodes[p, SERVERS]):
-                if servers[p, slot, BUSY] and servers[p, slot, DONE_US] < at_us:
-                    what, at_us, o, s = 1, servers[p, slot, DONE_US], p, slot
-        for p in range(operators):
-            dealt_us, by, to = _next_deal(
-                p, now_us, at_us, net.in_first, items, edges, servers, nodes, holding, stalls_us
-            )
-            if by >= 0 and dealt_us < at_us and holding[p, to, HELD] < net.room[p]:
-                what, at_us, o, s, edge = 2, dealt_us, p, to, by
-        for p in range(operators):
-            checked, blocked = False, False
-            for slot in range(nodes[p, SERVERS]):
-                if (
-                    servers[p, slot, BUSY]
-                    or not servers[p, slot, OPEN]
-                    or not holding[p, slot, HELD]
-                ):
-                    continue
-                ready_us = max(
-                    max(now_us, held[p, slot, 0, H_DEALT_US]), servers[p, slot, READY_US]
-                )
-                start_us = _after_stalls(p, max(ready_us, nodes[p, RESUME_US]), stalls_us)
-                if start_us >= at_us:
-                    continue
-                if not checked:
-                    blocked = _blocked(p, now_us, net.out_first, net.out_edge, items, edges)
-                    checked = True
-                if not blocked:
-                    what, at_us, o, s = 3, start_us, p, slot
-        if what == 0:
-            break
-        if what == 1:
+        now_us, edge = net.clock[0], -1
+        at_us, o, s = _next_end(until_us, servers, nodes)
+        for p in range(servers.shape[0]):
+            dealt_us, by, to = _next_deal(p, now_us, at_us, net)
+            if by >= 0 and dealt_us < at_us:
+                at_us, o, s, edge = dealt_us, p, to, by
+        start_us, starting, server = _next_start(now_us, at_us, net)
+        if starting >= 0:
+            if nodes[starting, DRAWN] >= nodes[starting, FILLED]:
+                return DRAWS_DRY * KIND + starting
+            _start(starting, server, start_us, net)
+            at_us = start_us
+        elif edge >= 0:
+            _deal(o, edge, s, at_us, net)
+        elif o >= 0:
             code = _finish(
                 o,
                 s,
@@ -211,12 +216,8 @@ def advance(net, until_us, sample_every, resolution_us, transfers):
             )
             if code != DONE:
                 return code
-        elif what == 2:
-            _deal(o, edge, s, at_us, net)
         else:
-            if nodes[o, DRAWN] >= nodes[o, FILLED]:
-                return DRAWS_DRY * KIND + o
-            _start(o, s, at_us, net)
+            break
         net.clock[0] = at_us
     net.clock[0] = until_us
     for e in range(edges.shape[0]):

@@ -2,8 +2,8 @@
 
 All that was decided and can be carried out becomes one rescale, as on the testbed ``flink``:
 instances that start join once their host has booted, those that stop serve until then, and what is
-decided while a rescale is under way waits for the next one. A rescale begins with a checkpoint. From
-there on nothing is done that counts until the job is up again, for what is done is done again.
+decided while a rescale is under way waits for the next one. A rescale begins with a checkpoint:
+from there on nothing is done that counts until the job is up again, for what is done is done again.
 
 With bounded buffers a checkpoint is not possible while instances still go through what was in
 their buffers when the job was started last (Flink declines one with "tasks not ready").
@@ -69,10 +69,7 @@ class WholeJob:
 
     def next_us(self, now_us: int) -> int:
         """When to look again whether to rescale."""
-        if self._leaving():
-            due_us = now_us
-        else:
-            due_us = min(self.joins_us.values(), default=NEVER_US)
+        due_us = now_us if self._leaving() else min(self.joins_us.values(), default=NEVER_US)
         return max(now_us, self.up_us, self.retry_us, due_us) if due_us < NEVER_US else NEVER_US
 
     def rescale_if_due(self, now_us: int) -> None:

@@ -116,10 +116,10 @@ class NetworkState(NamedTuple):
     reached: I64
     """(1,): the operator that `advance` stopped at; those before it have moved already."""
     room: I64
-    """(operators,): items that may be in front of a server with bounded buffers, the one in service
-    not among them. This and the next two are for :mod:`~include.testbeds.simulated.bounded` only."""
+    """(operators,): items that may be in front of a server, the one in service not among them.
+    This and the next two are for :mod:`~include.testbeds.simulated.bounded` only."""
     turn: I64
-    """(operators, slots): who has got least by LAST_DEAL is next; that goes up by so much a deal."""
+    """(operators, slots): by so much LAST_DEAL goes up with a deal; who has least is next."""
     clock: I64
     """(1,): up to when all events have happened."""
 

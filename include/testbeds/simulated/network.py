@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from include.model.topology import Topology
 from include.testbeds.simulated import bounded, kernel, rings
 from include.testbeds.simulated.kernel import BLOCK, NEVER
-from include.testbeds.simulated.publications import Publications
 from include.testbeds.simulated.keys import shares_of_instances
+from include.testbeds.simulated.publications import Publications
 from include.testbeds.simulated.reading import read
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws

@@ -53,7 +53,7 @@ class Rescale(BaseModel):
         return self.gap_s[int(generator.integers(len(self.gap_s)))]
 
 
-class VirtualCalibration(Settings):
+class VirtualCalibration(Settings, BaseModel):
     """Parameters of virtual testbeds; calibrations/*.yaml has the units.
 
     ``flow`` accepts all of them; drift, pauses, prefetch, buffers and held memory have an effect on

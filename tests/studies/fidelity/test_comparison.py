@@ -8,7 +8,7 @@ from include.studies.fidelity.comparison import FITTED, HELD_OUT, asked_runs, or
 from include.studies.fidelity.figures import FIGURES
 from include.studies.fidelity.page import Page
 
-SAME = {name: 50.0 for name in FIGURES}
+SAME = dict.fromkeys(FIGURES, 50.0)
 
 
 def rows_of(measured, predicted, seeds=(801,)):

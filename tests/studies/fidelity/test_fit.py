@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from include.cli.fidelity import fit_flink
 from include.experiment.run import Run, resolve
 from include.experiment.spec import parse_spec
-from include.model.errors import StoreError
+from include.model.errors import SpecError, StoreError
 from include.runs.measurements.store import to_arrow
 from include.runs.stages import run_all, store_of
 from include.studies.fidelity.fit import as_yaml, fit
@@ -137,3 +138,9 @@ def test_a_run_counts_unless_hosts_were_lost_that_nobody_asked_to_lose(
         assert why_unsound(run, root) == "2 x host_lost"
     finally:
         store.part("event", 999).unlink()
+
+
+def test_runs_that_are_on_no_engine_are_refused(measured: tuple[Run, Path]) -> None:
+    run, root = measured
+    with pytest.raises(SpecError, match=f"run {run.spec.run_id} is on no engine"):
+        fit_flink(root / "known", root / "fitted.yaml", "")
