@@ -12,6 +12,7 @@ from include.model.errors import SpecError
 
 if TYPE_CHECKING:
     from include.experiment.run import Run
+    from include.studies.fidelity.comparison import Prediction
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
 
@@ -50,7 +51,7 @@ def fidelity(  # noqa: PLR0913  options of a command
     runs, unsound = _runs_of(folder)
     typer.echo(f"{len(runs)} runs count, {len(unsound)} do not; building tables ...")
     measured = measured_figures(runs, folder.parent)
-    rows = []
+    rows: list[Prediction] = []
     for name in calibration:
         typer.echo(f"simulating them with {name} ...")
         predicted = predicted_figures(runs, folder.parent, testbed, name, processes or None)

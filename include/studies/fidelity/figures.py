@@ -10,10 +10,11 @@ import numpy as np
 
 from include.experiment.spec import RunSpec
 from include.results.tables.staged import read_staged
+from include.runs.measurements.store import RunStore
 from include.runs.stages import store_of
 from include.studies.base import measured_rows
 
-CHANGES = ("upscaling", "downscaling", "migration")
+CHANGES = ("start_instance", "stop_instance", "migrate_instance")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,7 @@ class Figure:
 FIGURES: Mapping[str, Figure] = {
     "instances_mean": Figure(title="mean parallelism", unit="instances", decimals=2, share=0.1),
     "scalings": Figure(title="scalings", unit="", decimals=0, share=0.2),
+    "job_starts": Figure(title="starts of the job", unit="", decimals=0),
     "strict_real_time_percent": Figure(title="in time", unit="%", decimals=1, points=3),
     "strict_near_real_time_percent": Figure(title="within 2x", unit="%", decimals=1, points=3),
     "strict_relaxed_percent": Figure(title="within 5x", unit="%", decimals=1, points=3),
@@ -67,8 +69,8 @@ def figures_of(root: Path, runs: list[RunSpec]) -> dict[str, dict[str, float]]:
     """By run id, the figures of runs of one experiment whose tables are staged.
 
     Instances and lag are means and percentiles over the readings of the monitor, which are evenly
-    spaced; instances are those that take items, of all operators. A scaling is a decision that
-    starts, stops or moves instances. A run that the checks have left out is not in the result.
+    spaced; instances are those that take items, of all operators. A scaling is a time at which a
+    decision starts, stops or moves instances. A run that the checks left out is not in the result.
     """
     if not runs:
         return {}
@@ -83,10 +85,11 @@ def figures_of(root: Path, runs: list[RunSpec]) -> dict[str, dict[str, float]]:
     for run in runs:
         if (outcome := outcomes.get(run.run_id)) is None:
             continue
-        lag = waiting[run.run_id]
+        lag, store = waiting[run.run_id], store_of(run, root)
         found[run.run_id] = {
             "instances_mean": float(np.mean(ready[run.run_id])),
-            "scalings": float(_scalings(root, run)),
+            "scalings": float(_scalings(store)),
+            "job_starts": float(_job_starts(store)),
             "strict_real_time_percent": outcome["strict_real_time_compliance_percent"],
             "strict_near_real_time_percent": outcome["strict_near_real_time_compliance_percent"],
             "strict_relaxed_percent": outcome["strict_relaxed_compliance_percent"],
@@ -99,13 +102,15 @@ def figures_of(root: Path, runs: list[RunSpec]) -> dict[str, dict[str, float]]:
     return found
 
 
-def _scalings(root: Path, run: RunSpec) -> int:
-    rows = measured_rows(store_of(run, root), "scaling_activity", ("time_s", "activity"))
-    times_s = {
-        time_s
-        for time_s, activity in zip(
-            rows["time_s"].to_pylist(), rows["activity"].to_pylist(), strict=True
-        )
-        if activity in CHANGES and time_s > 0
-    }
-    return len(times_s)
+def _scalings(store: RunStore) -> int:
+    """Times at which a decision changed instances, after the deployment."""
+    rows = measured_rows(store, "decision", ("time_s", "action", "accepted")).to_pylist()
+    return len({row["time_s"] for row in rows if row["accepted"] and row["action"] in CHANGES})
+
+
+def _job_starts(store: RunStore) -> int:
+    """How often the whole job was started again: rows of an engine, events of the simulator."""
+    if any(store.part("rescale", 0).parent.glob("part-*.parquet")):
+        return int(measured_rows(store, "rescale", ("asked_s",)).num_rows)
+    events = measured_rows(store, "event", ("event",))["event"].to_pylist()
+    return events.count("job_restart")

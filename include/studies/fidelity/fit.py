@@ -91,7 +91,7 @@ def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
             found[name] = _quantile(in_front + 1, FULL)  # it had room itself
     cv = float(np.average(variation, weights=weights))
     return FlinkFit(
-        runs=tuple(run.spec.run_id for run in runs),
+        runs=tuple(f"{run.spec.experiment}/{run.spec.run_id}" for run in runs),
         service_ms=service_ms,
         service_cv=Estimate(cv, min(variation), max(variation), len(variation)),
         room_items=found,

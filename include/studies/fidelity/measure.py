@@ -27,7 +27,7 @@ NOT_ASKED_FOR = ("host_lost", "host_boot_failure", "job_manager_restarted", "res
 
 def why_unsound(run: Run, root: Path) -> str:
     """What speaks against a run as a measurement of its policy; empty where nothing does."""
-    if any(run.faults.values()):
+    if run.spec.faults:
         return ""
     events = measured_rows(store_of(run.spec, root), "event", ("event",))["event"].to_pylist()
     counts = Counter(event for event in events if event in NOT_ASKED_FOR)
