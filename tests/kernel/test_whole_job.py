@@ -87,6 +87,20 @@ def test_nothing_is_done_in_a_rescale_but_what_was_begun() -> None:
     assert around.tolist() == pytest.approx([50, 51, 50.5 + GAP_S + 1, 50.5 + GAP_S + 1])
 
 
+def test_controllers_see_when_the_job_was_started_and_nothing_before_the_first_reading() -> None:
+    testbed = a_job()
+    assert testbed.observe().operators == {}
+    testbed.advance_to(5)
+    assert testbed.observe().operators["O1"].arrived_items == pytest.approx(5, abs=1)
+    testbed.advance_to(40)
+    testbed.apply(decision(StartInstance("O1", "host-1")))
+    seen_s = []
+    for at_s in (40, 42, 43, 60):
+        testbed.advance_to(at_s)
+        seen_s.append(testbed.observe().job_started_s)
+    assert seen_s == [0.0, 0.0, 40 + GAP_S, 40 + GAP_S]
+
+
 def test_a_decision_is_one_rescale_however_many_actions_it_has() -> None:
     testbed = a_job()
     testbed.apply(decision(*[StartInstance("O1", "host-1") for _ in range(3)]))

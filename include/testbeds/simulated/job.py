@@ -37,6 +37,8 @@ class WholeJob:
     rescales: int = 0
     up_us: int = 0
     """Since when the job is up, or from when on it will be."""
+    was_up_us: int = 0
+    """Since when it was up before its last rescale."""
     retry_us: int = 0
     asked_us: int = -1
     """When the rescale was asked for that is not possible yet; -1: there is none."""
@@ -47,6 +49,10 @@ class WholeJob:
 
     def __post_init__(self) -> None:
         self.to_do = np.zeros(len(self.network.names), dtype=np.int64)
+
+    def started_us(self, now_us: int) -> int:
+        """When the job that runs was started last; in a rescale that is the one before."""
+        return self.up_us if self.up_us <= now_us else self.was_up_us
 
     def begin(self) -> None:
         """What is deployed runs."""
@@ -98,6 +104,7 @@ class WholeJob:
         fleet, network = self.cloud.fleet, self.network
         self.rescales += 1
         gap_s = self.settings.gap(self.cloud.draws, self.rescales)
+        self.was_up_us = self.started_us(now_us)
         self.up_us, self.asked_us = now_us + us(gap_s), -1
         held = network.held_items()
         for number in joining:
@@ -118,13 +125,16 @@ class WholeJob:
         """What cannot be computed again, for a snapshot."""
         joins = [[*pair] for pair in self.joins_us.items()]
         return {
-            "job": np.array([self.rescales, self.up_us, self.retry_us, self.asked_us]),
+            "job": np.array(
+                [self.rescales, self.up_us, self.was_up_us, self.retry_us, self.asked_us]
+            ),
             "job_joins_us": np.array(joins, dtype=np.int64).reshape(-1, 2),
             "job_to_do": self.to_do.copy(),
         }
 
     def load(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Continue from :meth:`arrays`."""
-        self.rescales, self.up_us, self.retry_us, self.asked_us = arrays["job"].tolist()
+        about = arrays["job"].tolist()
+        self.rescales, self.up_us, self.was_up_us, self.retry_us, self.asked_us = about
         self.joins_us = dict(arrays["job_joins_us"].tolist())
         self.to_do = arrays["job_to_do"].copy()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from include.model.decision import Decision, MigrateInstance, Outcome
+from include.model.observation import Observation
+from include.testbeds.base import ACTS
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.build import build_network
 from include.testbeds.simulated.job import WholeJob
@@ -41,6 +43,16 @@ class SimulatedTestbed(VirtualTestbed):
         self.monitor = SimulatedMonitor.from_network(network, config.flavor.capacity)
         if calibration.rescale:
             self.job = WholeJob(calibration.rescale, network, self.cloud)
+
+    def look(self, by: str = ACTS) -> Observation:
+        """The last reading; of an engine there is none before the first period is over."""
+        seen = VirtualTestbed.look(self, by)
+        if not self.job:
+            return seen
+        seen = replace(seen, job_started_s=self.job.started_us(self.now_us) / 1e6)
+        if self.now_us < us(self.config.monitor_every_s):
+            seen = replace(seen, operators={}, published_in_all={})
+        return seen
 
     # ------------------------------------------------------------------ time
 
