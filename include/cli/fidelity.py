@@ -27,7 +27,7 @@ def fidelity(  # noqa: PLR0913  options of a command
         typer.Option(help="Of the simulator; by name or file, more than one if you like."),
     ],
     fitted: Annotated[
-        str, typer.Option(help="Seeds that a calibration has been fitted on, with commas.")
+        str, typer.Option(help="Seeds or runs that a calibration has seen, with commas.")
     ] = "",
     again: Annotated[
         Path | None, typer.Option(help="The folder of an experiment that measured runs again.")
@@ -43,23 +43,24 @@ def fidelity(  # noqa: PLR0913  options of a command
     """
     from include.files.whole import write_bytes
     from include.model.errors import command
-    from include.studies.fidelity.comparison import AGAIN, asked_runs, predictions
+    from include.studies.fidelity.comparison import AGAIN, asked_runs, case_of, predictions
     from include.studies.fidelity.measure import measured_figures, predicted_figures
     from include.studies.fidelity.page import Page
 
-    folder, seeds = folder.resolve(), seed_numbers(fitted) if fitted else []
+    folder, given = folder.resolve(), {name.strip() for name in fitted.split(",")}
     runs, unsound = _runs_of(folder)
     typer.echo(f"{len(runs)} runs count, {len(unsound)} do not; building tables ...")
     measured = measured_figures(runs, folder.parent)
+    seen = {case_of(run.spec) for run in runs if {run.spec.run_id, str(run.spec.seed)} & given}
     rows: list[Prediction] = []
     for name in calibration:
         typer.echo(f"simulating them with {name} ...")
         predicted = predicted_figures(runs, folder.parent, testbed, name, processes or None)
         label = Path(name).stem if testbed == "simulated" else f"{Path(name).stem} on {testbed}"
-        rows += predictions(label, measured, predicted, seeds)
+        rows += predictions(label, measured, predicted, seen)
     if again is not None:
         twice = measured_figures(_runs_of(again.resolve())[0], again.resolve().parent)
-        rows += predictions(AGAIN, measured, twice, seeds)
+        rows += predictions(AGAIN, measured, twice, seen)
     options = [part for name in calibration for part in ("--calibration", Path(name).stem)]
     options += ["--fitted", fitted] if fitted else []
     csv = out.with_name("results") / "fidelity.csv"
@@ -76,7 +77,9 @@ def fidelity(  # noqa: PLR0913  options of a command
 
 
 def fit_flink(
-    folder: Folder,
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders of experiments on Flink, of one topology.")
+    ],
     out: Annotated[Path, typer.Option(help="The calibration file to write.")],
     seeds: Annotated[str, typer.Option(help="Of the runs to look at; all by default.")] = "",
 ) -> None:
@@ -87,12 +90,18 @@ def fit_flink(
     from include.files.whole import write_bytes
     from include.studies.fidelity.fit import as_yaml, fit
 
-    folder, chosen = folder.resolve(), seed_numbers(seeds) if seeds else []
-    runs, unsound = _runs_of(folder)
-    for run, why in unsound.items():
-        typer.echo(f"not looked at: {run} ({why})")
-    found = fit([run for run in runs if not chosen or run.spec.seed in chosen], folder.parent)
-    text = as_yaml(found, runs[0].calibration["memory_factor"])
+    chosen, root = seed_numbers(seeds) if seeds else [], folders[0].resolve().parent
+    if elsewhere := [str(each) for each in folders if each.resolve().parent != root]:
+        raise SpecError("fit-flink", [f"not beside {folders[0]}: {', '.join(elsewhere)}"])
+    looked_at = []
+    for folder in folders:
+        runs, unsound = _runs_of(folder.resolve())
+        looked_at += [run for run in runs if not chosen or run.spec.seed in chosen]
+        for run, why in unsound.items():
+            typer.echo(f"not looked at: {run} ({why})")
+    if not looked_at:
+        raise SpecError("--seeds", [f"no run that counts has one of the seeds {seeds}"])
+    text = as_yaml(fit(looked_at, root), looked_at[0].calibration["memory_factor"])
     write_bytes(out.resolve(), text.encode())
     typer.echo(f"{text}\nwritten to {out}; name it in a spec (calibration: {out})")
 

@@ -115,6 +115,28 @@ def test_results_do_not_depend_on_cuts_and_survive_a_snapshot() -> None:
     )
 
 
+def test_what_was_in_buffers_stays_together_and_comes_first() -> None:
+    """Of three full instances the second leaves: what it held goes to the second that is left, what
+    the third held to the first, which has more then than there is room for."""
+    network = a_network(
+        np.arange(15), servers=3, service_cv=0.0, buffer_items={"O1": 4}, duration_s=60
+    )
+    network.advance(S // 2)
+    assert network.state.holding[0, :3, kernel.HELD].tolist() == [4, 4, 4]
+    network.start_again([], [2], S // 2, 3 * S)
+    assert network.state.holding[0, :3, kernel.HELD].tolist() == [8, 0, 4]
+    assert network.restoring
+    network.advance(7 * S)  # since 3 s, so the shorter of the two is done
+    assert network.state.restored[0, :3].tolist() == [4, 0, 0]
+    network.advance(11 * S)
+    assert not network.restoring
+    done_s = sorted(done for _, done in times_s(network).values())
+    # Those in service end at 1 s; then both do one a second, and the first is done at 11 s.
+    assert done_s == pytest.approx(
+        [1, 1, 1, 4, 4, 5, 5, 6, 6, 7, 7, 8, 9, 10, 11][: len(done_s)], abs=1e-3
+    )
+
+
 def test_keys_go_where_flink_sends_them() -> None:
     """Key groups as org.apache.flink.runtime.state.KeyGroupRangeAssignment of Flink 2.2.1 has them,
     of 128, for the keys 0 to 9."""

@@ -2,11 +2,11 @@
 
 - Service times are what was between the begin and the end of an item at an operator.
 - Gaps of rescales are those of the measured table ``rescale``, all of them: one is drawn each time.
-- The room in front of an instance is how many items there were in front of one that came while the
-  source had to wait, which it does only when some instance has no room: nearly the most, for others
-  may have had room. Operators behind others cannot be told from ones that had room, so theirs
-  follows from those that sources feed: Flink's buffers have a least size, and may grow with what an
-  instance gets through in a second (buffer debloating).
+- The room in front of an instance is how many items there were in front of one that its source held
+  back until it had room: one that was sent late, after a pause, and as its instance began another.
+  Operators behind others cannot be told from ones that had room, so theirs follows from those that
+  sources feed: Flink's buffers have a least size, and may grow with what an instance gets through
+  in a second (buffer debloating).
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from include.runs.stages import store_of
 from include.studies.base import measured_rows
 
 F64 = NDArray[np.float64]
-SOURCE_WAITS_S = 1.0
+LATE_US = 1_000_000
 """A source that gives an item so much later than it was due had no room for it."""
-FULL = 0.95
-"""Of the items that came then this share had no more in front of it than there is room for."""
+PAUSE_US, AT_ONCE_US = 3_000, 2_000
+"""It was this item that there was no room for, if none was sent for so long before it, and its
+instance had begun another just before."""
 LEAST_ROWS = 50
 """With fewer items that found no room nothing is said of the room."""
 DRAWS = 1000
@@ -85,10 +86,10 @@ def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
             weights.append(float(took_ms.sum()))
     found = {}
     for name in topology.operator_names:
-        full = [one[name].in_front[one[name].held_up] for one in items if name in one]
+        full = [one[name].in_front[one[name].held_back] for one in items if name in one]
         in_front = np.concatenate(full) if full else np.zeros(0)
         if name in source_fed and in_front.size >= LEAST_ROWS:
-            found[name] = _quantile(in_front + 1, FULL)  # it had room itself
+            found[name] = _mean(in_front + 1)  # it had room itself
     cv = float(np.average(variation, weights=weights))
     return FlinkFit(
         runs=tuple(f"{run.spec.experiment}/{run.spec.run_id}" for run in runs),
@@ -107,11 +108,12 @@ def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
 @dataclass(frozen=True, slots=True)
 class _Items:
     """The items of an operator in a run: how long each took, how many were in front of it in the
-    buffers of its instance when it was sent, and whether its source had to wait for room."""
+    buffers of its instance when it was sent, and whether it was sent because there was room again.
+    """
 
     took_ms: F64
     in_front: F64
-    held_up: NDArray[np.bool_]
+    held_back: NDArray[np.bool_]
 
 
 def _items(run: Run, root: Path) -> dict[str, _Items]:
@@ -122,19 +124,26 @@ def _items(run: Run, root: Path) -> dict[str, _Items]:
     # In whole microseconds: what is sent as another one begins finds that one gone.
     sent_us = np.rint(done_s * 1e6 - duration_ms * 1e3).astype(np.int64)
     started_us = sent_us + np.rint(wait_ms * 1e3).astype(np.int64)
+    late = (age_ms - duration_ms) * 1e3 > LATE_US
     found = {}
     for name in np.unique(operator).tolist():
-        in_front = np.zeros(len(done_s))
-        own = operator == name
+        own = np.flatnonzero(operator == name)
+        own = own[np.argsort(sent_us[own], kind="stable")]
+        paused = np.diff(sent_us[own], prepend=sent_us[own[0]]) > PAUSE_US
+        in_front, since_us = np.zeros(len(own)), np.zeros(len(own))
         for one in np.unique(instance[own]).tolist():
-            at = np.flatnonzero(own & (instance == one))
-            at = at[np.argsort(started_us[at], kind="stable")]
-            begun = np.searchsorted(started_us[at], sent_us[at], side="right")
-            in_front[at] = np.arange(len(at)) - begun
+            at = np.flatnonzero(instance[own] == one)
+            by_start = np.argsort(started_us[own[at]], kind="stable")
+            begun_us, sent = started_us[own[at]][by_start], sent_us[own[at]]
+            begun = np.searchsorted(begun_us, sent, side="right")
+            place = np.empty(len(at))
+            place[by_start] = np.arange(len(at))
+            in_front[at] = place - begun
+            since_us[at] = np.where(begun > 0, sent - begun_us[begun - 1], AT_ONCE_US)
         found[name] = _Items(
             took_ms=(duration_ms - wait_ms)[own],
-            in_front=in_front[own].clip(0),
-            held_up=((age_ms - duration_ms) / 1000 > SOURCE_WAITS_S)[own],
+            in_front=in_front.clip(0),
+            held_back=late[own] & paused & (since_us < AT_ONCE_US),
         )
     return found
 
@@ -158,7 +167,7 @@ def _buffers(
 
 
 def _boots(runs: Sequence[Run], root: Path) -> tuple[float, float]:
-    """From the order of a host until it is up: the 5th and the 95th percentile."""
+    """From the order of a host until it is up: the middle half of those that were leased."""
     took_s = []
     for run in runs:
         store = store_of(run.spec, root)
@@ -175,7 +184,7 @@ def _boots(runs: Sequence[Run], root: Path) -> tuple[float, float]:
     if not took_s:
         low, high = runs[0].calibration["host_boot_s"]
         return float(low), float(high)
-    low, high = np.quantile(took_s, [0.05, 0.95])
+    low, high = np.quantile(took_s, [0.25, 0.75])
     return round(float(low), 2), round(float(high), 2)
 
 

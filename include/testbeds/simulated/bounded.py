@@ -140,6 +140,7 @@ def _start(o, s, start_us, net):
     servers[o, s, LATENCY_US] = net.latency_us[o, draw & (BLOCK - 1)]
     net.free_us[o, s] = start_us + busy_us
     net.holding[o, s, HELD] -= 1
+    net.restored[o, s] = max(net.restored[o, s] - 1, 0)
     for k in range(net.holding[o, s, HELD]):
         for c in range(HELD_COLUMNS):
             held[o, s, k, c] = held[o, s, k + 1, c]

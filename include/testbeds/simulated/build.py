@@ -67,6 +67,7 @@ def build_network(
         reached=_zeros(1),
         room=np.array([calibration.buffer_items.get(name, 0) for name in names], dtype=np.int64),
         turn=np.full((len(names), FIRST_SLOTS), TURN, dtype=np.int64),
+        restored=_zeros(len(names), FIRST_SLOTS),
         clock=_zeros(1),
     )
     end_us = round(duration_s * 1e6)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from include.testbeds.simulated import kernel
-from include.testbeds.simulated.network import I64, LATER_US, QueueingNetwork
+from include.testbeds.simulated.network import LATER_US, QueueingNetwork
 from include.testbeds.virtual.calibration import Rescale
 from include.testbeds.virtual.cloud import VirtualCloud, us
 from include.testbeds.virtual.fleet import VirtualInstance
@@ -29,7 +29,7 @@ NEVER_US = 2**63 - 1
 
 @dataclass(slots=True)
 class WholeJob:
-    """Who runs, who is to join, and what the job still has to do before it can be rescaled."""
+    """Who runs, and who is to join or to leave with the next rescale."""
 
     settings: Rescale
     network: QueueingNetwork
@@ -44,11 +44,6 @@ class WholeJob:
     """When the rescale was asked for that is not possible yet; -1: there is none."""
     joins_us: dict[int, int] = field(default_factory=dict)
     """By instance that is not in the job yet, when its host has it ready to join."""
-    to_do: I64 = field(init=False)
-    """(operators,): numbers of items up to which what was in buffers is worked off."""
-
-    def __post_init__(self) -> None:
-        self.to_do = np.zeros(len(self.network.names), dtype=np.int64)
 
     def started_us(self, now_us: int) -> int:
         """When the job that runs was started last; in a rescale that is the one before."""
@@ -85,7 +80,7 @@ class WholeJob:
             return
         if self.asked_us < 0:
             self.asked_us = now_us
-        if (self.network.state.nodes[: len(self.to_do), kernel.NUMBERED] < self.to_do).any():
+        if self.network.restoring:
             self.retry_us = now_us + AGAIN_US
             return
         self._rescale(now_us, joining, f"asked for at {self.asked_us / 1e6:.1f} s")
@@ -106,18 +101,13 @@ class WholeJob:
         gap_s = self.settings.gap(self.cloud.draws, self.rescales)
         self.was_up_us = self.started_us(now_us)
         self.up_us, self.asked_us = now_us + us(gap_s), -1
-        held = network.held_items()
         for number in joining:
             del self.joins_us[number]
             fleet.instances[number].ready_us = self.up_us
             for old in fleet.replaced_by(number):
                 old.successor, old.stopped_us = 0, now_us
-        for one in self._leaving():
-            network.close_server(one.row, one.number, now_us)
-        network.open_together(
-            {number: fleet.instances[number].row for number in joining}, now_us, self.up_us
-        )
-        self.to_do = network.state.nodes[: len(held), kernel.NUMBERED] + held
+        leaving = [one.number for one in self._leaving()]
+        network.start_again(joining, leaving, now_us, self.up_us)
         detail = f"{why}, down for {gap_s:.2f} s, {len(joining)} instances joined"
         self.cloud.events.append((now_us / 1e6, "job_restart", "job", detail))
 
@@ -129,7 +119,6 @@ class WholeJob:
                 [self.rescales, self.up_us, self.was_up_us, self.retry_us, self.asked_us]
             ),
             "job_joins_us": np.array(joins, dtype=np.int64).reshape(-1, 2),
-            "job_to_do": self.to_do.copy(),
         }
 
     def load(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -137,4 +126,3 @@ class WholeJob:
         about = arrays["job"].tolist()
         self.rescales, self.up_us, self.was_up_us, self.retry_us, self.asked_us = about
         self.joins_us = dict(arrays["job_joins_us"].tolist())
-        self.to_do = arrays["job_to_do"].copy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -119,9 +119,9 @@ class QueueingNetwork:
         """Open a server that takes items from ``ready_us`` on."""
         slot = int(self.state.nodes[operator, kernel.SERVERS])
         if slot == self.state.servers.shape[1]:
-            per_slot = ("servers", "free_us", "held", "holding", "turn")
+            per_slot = ("servers", "free_us", "held", "holding", "turn", "restored")
             self._put(**{n: widened(getattr(self.state, n), 1, 2 * slot) for n in per_slot})
-        self.state.holding[operator, slot] = 0
+        self.state.holding[operator, slot] = self.state.restored[operator, slot] = 0
         server = self.state.servers[operator, slot]
         server[:] = 0
         server[kernel.INSTANCE], server[kernel.HOST] = instance, host
@@ -142,7 +142,7 @@ class QueueingNetwork:
         """Take an idle server away; the order of the others stays."""
         slot = self.slot(operator, instance)
         state = self.state
-        for array in (state.servers, state.free_us, state.held, state.holding):
+        for array in (state.servers, state.free_us, state.held, state.holding, state.restored):
             array[operator, slot:-1] = array[operator, slot + 1 :]
         self.state.nodes[operator, kernel.SERVERS] -= 1
         self._take_turns(operator)
@@ -171,21 +171,58 @@ class QueueingNetwork:
         held = self.state.holding[:, :, kernel.HELD]
         return np.asarray((held * self.slots_in_use()).sum(axis=1))
 
-    def open_together(self, instances: Mapping[int, int], now_us: int, ready_us: int) -> None:
-        """Make instances (number -> operator) ready, and deal out anew what all others hold.
+    @property
+    def restoring(self) -> bool:
+        """Whether an instance still has items of those it held when the job was started last."""
+        return bool((self.state.restored * self.slots_in_use()).any())
 
-        Nothing starts from now until ``ready_us``.
+    def start_again(
+        self, joining: Collection[int], leaving: Collection[int], now_us: int, ready_us: int
+    ) -> None:
+        """Start the job with other instances; nothing starts from now until ``ready_us``.
+
+        What is in the buffers of instance i of an operator then is in those of instance i modulo
+        the number of its instances, as Flink restores them, whether there is room for it or not.
         """
         for operator in range(len(self.names)):
-            for slot in range(int(self.state.nodes[operator, kernel.SERVERS])):
-                self._take_back(operator, slot, now_us)
+            servers = self.state.servers[operator, : self.state.nodes[operator, kernel.SERVERS]]
+            before = self._taking(operator)
+            for slot, instance in enumerate(servers[:, kernel.INSTANCE].tolist()):
+                if instance in leaving:
+                    servers[slot, kernel.OPEN] = 0
+                    self.state.free_us[operator, slot] = NEVER
+                elif instance in joining:
+                    servers[slot, kernel.READY_US] = ready_us
+                    self.state.free_us[operator, slot] = ready_us
+            self._restore(operator, before, self._taking(operator), now_us)
             self.pause(operator, now_us, ready_us)
-        for instance, operator in instances.items():
-            slot = self.slot(operator, instance)
-            self.state.servers[operator, slot, kernel.READY_US] = ready_us
-            self.state.free_us[operator, slot] = ready_us
-        for operator in range(len(self.names)):
             self._take_turns(operator)
+
+    def _taking(self, operator: int) -> list[int]:
+        """Slots of the instances that take items, or will once they are ready."""
+        servers = self.state.servers[operator, : self.state.nodes[operator, kernel.SERVERS]]
+        takes = (servers[:, kernel.OPEN] == 1) & (servers[:, kernel.READY_US] < LATER_US)
+        return [*np.flatnonzero(takes).tolist()]
+
+    def _restore(self, operator: int, before: list[int], after: list[int], now_us: int) -> None:
+        if not self.bounded or not after:
+            for slot in before:
+                self._take_back(operator, slot, now_us)
+            return
+        held, count = self.state.held[operator], self.state.holding[operator, :, kernel.HELD]
+        rows: dict[int, list[I64]] = {slot: [] for slot in after}
+        for i, slot in enumerate(before):
+            rows[after[i % len(after)]] += [row.copy() for row in held[slot, : count[slot]]]
+            count[slot] = 0
+        most = max(map(len, rows.values()))
+        if most > held.shape[1]:
+            self._put(held=widened(self.state.held, 2, most))
+            held = self.state.held[operator]
+        for slot, own in rows.items():
+            own.sort(key=lambda row: int(row[kernel.H_DEALT_US]))
+            for k, row in enumerate(own):
+                held[slot, k] = row
+            count[slot] = self.state.restored[operator, slot] = len(own)
 
     def _take_turns(self, operator: int) -> None:
         """Let the instances of an operator begin anew to take items in turn, by their shares."""
@@ -195,14 +232,12 @@ class QueueingNetwork:
         self.state.holding[operator, :, kernel.LAST_DEAL] = self.state.turn[operator] // 2
 
     def _keep_shares(self, operator: int) -> None:
-        servers = self.state.servers[operator, : self.state.nodes[operator, kernel.SERVERS]]
-        takes = (servers[:, kernel.OPEN] == 1) & (servers[:, kernel.READY_US] < LATER_US)
-        keyed = self.topology.operator[self.names[operator]].keyed
+        taking, keyed = self._taking(operator), self.topology.operator[self.names[operator]].keyed
         self.state.turn[operator] = TURN
-        if keyed and takes.any():
-            shares = shares_of_instances(keyed, int(takes.sum()))
+        if keyed and taking:
+            shares = shares_of_instances(keyed, len(taking))
             turns = np.rint(TURN / np.maximum(shares, LEAST_SHARE)).astype(np.int64)
-            self.state.turn[operator, np.flatnonzero(takes)] = turns
+            self.state.turn[operator, taking] = turns
 
     def _take_back(self, operator: int, slot: int, now_us: int) -> None:
         """Put what a server holds back to its place in the queue, for others from now on."""
@@ -328,7 +363,7 @@ class QueueingNetwork:
         if state.prefetch[0] or self.bounded:
             stored |= {"held": state.held[:, :slots], "holding": state.holding[:, :slots]}
         if self.bounded:
-            stored["clock"] = state.clock
+            stored |= {"clock": state.clock, "restored": state.restored[:, :slots]}
         return {name: array.copy() for name, array in stored.items()}
 
     def load(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -358,6 +393,7 @@ class QueueingNetwork:
             held=widened(arrays.get("held", self.state.held), 1, slots),
             holding=widened(arrays.get("holding", self.state.holding), 1, slots),
             turn=widened(self.state.turn, 1, slots),
+            restored=widened(arrays.get("restored", self.state.restored), 1, slots),
             clock=arrays.get("clock", self.state.clock).copy(),
         )
         for operator in range(len(self.names) if self.bounded else 0):

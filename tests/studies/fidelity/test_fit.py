@@ -143,4 +143,4 @@ def test_a_run_counts_unless_hosts_were_lost_that_nobody_asked_to_lose(
 def test_runs_that_are_on_no_engine_are_refused(measured: tuple[Run, Path]) -> None:
     run, root = measured
     with pytest.raises(SpecError, match=f"run {run.spec.run_id} is on no engine"):
-        fit_flink(root / "known", root / "fitted.yaml", "")
+        fit_flink([root / "known"], root / "fitted.yaml", "")
