@@ -161,6 +161,20 @@ def test_a_moved_instance_and_its_copy_change_places_in_one_rescale() -> None:
     assert list(testbed.observe().instances) == ["O1-2"]
 
 
+def test_an_engine_that_packs_fills_one_host_after_another() -> None:
+    """Four fit a host. Of six on two hosts that were asked for evenly it puts four on the first."""
+    testbed = a_job(rescale={"gap_s": [GAP_S], "packs": True})
+    starts = [StartInstance("O1", host) for host in ("host-1", "host-1", "new", "new", "new")]
+    testbed.apply(decision(LeaseHost(SMALL.name, "new"), *starts))
+    testbed.advance_to(60)
+    hosts = [one.host for one in testbed.observe().instances.values()]
+    assert (hosts.count("host-1"), hosts.count("host-2")) == (4, 2)
+    testbed.apply(decision(StopInstance("O1-1"), StopInstance("O1-2"), ReleaseHost("host-2")))
+    testbed.advance_to(70)
+    assert {one.host for one in testbed.observe().instances.values()} == {"host-1"}
+    assert testbed.leases()["ended_s"][1] == pytest.approx(60, abs=1.01)
+
+
 def test_no_rescale_before_what_was_in_buffers_is_worked_off() -> None:
     """Five items of a second are in the buffer at the first rescale; the next is asked for at once
     and begins when the last of them has begun, as soon as it is looked for."""
@@ -172,8 +186,8 @@ def test_no_rescale_before_what_was_in_buffers_is_worked_off() -> None:
     testbed.advance_to(100)
     first, second = restarts_s(testbed)
     assert first == 40.0
-    # Up again at 43 s; five items, two instances: the last of the five begins at 45 s.
-    assert 45 <= second <= 45.5
+    # Up again at 43 s, all five with the first instance: the last of them begins at 47 s.
+    assert 47 <= second <= 47.5
 
 
 def test_a_lost_host_starts_the_job_again() -> None:

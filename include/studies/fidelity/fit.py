@@ -234,6 +234,7 @@ def as_yaml(found: FlinkFit, memory_factor: float) -> str:
         f"# 90th percentile {found.gap_p90_s.value:.2f} s ({found.gap_p90_s});",
         f"# items done again, median {found.undone_items.value:.0f} ({found.undone_items}).",
         "rescale:",
+        "  packs: true",
         "  gap_s:",
         *(f"    - {gap}" for gap in gaps),
     ]

@@ -11,6 +11,7 @@ their buffers when the job was started last (Flink declines one with "tasks not 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -108,8 +109,23 @@ class WholeJob:
                 old.successor, old.stopped_us = 0, now_us
         leaving = [one.number for one in self._leaving()]
         network.start_again(joining, leaving, now_us, self.up_us)
+        if self.settings.packs:
+            self._pack(now_us)
         detail = f"{why}, down for {gap_s:.2f} s, {len(joining)} instances joined"
         self.cloud.events.append((now_us / 1e6, "job_restart", "job", detail))
+
+    def _pack(self, now_us: int) -> None:
+        """Put all that runs on hosts that are up, so many to each as Flink has slots there."""
+        config, fleet = self.cloud.config, self.cloud.fleet
+        fits = [config.flavor.capacity.instances_of(op) for op in config.topology.operators]
+        slots = max(1, math.floor(max(fits) + 1e-9))
+        up = [host for host in fleet.leased() if host.up_us <= now_us]
+        hosts = sorted(up, key=lambda host: (host.releasing, host.number))
+        runs = [one for one in fleet.instances.values() if one.serves and one.ready_us < LATER_US]
+        for place, one in enumerate(sorted(runs, key=lambda one: one.number)):
+            one.host = hosts[min(place // slots, len(hosts) - 1)].number
+            slot = self.network.slot(one.row, one.number)
+            self.network.state.servers[one.row, slot, kernel.HOST] = one.host
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What cannot be computed again, for a snapshot."""

@@ -202,6 +202,8 @@ class SimulatedTestbed(VirtualTestbed):
 
     def _share_cpu(self) -> None:
         """Slow down instances on hosts whose reserved CPU exceeds their cores."""
+        if self.job and self.job.settings.packs:
+            return
         operators, vcpus = self.config.topology.operator, self.config.flavor.vcpus
         speed_permille = self.network.state.servers[:, :, kernel.SPEED_PERMILLE]
         demand: dict[int, float] = {}

@@ -41,11 +41,14 @@ class Rescale(BaseModel):
     ``gap_s``: seconds as they were measured, of which one is drawn for every rescale: for so long
     nothing is done that counts. What is done between the checkpoint and the end of the old
     instances is done again by the new ones, so the gap begins with the checkpoint.
+    ``packs``: the engine says where instances run, not the controller. Hosts are filled one after
+    another, in the order of their leases, and CPU is not shared on them. On ``simulated`` only.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     gap_s: Annotated[tuple[NotNegative, ...], Field(min_length=1)]
+    packs: bool = False
 
     def gap(self, draws: Draws, rescale: int) -> float:
         """Seconds of the rescale of this number."""
