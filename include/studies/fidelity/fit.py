@@ -1,6 +1,7 @@
 """A calibration of the simulator from runs on the testbed ``flink``, and what it has seen.
 
-- Service times are what was between the begin and the end of an item at an operator.
+- Service times are what was between the begin and the end of an item at an operator, and what an
+  instance takes from there to the begin of the next item, where that one is waiting already.
 - Gaps of rescales are those of the measured table ``rescale``, all of them: one is drawn each time.
 - The room in front of an instance is how many items there were in front of one that its source held
   back until it had room: one that was sent late, after a pause, and as its instance began another.
@@ -80,8 +81,10 @@ def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
     service_ms, variation, weights = {}, [], []
     for name in topology.operator_names:
         took_ms = np.concatenate([one[name].took_ms for one in items if name in one])
+        between_ms = np.concatenate([one[name].between_ms for one in items if name in one])
         if took_ms.size > 1:
-            service_ms[name] = _mean(took_ms)
+            rest_ms = float(np.median(between_ms)) if between_ms.size else 0.0  # but for restarts
+            service_ms[name] = _mean(took_ms + rest_ms)
             variation.append(float(took_ms.std() / took_ms.mean()))
             weights.append(float(took_ms.sum()))
     found = {}
@@ -112,6 +115,8 @@ class _Items:
     """
 
     took_ms: F64
+    between_ms: F64
+    """From the end of an item to the begin of the next one of its instance, if that waited."""
     in_front: F64
     held_back: NDArray[np.bool_]
 
@@ -124,6 +129,7 @@ def _items(run: Run, root: Path) -> dict[str, _Items]:
     # In whole microseconds: what is sent as another one begins finds that one gone.
     sent_us = np.rint(done_s * 1e6 - duration_ms * 1e3).astype(np.int64)
     started_us = sent_us + np.rint(wait_ms * 1e3).astype(np.int64)
+    took_us = np.rint((duration_ms - wait_ms) * 1e3).astype(np.int64)
     late = (age_ms - duration_ms) * 1e3 > LATE_US
     found = {}
     for name in np.unique(operator).tolist():
@@ -131,6 +137,7 @@ def _items(run: Run, root: Path) -> dict[str, _Items]:
         own = own[np.argsort(sent_us[own], kind="stable")]
         paused = np.diff(sent_us[own], prepend=sent_us[own[0]]) > PAUSE_US
         in_front, since_us = np.zeros(len(own)), np.zeros(len(own))
+        between = [np.zeros(0)]
         for one in np.unique(instance[own]).tolist():
             at = np.flatnonzero(instance[own] == one)
             by_start = np.argsort(started_us[own[at]], kind="stable")
@@ -139,9 +146,13 @@ def _items(run: Run, root: Path) -> dict[str, _Items]:
             place = np.empty(len(at))
             place[by_start] = np.arange(len(at))
             in_front[at] = place - begun
+            sent_us_of, done_us = sent[by_start], begun_us + took_us[own[at]][by_start]
+            waited = sent_us_of[1:] < done_us[:-1]
+            between.append((begun_us[1:] - done_us[:-1])[waited] / 1000)
             since_us[at] = np.where(begun > 0, sent - begun_us[begun - 1], AT_ONCE_US)
         found[name] = _Items(
-            took_ms=(duration_ms - wait_ms)[own],
+            took_ms=took_us[own] / 1000,
+            between_ms=np.concatenate(between),
             in_front=in_front.clip(0),
             held_back=late[own] & paused & (since_us < AT_ONCE_US),
         )
