@@ -45,7 +45,7 @@ def fidelity(  # noqa: PLR0913  options of a command
     from include.model.errors import command
     from include.studies.fidelity.comparison import AGAIN, asked_runs, case_of, predictions
     from include.studies.fidelity.measure import measured_figures, predicted_figures
-    from include.studies.fidelity.page import Page
+    from include.studies.fidelity.page import FidelityPage
 
     folder, given = folder.resolve(), {name.strip() for name in fitted.split(",")}
     runs, unsound = _runs_of(folder)
@@ -64,7 +64,7 @@ def fidelity(  # noqa: PLR0913  options of a command
     options = [part for name in calibration for part in ("--calibration", Path(name).stem)]
     options += ["--fitted", fitted] if fitted else []
     csv = out.with_name("results") / "fidelity.csv"
-    page = Page(
+    page = FidelityPage(
         rows=rows,
         asked=asked_runs(folder.name, measured),
         unsound=unsound,

@@ -26,8 +26,8 @@ C = TypeVar("C", bound=BaseModel)
 WORKLOADS = Path(workloads.__file__).parent
 
 
-class Settings(BaseModel):
-    """Settings of which those that came LATER are not in what a run is stored as while they are
+class LaterSettings(BaseModel):
+    """LaterSettings of which those that came LATER are not in what a run is stored as while they are
     off: runs that know nothing of them stay those they were, hash included."""
 
     LATER: ClassVar[frozenset[str]] = frozenset()

@@ -113,4 +113,4 @@ def _job_starts(store: RunStore) -> int:
     if any(store.part("rescale", 0).parent.glob("part-*.parquet")):
         return int(measured_rows(store, "rescale", ("asked_s",)).num_rows)
     events = measured_rows(store, "event", ("event",))["event"].to_pylist()
-    return events.count("job_restart")
+    return sum(event == "job_restart" for event in events)

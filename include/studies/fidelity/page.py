@@ -23,7 +23,7 @@ ROLES = (FITTED, HELD_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class FidelityPage:
     """What the page says. ``asked``: the load of every run that there will be, measured or not;
     ``unsound``: runs that do not count, and why; ``csv``: where the figures are, seen from it."""
 

@@ -9,14 +9,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
-from include.testbeds.calibrations import CalibrationFiles, Settings, calibration_folders
+from include.testbeds.calibrations import CalibrationFiles, LaterSettings, calibration_folders
 from include.testbeds.virtual import calibration as virtual
 from include.testbeds.virtual.calibration import Bounds, NotNegative, Share
 
 FOLDERS = calibration_folders("flow", Path(__file__).parent)
 Positive = Annotated[float, Field(gt=0)]
 BY_OPERATOR = ("key_groups", "pass_s", "rest_s")
-"""Settings of some operators; a name that the topology does not have is refused."""
+"""LaterSettings of some operators; a name that the topology does not have is refused."""
 
 
 class JobRestart(BaseModel):
@@ -97,7 +97,7 @@ Outages = Annotated[tuple[tuple[float, float], ...], AfterValidator(_periods)]
 Spikes = Annotated[tuple[tuple[float, float, NotNegative], ...], AfterValidator(_periods)]
 
 
-class FlowFaults(virtual.VirtualFaults, Settings):
+class FlowFaults(virtual.VirtualFaults, LaterSettings):
     """What may go wrong, by chance or at given seconds of the run; all off by default."""
 
     LATER: ClassVar[frozenset[str]] = frozenset({"restarts"})

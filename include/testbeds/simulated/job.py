@@ -19,7 +19,7 @@ import numpy as np
 
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.network import LATER_US, QueueingNetwork
-from include.testbeds.virtual.calibration import Rescale
+from include.testbeds.virtual.calibration import WholeRescale
 from include.testbeds.virtual.cloud import VirtualCloud, us
 from include.testbeds.virtual.fleet import VirtualInstance
 
@@ -32,7 +32,7 @@ NEVER_US = 2**63 - 1
 class WholeJob:
     """Who runs, and who is to join or to leave with the next rescale."""
 
-    settings: Rescale
+    settings: WholeRescale
     network: QueueingNetwork
     cloud: VirtualCloud
     rescales: int = 0
@@ -75,7 +75,7 @@ class WholeJob:
         return max(now_us, self.up_us, self.retry_us, due_us) if due_us < NEVER_US else NEVER_US
 
     def rescale_if_due(self, now_us: int) -> None:
-        """Rescale, if somebody is to come or go and a checkpoint is possible."""
+        """WholeRescale, if somebody is to come or go and a checkpoint is possible."""
         joining = [number for number, at_us in self.joins_us.items() if at_us <= now_us]
         if now_us < self.up_us or not (joining or self._leaving()):
             return

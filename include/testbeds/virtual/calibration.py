@@ -12,7 +12,7 @@ from include.model.errors import SpecError
 from include.model.topology import Topology
 from include.testbeds.calibrations import (
     CalibrationFiles,
-    Settings,
+    LaterSettings,
     calibration_folders,
     service_times,
 )
@@ -35,7 +35,7 @@ NotNegative = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Rescale(BaseModel):
+class WholeRescale(BaseModel):
     """What it does to a job that all instances which come and go come and go at once.
 
     ``gap_s``: seconds as they were measured, of which one is drawn for every rescale: for so long
@@ -56,7 +56,7 @@ class Rescale(BaseModel):
         return self.gap_s[int(generator.integers(len(self.gap_s)))]
 
 
-class VirtualCalibration(Settings, BaseModel):
+class VirtualCalibration(LaterSettings, BaseModel):
     """Parameters of virtual testbeds; calibrations/*.yaml has the units.
 
     ``flow`` accepts all of them; drift, pauses, prefetch, buffers and held memory have an effect on
@@ -97,7 +97,7 @@ class VirtualCalibration(Settings, BaseModel):
     buffer_items: dict[str, Annotated[int, Field(ge=1)]] = {}
     """By operator, all or none: items that an instance has room for, the one in service not among
     them. What finds none waits upstream, at last at the source (``simulated/bounded.py``)."""
-    rescale: Rescale | None = None
+    rescale: WholeRescale | None = None
     """Without it instances come and go one by one, and the others go on."""
     held_mb: dict[str, tuple[NotNegative, NotNegative]] = {}
     """By operator: memory of each instance, and of the state divided among all instances."""

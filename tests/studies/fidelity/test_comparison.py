@@ -6,7 +6,7 @@ import pytest
 
 from include.studies.fidelity.comparison import FITTED, HELD_OUT, asked_runs, orders, predictions
 from include.studies.fidelity.figures import FIGURES
-from include.studies.fidelity.page import Page
+from include.studies.fidelity.page import FidelityPage
 
 SAME = dict.fromkeys(FIGURES, 50.0)
 
@@ -72,7 +72,7 @@ def test_tau_is_that_of_the_means_over_seeds():
 def test_the_page_has_every_run_and_says_what_is_beyond_a_limit_and_what_does_not_count():
     cases = [("walk", "tide", seed) for seed in (801, 802)]
     far = {**SAME, "instances_mean": 80.0}
-    page = Page(
+    page = FidelityPage(
         rows=rows_of(dict.fromkeys(cases, SAME), dict.fromkeys(cases, far)),
         asked=["walk"] * 3 + ["cosine"] * 2,
         unsound={"tide-walk-3": "2 x host_lost"},
