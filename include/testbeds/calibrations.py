@@ -27,7 +27,7 @@ WORKLOADS = Path(workloads.__file__).parent
 
 
 class LaterSettings(BaseModel):
-    """LaterSettings of which those that came LATER are not in what a run is stored as while they are
+    """Settings of which those that came LATER are not in what a run is stored as while they are
     off: runs that know nothing of them stay those they were, hash included."""
 
     LATER: ClassVar[frozenset[str]] = frozenset()

@@ -36,7 +36,7 @@ DRAWS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class FittedValue:
+class FlinkEstimate:
     """A value and the interval that it is in with 95 %."""
 
     value: float
@@ -53,16 +53,16 @@ class FlinkFit:
     """What some runs say. Service times in ms and room in items, by operator."""
 
     runs: tuple[str, ...]
-    service_ms: Mapping[str, FittedValue]
-    service_cv: FittedValue
-    room_items: Mapping[str, FittedValue]
+    service_ms: Mapping[str, FlinkEstimate]
+    service_cv: FlinkEstimate
+    room_items: Mapping[str, FlinkEstimate]
     """Of operators whose buffers were full at times."""
     buffer_items: Mapping[str, int]
     """Of all operators."""
     gap_s: tuple[float, ...]
-    gap_median_s: FittedValue
-    gap_p90_s: FittedValue
-    undone_items: FittedValue
+    gap_median_s: FlinkEstimate
+    gap_p90_s: FlinkEstimate
+    undone_items: FlinkEstimate
     """Items that were done again, in a rescale."""
     boot_s: tuple[float, float]
 
@@ -97,7 +97,7 @@ def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
     return FlinkFit(
         runs=tuple(f"{run.spec.experiment}/{run.spec.run_id}" for run in runs),
         service_ms=service_ms,
-        service_cv=FittedValue(cv, min(variation), max(variation), len(variation)),
+        service_cv=FlinkEstimate(cv, min(variation), max(variation), len(variation)),
         room_items=found,
         buffer_items=dict(_buffers(service_ms, found)),
         gap_s=tuple(float(gap_s) for gap_s in np.sort(gaps_s).round(2)),
@@ -160,7 +160,7 @@ def _items(run: Run, root: Path) -> dict[str, _Items]:
 
 
 def _buffers(
-    service_ms: Mapping[str, FittedValue], found: Mapping[str, FittedValue]
+    service_ms: Mapping[str, FlinkEstimate], found: Mapping[str, FlinkEstimate]
 ) -> Iterator[tuple[str, int]]:
     """Room of every operator: as found, else ``least + seconds / service time``, fitted to those
     that were found; without any 16, which is the order of what has been seen."""
@@ -199,19 +199,19 @@ def _boots(runs: Sequence[Run], root: Path) -> tuple[float, float]:
     return round(float(low), 2), round(float(high), 2)
 
 
-def _mean(values: F64) -> FittedValue:
+def _mean(values: F64) -> FlinkEstimate:
     half = 1.96 * float(values.std()) / np.sqrt(len(values))
     mean = float(values.mean())
-    return FittedValue(mean, mean - half, mean + half, len(values))
+    return FlinkEstimate(mean, mean - half, mean + half, len(values))
 
 
-def _quantile(values: F64, share: float) -> FittedValue:
+def _quantile(values: F64, share: float) -> FlinkEstimate:
     """With a bootstrapped interval; the same one each time."""
     generator = np.random.default_rng(1)
     drawn = generator.choice(values, (DRAWS, len(values))) if len(values) < 10_000 else values
     spread = np.quantile(np.atleast_2d(drawn), share, axis=1)
     low, high = np.quantile(spread, [0.025, 0.975])
-    return FittedValue(float(np.quantile(values, share)), float(low), float(high), len(values))
+    return FlinkEstimate(float(np.quantile(values, share)), float(low), float(high), len(values))
 
 
 def as_yaml(found: FlinkFit, memory_factor: float) -> str:

@@ -16,7 +16,7 @@ from include.testbeds.virtual.calibration import Bounds, NotNegative, Share
 FOLDERS = calibration_folders("flow", Path(__file__).parent)
 Positive = Annotated[float, Field(gt=0)]
 BY_OPERATOR = ("key_groups", "pass_s", "rest_s")
-"""LaterSettings of some operators; a name that the topology does not have is refused."""
+"""Settings of some operators; a name that the topology does not have is refused."""
 
 
 class JobRestart(BaseModel):
