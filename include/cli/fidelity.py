@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from include.cli.options import seed_numbers
 from include.model.errors import SpecError
 
 if TYPE_CHECKING:
@@ -47,11 +46,11 @@ def fidelity(  # noqa: PLR0913  options of a command
     from include.studies.fidelity.measure import measured_figures, predicted_figures
     from include.studies.fidelity.page import FidelityPage
 
-    folder, given = folder.resolve(), {name.strip() for name in fitted.split(",")}
+    folder = folder.resolve()
     runs, unsound = _runs_of(folder)
     typer.echo(f"{len(runs)} runs count, {len(unsound)} do not; building tables ...")
     measured = measured_figures(runs, folder.parent)
-    seen = {case_of(run.spec) for run in runs if {run.spec.run_id, str(run.spec.seed)} & given}
+    seen = {case_of(run.spec) for run in runs if _is_named(run, fitted)}
     rows: list[Prediction] = []
     for name in calibration:
         typer.echo(f"simulating them with {name} ...")
@@ -81,29 +80,37 @@ def fit_flink(
         list[Path], typer.Argument(help="Folders of experiments on Flink, of one topology.")
     ],
     out: Annotated[Path, typer.Option(help="The calibration file to write.")],
-    seeds: Annotated[str, typer.Option(help="Of the runs to look at; all by default.")] = "",
+    fitted: Annotated[
+        str, typer.Option(help="Seeds or runs to look at, with commas; all by default.")
+    ] = "",
 ) -> None:
     """Fit the simulator to runs on Flink; the file says which it has seen, and how sure it is.
 
-    Fit before you look at others: `tidebench fidelity --fitted SEEDS` holds it against them.
+    Fit before you look at others: `tidebench fidelity` with the same --fitted holds it against
+    them.
     """
     from include.files.whole import write_bytes
     from include.studies.fidelity.fit import as_yaml, fit
 
-    chosen, root = seed_numbers(seeds) if seeds else [], folders[0].resolve().parent
+    root = folders[0].resolve().parent
     if elsewhere := [str(each) for each in folders if each.resolve().parent != root]:
         raise SpecError("fit-flink", [f"not beside {folders[0]}: {', '.join(elsewhere)}"])
     looked_at = []
     for folder in folders:
         runs, unsound = _runs_of(folder.resolve())
-        looked_at += [run for run in runs if not chosen or run.spec.seed in chosen]
+        looked_at += [run for run in runs if not fitted or _is_named(run, fitted)]
         for run, why in unsound.items():
             typer.echo(f"not looked at: {run} ({why})")
     if not looked_at:
-        raise SpecError("--seeds", [f"no run that counts has one of the seeds {seeds}"])
+        raise SpecError("--fitted", [f"no run that counts is one of {fitted}, by seed or name"])
     text = as_yaml(fit(looked_at, root), looked_at[0].calibration["memory_factor"])
     write_bytes(out.resolve(), text.encode())
     typer.echo(f"{text}\nwritten to {out}; name it in a spec (calibration: {out})")
+
+
+def _is_named(run: Run, seeds_or_runs: str) -> bool:
+    given = {name.strip() for name in seeds_or_runs.split(",")}
+    return bool({run.spec.run_id, str(run.spec.seed)} & given)
 
 
 def _runs_of(folder: Path) -> tuple[list[Run], dict[str, str]]:

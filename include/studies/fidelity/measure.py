@@ -25,13 +25,21 @@ NOT_ASKED_FOR = ("host_lost", "host_boot_failure", "job_manager_restarted", "res
 """Events of a run without faults that say that the machine could not keep up with the engine."""
 
 
+LATEST_TIMERS_MS = 50.0
+"""Of 99 in 100 timers, in any window: as the checks of the tables have it."""
+
+
 def why_unsound(run: Run, root: Path) -> str:
     """What speaks against a run as a measurement of its policy; empty where nothing does."""
-    if run.spec.faults:
-        return ""
-    events = measured_rows(store_of(run.spec, root), "event", ("event",))["event"].to_pylist()
-    counts = Counter(event for event in events if event in NOT_ASKED_FOR)
-    return ", ".join(f"{count} x {event}" for event, count in sorted(counts.items()))
+    store = store_of(run.spec, root)
+    events = measured_rows(store, "event", ("event",))["event"].to_pylist()
+    counts = Counter(() if run.spec.faults else (e for e in events if e in NOT_ASKED_FOR))
+    found = [f"{count} x {event}" for event, count in sorted(counts.items())]
+    if any(store.part("machine", 0).parent.glob("part-*.parquet")):
+        lags_ms = measured_rows(store, "machine", ("timer_lag_p99_ms",))["timer_lag_p99_ms"]
+        if (lag_ms := max(lags_ms.to_pylist(), default=0.0)) > LATEST_TIMERS_MS:
+            found.append(f"timers {lag_ms:.0f} ms late")
+    return ", ".join(found)
 
 
 def measured_figures(runs: Sequence[Run], root: Path) -> dict[Case, Figures]:

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from include.model.host import Capacity
+from include.model.topology import Topology
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.network import LATER_US, QueueingNetwork
 from include.testbeds.virtual.calibration import WholeRescale
@@ -26,6 +28,11 @@ from include.testbeds.virtual.fleet import VirtualInstance
 AGAIN_US = 500_000
 """How soon a checkpoint that is not possible yet is tried again."""
 NEVER_US = 2**63 - 1
+
+
+def slots_of_host(host: Capacity, topology: Topology) -> int:
+    """As many as fit of the operator that needs least, as on the testbed ``flink``."""
+    return max(1, math.floor(max(map(host.instances_of, topology.operators)) + 1e-9))
 
 
 @dataclass(slots=True)
@@ -117,8 +124,7 @@ class WholeJob:
     def _pack(self, now_us: int) -> None:
         """Put all that runs on hosts that are up, so many to each as Flink has slots there."""
         config, fleet = self.cloud.config, self.cloud.fleet
-        fits = [config.flavor.capacity.instances_of(op) for op in config.topology.operators]
-        slots = max(1, math.floor(max(fits) + 1e-9))
+        slots = slots_of_host(config.flavor.capacity, config.topology)
         up = [host for host in fleet.leased() if host.up_us <= now_us]
         hosts = sorted(up, key=lambda host: (host.releasing, host.number))
         runs = [one for one in fleet.instances.values() if one.serves and one.ready_us < LATER_US]
