@@ -78,8 +78,8 @@ in percent of what was measured. Lag is what waits in all queues and at the sour
 """
 
 ORDERED = f"""Kendall's tau between the measured and the predicted order of controllers, by the mean
-over the seeds of a load; 1 is the same order. At least {LEAST_TAU:g} is asked for. No figure where
-fewer than three controllers have been measured.
+over the seeds of a load; 1 is the same order. At least {LEAST_TAU:g} is asked for. Empty where
+all controllers are alike.
 """
 
 BESIDE = """Predicted / measured; bold is beyond the limit.
@@ -123,6 +123,10 @@ def _error_cell(rows: Sequence[Prediction], *, points: bool) -> str:
 
 
 def _orders(found: Sequence[Order]) -> Iterator[str]:
+    found = [order for order in found if order.controllers > 2]
+    if not found:
+        yield "No load has three controllers yet.\n"
+        return
     yield "| load | by | predicted by | runs | controllers | tau |\n|---|---|---|---|--:|--:|"
     for order in found:
         tau = "" if order.tau is None else f"{order.tau:.2f}"
