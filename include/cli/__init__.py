@@ -12,7 +12,18 @@ from typing import Annotated
 
 import typer
 
-from include.cli import advise, bound, conform, metrics, papers, prices, reap, results, run
+from include.cli import (
+    advise,
+    bound,
+    conform,
+    fidelity,
+    metrics,
+    papers,
+    prices,
+    reap,
+    results,
+    run,
+)  # fmt: skip
 from include.model.errors import TidebenchError
 
 # Looking for plug-ins that nobody has takes pydantic longer than checking a spec.
@@ -27,6 +38,7 @@ for function in (
     run.check, run.run,
     results.report, bound.bound, results.figure, results.crate, results.copy, results.remove,
     papers.paper, papers.reproduce, papers.calibrate,
+    fidelity.fidelity, fidelity.fit_flink,
     advise.advise, advise.backtest, advise.operators,
     prices.prices, reap.reap, metrics.metrics, conform.conform,
 ):  # fmt: skip

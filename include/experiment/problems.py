@@ -50,7 +50,20 @@ def keyed_notes(spec: RunSpec) -> tuple[str, ...]:
     if topology is None or registration is None or registration.serves_by_key:
         return ()
     operators = ", ".join(op.name for op in topology.operators if op.keyed)
+    if operators and _bounds_buffers(spec):
+        return ()
     return (f"{spec.testbed} ignores keys, their skew and state: {operators}",) * bool(operators)
+
+
+def _bounds_buffers(spec: RunSpec) -> bool:
+    """Whether items are bound to instances by their keys: on ``simulated``, with such buffers."""
+    parameters = TESTBEDS[spec.testbed].parameters()
+    name = spec.calibration or parameters.calibration_for(spec.topology)
+    try:
+        calibration = parameters.load_calibration(name)
+    except SpecError:
+        return False  # said elsewhere
+    return spec.testbed == "simulated" and bool(getattr(calibration, "buffer_items", None))
 
 
 def least_duration_min(monitor_every_s: float) -> float:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import (
+    BaseModel,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from include import workloads
 from include.files.inputs import input_text
@@ -19,6 +24,23 @@ from include.workloads.topologies import validation_problems
 
 C = TypeVar("C", bound=BaseModel)
 WORKLOADS = Path(workloads.__file__).parent
+
+
+class LaterSettings(BaseModel):
+    """Settings of which those that came LATER are not in what a run is stored as while they are
+    off: runs that know nothing of them stay those they were, hash included."""
+
+    LATER: ClassVar[frozenset[str]] = frozenset()
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_off(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields = type(self).model_fields
+        return {
+            name: value
+            for name, value in dump(self).items()
+            if name not in self.LATER
+            or getattr(self, name) != fields[name].get_default(call_default_factory=True)
+        }
 
 
 def calibration_folders(testbed: str, package: Path) -> tuple[Path, ...]:

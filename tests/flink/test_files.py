@@ -12,7 +12,7 @@ from include.model.errors import SpecError
 from include.model.topology import Edge
 from include.testbeds.flink.calibration import FlinkCalibration, load_calibration
 from include.testbeds.flink.give_back import RUNS_WITH_LOGS, give_back
-from include.testbeds.flink.instances import Starts, counted, whole_line
+from include.testbeds.flink.instances import Starts, counted, newest_whole, whole_line
 from include.testbeds.flink.job import (
     expected_items,
     numbers_of,
@@ -127,3 +127,22 @@ def test_of_a_run_that_has_given_back_its_logs_stay(tmp_path, monkeypatch):
         give_back(f"run-{number}")
     assert not kept_logs("run-0").exists()
     assert (kept_logs("run-1") / "job-manager.log").read_text() == "why"
+
+
+def test_a_job_that_is_starting_is_read_from_what_ran_before(tmp_path):
+    """Else an operator that has not opened yet would seem to have received nothing ever."""
+    for name in ("front", "back"):
+        subtask_of(tmp_path, name, graph="g1", begun_us=10)
+    starts = Starts(tmp_path, ("front", "back"))
+    subtask_of(tmp_path, "front", graph="g2", begun_us=20, restored=1)
+    found = starts.look()
+    assert [each.graph for each in found] == ["g1", "g2"]
+    assert newest_whole(found, ("front", "back")).graph == "g1"
+    subtask_of(tmp_path, "back", graph="g2", begun_us=21, restored=1)
+    assert newest_whole(starts.look(), ("front", "back")).graph == "g2"
+
+
+def test_the_first_start_is_read_as_far_as_it_has_come(tmp_path):
+    subtask_of(tmp_path, "front", graph="g1")
+    starts = Starts(tmp_path, ("front", "back"))
+    assert newest_whole(starts.look(), ("front", "back")).graph == "g1"

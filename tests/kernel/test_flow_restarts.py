@@ -11,7 +11,8 @@ from include.model.decision import StartInstance, StopInstance
 from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testbeds.flow.arrays import COMPLETED, MICRO
-from include.testbeds.flow.calibration import LEFT_OUT, FlowCalibration, FlowFaults
+from include.testbeds.flow.calibration import FlowCalibration, FlowFaults
+from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testing.builders import decision
 from tests.kernel.flows import a_chain, a_config, started
 
@@ -122,6 +123,19 @@ def test_how_long_it_takes_is_drawn_by_the_seed():
     assert drawn != downs_s(2)
 
 
+def test_gaps_that_were_measured_take_the_place_of_bounds():
+    """Nothing is done for one of the gaps; by a minute later all is done that came."""
+    config = a_config(CHAIN, 10.0, calibration={"rescale": {"gap_s": [4.0]}}, seed=7)
+    testbed = started(config, hosts=2)
+    testbed.advance_to(95)
+    testbed.apply(decision(StartInstance("O1", "host-2")))
+    before = completed(testbed, 100)
+    assert completed(testbed, 104) == pytest.approx(before, abs=1e-6)
+    assert completed(testbed, 105)[0] > before[0] + 5
+    events = testbed.take_measurements()["event"]
+    assert events["event"] == ["job_restart"]
+
+
 def test_a_job_restarts_by_itself_when_it_is_told():
     config = a_config(CHAIN, 10.0, faults={"restarts": [[60, 12]]})
     testbed = started(config)
@@ -161,7 +175,12 @@ def test_where_a_run_is_cut_changes_nothing(cut_s):
 
 
 def test_a_setting_that_is_off_is_not_in_what_a_run_is_stored_as():
-    assert not LEFT_OUT & (FlowCalibration().model_dump().keys() | FlowFaults().model_dump().keys())
-    for given in (FlowCalibration(restart={"down_s": (1, 2)}), FlowFaults(restarts=((5, 1),))):
-        assert LEFT_OUT & given.model_dump().keys()
+    for off in (FlowCalibration(), VirtualCalibration(), FlowFaults()):
+        assert not type(off).LATER & off.model_dump().keys()
+    for given in (
+        FlowCalibration(restart={"down_s": (1, 2)}),
+        VirtualCalibration(rescale={"gap_s": (1,)}),
+        FlowFaults(restarts=((5, 1),)),
+    ):
+        assert type(given).LATER & given.model_dump().keys()
         assert type(given).model_validate(given.model_dump(mode="json")) == given

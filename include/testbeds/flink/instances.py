@@ -8,7 +8,7 @@ it undoes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -96,6 +96,16 @@ class Starts:
             for (name, checkpoint), subtasks in starts.items()
         ]
         return sorted(every, key=lambda start: start.begun_us)
+
+
+def newest_whole(starts: Sequence[JobStart], operators: Iterable[str]) -> JobStart:
+    """The newest start all of whose subtasks have opened; while there is none, the newest.
+
+    While the job starts, those that have opened have the counters of all: what is missing would
+    look as if it had never been received, and so as if all that was ever sent to it still waited.
+    """
+    names = tuple(operators)
+    return next((each for each in reversed(starts) if each.complete(names)), starts[-1])
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -10,7 +10,15 @@ from pathlib import Path
 
 from include.model.compliance import LEVELS
 from include.model.errors import TestbedError
-from include.testbeds.flink.instances import LAG_MS, Counted, JobStart, Subtask, counted, whole_line
+from include.testbeds.flink.instances import (
+    LAG_MS,
+    Counted,
+    JobStart,
+    Subtask,
+    counted,
+    newest_whole,
+    whole_line,
+)
 from include.testbeds.flink.job import schedules_of
 from include.testbeds.flink.placement import slots_of
 from include.testbeds.flink.rest import NoAnswerError, too_early
@@ -41,9 +49,9 @@ class FlinkMonitor:
         reading = FlinkReading(**{**before.to_plain(), "time_s": time_s, "missed": False})
         reading.wall_us = now_us()
         state.reading = reading
-        starts = state.starts.look()
-        queues = self._read_counts(starts[-1], reading, before)
-        self._read_durations(starts[-1], reading, before)
+        start = newest_whole(state.starts.look(), state.operators)
+        queues = self._read_counts(start, reading, before)
+        self._read_durations(start, reading, before)
         self._read_utilisation(reading, before)
         if self._at_end and state.graph:
             self._take_last_checkpoint()

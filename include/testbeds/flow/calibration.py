@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, ClassVar, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
-from include.testbeds.calibrations import CalibrationFiles, calibration_folders
+from include.testbeds.calibrations import CalibrationFiles, LaterSettings, calibration_folders
 from include.testbeds.virtual import calibration as virtual
 from include.testbeds.virtual.calibration import Bounds, NotNegative, Share
 
@@ -24,26 +17,6 @@ FOLDERS = calibration_folders("flow", Path(__file__).parent)
 Positive = Annotated[float, Field(gt=0)]
 BY_OPERATOR = ("key_groups", "pass_s", "rest_s")
 """Settings of some operators; a name that the topology does not have is refused."""
-
-
-LEFT_OUT = frozenset({
-    "cpu_at_rest", "cpu_residual_block", "cpu_residuals", "cpu_window_s", "key_groups",
-    "key_skew_cv", "pass_s", "rest_s", "restart", "restarts", "sources_keep",
-})  # fmt: skip
-"""Settings that came later. One that is off is not in what a run is stored as, so that runs that
-know nothing of it stay those they were, hash included."""
-
-
-class _Stored(BaseModel):
-    @model_serializer(mode="wrap")
-    def _without_what_is_off(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields = type(self).model_fields
-        return {
-            name: value
-            for name, value in dump(self).items()
-            if name not in LEFT_OUT
-            or getattr(self, name) != fields[name].get_default(call_default_factory=True)
-        }
 
 
 class JobRestart(BaseModel):
@@ -62,8 +35,13 @@ class JobRestart(BaseModel):
     hot_factor: Bounds = (1, 1)
 
 
-class FlowCalibration(_Stored, virtual.VirtualCalibration):
+class FlowCalibration(virtual.VirtualCalibration):
     """How fast and how noisy the simulated world is; see calibrations/default.yaml."""
+
+    LATER: ClassVar[frozenset[str]] = virtual.VirtualCalibration.LATER | {
+        "cpu_at_rest", "cpu_residual_block", "cpu_residuals", "cpu_window_s", "key_groups",
+        "key_skew_cv", "pass_s", "rest_s", "restart", "sources_keep",
+    }  # fmt: skip
 
     step_s: Positive = 1
     local_latency_ms: NotNegative | None = None
@@ -119,8 +97,10 @@ Outages = Annotated[tuple[tuple[float, float], ...], AfterValidator(_periods)]
 Spikes = Annotated[tuple[tuple[float, float, NotNegative], ...], AfterValidator(_periods)]
 
 
-class FlowFaults(_Stored, virtual.VirtualFaults):
+class FlowFaults(virtual.VirtualFaults, LaterSettings):
     """What may go wrong, by chance or at given seconds of the run; all off by default."""
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"restarts"})
 
     outages: Outages = ()
     """[start_s, end_s]: no statistics arrive."""

@@ -75,8 +75,12 @@ class FlowCloud(VirtualCloud):
     def restart_after_changes(self, now_us: int) -> None:
         """Restart the job once all that comes and goes by one decision has."""
         changes_us, self._changes_us = self._changes_us, []
-        if changes_us and (settings := self.calibration.restart):
-            down_us = self.draws.between_us("down", str(self.restarts), settings.down_s)
+        settings = self.calibration.restart
+        if changes_us and (settings or self.calibration.rescale):
+            if rescale := self.calibration.rescale:
+                down_us = us(rescale.gap(self.draws, self.restarts))
+            elif settings:
+                down_us = self.draws.between_us("down", str(self.restarts), settings.down_s)
             self.restart_job(max(changes_us), down_us)
             detail = f"down for {down_us / 1e6:.1f} s from {max(changes_us) / 1e6:.1f} s on"
             self.events.append((now_us / 1e6, "job_restart", "job", detail))

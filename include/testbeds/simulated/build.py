@@ -9,7 +9,7 @@ import numpy as np
 from include.model.topology import Topology
 from include.testbeds.simulated import kernel, rings
 from include.testbeds.simulated.kernel import BLOCK, NEVER
-from include.testbeds.simulated.network import I64, QueueingNetwork
+from include.testbeds.simulated.network import I64, TURN, QueueingNetwork
 from include.testbeds.simulated.publications import Publications
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
@@ -42,6 +42,7 @@ def build_network(
     ]
     in_first = np.searchsorted(targets, np.arange(len(names) + 1)).astype(np.int64)
     places = calibration.prefetch * int(np.diff(in_first).max())  # so many items of every edge
+    places = max([places, *calibration.buffer_items.values()])
     state = kernel.NetworkState(
         in_first=in_first,
         out_first=np.searchsorted(np.sort(origin), np.arange(len(origins) + 1)).astype(np.int64),
@@ -64,6 +65,10 @@ def build_network(
         records=_zeros(FIRST_RECORDS, kernel.RECORD_COLUMNS),
         recorded=_zeros(1),
         reached=_zeros(1),
+        room=np.array([calibration.buffer_items.get(name, 0) for name in names], dtype=np.int64),
+        turn=np.full((len(names), FIRST_SLOTS), TURN, dtype=np.int64),
+        restored=_zeros(len(names), FIRST_SLOTS),
+        clock=_zeros(1),
     )
     end_us = round(duration_s * 1e6)
     return QueueingNetwork(topology, calibration, draws, names, publications, end_us, state)

@@ -115,6 +115,16 @@ class NetworkState(NamedTuple):
     """(1,): how many records there are."""
     reached: I64
     """(1,): the operator that `advance` stopped at; those before it have moved already."""
+    room: I64
+    """(operators,): items that may be in front of a server, the one in service not among them.
+    This and the next three are for :mod:`~include.testbeds.simulated.bounded` only."""
+    turn: I64
+    """(operators, slots): by so much LAST_DEAL goes up with a deal; who has least is next."""
+    restored: I64
+    """(operators, slots): items that a server has still to begin of those it held when the job was
+    started last."""
+    clock: I64
+    """(1,): up to when all events have happened."""
 
 
 @compiled

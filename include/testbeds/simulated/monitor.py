@@ -8,6 +8,7 @@ import numpy as np
 
 from include.model.host import Capacity
 from include.testbeds.simulated import kernel, rings
+from include.testbeds.simulated.job import slots_of_host
 from include.testbeds.simulated.network import QueueingNetwork
 from include.testbeds.virtual.busy import F64, I64
 from include.testbeds.virtual.fleet import VirtualFleet
@@ -40,6 +41,8 @@ class SimulatedMonitor(VirtualMonitor):
     """Capacity of a host for instances."""
     needs: np.ndarray
     """(operators, 2): cores and MB that an instance reserves."""
+    packs: bool = False
+    """Whether an engine puts instances on hosts, by slots."""
     period_us: int = 1
     """Time between two readings."""
     _deferred: list[_Deferred] = field(default_factory=list)
@@ -49,6 +52,10 @@ class SimulatedMonitor(VirtualMonitor):
     def from_network(cls, network: QueueingNetwork, host: Capacity) -> SimulatedMonitor:
         noise = Noise(network.draws, network.calibration.cpu_noise, NOISE_WIDTH)
         operators = [network.topology.operator[name] for name in network.names]
+        needs = np.array([(op.cpu_cores, op.memory_mb) for op in operators])
+        rescale = network.calibration.rescale
+        if rescale and rescale.packs:  # an engine divides the memory of a host among its slots
+            needs[:, 1] = host.memory_mb / slots_of_host(host, network.topology)
         return cls(
             names=network.names,
             order=network.topology.operator_names,
@@ -57,7 +64,8 @@ class SimulatedMonitor(VirtualMonitor):
             noise=noise,
             network=network,
             host=host,
-            needs=np.array([(op.cpu_cores, op.memory_mb) for op in operators]),
+            needs=needs,
+            packs=bool(rescale and rescale.packs),
         )
 
     def read(self, now_us: int, period_us: int, fleet: VirtualFleet, *, missed: bool) -> None:
@@ -75,7 +83,8 @@ class SimulatedMonitor(VirtualMonitor):
         self.reading.missed = missed
         if missed:
             return
-        self.reading.oldest_s = self._oldest_s(now_us)
+        # Of buffers no engine says how long the fullest is, or since when its first item waits.
+        self.reading.oldest_s = [] if self.network.bounded else self._oldest_s(now_us)
         if self.network.calibration.cpu_in_pause:
             paused = self.network.paused_share(now_us, period_us)[per_server[:, 1]]
         else:
@@ -113,7 +122,7 @@ class SimulatedMonitor(VirtualMonitor):
             np.repeat(times_us, size), waiting, np.stack([arrived, completed]), instances, ready
         )
         self.reading.waiting = waiting[-size:].tolist()
-        self.reading.longest = longest[-size:].tolist()
+        self.reading.longest = [] if self.network.bounded else longest[-size:].tolist()
         which = np.repeat(
             np.arange(len(readings)), [len(reading.per_server) for reading in readings]
         )
@@ -144,6 +153,8 @@ class SimulatedMonitor(VirtualMonitor):
         host_cpu = np.bincount(place, cpu * cores, size)[:-1] / self.host.cpu_cores
         host_memory = np.bincount(place, memory_mb, size)[:-1] / self.host.memory_mb
         host_cpu, host_memory = host_cpu.round(4), host_memory.round(4)
+        if self.packs:  # where work waits a meter shows no more than all
+            host_cpu = np.minimum(host_cpu, 1.0)
         self.keep("instance_utilisation", times_us[which], instance, operator, host, cpu)
         instances = np.bincount(place, minlength=size)[:-1]
         self.keep("host_utilisation", times_us[which_up], up, host_cpu, host_memory, instances)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from include.model.topology import Topology
-from include.testbeds.simulated import kernel, rings
+from include.testbeds.simulated import bounded, kernel, rings
 from include.testbeds.simulated.kernel import BLOCK, NEVER
+from include.testbeds.simulated.keys import shares_of_instances
 from include.testbeds.simulated.publications import Publications
 from include.testbeds.simulated.reading import read
 from include.testbeds.virtual.calibration import VirtualCalibration
@@ -21,6 +22,11 @@ from include.testbeds.virtual.draws import Draws
 
 I64 = NDArray[np.int64]
 PAUSES_KEPT_US = 30_000_000
+TURN = 1_000_000
+"""Of an instance with an even share of the items; see ``NetworkState.turn``."""
+LEAST_SHARE = 1e-6
+LATER_US = 1 << 61
+"""When an instance is ready that nobody has taken into the job yet."""
 
 
 @dataclass(slots=True)
@@ -45,6 +51,11 @@ class QueueingNetwork:
         self._rows_taken = len(self.state.items)
         self._skip_stalls(0)
 
+    @property
+    def bounded(self) -> bool:
+        """Whether instances have bounded buffers."""
+        return bool(self.calibration.buffer_items)
+
     def advance(self, until_us: int) -> None:
         """Move to ``until_us``, refilling draws and growing arrays as the kernel asks."""
         while self._next_stall[0] < until_us:
@@ -52,8 +63,9 @@ class QueueingNetwork:
         resolution_us = max(1, round(self.calibration.timestamp_resolution_s * 1e6))
         sample_every = self.calibration.sample_every_items
         transfers = self.calibration.transfer_ms > 0
+        advance = bounded.advance if self.bounded else kernel.advance
         while True:
-            code = kernel.advance(self.state, until_us, sample_every, resolution_us, transfers)
+            code = advance(self.state, until_us, sample_every, resolution_us, transfers)
             if code == kernel.DONE:
                 return
             kind, index = divmod(code, kernel.KIND)
@@ -107,15 +119,16 @@ class QueueingNetwork:
         """Open a server that takes items from ``ready_us`` on."""
         slot = int(self.state.nodes[operator, kernel.SERVERS])
         if slot == self.state.servers.shape[1]:
-            per_slot = ("servers", "free_us", "held", "holding")
+            per_slot = ("servers", "free_us", "held", "holding", "turn", "restored")
             self._put(**{n: widened(getattr(self.state, n), 1, 2 * slot) for n in per_slot})
-        self.state.holding[operator, slot] = 0
+        self.state.holding[operator, slot] = self.state.restored[operator, slot] = 0
         server = self.state.servers[operator, slot]
         server[:] = 0
         server[kernel.INSTANCE], server[kernel.HOST] = instance, host
         server[kernel.OPEN], server[kernel.SPEED_PERMILLE] = 1, 1000
         server[kernel.READY_US] = self.state.free_us[operator, slot] = ready_us
         self.state.nodes[operator, kernel.SERVERS] += 1
+        self._take_turns(operator)
 
     def close_server(self, operator: int, instance: int, now_us: int) -> None:
         """Let a server finish its item and take no other; what it holds goes back."""
@@ -123,14 +136,16 @@ class QueueingNetwork:
         self._take_back(operator, slot, now_us)
         self.state.servers[operator, slot, kernel.OPEN] = 0
         self.state.free_us[operator, slot] = NEVER
+        self._take_turns(operator)
 
     def remove_server(self, operator: int, instance: int) -> None:
         """Take an idle server away; the order of the others stays."""
         slot = self.slot(operator, instance)
         state = self.state
-        for array in (state.servers, state.free_us, state.held, state.holding):
+        for array in (state.servers, state.free_us, state.held, state.holding, state.restored):
             array[operator, slot:-1] = array[operator, slot + 1 :]
         self.state.nodes[operator, kernel.SERVERS] -= 1
+        self._take_turns(operator)
 
     def crash_server(self, operator: int, instance: int, now_us: int) -> bool:
         """Lose a server now. Its items go back to their places; True if it was at one."""
@@ -151,10 +166,85 @@ class QueueingNetwork:
         self.remove_server(operator, instance)
         return lost
 
+    def held_items(self) -> I64:
+        """Items that the instances of each operator hold and have not started. (operators,)"""
+        held = self.state.holding[:, :, kernel.HELD]
+        return np.asarray((held * self.slots_in_use()).sum(axis=1))
+
+    @property
+    def restoring(self) -> bool:
+        """Whether an instance still has items of those it held when the job was started last."""
+        return bool((self.state.restored * self.slots_in_use()).any())
+
+    def start_again(
+        self, joining: Collection[int], leaving: Collection[int], now_us: int, ready_us: int
+    ) -> None:
+        """Start the job with other instances; nothing starts from now until ``ready_us``.
+
+        What is in the buffers of instance i of an operator then is in those of instance i modulo
+        the number of its instances, as Flink restores them, whether there is room for it or not.
+        """
+        for operator in range(len(self.names)):
+            servers = self.state.servers[operator, : self.state.nodes[operator, kernel.SERVERS]]
+            before = self._taking(operator)
+            for slot, instance in enumerate(servers[:, kernel.INSTANCE].tolist()):
+                if instance in leaving:
+                    servers[slot, kernel.OPEN] = 0
+                    self.state.free_us[operator, slot] = NEVER
+                elif instance in joining:
+                    servers[slot, kernel.READY_US] = ready_us
+                    self.state.free_us[operator, slot] = ready_us
+            self._restore(operator, before, self._taking(operator), now_us)
+            self.pause(operator, now_us, ready_us)
+            self._take_turns(operator)
+
+    def _taking(self, operator: int) -> list[int]:
+        """Slots of the instances that take items, or will once they are ready."""
+        servers = self.state.servers[operator, : self.state.nodes[operator, kernel.SERVERS]]
+        takes = (servers[:, kernel.OPEN] == 1) & (servers[:, kernel.READY_US] < LATER_US)
+        return [*np.flatnonzero(takes).tolist()]
+
+    def _restore(self, operator: int, before: list[int], after: list[int], now_us: int) -> None:
+        if not self.bounded or not after:
+            for slot in before:
+                self._take_back(operator, slot, now_us)
+            return
+        held, count = self.state.held[operator], self.state.holding[operator, :, kernel.HELD]
+        rows: dict[int, list[I64]] = {slot: [] for slot in after}
+        for i, slot in enumerate(before):
+            rows[after[i % len(after)]] += [row.copy() for row in held[slot, : count[slot]]]
+            count[slot] = 0
+        most = max(map(len, rows.values()))
+        if most > held.shape[1]:
+            self._put(held=widened(self.state.held, 2, most))
+            held = self.state.held[operator]
+        for slot, own in rows.items():
+            own.sort(key=lambda row: int(row[kernel.H_DEALT_US]))
+            for k, row in enumerate(own):
+                held[slot, k] = row
+            count[slot] = self.state.restored[operator, slot] = len(own)
+
+    def _take_turns(self, operator: int) -> None:
+        """Let the instances of an operator begin anew to take items in turn, by their shares."""
+        if not self.bounded:
+            return
+        self._keep_shares(operator)
+        self.state.holding[operator, :, kernel.LAST_DEAL] = self.state.turn[operator] // 2
+
+    def _keep_shares(self, operator: int) -> None:
+        taking, keyed = self._taking(operator), self.topology.operator[self.names[operator]].keyed
+        self.state.turn[operator] = TURN
+        if keyed and taking:
+            shares = shares_of_instances(keyed, len(taking))
+            turns = np.rint(TURN / np.maximum(shares, LEAST_SHARE)).astype(np.int64)
+            self.state.turn[operator, taking] = turns
+
     def _take_back(self, operator: int, slot: int, now_us: int) -> None:
         """Put what a server holds back to its place in the queue, for others from now on."""
         held = self.state.held[operator, slot, : self.state.holding[operator, slot, kernel.HELD]]
         for row in held.copy():
+            if self.bounded:  # what a source sent at once looks as if it had not been sent
+                row[kernel.H_PUBLISHED] = max(row[kernel.H_PUBLISHED], row[kernel.H_BORN] + 1)
             self._put_back(int(row[kernel.H_EDGE]), row[: kernel.H_EDGE])
         if len(held):
             self.state.nodes[operator, kernel.RESUME_US] = now_us
@@ -270,8 +360,10 @@ class QueueingNetwork:
             "stalls_us": state.stalls_us,
             "stalls_begun": np.array([self._stalls_begun]),
         }
-        if state.prefetch[0]:
+        if state.prefetch[0] or self.bounded:
             stored |= {"held": state.held[:, :slots], "holding": state.holding[:, :slots]}
+        if self.bounded:
+            stored |= {"clock": state.clock, "restored": state.restored[:, :slots]}
         return {name: array.copy() for name, array in stored.items()}
 
     def load(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -297,10 +389,15 @@ class QueueingNetwork:
             nodes=nodes,
             orphans=arrays["orphans"].copy(),
             stalls_us=arrays["stalls_us"].copy(),
-            # Snapshots have them with a prefetch only, but there is always a row per slot.
+            # Snapshots have them where items are bound only, but there is always a row per slot.
             held=widened(arrays.get("held", self.state.held), 1, slots),
             holding=widened(arrays.get("holding", self.state.holding), 1, slots),
+            turn=widened(self.state.turn, 1, slots),
+            restored=widened(arrays.get("restored", self.state.restored), 1, slots),
+            clock=arrays.get("clock", self.state.clock).copy(),
         )
+        for operator in range(len(self.names) if self.bounded else 0):
+            self._keep_shares(operator)
         self._skip_stalls(int(arrays["stalls_begun"][0]))
         for node in np.flatnonzero(nodes[:, kernel.DRAWN] % BLOCK):
             self._refill(int(node))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from include.model.decision import Decision, MigrateInstance, Outcome
+from include.model.observation import Observation
+from include.testbeds.base import ACTS
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.build import build_network
+from include.testbeds.simulated.job import WholeJob
 from include.testbeds.simulated.monitor import SimulatedMonitor
 from include.testbeds.simulated.network import QueueingNetwork
 from include.testbeds.virtual.calibration import VirtualCalibration, VirtualFaults
@@ -24,6 +27,8 @@ class SimulatedTestbed(VirtualTestbed):
 
     monitor: SimulatedMonitor = field(init=False)
     network: QueueingNetwork = field(init=False)
+    job: WholeJob | None = None
+    """Where instances come and go all at once."""
 
     def build(self) -> None:
         config = self.config
@@ -36,6 +41,18 @@ class SimulatedTestbed(VirtualTestbed):
         rows = {name: o for o, name in enumerate(network.names)}
         self.cloud = VirtualCloud(config, calibration, faults, network.draws, rows)
         self.monitor = SimulatedMonitor.from_network(network, config.flavor.capacity)
+        if calibration.rescale:
+            self.job = WholeJob(calibration.rescale, network, self.cloud)
+
+    def look(self, by: str = ACTS) -> Observation:
+        """The last reading; of an engine there is none before the first period is over."""
+        seen = VirtualTestbed.look(self, by)
+        if not self.job:
+            return seen
+        seen = replace(seen, job_started_s=self.job.started_us(self.now_us) / 1e6)
+        if self.now_us < us(self.config.monitor_every_s):
+            seen = replace(seen, operators={}, published_in_all={})
+        return seen
 
     # ------------------------------------------------------------------ time
 
@@ -54,7 +71,8 @@ class SimulatedTestbed(VirtualTestbed):
             instance.stopped_us if instance.successor else instance.killed_us
             for instance in self.fleet.instances.values()
         )
-        return min((t_us for t_us in ends_us if t_us is not None), default=NEVER_US)
+        next_us = min((t_us for t_us in ends_us if t_us is not None), default=NEVER_US)
+        return min(next_us, self.job.next_us(self.now_us)) if self.job else next_us
 
     def stopped(self) -> None:
         """Kill instances whose time to serve on is over, and requeue their items.
@@ -68,6 +86,8 @@ class SimulatedTestbed(VirtualTestbed):
             elif instance.killed_us is not None and instance.killed_us <= self.now_us:
                 self.network.crash_server(instance.row, instance.number, self.now_us)
                 del self.fleet.instances[instance.number]
+        if self.job:
+            self.job.rescale_if_due(self.now_us)
         self.cloud.end_empty({}, self.now_us)
         self._share_cpu()
 
@@ -80,6 +100,8 @@ class SimulatedTestbed(VirtualTestbed):
                     instance.row, self.network.slot(instance.row, instance.number)
                 ]
                 end_us = max((instance.stopped_us or 0) + drain_us, int(server[kernel.DONE_US]))
+                if self.job and server[kernel.OPEN]:
+                    continue
                 if end_us <= self.now_us and not server[kernel.BUSY]:
                     ended_us[instance.number] = end_us
         return ended_us
@@ -98,6 +120,8 @@ class SimulatedTestbed(VirtualTestbed):
             lost = self.network.crash_server(who.row, who.number, self.now_us)
             del self.fleet.instances[who.number]
             self.cloud.undo_migrations(who, self.now_us)
+            if self.job:
+                self.job.lost([who], self.now_us)
             detail = "its item was queued again" if lost else "it was idle"
             self.cloud.events.append((self.now_s, "instance_crash", who.name, detail))
             return
@@ -107,6 +131,8 @@ class SimulatedTestbed(VirtualTestbed):
             lost_items += self.network.crash_server(instance.row, instance.number, self.now_us)
             del self.fleet.instances[instance.number]
             self.cloud.undo_migrations(instance, self.now_us)
+        if self.job:
+            self.job.lost(gone, self.now_us)
         who.ended_us = self.now_us
         detail = f"{len(gone)} instances lost, {lost_items} items queued again"
         self.cloud.events.append((self.now_s, who.fails_as, who.name, detail))
@@ -117,6 +143,8 @@ class SimulatedTestbed(VirtualTestbed):
         outcomes = VirtualTestbed.deploy(self, decision)
         self.network.state.servers[:, :, kernel.READY_US] = 0
         self.network.state.free_us[:] = 0
+        if self.job:
+            self.job.begin()
         return outcomes
 
     def apply(self, decision: Decision) -> tuple[Outcome, ...]:
@@ -138,6 +166,9 @@ class SimulatedTestbed(VirtualTestbed):
         self, instance: VirtualInstance, host: VirtualHost, action: MigrateInstance
     ) -> VirtualInstance:
         copy = self._start(instance.operator, host, "migration")
+        if self.job:
+            self.cloud.hand_over(instance, copy, overlaps=True)
+            return copy
         overlaps = action.overlaps and copy.ready_us > self.now_us
         self.cloud.hand_over(instance, copy, overlaps=overlaps)
         if not overlaps:
@@ -146,6 +177,8 @@ class SimulatedTestbed(VirtualTestbed):
 
     def _start(self, operator: str, host: VirtualHost, activity: str) -> VirtualInstance:
         instance = self.cloud.new_instance(operator, host, self.now_us)
+        if self.job:
+            self.job.start(instance)
         self.network.add_server(instance.row, instance.number, host.number, instance.ready_us)
         if self.cloud.calibration.pause_on_start_s and self.now_us:
             pause_us = instance.ready_us - us(self.cloud.calibration.pause_on_start_s)
@@ -156,6 +189,9 @@ class SimulatedTestbed(VirtualTestbed):
     def _stop(self, instance: VirtualInstance, serves_s: float) -> None:
         instance.stopped_us = self.now_us
         self.cloud.undo_migrations(instance, self.now_us)
+        if self.job:
+            self.job.stop(instance)
+            return
         if serves_s:
             instance.killed_us = self.now_us + us(serves_s)
             return
@@ -166,6 +202,8 @@ class SimulatedTestbed(VirtualTestbed):
 
     def _share_cpu(self) -> None:
         """Slow down instances on hosts whose reserved CPU exceeds their cores."""
+        if self.job and self.job.settings.packs:
+            return
         operators, vcpus = self.config.topology.operator, self.config.flavor.vcpus
         speed_permille = self.network.state.servers[:, :, kernel.SPEED_PERMILLE]
         demand: dict[int, float] = {}
@@ -183,7 +221,9 @@ class SimulatedTestbed(VirtualTestbed):
     # ------------------------------------------------------------- recording
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return self.network.arrays()
+        return self.network.arrays() | (self.job.arrays() if self.job else {})
 
     def load_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         self.network.load(arrays)
+        if self.job:
+            self.job.load(arrays)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from include.model.errors import SpecError
 from include.model.topology import Topology
-from include.testbeds.calibrations import CalibrationFiles, calibration_folders, service_times
+from include.testbeds.calibrations import (
+    CalibrationFiles,
+    LaterSettings,
+    calibration_folders,
+    service_times,
+)
+
+if TYPE_CHECKING:
+    from include.testbeds.virtual.draws import Draws
 
 FOLDERS = calibration_folders("virtual", Path(__file__).parent)
 
@@ -26,12 +35,35 @@ NotNegative = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class VirtualCalibration(BaseModel):
+class WholeRescale(BaseModel):
+    """What it does to a job that all instances which come and go come and go at once.
+
+    ``gap_s``: seconds as they were measured, of which one is drawn for every rescale: for so long
+    nothing is done that counts. What is done between the checkpoint and the end of the old
+    instances is done again by the new ones, so the gap begins with the checkpoint.
+    ``packs``: the engine says where instances run, not the controller. Hosts are filled one after
+    another, in the order of their leases, and CPU is not shared on them. On ``simulated`` only.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    gap_s: Annotated[tuple[NotNegative, ...], Field(min_length=1)]
+    packs: bool = False
+
+    def gap(self, draws: Draws, rescale: int) -> float:
+        """Seconds of the rescale of this number."""
+        generator = draws.generator("rescale", str(rescale))
+        return self.gap_s[int(generator.integers(len(self.gap_s)))]
+
+
+class VirtualCalibration(LaterSettings, BaseModel):
     """Parameters of virtual testbeds; calibrations/*.yaml has the units.
 
-    ``flow`` accepts all of them; drift, pauses, prefetch and held memory have an effect on
+    ``flow`` accepts all of them; drift, pauses, prefetch, buffers and held memory have an effect on
     ``simulated`` only.
     """
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"buffer_items", "rescale"})
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -62,6 +94,11 @@ class VirtualCalibration(BaseModel):
     prefetch: Annotated[int, Field(ge=0)] = 0
     """Most items of each queue that a broker gives an instance, the one in service included: they
     wait there even if another instance is idle. 0: an item is bound when its service begins."""
+    buffer_items: dict[str, Annotated[int, Field(ge=1)]] = {}
+    """By operator, all or none: items that an instance has room for, the one in service not among
+    them. What finds none waits upstream, at last at the source (``simulated/bounded.py``)."""
+    rescale: WholeRescale | None = None
+    """Without it instances come and go one by one, and the others go on."""
     held_mb: dict[str, tuple[NotNegative, NotNegative]] = {}
     """By operator: memory of each instance, and of the state divided among all instances."""
 
@@ -77,8 +114,21 @@ class VirtualCalibration(BaseModel):
         if self.prefetch and (inside := [op.name for op in topology.operators if op.runs_in]):
             problem = f"prefetch must be 0: {', '.join(inside)} has no instances of its own"
             raise SpecError(f"topology {topology.name}", [problem])
+        if problems := list(self._wrong_buffers(topology)):
+            raise SpecError(f"topology {topology.name}", problems)
         service_ms = service_times(self.service_ms, topology)
         return self.model_copy(update={"service_ms": service_ms})
+
+    def _wrong_buffers(self, topology: Topology) -> Iterator[str]:
+        if not self.buffer_items:
+            return
+        if self.prefetch:
+            yield "give buffer_items or prefetch, not both"
+        for op in topology.operators:
+            if op.runs_in:
+                yield f"buffer_items: {op.name} has no instances of its own"
+            if op.name not in self.buffer_items:
+                yield f"buffer_items must have all operators or none; add {op.name}"
 
 
 class VirtualFaults(BaseModel):

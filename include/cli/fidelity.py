@@ -1,0 +1,133 @@
+"""The commands `tidebench fidelity` and `tidebench fit-flink`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from include.model.errors import SpecError
+
+if TYPE_CHECKING:
+    from include.experiment.run import Run
+    from include.studies.fidelity.comparison import Prediction
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
+
+
+Folder = Annotated[Path, typer.Argument(help="The folder of an experiment on Flink.")]
+
+
+def fidelity(  # noqa: PLR0913  options of a command
+    folder: Folder,
+    calibration: Annotated[
+        list[str],
+        typer.Option(help="Of the simulator; by name or file, more than one if you like."),
+    ],
+    fitted: Annotated[
+        str, typer.Option(help="Seeds or runs that a calibration has seen, with commas.")
+    ] = "",
+    again: Annotated[
+        Path | None, typer.Option(help="The folder of an experiment that measured runs again.")
+    ] = None,
+    testbed: Annotated[str, typer.Option(help="simulated or flow.")] = "simulated",
+    out: Annotated[Path, typer.Option(help="The page; its CSV goes to results/ beside it.")] = PAGE,
+    processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
+) -> None:
+    """Simulate runs that an engine has measured, and say how far off the simulator is.
+
+    Runs that are not complete yet are left out, and so are those in which the machine lost hosts
+    that nobody asked it to lose; the page says which.
+    """
+    from include.files.whole import write_bytes
+    from include.model.errors import command
+    from include.studies.fidelity.comparison import AGAIN, asked_runs, case_of, predictions
+    from include.studies.fidelity.measure import measured_figures, predicted_figures
+    from include.studies.fidelity.page import FidelityPage
+
+    folder = folder.resolve()
+    runs, unsound = _runs_of(folder)
+    typer.echo(f"{len(runs)} runs count, {len(unsound)} do not; building tables ...")
+    measured = measured_figures(runs, folder.parent)
+    seen = {case_of(run.spec) for run in runs if _is_named(run, fitted)}
+    rows: list[Prediction] = []
+    for name in calibration:
+        typer.echo(f"simulating them with {name} ...")
+        predicted = predicted_figures(runs, folder.parent, testbed, name, processes or None)
+        label = Path(name).stem if testbed == "simulated" else f"{Path(name).stem} on {testbed}"
+        rows += predictions(label, measured, predicted, seen)
+    if again is not None:
+        twice = measured_figures(_runs_of(again.resolve())[0], again.resolve().parent)
+        rows += predictions(AGAIN, measured, twice, seen)
+    options = [part for name in calibration for part in ("--calibration", Path(name).stem)]
+    options += ["--fitted", fitted] if fitted else []
+    csv = out.with_name("results") / "fidelity.csv"
+    page = FidelityPage(
+        rows=rows,
+        asked=asked_runs(folder.name, measured),
+        unsound=unsound,
+        command=command("fidelity", folder.name, *options),
+        csv=f"results/{csv.name}",
+    )
+    write_bytes(out, page.markdown().encode())
+    write_bytes(csv, page.csv_text().encode())
+    typer.echo(f"Page: {out}\nEvery figure: {csv}")
+
+
+def fit_flink(
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders of experiments on Flink, of one topology.")
+    ],
+    out: Annotated[Path, typer.Option(help="The calibration file to write.")],
+    fitted: Annotated[
+        str, typer.Option(help="Seeds or runs to look at, with commas; all by default.")
+    ] = "",
+) -> None:
+    """Fit the simulator to runs on Flink; the file says which it has seen, and how sure it is.
+
+    Fit before you look at others: `tidebench fidelity` with the same --fitted holds it against
+    them.
+    """
+    from include.files.whole import write_bytes
+    from include.studies.fidelity.fit import as_yaml, fit
+
+    root = folders[0].resolve().parent
+    if elsewhere := [str(each) for each in folders if each.resolve().parent != root]:
+        raise SpecError("fit-flink", [f"not beside {folders[0]}: {', '.join(elsewhere)}"])
+    looked_at = []
+    for folder in folders:
+        runs, unsound = _runs_of(folder.resolve())
+        looked_at += [run for run in runs if not fitted or _is_named(run, fitted)]
+        for run, why in unsound.items():
+            typer.echo(f"not looked at: {run} ({why})")
+    if not looked_at:
+        raise SpecError("--fitted", [f"no run that counts is one of {fitted}, by seed or name"])
+    text = as_yaml(fit(looked_at, root), looked_at[0].calibration["memory_factor"])
+    write_bytes(out.resolve(), text.encode())
+    typer.echo(f"{text}\nwritten to {out}; name it in a spec (calibration: {out})")
+
+
+def _is_named(run: Run, seeds_or_runs: str) -> bool:
+    given = {name.strip() for name in seeds_or_runs.split(",")}
+    return bool({run.spec.run_id, str(run.spec.seed)} & given)
+
+
+def _runs_of(folder: Path) -> tuple[list[Run], dict[str, str]]:
+    """The complete runs that count, and of the others why not. Raises SpecError without any."""
+    from include.results.tables.covers import stored_runs
+    from include.studies.fidelity.measure import why_unsound
+
+    runs, unsound = [], {}
+    for run in stored_runs(folder):
+        if run.spec.testbed in ("simulated", "flow"):
+            raise SpecError(str(folder), [f"run {run.spec.run_id} is on no engine"])
+        if why := why_unsound(run, folder.parent):
+            unsound[run.spec.run_id] = why
+        else:
+            runs.append(run)
+    if not runs:
+        raise SpecError(
+            str(folder), [f"no run counts: {run}, {why}" for run, why in unsound.items()]
+        )
+    return runs, unsound

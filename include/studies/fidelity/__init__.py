@@ -1,0 +1,1 @@
+"""How true the simulator is: runs on an engine beside the same runs simulated."""

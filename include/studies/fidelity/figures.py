@@ -1,0 +1,116 @@
+"""What a run is held against another by, read from its staged tables and measured rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from include.experiment.spec import RunSpec
+from include.results.tables.staged import read_staged
+from include.runs.measurements.store import RunStore
+from include.runs.stages import store_of
+from include.studies.base import measured_rows
+
+CHANGES = ("start_instance", "stop_instance", "migrate_instance")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One figure, and how far a prediction may be from it: ``share`` of what was measured, or
+    ``points``; neither where nobody has set a limit."""
+
+    title: str
+    unit: str
+    decimals: int
+    share: float | None = None
+    points: float | None = None
+
+    def error(self, predicted: float, measured: float) -> float:
+        """Predicted less measured: in points, or as a share of what was measured."""
+        if self.points is not None:
+            return predicted - measured
+        if measured == 0:
+            return 0.0 if predicted == 0 else float("inf")
+        return predicted / measured - 1
+
+    def holds(self, error: float) -> bool | None:
+        """Whether an error is within the limit; None without one."""
+        limit = self.share if self.share is not None else self.points
+        return None if limit is None else abs(error) <= limit
+
+    @property
+    def limit(self) -> str:
+        """The limit as people read it."""
+        if self.share is not None:
+            return f"{self.share:.0%}".replace("%", " %")
+        return "" if self.points is None else f"{self.points:g} points"
+
+
+FIGURES: Mapping[str, Figure] = {
+    "instances_mean": Figure(title="mean parallelism", unit="instances", decimals=2, share=0.1),
+    "scalings": Figure(title="scalings", unit="", decimals=0, share=0.2),
+    "job_starts": Figure(title="starts of the job", unit="", decimals=0),
+    "strict_real_time_percent": Figure(title="in time", unit="%", decimals=1, points=3),
+    "strict_near_real_time_percent": Figure(title="within 2x", unit="%", decimals=1, points=3),
+    "strict_relaxed_percent": Figure(title="within 5x", unit="%", decimals=1, points=3),
+    "waiting_mean_items": Figure(title="lag, mean", unit="items", decimals=0),
+    "waiting_p95_items": Figure(title="lag, p95", unit="items", decimals=0),
+    "age_p95_s": Figure(title="age p95", unit="s", decimals=2),
+    "resource_cost": Figure(title="hosts", unit="cost", decimals=2, share=0.1),
+    "strict_total_cost": Figure(title="total", unit="cost", decimals=2, share=0.1),
+}
+"""By name in the CSV file."""
+
+
+def figures_of(root: Path, runs: list[RunSpec]) -> dict[str, dict[str, float]]:
+    """By run id, the figures of runs of one experiment whose tables are staged.
+
+    Instances and lag are means and percentiles over the readings of the monitor, which are evenly
+    spaced; instances are those that take items, of all operators. A scaling is a time at which a
+    decision starts, stops or moves instances. A run that the checks left out is not in the result.
+    """
+    if not runs:
+        return {}
+    folder = root / runs[0].experiment
+    outcomes = {row["run"]: row for row in read_staged(folder, "outcomes")}
+    ready: dict[str, list[float]] = {}
+    waiting: dict[str, list[float]] = {}
+    for row in read_staged(folder, "timeline"):
+        ready.setdefault(row["run"], []).append(row["ready_instances"])
+        waiting.setdefault(row["run"], []).append(row["waiting_items"])
+    found = {}
+    for run in runs:
+        if (outcome := outcomes.get(run.run_id)) is None:
+            continue
+        lag, store = waiting[run.run_id], store_of(run, root)
+        found[run.run_id] = {
+            "instances_mean": float(np.mean(ready[run.run_id])),
+            "scalings": float(_scalings(store)),
+            "job_starts": float(_job_starts(store)),
+            "strict_real_time_percent": outcome["strict_real_time_compliance_percent"],
+            "strict_near_real_time_percent": outcome["strict_near_real_time_compliance_percent"],
+            "strict_relaxed_percent": outcome["strict_relaxed_compliance_percent"],
+            "waiting_mean_items": float(np.mean(lag)),
+            "waiting_p95_items": float(np.percentile(lag, 95)),
+            "age_p95_s": outcome["age_p95_ms"] / 1000,
+            "resource_cost": outcome["resource_cost"],
+            "strict_total_cost": outcome["strict_total_cost"],
+        }
+    return found
+
+
+def _scalings(store: RunStore) -> int:
+    """Times at which a decision changed instances, after the deployment."""
+    rows = measured_rows(store, "decision", ("time_s", "action", "accepted")).to_pylist()
+    return len({row["time_s"] for row in rows if row["accepted"] and row["action"] in CHANGES})
+
+
+def _job_starts(store: RunStore) -> int:
+    """How often the whole job was started again: rows of an engine, events of the simulator."""
+    if any(store.part("rescale", 0).parent.glob("part-*.parquet")):
+        return int(measured_rows(store, "rescale", ("asked_s",)).num_rows)
+    events = measured_rows(store, "event", ("event",))["event"].to_pylist()
+    return sum(event == "job_restart" for event in events)

@@ -1,0 +1,252 @@
+"""A calibration of the simulator from runs on the testbed ``flink``, and what it has seen.
+
+- Service times are what was between the begin and the end of an item at an operator, and what an
+  instance takes from there to the begin of the next item, where that one is waiting already.
+- Gaps of rescales are those of the measured table ``rescale``, all of them: one is drawn each time.
+- The room in front of an instance is how many items there were in front of one that its source held
+  back until it had room: one that was sent late, after a pause, and as its instance began another.
+  Operators behind others cannot be told from ones that had room, so theirs follows from those that
+  sources feed: Flink's buffers have a least size, and may grow with what an instance gets through
+  in a second (buffer debloating).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from include.experiment.run import Run
+from include.model.errors import StoreError
+from include.runs.stages import store_of
+from include.studies.base import measured_rows
+
+F64 = NDArray[np.float64]
+LATE_US = 1_000_000
+"""A source that gives an item so much later than it was due had no room for it."""
+PAUSE_US, AT_ONCE_US = 3_000, 2_000
+"""It was this item that there was no room for, if none was sent for so long before it, and its
+instance had begun another just before."""
+LEAST_ROWS = 50
+"""With fewer items that found no room nothing is said of the room."""
+DRAWS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class FlinkEstimate:
+    """A value and the interval that it is in with 95 %."""
+
+    value: float
+    low: float
+    high: float
+    rows: int
+
+    def __str__(self) -> str:
+        return f"{self.low:.4g} to {self.high:.4g}, of {self.rows}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlinkFit:
+    """What some runs say. Service times in ms and room in items, by operator."""
+
+    runs: tuple[str, ...]
+    service_ms: Mapping[str, FlinkEstimate]
+    service_cv: FlinkEstimate
+    room_items: Mapping[str, FlinkEstimate]
+    """Of operators whose buffers were full at times."""
+    buffer_items: Mapping[str, int]
+    """Of all operators."""
+    gap_s: tuple[float, ...]
+    gap_median_s: FlinkEstimate
+    gap_p90_s: FlinkEstimate
+    undone_items: FlinkEstimate
+    """Items that were done again, in a rescale."""
+    boot_s: tuple[float, float]
+
+
+def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
+    """Fit to complete runs of one topology. Raises StoreError when nothing was rescaled there."""
+    items = [_items(run, root) for run in runs]
+    rescales = [measured_rows(store_of(run.spec, root), "rescale") for run in runs]
+    gaps_s = np.concatenate([table["gap_s"].to_numpy() for table in rescales])
+    undone = np.concatenate([table["reprocessed_items"].to_numpy() for table in rescales])
+    gaps_s = gaps_s[~np.isnan(gaps_s)]
+    if not gaps_s.size:
+        raise StoreError("no run has a rescale whose gap was measured; take runs that were scaled")
+    topology = runs[0].topology
+    source_fed = {edge.target for edge in topology.edges if edge.origin in topology.source}
+    service_ms, variation, weights = {}, [], []
+    for name in topology.operator_names:
+        took_ms = np.concatenate([one[name].took_ms for one in items if name in one])
+        between_ms = np.concatenate([one[name].between_ms for one in items if name in one])
+        if took_ms.size > 1:
+            rest_ms = float(np.median(between_ms)) if between_ms.size else 0.0  # but for restarts
+            service_ms[name] = _mean(took_ms + rest_ms)
+            variation.append(float(took_ms.std() / took_ms.mean()))
+            weights.append(float(took_ms.sum()))
+    found = {}
+    for name in topology.operator_names:
+        full = [one[name].in_front[one[name].held_back] for one in items if name in one]
+        in_front = np.concatenate(full) if full else np.zeros(0)
+        if name in source_fed and in_front.size >= LEAST_ROWS:
+            found[name] = _mean(in_front + 1)  # it had room itself
+    cv = float(np.average(variation, weights=weights))
+    return FlinkFit(
+        runs=tuple(f"{run.spec.experiment}/{run.spec.run_id}" for run in runs),
+        service_ms=service_ms,
+        service_cv=FlinkEstimate(cv, min(variation), max(variation), len(variation)),
+        room_items=found,
+        buffer_items=dict(_buffers(service_ms, found)),
+        gap_s=tuple(float(gap_s) for gap_s in np.sort(gaps_s).round(2)),
+        gap_median_s=_quantile(gaps_s, 0.5),
+        gap_p90_s=_quantile(gaps_s, 0.9),
+        undone_items=_quantile(undone.astype(float), 0.5),
+        boot_s=_boots(runs, root),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Items:
+    """The items of an operator in a run: how long each took, how many were in front of it in the
+    buffers of its instance when it was sent, and whether it was sent because there was room again.
+    """
+
+    took_ms: F64
+    between_ms: F64
+    """From the end of an item to the begin of the next one of its instance, if that waited."""
+    in_front: F64
+    held_back: NDArray[np.bool_]
+
+
+def _items(run: Run, root: Path) -> dict[str, _Items]:
+    names = ("time_s", "operator", "instance", "duration_ms", "wait_ms", "age_ms")
+    rows = measured_rows(store_of(run.spec, root), "processing_duration", names)
+    operator, instance = (np.asarray(rows[name].to_pylist()) for name in names[1:3])
+    done_s, duration_ms, wait_ms, age_ms = (rows[n].to_numpy() for n in (names[0], *names[3:]))
+    # In whole microseconds: what is sent as another one begins finds that one gone.
+    sent_us = np.rint(done_s * 1e6 - duration_ms * 1e3).astype(np.int64)
+    started_us = sent_us + np.rint(wait_ms * 1e3).astype(np.int64)
+    took_us = np.rint((duration_ms - wait_ms) * 1e3).astype(np.int64)
+    late = (age_ms - duration_ms) * 1e3 > LATE_US
+    found = {}
+    for name in np.unique(operator).tolist():
+        own = np.flatnonzero(operator == name)
+        own = own[np.argsort(sent_us[own], kind="stable")]
+        paused = np.diff(sent_us[own], prepend=sent_us[own[0]]) > PAUSE_US
+        in_front, since_us = np.zeros(len(own)), np.zeros(len(own))
+        between = [np.zeros(0)]
+        for one in np.unique(instance[own]).tolist():
+            at = np.flatnonzero(instance[own] == one)
+            by_start = np.argsort(started_us[own[at]], kind="stable")
+            begun_us, sent = started_us[own[at]][by_start], sent_us[own[at]]
+            begun = np.searchsorted(begun_us, sent, side="right")
+            place = np.empty(len(at))
+            place[by_start] = np.arange(len(at))
+            in_front[at] = place - begun
+            sent_us_of, done_us = sent[by_start], begun_us + took_us[own[at]][by_start]
+            waited = sent_us_of[1:] < done_us[:-1]
+            between.append((begun_us[1:] - done_us[:-1])[waited] / 1000)
+            since_us[at] = np.where(begun > 0, sent - begun_us[begun - 1], AT_ONCE_US)
+        found[name] = _Items(
+            took_ms=took_us[own] / 1000,
+            between_ms=np.concatenate(between),
+            in_front=in_front.clip(0),
+            held_back=late[own] & paused & (since_us < AT_ONCE_US),
+        )
+    return found
+
+
+def _buffers(
+    service_ms: Mapping[str, FlinkEstimate], found: Mapping[str, FlinkEstimate]
+) -> Iterator[tuple[str, int]]:
+    """Room of every operator: as found, else ``least + seconds / service time``, fitted to those
+    that were found; without any 16, which is the order of what has been seen."""
+    rates = np.array([1000 / service_ms[name].value for name in found])
+    rooms = np.array([one.value for one in found.values()])
+    if len(found) > 1:
+        seconds, least = np.polyfit(rates, rooms, 1)
+        if seconds < 0:
+            seconds, least = 0.0, float(rooms.mean())
+    else:
+        seconds, least = 0.0, float(rooms.mean()) if len(found) else 16.0
+    for name, service in service_ms.items():
+        room = found[name].value if name in found else least + seconds * 1000 / service.value
+        yield name, max(1, round(room))
+
+
+def _boots(runs: Sequence[Run], root: Path) -> tuple[float, float]:
+    """From the order of a host until it is up: the middle half of those that were leased."""
+    took_s = []
+    for run in runs:
+        store = store_of(run.spec, root)
+        ordered = {
+            row["host"]: row["time_s"]
+            for row in measured_rows(store, "scaling_activity").to_pylist()
+            if row["activity"] == "host_leased" and row["time_s"] > 0
+        }
+        took_s += [
+            row["time_s"] - ordered[row["subject"]]
+            for row in measured_rows(store, "event").to_pylist()
+            if row["event"] == "host_up" and row["subject"] in ordered
+        ]
+    if not took_s:
+        low, high = runs[0].calibration["host_boot_s"]
+        return float(low), float(high)
+    low, high = np.quantile(took_s, [0.25, 0.75])
+    return round(float(low), 2), round(float(high), 2)
+
+
+def _mean(values: F64) -> FlinkEstimate:
+    half = 1.96 * float(values.std()) / np.sqrt(len(values))
+    mean = float(values.mean())
+    return FlinkEstimate(mean, mean - half, mean + half, len(values))
+
+
+def _quantile(values: F64, share: float) -> FlinkEstimate:
+    """With a bootstrapped interval; the same one each time."""
+    generator = np.random.default_rng(1)
+    drawn = generator.choice(values, (DRAWS, len(values))) if len(values) < 10_000 else values
+    spread = np.quantile(np.atleast_2d(drawn), share, axis=1)
+    low, high = np.quantile(spread, [0.025, 0.975])
+    return FlinkEstimate(float(np.quantile(values, share)), float(low), float(high), len(values))
+
+
+def as_yaml(found: FlinkFit, memory_factor: float) -> str:
+    """A calibration file of the simulator, with what it has seen and how sure it is."""
+    width = max(map(len, found.service_ms))
+    gaps = [f"{gap_s:g}" for gap_s in found.gap_s]
+    lines = [
+        "# The simulator's parameters for a job on Flink, written by `tidebench fit-flink` from",
+        *(f"#   {run}" for run in found.runs),
+        "# It has seen these runs and no others. Intervals are those of 95 %.",
+        "service_ms:",
+        *(f"  {n:<{width}}: {e.value:<8.4g} # {e}" for n, e in found.service_ms.items()),
+        f"service_cv: {found.service_cv.value:.3f}  # by operator {found.service_cv}",
+        "latency_ms: 0",
+        f"memory_factor: {memory_factor:g}",
+        f"host_boot_s: [{found.boot_s[0]:g}, {found.boot_s[1]:g}]",
+        "instance_start_s: [0, 0]",
+        "image_pull_s: [0, 0]",
+        "drain_s: 0",
+        "sample_every_items: 1",
+        "cpu_noise: 0",
+        "# Room in front of an instance, items. Full at times were the buffers of those with an",
+        "# interval; that of the others follows from theirs.",
+        "buffer_items:",
+        *(
+            f"  {name:<{width}}: {room}"
+            + (f"  # {found.room_items[name]}" if name in found.room_items else "")
+            for name, room in found.buffer_items.items()
+        ),
+        f"# {len(gaps)} gaps. Median {found.gap_median_s.value:.2f} s ({found.gap_median_s});",
+        f"# 90th percentile {found.gap_p90_s.value:.2f} s ({found.gap_p90_s});",
+        f"# items done again, median {found.undone_items.value:.0f} ({found.undone_items}).",
+        "rescale:",
+        "  packs: true",
+        "  gap_s:",
+        *(f"    - {gap}" for gap in gaps),
+    ]
+    return "\n".join(lines) + "\n"

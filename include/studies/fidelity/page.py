@@ -1,0 +1,156 @@
+"""docs/fidelity.md and its CSV file, from predictions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
+from statistics import fmean
+
+from include.files.whole import csv_text
+from include.studies.fidelity.comparison import (
+    AGAIN,
+    FITTED,
+    HELD_OUT,
+    LEAST_TAU,
+    Order,
+    Prediction,
+    orders,
+)
+from include.studies.fidelity.figures import FIGURES
+
+ROLES = (FITTED, HELD_OUT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FidelityPage:
+    """What the page says. ``asked``: the load of every run that there will be, measured or not;
+    ``unsound``: runs that do not count, and why; ``csv``: where the figures are, seen from it."""
+
+    rows: Sequence[Prediction]
+    asked: Sequence[str]
+    unsound: Mapping[str, str]
+    command: str
+    csv: str
+
+    def csv_text(self) -> str:
+        """Every figure of every run, one a line; an empty ``holds`` has no limit."""
+        names = [field.name for field in fields(Prediction)]
+        return csv_text(names, ([_cell(value) for value in astuple(row)] for row in self.rows))
+
+    def markdown(self) -> str:
+        """The page itself."""
+        rows = self.rows
+        text = [INTRODUCTION.format(command=self.command, csv=self.csv)]
+        text += ["## What is measured so far\n", *_coverage(rows, Counter(self.asked))]
+        if self.unsound:
+            text += [UNSOUND, *(f"- {run}: {why}" for run, why in self.unsound.items()), ""]
+        text += ["## Errors, and how many are within the limit\n", EXPLAINED, *_errors(rows)]
+        text += ["## The order of controllers\n", ORDERED, *_orders(list(orders(rows)))]
+        text += ["## Every run\n", BESIDE, *_runs(rows)]
+        return "\n".join(text).rstrip() + "\n"
+
+
+def _cell(value: object) -> object:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+INTRODUCTION = (
+    """# How true the simulator is
+
+Made by `{command}`; do not edit. Every run below was measured on a real Apache Flink
+(docs/flink.md) and simulated: same specification, pattern, seed and controller. [{csv}]({csv})
+has every figure.
+
+A calibration may have looked at runs that are *{fitted}*; it has not seen those that are
+*{held_out}*. A run that was measured twice stands beside the predictions of it (*{again}*): no
+model can be better than that.
+""".replace("{fitted}", FITTED)
+    .replace("{held_out}", HELD_OUT)
+    .replace("{again}", AGAIN)
+)
+
+EXPLAINED = """Mean absolute error over runs, the mean error in brackets, and how many runs are
+within the limit where there is one. Compliance is strict (docs/metrics.md), in points, all else
+in percent of what was measured. Lag is what waits in all queues and at the sources.
+"""
+
+ORDERED = f"""Kendall's tau between the measured and the predicted order of controllers, by the mean
+over the seeds of a load; 1 is the same order. At least {LEAST_TAU:g} is asked for. Empty where
+all controllers are alike.
+"""
+
+BESIDE = """Predicted / measured; bold is beyond the limit.
+"""
+
+UNSOUND = """These runs were measured and do not count: nobody asked for faults, and the machine
+lost hosts or was late with what it was asked for: they say more about it than about a policy.
+"""
+
+
+def _coverage(rows: Sequence[Prediction], asked: Mapping[str, int]) -> Iterator[str]:
+    yield "| load | runs measured | of |\n|---|--:|--:|"
+    for load, count in asked.items():
+        found = {(row.controller, row.seed) for row in rows if row.load == load}
+        yield f"| {load} | {len(found)} | {count} |"
+    yield ""
+
+
+def _errors(rows: Sequence[Prediction]) -> Iterator[str]:
+    yield "| figure | limit | predicted by | " + " | ".join(ROLES) + " |"
+    yield "|---|---|---|" + "---|" * len(ROLES)
+    for name, figure in FIGURES.items():
+        for by in dict.fromkeys(row.by for row in rows):
+            cells = []
+            for role in ROLES:
+                own = [row for row in rows if (row.figure, row.by, row.role) == (name, by, role)]
+                cells.append(_error_cell(own, points=figure.points is not None))
+            title = f"{figure.title}, {figure.unit}" if figure.unit else figure.title
+            yield f"| {title} | {figure.limit} | {by} | " + " | ".join(cells) + " |"
+    yield ""
+
+
+def _error_cell(rows: Sequence[Prediction], *, points: bool) -> str:
+    if not rows:
+        return ""
+    scale, unit = (1, "") if points else (100, " %")
+    errors = [scale * row.error for row in rows]
+    text = f"{fmean(map(abs, errors)):.1f}{unit} ({fmean(errors):+.1f})"
+    known = [row.holds for row in rows if row.holds is not None]
+    return f"{text}, {sum(known)} of {len(known)}" if known else text
+
+
+def _orders(found: Sequence[Order]) -> Iterator[str]:
+    found = [order for order in found if order.controllers > 2]
+    if not found:
+        yield "No load has three controllers yet.\n"
+        return
+    yield "| load | by | predicted by | runs | controllers | tau |\n|---|---|---|---|--:|--:|"
+    for order in found:
+        tau = "" if order.tau is None else f"{order.tau:.2f}"
+        yield (
+            f"| {order.load} | {order.figure} | {order.by} | {order.role} | {order.controllers} "
+            f"| {tau} |"
+        )
+    yield ""
+
+
+def _runs(rows: Sequence[Prediction]) -> Iterator[str]:
+    cells: dict[tuple[str, str, int, str, str], dict[str, str]] = {}
+    for row in rows:
+        key = (row.load, row.controller, row.seed, row.role, row.by)
+        decimals = FIGURES[row.figure].decimals
+        cell = f"{row.predicted:.{decimals}f} / {row.measured:.{decimals}f}"
+        cells.setdefault(key, {})[row.figure] = cell if row.holds is not False else f"**{cell}**"
+    titles = " | ".join(figure.title for figure in FIGURES.values())
+    for load in dict.fromkeys(row.load for row in rows):
+        yield f"### {load}\n"
+        yield f"| controller | seed | role | predicted by | {titles} |"
+        yield "|---|--:|---|---|" + "--:|" * len(FIGURES)
+        for key in sorted(key for key in cells if key[0] == load):
+            _, controller, seed, role, by = key
+            values = " | ".join(cells[key].get(name, "") for name in FIGURES)
+            yield f"| {controller} | {seed} | {role} | {by} | {values} |"
+        yield ""

@@ -1,0 +1,150 @@
+"""A job whose instances come and go all at once: a rescale stops it, and starts it with others.
+
+All that was decided and can be carried out becomes one rescale, as on the testbed ``flink``:
+instances that start join once their host has booted, those that stop serve until then, and what is
+decided while a rescale is under way waits for the next one. A rescale begins with a checkpoint:
+from there on nothing is done that counts until the job is up again, for what is done is done again.
+
+With bounded buffers a checkpoint is not possible while instances still go through what was in
+their buffers when the job was started last (Flink declines one with "tasks not ready").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from include.model.host import Capacity
+from include.model.topology import Topology
+from include.testbeds.simulated import kernel
+from include.testbeds.simulated.network import LATER_US, QueueingNetwork
+from include.testbeds.virtual.calibration import WholeRescale
+from include.testbeds.virtual.cloud import VirtualCloud, us
+from include.testbeds.virtual.fleet import VirtualInstance
+
+AGAIN_US = 500_000
+"""How soon a checkpoint that is not possible yet is tried again."""
+NEVER_US = 2**63 - 1
+
+
+def slots_of_host(host: Capacity, topology: Topology) -> int:
+    """As many as fit of the operator that needs least, as on the testbed ``flink``."""
+    return max(1, math.floor(max(map(host.instances_of, topology.operators)) + 1e-9))
+
+
+@dataclass(slots=True)
+class WholeJob:
+    """Who runs, and who is to join or to leave with the next rescale."""
+
+    settings: WholeRescale
+    network: QueueingNetwork
+    cloud: VirtualCloud
+    rescales: int = 0
+    up_us: int = 0
+    """Since when the job is up, or from when on it will be."""
+    was_up_us: int = 0
+    """Since when it was up before its last rescale."""
+    retry_us: int = 0
+    asked_us: int = -1
+    """When the rescale was asked for that is not possible yet; -1: there is none."""
+    joins_us: dict[int, int] = field(default_factory=dict)
+    """By instance that is not in the job yet, when its host has it ready to join."""
+
+    def started_us(self, now_us: int) -> int:
+        """When the job that runs was started last; in a rescale that is the one before."""
+        return self.up_us if self.up_us <= now_us else self.was_up_us
+
+    def begin(self) -> None:
+        """What is deployed runs."""
+        self.joins_us = {}
+
+    def start(self, instance: VirtualInstance) -> None:
+        """An instance joins with a rescale; until then it is not ready."""
+        self.joins_us[instance.number] = instance.ready_us
+        instance.ready_us = LATER_US
+
+    def stop(self, instance: VirtualInstance) -> None:
+        """One that runs serves until the next rescale; one that has not joined never does."""
+        if self.joins_us.pop(instance.number, None) is not None:
+            self.network.close_server(instance.row, instance.number, 0)
+
+    def lost(self, instances: Iterable[VirtualInstance], now_us: int) -> None:
+        """The job is started without them, on a checkpoint as in a rescale, if they were in it."""
+        if [one for one in instances if self.joins_us.pop(one.number, None) is None]:
+            self._rescale(now_us, [], "instances were lost")
+
+    def next_us(self, now_us: int) -> int:
+        """When to look again whether to rescale."""
+        due_us = now_us if self._leaving() else min(self.joins_us.values(), default=NEVER_US)
+        return max(now_us, self.up_us, self.retry_us, due_us) if due_us < NEVER_US else NEVER_US
+
+    def rescale_if_due(self, now_us: int) -> None:
+        """WholeRescale, if somebody is to come or go and a checkpoint is possible."""
+        joining = [number for number, at_us in self.joins_us.items() if at_us <= now_us]
+        if now_us < self.up_us or not (joining or self._leaving()):
+            return
+        if self.asked_us < 0:
+            self.asked_us = now_us
+        if self.network.restoring:
+            self.retry_us = now_us + AGAIN_US
+            return
+        self._rescale(now_us, joining, f"asked for at {self.asked_us / 1e6:.1f} s")
+
+    def _leaving(self) -> list[VirtualInstance]:
+        servers, slot = self.network.state.servers, self.network.slot
+        return [
+            one
+            for one in self.cloud.fleet.instances.values()
+            if one.stopped_us is not None
+            and not one.successor
+            and servers[one.row, slot(one.row, one.number), kernel.OPEN]
+        ]
+
+    def _rescale(self, now_us: int, joining: list[int], why: str) -> None:
+        fleet, network = self.cloud.fleet, self.network
+        self.rescales += 1
+        gap_s = self.settings.gap(self.cloud.draws, self.rescales)
+        self.was_up_us = self.started_us(now_us)
+        self.up_us, self.asked_us = now_us + us(gap_s), -1
+        for number in joining:
+            del self.joins_us[number]
+            fleet.instances[number].ready_us = self.up_us
+            for old in fleet.replaced_by(number):
+                old.successor, old.stopped_us = 0, now_us
+        leaving = [one.number for one in self._leaving()]
+        network.start_again(joining, leaving, now_us, self.up_us)
+        if self.settings.packs:
+            self._pack(now_us)
+        detail = f"{why}, down for {gap_s:.2f} s, {len(joining)} instances joined"
+        self.cloud.events.append((now_us / 1e6, "job_restart", "job", detail))
+
+    def _pack(self, now_us: int) -> None:
+        """Put all that runs on hosts that are up, so many to each as Flink has slots there."""
+        config, fleet = self.cloud.config, self.cloud.fleet
+        slots = slots_of_host(config.flavor.capacity, config.topology)
+        up = [host for host in fleet.leased() if host.up_us <= now_us]
+        hosts = sorted(up, key=lambda host: (host.releasing, host.number))
+        runs = [one for one in fleet.instances.values() if one.serves and one.ready_us < LATER_US]
+        for place, one in enumerate(sorted(runs, key=lambda one: one.number)):
+            one.host = hosts[min(place // slots, len(hosts) - 1)].number
+            slot = self.network.slot(one.row, one.number)
+            self.network.state.servers[one.row, slot, kernel.HOST] = one.host
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What cannot be computed again, for a snapshot."""
+        joins = [[*pair] for pair in self.joins_us.items()]
+        return {
+            "job": np.array(
+                [self.rescales, self.up_us, self.was_up_us, self.retry_us, self.asked_us]
+            ),
+            "job_joins_us": np.array(joins, dtype=np.int64).reshape(-1, 2),
+        }
+
+    def load(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Continue from :meth:`arrays`."""
+        about = arrays["job"].tolist()
+        self.rescales, self.up_us, self.was_up_us, self.retry_us, self.asked_us = about
+        self.joins_us = dict(arrays["job_joins_us"].tolist())

@@ -1,0 +1,186 @@
+"""Instances with bounded buffers: against closed formulas, and against arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from include.model.errors import SpecError
+from include.model.topology import Keyed
+from include.testbeds.simulated import kernel
+from include.testbeds.simulated.keys import key_group, shares_of_instances
+from include.testing.builders import a_topology, an_operator
+from tests.kernel.worlds import a_network, poisson_us, publish, waiting_items
+
+S = 1_000_000
+
+
+def a_chain(*service_ms: float, room: int = 1, **changes):
+    """Operators O1, O2, ... behind one source, with room for so many items per instance."""
+    operators = [an_operator(f"O{n}", service_ms=ms) for n, ms in enumerate(service_ms, start=1)]
+    buffers = dict.fromkeys([op.name for op in operators], room)
+    return a_network(topology=a_topology(*operators), buffer_items=buffers, **changes)
+
+
+def times_s(network, operator: int = 0) -> dict[int, tuple[float, float]]:
+    """By item number at an operator: how long it waited since it was sent, and when it was done."""
+    rows = network.take_records()
+    rows = rows[rows[:, kernel.R_OPERATOR] == operator]
+    return {
+        int(row[kernel.R_NUMBER]): (row[kernel.R_WAIT_US] / S, row[kernel.R_DONE_US] / S)
+        for row in rows
+    }
+
+
+@pytest.mark.parametrize(("rate_per_s", "room"), [(0.8, 2), (1.5, 4)])
+def test_the_share_of_time_at_the_source_is_that_of_m_m_1(rate_per_s: float, room: int) -> None:
+    """M/M/1 whose buffer is bounded and whose source waits: items are lost nowhere, so all of them
+    are done when those of an unbounded M/M/1 are, and only where they wait differs."""
+    arrivals_us = poisson_us(rate_per_s, 20_000)
+    free, bounded = (
+        a_network(arrivals_us, service_cv=1.0, **buffers)
+        for buffers in ({}, {"buffer_items": {"O1": room}})
+    )
+    for network in (free, bounded):
+        network.advance(10**12)
+    expected, found = (network.take_records() for network in (free, bounded))
+    assert np.array_equal(found[:, kernel.R_DONE_US], expected[:, kernel.R_DONE_US])
+    # In the buffer nobody waits for more than the room in it and the item in service.
+    assert found[:, kernel.R_WAIT_US].max() < expected[:, kernel.R_WAIT_US].max()
+    assert np.array_equal(
+        (found[:, kernel.R_AGE_US]), expected[:, kernel.R_AGE_US]
+    )  # ages are since the source published them, wherever they waited
+
+
+@pytest.mark.parametrize("room", [1, 3])
+def test_two_in_line_do_as_much_as_blocking_after_service_allows(room: int) -> None:
+    """A source that always has something, two exponential servers of one mean and room for ``room``
+    items between them: (room + 2) / (room + 3) items per mean service time, the first one being
+    blocked while it holds an item that the second has no room for (Hunt, 1956)."""
+    network = a_chain(1000.0, 1000.0, room=room, service_cv=1.0, duration_s=20_000)
+    publish(network, np.arange(20_000) * 1000)
+    network.advance(16_000 * S)
+    done = network.state.nodes[1, kernel.COMPLETED]
+    assert done / 16_000 == pytest.approx((room + 2) / (room + 3), rel=0.03)
+
+
+def test_what_is_slow_holds_up_what_is_before_it() -> None:
+    """D/D/1 twice: 0.1 s, then 1 s with room for two. O1 does the first four at once, for one of
+    them is in service at O2, two are before it and one finds no room; then one a second."""
+    network = a_chain(100.0, 1000.0, room=2, service_cv=0.0, duration_s=60)
+    publish(network, np.zeros(30, dtype=np.int64))
+    network.advance(20 * S)
+    done_s = [done for _, (_, done) in sorted(times_s(network).items())]
+    assert done_s[:4] == pytest.approx([0.1, 0.2, 0.3, 0.4], abs=1e-3)
+    # The next begins once what it has sent has room: when O2 begins another, at 1.1 s, 2.1 s, ...
+    assert done_s[4:7] == pytest.approx([1.2, 2.2, 3.2], abs=1e-3)
+    # O1 has two before it, O2 has two, one waits between them; the rest is at the source.
+    assert network.held_items().tolist() == [2, 2]
+    assert waiting_items(network, 20 * S).sum() == 30 - network.state.nodes[0, kernel.NUMBERED] + 3
+
+
+def test_items_are_sent_once_there_is_room() -> None:
+    """Four at once to one instance of a second with room for one: those behind wait at the source,
+    so each is a second in the buffer, and is as old as it is since the source had it."""
+    network = a_network(
+        np.array([0, 1, 2, 3]), service_cv=0.0, buffer_items={"O1": 1}, duration_s=60
+    )
+    network.advance(20 * S)
+    rows = network.take_records()
+    assert (rows[:, kernel.R_WAIT_US] / S).tolist() == pytest.approx([0, 1, 1, 1], abs=1e-3)
+    assert (rows[:, kernel.R_AGE_US] / S).tolist() == pytest.approx([1, 2, 3, 4], abs=1e-3)
+
+
+def test_results_do_not_depend_on_cuts_and_survive_a_snapshot() -> None:
+    def fresh():
+        return a_chain(300.0, 200.0, 250.0, room=3, servers=2, level=9.0, duration_s=90)
+
+    whole = fresh()
+    whole.advance(100 * S)
+    expected = whole.take_records()
+    assert len(expected) > 1000
+    cut, records = fresh(), []
+    for t_s in np.arange(0.7, 100, 0.7):
+        cut.advance(round(t_s * S))
+        records.append(cut.take_records())
+        stored = cut.arrays()
+        cut = fresh()
+        cut.load(stored)
+    cut.advance(100 * S)
+    rows = np.concatenate([*records, cut.take_records()])
+    order = (kernel.R_NUMBER, kernel.R_OPERATOR)
+    assert np.array_equal(
+        rows[np.lexsort([rows[:, c] for c in order])],
+        expected[np.lexsort([expected[:, c] for c in order])],
+    )
+
+
+def test_what_was_in_buffers_stays_together_and_comes_first() -> None:
+    """Of three full instances the second leaves: what it held goes to the second that is left, what
+    the third held to the first, which has more then than there is room for."""
+    network = a_network(
+        np.arange(15), servers=3, service_cv=0.0, buffer_items={"O1": 4}, duration_s=60
+    )
+    network.advance(S // 2)
+    assert network.state.holding[0, :3, kernel.HELD].tolist() == [4, 4, 4]
+    network.start_again([], [2], S // 2, 3 * S)
+    assert network.state.holding[0, :3, kernel.HELD].tolist() == [8, 0, 4]
+    assert network.restoring
+    network.advance(7 * S)  # since 3 s, so the shorter of the two is done
+    assert network.state.restored[0, :3].tolist() == [4, 0, 0]
+    network.advance(11 * S)
+    assert not network.restoring
+    done_s = sorted(done for _, done in times_s(network).values())
+    # Those in service end at 1 s; then both do one a second, and the first is done at 11 s.
+    assert done_s == pytest.approx(
+        [1, 1, 1, 4, 4, 5, 5, 6, 6, 7, 7, 8, 9, 10, 11][: len(done_s)], abs=1e-3
+    )
+
+
+def test_keys_go_where_flink_sends_them() -> None:
+    """Key groups as org.apache.flink.runtime.state.KeyGroupRangeAssignment of Flink 2.2.1 has them,
+    of 128, for the keys 0 to 9."""
+    assert key_group(np.arange(10)).tolist() == KEY_GROUPS_OF_FLINK
+
+
+KEY_GROUPS_OF_FLINK = [94, 86, 127, 113, 7, 126, 18, 113, 15, 51]
+
+
+def test_an_operator_is_as_slow_as_the_instance_with_the_most_keys() -> None:
+    """Items of a skewed operator wait for its fullest instance, whatever the others could do."""
+    keyed = Keyed(keys=50, exponent=1.0)
+    operator = an_operator("O1", service_ms=100.0, stateful=True, keyed=keyed)
+    network = a_network(
+        topology=a_topology(operator),
+        servers=4,
+        service_cv=0.0,
+        buffer_items={"O1": 5},
+        level=1000.0,
+        duration_s=200,
+    )
+    network.advance(200 * S)
+    fullest = shares_of_instances(keyed, 4).max()
+    assert fullest > 1.2
+    per_s = network.state.nodes[0, kernel.COMPLETED] / 200
+    assert per_s == pytest.approx(4 * 10 / fullest, rel=0.02)
+
+
+def test_shares_change_with_the_number_of_instances() -> None:
+    keyed = Keyed(keys=500, exponent=0.8)
+    shares = {n: shares_of_instances(keyed, n) for n in (1, 2, 3, 8)}
+    assert all(s.mean() == pytest.approx(1) for s in shares.values())
+    assert shares[1].tolist() == pytest.approx([1.0])
+    assert shares[8].max() > shares[2].max()
+
+
+def test_all_operators_have_a_bound_or_none() -> None:
+    topology = a_topology(an_operator("O1"), an_operator("O2"))
+    with pytest.raises(SpecError) as caught:
+        a_network(
+            topology=topology,
+            prefetch=2,
+            buffer_items={"O1": 5},
+            service_ms={"O1": 1.0, "O2": 1.0},
+        )
+    assert "add O2" in str(caught.value)
+    assert "not both" in str(caught.value)

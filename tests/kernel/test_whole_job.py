@@ -1,0 +1,239 @@
+"""A rescale of the whole job: who joins and leaves when, and what it costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from include.model.decision import (
+    LeaseHost,
+    MigrateInstance,
+    ReleaseHost,
+    StartInstance,
+    StopInstance,
+)
+from include.runs.measurements.store import to_arrow
+from include.testbeds.base import TestbedConfig
+from include.testbeds.simulated import kernel
+from include.testbeds.simulated.testbed import SimulatedTestbed
+from include.testing.builders import SMALL, a_topology, an_operator, decision
+from include.workloads.pattern import Levels
+
+GAP_S = 3.0
+
+
+def a_job(level: float = 0.9, *, room: int = 0, **changes: Any) -> SimulatedTestbed:
+    """One instance of O1, of a second an item, on host-1; ``level`` items a second, evenly."""
+    calibration = {
+        "latency_ms": 0,
+        "service_cv": 0,
+        "sample_every_items": 1,
+        "host_boot_s": (10, 10),
+        "instance_start_s": (0, 0),
+        "image_pull_s": (0, 0),
+        "drain_s": 0,
+        "rescale": {"gap_s": [GAP_S]},
+    }
+    if room:
+        calibration["buffer_items"] = {"O1": room}
+    testbed = SimulatedTestbed(
+        TestbedConfig(
+            topology=a_topology(an_operator("O1", service_ms=1000.0)),
+            flavor=SMALL,
+            levels_of={"S1": Levels((0.0,), (level,))},
+            duration_s=600.0,
+            seed=1,
+            btu_s=600.0,
+            monitor_every_s=5.0,
+            calibration=calibration | changes,
+            max_hosts=10,
+            faults={},
+        )
+    )
+    testbed.deploy(decision(LeaseHost(SMALL.name, "first"), StartInstance("O1", "first")))
+    return testbed
+
+
+def restarts_s(testbed: SimulatedTestbed) -> list[float]:
+    events = testbed.take_measurements().get("event", {"time_s": [], "event": []})
+    pairs = zip(events["time_s"], events["event"], strict=True)
+    return [at_s for at_s, event in pairs if event == "job_restart"]
+
+
+def done_s(testbed: SimulatedTestbed) -> np.ndarray:
+    return np.sort(testbed.take_measurements()["processing_duration"]["time_s"])
+
+
+def test_a_deployment_that_stays_is_not_restarted() -> None:
+    testbed = a_job()
+    testbed.advance_to(120)
+    assert restarts_s(testbed) == []
+
+
+def test_nothing_is_done_in_a_rescale_but_what_was_begun() -> None:
+    testbed = a_job(level=2.0)
+    testbed.advance_to(50.5)
+    testbed.apply(decision(StartInstance("O1", "host-1")))
+    testbed.advance_to(52)
+    assert [one.ready for one in testbed.observe().instances.values()] == [True, False]
+    testbed.advance_to(54)
+    assert all(one.ready for one in testbed.observe().instances.values())
+    testbed.advance_to(100)
+    times_s = done_s(testbed)
+    # The item that was in service ends at 51 s; then nothing begins until the job is up.
+    around = times_s[(times_s > 49.5) & (times_s < 55)]
+    assert around.tolist() == pytest.approx([50, 51, 50.5 + GAP_S + 1, 50.5 + GAP_S + 1])
+
+
+def test_controllers_see_when_the_job_was_started_and_nothing_before_the_first_reading() -> None:
+    testbed = a_job()
+    assert testbed.observe().operators == {}
+    testbed.advance_to(5)
+    assert testbed.observe().operators["O1"].arrived_items == pytest.approx(5, abs=1)
+    testbed.advance_to(40)
+    testbed.apply(decision(StartInstance("O1", "host-1")))
+    seen_s = []
+    for at_s in (40, 42, 43, 60):
+        testbed.advance_to(at_s)
+        seen_s.append(testbed.observe().job_started_s)
+    assert seen_s == [0.0, 0.0, 40 + GAP_S, 40 + GAP_S]
+
+
+def test_a_decision_is_one_rescale_however_many_actions_it_has() -> None:
+    testbed = a_job()
+    testbed.apply(decision(*[StartInstance("O1", "host-1") for _ in range(3)]))
+    testbed.advance_to(60)
+    assert restarts_s(testbed) == [0.0]
+
+
+def test_what_needs_a_host_comes_once_that_has_booted() -> None:
+    """Two on a host that is up and one on a new one are two rescales, ten seconds apart."""
+    testbed = a_job()
+    testbed.advance_to(40)
+    starts = [StartInstance("O1", "host-1"), StartInstance("O1", "new")]
+    testbed.apply(decision(LeaseHost(SMALL.name, "new"), *starts))
+    testbed.advance_to(100)
+    assert restarts_s(testbed) == [40.0, 50.0]
+
+
+def test_what_is_decided_in_a_rescale_waits_for_the_next() -> None:
+    testbed = a_job()
+    testbed.advance_to(40)
+    testbed.apply(decision(StartInstance("O1", "host-1")))
+    testbed.advance_to(41)
+    testbed.apply(decision(StartInstance("O1", "host-1")))
+    testbed.advance_to(100)
+    assert restarts_s(testbed) == [40.0, 40.0 + GAP_S]
+
+
+def test_one_that_stops_serves_until_the_rescale_and_its_host_ends_then() -> None:
+    testbed = a_job()
+    lease = decision(LeaseHost(SMALL.name, "new"), StartInstance("O1", "new"))
+    testbed.apply(lease)
+    testbed.advance_to(60)
+    testbed.apply(decision(StopInstance("O1-2"), ReleaseHost("host-2")))
+    testbed.advance_to(62)
+    assert list(testbed.observe().instances) == ["O1-1"]
+    assert testbed.leases()["ended_s"][1] == pytest.approx(60, abs=1.01)
+
+
+def test_one_that_is_stopped_before_it_joined_costs_no_rescale() -> None:
+    testbed = a_job()
+    testbed.advance_to(40)
+    testbed.apply(decision(LeaseHost(SMALL.name, "new"), StartInstance("O1", "new")))
+    testbed.advance_to(45)
+    testbed.apply(decision(StopInstance("O1-2"), ReleaseHost("host-2")))
+    testbed.advance_to(100)
+    assert restarts_s(testbed) == []
+    assert list(testbed.observe().instances) == ["O1-1"]
+
+
+def test_a_moved_instance_and_its_copy_change_places_in_one_rescale() -> None:
+    testbed = a_job()
+    testbed.advance_to(40)
+    testbed.apply(decision(LeaseHost(SMALL.name, "new"), MigrateInstance("O1-1", "new")))
+    testbed.advance_to(49)
+    assert testbed.observe().instances["O1-1"].ready
+    testbed.advance_to(70)
+    assert restarts_s(testbed) == [50.0]
+    assert list(testbed.observe().instances) == ["O1-2"]
+
+
+def test_an_engine_that_packs_fills_one_host_after_another() -> None:
+    """Four fit a host. Of six on two hosts that were asked for evenly it puts four on the first."""
+    testbed = a_job(rescale={"gap_s": [GAP_S], "packs": True})
+    starts = [StartInstance("O1", host) for host in ("host-1", "host-1", "new", "new", "new")]
+    testbed.apply(decision(LeaseHost(SMALL.name, "new"), *starts))
+    testbed.advance_to(60)
+    hosts = [one.host for one in testbed.observe().instances.values()]
+    assert (hosts.count("host-1"), hosts.count("host-2")) == (4, 2)
+    testbed.apply(decision(StopInstance("O1-1"), StopInstance("O1-2"), ReleaseHost("host-2")))
+    testbed.advance_to(70)
+    assert {one.host for one in testbed.observe().instances.values()} == {"host-1"}
+    assert testbed.leases()["ended_s"][1] == pytest.approx(60, abs=1.01)
+
+
+def test_no_rescale_before_what_was_in_buffers_is_worked_off() -> None:
+    """Five items of a second are in the buffer at the first rescale; the next is asked for at once
+    and begins when the last of them has begun, as soon as it is looked for."""
+    testbed = a_job(level=5.0, room=5)
+    testbed.advance_to(40)
+    testbed.apply(decision(StartInstance("O1", "host-1")))
+    testbed.advance_to(41)
+    testbed.apply(decision(StartInstance("O1", "host-1")))
+    testbed.advance_to(100)
+    first, second = restarts_s(testbed)
+    assert first == 40.0
+    # Up again at 43 s, all five with the first instance: the last of them begins at 47 s.
+    assert 47 <= second <= 47.5
+
+
+def test_a_lost_host_starts_the_job_again() -> None:
+    testbed = a_job(level=0.5)
+    testbed.apply(decision(LeaseHost(SMALL.name, "new"), StartInstance("O1", "new")))
+    testbed.advance_to(60)
+    restarts_s(testbed)
+    testbed.fleet.hosts[2].fails_us = 70_000_000
+    testbed.cloud.faults = testbed.cloud.faults.model_copy(update={"host_losses_per_hour": 1.0})
+    testbed.advance_to(90)
+    assert restarts_s(testbed) == [70.0]
+    assert list(testbed.observe().instances) == ["O1-1"]
+
+
+def test_items_are_done_once_each_whatever_is_rescaled() -> None:
+    testbed = a_job(level=2.5, room=4)
+    for at_s in (20, 30, 40, 55):
+        testbed.advance_to(at_s)
+        testbed.apply(decision(StartInstance("O1", "host-1")))
+    testbed.advance_to(300)
+    rows = testbed.take_measurements()["processing_duration"]
+    state = testbed.network.state
+    assert len(rows["time_s"]) == state.nodes[0, kernel.COMPLETED]
+    busy = int(state.servers[0, : state.nodes[0, kernel.SERVERS], kernel.BUSY].sum())
+    waiting = int(testbed.network.held_items()[0] + state.edges[0, 1] - state.edges[0, 0])
+    assert state.nodes[0, kernel.COMPLETED] + busy + waiting == round(2.5 * 300)
+
+
+@pytest.mark.parametrize("cut_s", [35.0, 40.0, 45.0])
+def test_a_snapshot_in_the_middle_changes_nothing(cut_s: float) -> None:
+    """Before, in the first rescale, and while the second one cannot begin."""
+
+    def rows(cut: bool) -> list[Any]:
+        testbed, taken = a_job(level=2.5, room=4), []
+        for at_s in sorted((cut_s, 39.0, 41.0)):
+            testbed.advance_to(at_s)
+            if at_s != cut_s:
+                testbed.apply(decision(StartInstance("O1", "host-1")))
+            elif cut:
+                taken.append(testbed.take_measurements()["processing_duration"])
+                stored = testbed.snapshot()
+                testbed = a_job(level=2.5, room=4)
+                testbed.restore(stored)
+        testbed.advance_to(120)
+        taken.append(testbed.take_measurements()["processing_duration"])
+        tables = [to_arrow("processing_duration", columns) for columns in taken]
+        return [row for table in tables for row in table.to_pylist()]
+
+    assert rows(True) == rows(False)

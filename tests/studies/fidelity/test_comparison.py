@@ -1,0 +1,93 @@
+"""Errors, limits and orders, on figures that can be checked by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from include.studies.fidelity.comparison import FITTED, HELD_OUT, asked_runs, orders, predictions
+from include.studies.fidelity.figures import FIGURES
+from include.studies.fidelity.page import FidelityPage
+
+SAME = dict.fromkeys(FIGURES, 50.0)
+
+
+def rows_of(measured, predicted, seeds=(801,)):
+    seen = [case for case in measured if case[-1] in seeds]
+    return list(predictions("fitted.yaml", measured, predicted, seen))
+
+
+def by_figure(rows):
+    return {row.figure: row for row in rows}
+
+
+def test_an_error_is_a_share_or_points_as_its_limit_is():
+    case = ("walk", "tide", 802)
+    predicted = {**SAME, "instances_mean": 56.0, "strict_relaxed_percent": 47.5}
+    rows = by_figure(rows_of({case: SAME}, {case: predicted}))
+    assert rows["instances_mean"].error == pytest.approx(0.12)
+    assert rows["instances_mean"].holds is False
+    assert rows["strict_relaxed_percent"].error == pytest.approx(-2.5)
+    assert rows["strict_relaxed_percent"].holds is True
+    assert rows["waiting_mean_items"].holds is None
+
+
+def test_a_run_says_whether_it_was_fitted_on_and_one_without_a_pair_is_left_out():
+    cases = [("walk", "tide", seed) for seed in (801, 802)]
+    rows = rows_of(dict.fromkeys(cases, SAME), {**dict.fromkeys(cases, SAME), ("x", "y", 1): SAME})
+    assert {(row.seed, row.role) for row in rows} == {(801, FITTED), (802, HELD_OUT)}
+
+
+def test_what_never_happened_and_was_not_predicted_is_no_error():
+    case = ("walk", "tide", 802)
+    none = {**SAME, "scalings": 0.0}
+    assert by_figure(rows_of({case: none}, {case: none}))["scalings"].error == 0
+    assert by_figure(rows_of({case: none}, {case: SAME}))["scalings"].holds is False
+
+
+def test_tau_is_that_of_the_means_over_seeds():
+    """Of four controllers one pair of six changes places: tau is 1 - 2 / 6."""
+    costs = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}
+    predicted = {**costs, "b": 3.5, "c": 3.0}
+    seeds = (801, 802, 803)
+
+    def figures(values):
+        return {
+            ("walk", name, seed): {**SAME, "strict_total_cost": cost + seed / 1e4}
+            for name, cost in values.items()
+            for seed in seeds
+        }
+
+    found = {
+        order.role: order
+        for order in orders(rows_of(figures(costs), figures(predicted)))
+        if order.figure == "strict_total_cost"
+    }
+    assert found[HELD_OUT].tau == pytest.approx(1 - 2 / 6)
+    assert found[HELD_OUT].controllers == 4
+    flat = [order for order in orders(rows_of(figures(costs), figures(costs)))
+            if order.figure == "resource_cost"]  # fmt: skip
+    assert all(order.tau is None for order in flat)  # all alike: there is no order
+
+
+def test_the_page_has_every_run_and_says_what_is_beyond_a_limit_and_what_does_not_count():
+    cases = [("walk", "tide", seed) for seed in (801, 802)]
+    far = {**SAME, "instances_mean": 80.0}
+    page = FidelityPage(
+        rows=rows_of(dict.fromkeys(cases, SAME), dict.fromkeys(cases, far)),
+        asked=["walk"] * 3 + ["cosine"] * 2,
+        unsound={"tide-walk-3": "2 x host_lost"},
+        command="tidebench fidelity mine",
+        csv="results/fidelity.csv",
+    )
+    text = page.markdown()
+    assert "| walk | 2 | 3 |" in text
+    assert "| cosine | 0 | 2 |" in text
+    assert text.count("**80.00 / 50.00**") == 2
+    assert "- tide-walk-3: 2 x host_lost" in text
+    assert "60.0 % (+60.0), 0 of 1" in text
+    assert len(page.csv_text().splitlines()) == 1 + 2 * len(FIGURES)
+
+
+def test_runs_that_are_to_come_are_those_of_the_spec():
+    assert len(asked_runs("flink_tournament", {})) == 60
+    assert asked_runs("mine", {("walk", "tide", 1): SAME}) == ["walk"]

@@ -1,0 +1,146 @@
+"""A fit of what the simulator has made finds what it was made with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from include.cli.fidelity import fit_flink
+from include.experiment.run import Run, resolve
+from include.experiment.spec import parse_spec
+from include.model.errors import SpecError, StoreError
+from include.runs.measurements.store import to_arrow
+from include.runs.stages import run_all, store_of
+from include.studies.fidelity.fit import as_yaml, fit
+from include.studies.fidelity.measure import why_unsound
+from include.testbeds.virtual.calibration import VirtualCalibration, load_calibration
+
+GAPS_S = [1.5, 2.5, 4.0]
+ROOM = {"O1": 6, "O2": 9}
+TOPOLOGY = """
+name: pair
+level_unit: machines
+emission_period_s: 1
+sources:
+  S1: {label: One, items_per_level: 1, size_bytes: 10}
+  S2: {label: Two, items_per_level: 1, size_bytes: 10}
+operators:
+  O1: {label: Slow, slo_ms: 900, cpu_shares: 500, memory_mb: 100, storage_mb: 10, service_ms: 300}
+  O2: {label: Fast, slo_ms: 900, cpu_shares: 500, memory_mb: 100, storage_mb: 10, service_ms: 100}
+  O3: {label: Last, slo_ms: 900, cpu_shares: 500, memory_mb: 100, storage_mb: 10, service_ms: 20}
+edges:
+  - {from: S1, to: O1}
+  - {from: S2, to: O2}
+  - {from: O1, to: O3}
+  - {from: O2, to: O3}
+"""
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory) -> tuple[Run, Path]:
+    """A run of the simulator that is too slow for what comes, so that sources must wait."""
+    root = tmp_path_factory.mktemp("fit")
+    (root / "pair.yaml").write_text(TOPOLOGY)
+    (root / "known.yaml").write_text(
+        "latency_ms: 0\nservice_cv: 0.5\nsample_every_items: 1\nhost_boot_s: [20, 20]\n"
+        f"rescale: {{gap_s: {GAPS_S}}}\nbuffer_items: {{O1: 6, O2: 9, O3: 20}}\n"
+    )
+    (spec,) = parse_spec(
+        {
+            "name": "known",
+            "topology": str(root / "pair.yaml"),
+            "calibration": str(root / "known.yaml"),
+            "controllers": ["manual"],
+            "patterns": [{"name": "stepwise", "levels": [1, 15], "hold_s": 60}],
+            "duration_min": 5,
+        },
+        source="test",
+    ).points()
+    run_all(spec, root)
+    rows = {
+        "asked_s": [50.0, 90.0, 130.0],
+        "down_s": [51.0, 91.0, 131.0],
+        "up_s": [51.2, 91.2, 131.2],
+        "gap_s": GAPS_S,
+        "cause": ["controller"] * 3,
+        "reprocessed_items": [10, 20, 60],
+        "checkpoint_s": [1.0] * 3,
+        "checkpoint_bytes": [100] * 3,
+        "instances_before": [3] * 3,
+        "instances_after": [4] * 3,
+    }
+    write(store_of(spec, root).part("rescale", 0), "rescale", rows)
+    return resolve(spec), root
+
+
+def write(path: Path, table: str, columns: Mapping[str, Any]) -> None:
+    """Rows of a run that is complete, for which the store takes none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(to_arrow(table, columns), path)
+
+
+def test_it_finds_service_times_room_and_gaps(measured: tuple[Run, Path]) -> None:
+    run, root = measured
+    found = fit([run], root)
+    for name, service_ms in (("O1", 300.0), ("O2", 100.0), ("O3", 20.0)):
+        estimate = found.service_ms[name]
+        assert estimate.low < service_ms < estimate.high
+        assert estimate.value == pytest.approx(service_ms, rel=0.1)
+    assert found.service_cv.value == pytest.approx(0.5, abs=0.05)
+    assert {name: found.buffer_items[name] for name in ROOM} == ROOM
+    assert "O3" not in found.room_items  # no source feeds it
+    assert found.gap_s == tuple(GAPS_S)
+    assert found.gap_median_s.value == 2.5
+    assert found.gap_median_s.low >= 1.5
+    assert found.undone_items.value == 20
+
+
+def test_the_file_is_a_calibration_that_says_what_it_has_seen(
+    measured: tuple[Run, Path], tmp_path: Path
+) -> None:
+    run, root = measured
+    text = as_yaml(fit([run], root), 1.0)
+    path = tmp_path / "fitted.yaml"
+    path.write_text(text)
+    loaded = load_calibration(str(path))
+    assert isinstance(loaded, VirtualCalibration)
+    assert loaded.rescale is not None
+    assert loaded.rescale.gap_s == tuple(GAPS_S)
+    assert set(loaded.buffer_items) == {"O1", "O2", "O3"}
+    assert run.spec.run_id in text
+
+
+def test_a_run_that_was_never_rescaled_says_so(measured: tuple[Run, Path]) -> None:
+    run, root = measured
+    path = store_of(run.spec, root).part("rescale", 0)
+    stored = path.read_bytes()
+    write(path, "rescale", {})
+    try:
+        with pytest.raises(StoreError, match="no run has a rescale"):
+            fit([run], root)
+    finally:
+        path.write_bytes(stored)
+
+
+def test_a_run_counts_unless_hosts_were_lost_that_nobody_asked_to_lose(
+    measured: tuple[Run, Path],
+) -> None:
+    run, root = measured
+    assert why_unsound(run, root) == ""
+    store = store_of(run.spec, root)
+    event = {"event": ["host_lost", "host_lost"], "subject": ["host-1", "host-2"]}
+    write(store.part("event", 999), "event", {"time_s": [5.0, 6.0], **event, "detail": ["", ""]})
+    try:
+        assert why_unsound(run, root) == "2 x host_lost"
+    finally:
+        store.part("event", 999).unlink()
+
+
+def test_runs_that_are_on_no_engine_are_refused(measured: tuple[Run, Path]) -> None:
+    run, root = measured
+    with pytest.raises(SpecError, match=f"run {run.spec.run_id} is on no engine"):
+        fit_flink([root / "known"], root / "fitted.yaml", "")
