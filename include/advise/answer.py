@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import product
 from math import ceil
@@ -47,16 +47,16 @@ class PolicyRow:
     name: str
     holds: bool
     guessed: bool
-    cost: float
+    cost_per_month: float
     lowest_cost: float
     highest_cost: float
     regret: float
-    within: float
-    worst_hour: float
-    scalings_a_day: float
+    share_within: float
+    worst_hour_share: float
+    scalings_per_day: float
     mean_instances: float
     seeds: int
-    cheapest: float
+    share_cheapest: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +102,12 @@ class Answer:
     def seeds_disagree(self) -> str:
         """What to do when not all seeds agree on the cheapest policy; empty where they do."""
         best = self.recommended
-        others = [row for row in (*self.rows, *self.idle) if row.cheapest and row is not best]
+        others = [row for row in (*self.rows, *self.idle) if row.share_cheapest and row is not best]
         if best is None or not others:
             return ""
-        rivals = "; ".join(f"{row.name} ({row.cost / best.cost - 1:+.1%})" for row in others)
+        rivals = "; ".join(
+            f"{row.name} ({row.cost_per_month / best.cost_per_month - 1:+.1%})" for row in others
+        )
         told = "choose by scalings and worst hour, or ask again with more seeds"
         return f"With other seeds the cheapest is {rivals}: {told}."
 
@@ -117,7 +119,9 @@ class Answer:
         first, count = self.idle[0], len(self.idle)
         names = "; ".join(f"{row.name}{'*' * row.guessed}" for row in self.idle)
         size = f"{self.question.conditions.instances_at_start} instances from beginning to end"
-        held = f"{'holds' if first.holds else 'misses'} the objective at {first.cost:,.2f}"
+        held = (
+            f"{'holds' if first.holds else 'misses'} the objective at {first.cost_per_month:,.2f}"
+        )
         return (
             f"{count} {'policy' if count == 1 else 'policies'} never scaled ({names}), but kept "
             f"{size}, which {held} {self.currency} a month."
@@ -179,29 +183,19 @@ def idle_rows(rows: Sequence[PolicyRow], at_start: int) -> list[PolicyRow]:
         for row in rows[1:]
         if row.policy
         and row.policy.at_start is None
-        and row.scalings_a_day == 0
+        and row.scalings_per_day == 0
         and row.mean_instances == at_start
     ]
-    return [row for row in idle if row.cost == idle[0].cost]  # hosts may still have been moved
+    return [
+        row for row in idle if row.cost_per_month == idle[0].cost_per_month
+    ]  # hosts may still have been moved
 
 
 def _row(row: Mapping[str, Any], policies: Mapping[str, Policy]) -> PolicyRow:
-    return PolicyRow(
-        policy=policies.get(row["policy"]),
-        name=row["policy"],
-        holds=row["holds"],
-        guessed=row["guessed"],
-        cost=row["cost_per_month"],
-        lowest_cost=row["lowest_cost"],
-        highest_cost=row["highest_cost"],
-        regret=row["regret"],
-        within=row["share_within"],
-        worst_hour=row["worst_hour_share"],
-        scalings_a_day=row["scalings_per_day"],
-        mean_instances=row["mean_instances"],
-        seeds=row["seeds"],
-        cheapest=row["share_cheapest"],
-    )
+    name = row["policy"]
+    columns = [field.name for field in fields(PolicyRow) if field.name in row]
+    values = {column: row[column] for column in columns}
+    return PolicyRow(**values | {"policy": policies.get(name), "name": name})
 
 
 def what_if(case: Case, policies: Sequence[Policy]) -> tuple[WhatIf, ...]:
@@ -224,9 +218,9 @@ def what_if(case: Case, policies: Sequence[Policy]) -> tuple[WhatIf, ...]:
         WhatIf(
             change=change,
             policy=policy.name,
-            cost=fmean(one.cost for one in by_seed),
-            within=fmean(one.within for one in by_seed),
-            holds=all(one.within >= share for one in by_seed),
+            cost=fmean(one.cost_per_month for one in by_seed),
+            within=fmean(one.share_within for one in by_seed),
+            holds=all(one.share_within >= share for one in by_seed),
         )
         for (change, _, _, policy), by_seed in zip(trials, by_trial, strict=True)
     )
@@ -303,4 +297,4 @@ def share_of_recorded(case: Case, as_run: PolicyRow) -> Iterable[tuple[str, floa
             for seed in range(1, question.seeds + 1)
         )
         name = f"share within {question.objective.limit_s:g} s, {policy.name}"
-        yield name, fmean(one.within for one in replays), as_run.within
+        yield name, fmean(one.share_within for one in replays), as_run.share_within

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -9,6 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
 
 from include.advise.candidates import Policy, chosen_names, fixed, tried
@@ -27,7 +31,6 @@ from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError, StoreError, unknown_name
 from include.model.host import PriceBook
 from include.workloads.recordings import Recording, parse_mapping, read_recording
-from include.workloads.recordings.cache import keep_recording, kept_recording
 from include.workloads.recordings.recording import FloatArray
 
 DAY_S = 86_400.0
@@ -267,3 +270,40 @@ def load_of(read: Readings, seed: int) -> FloatArray:
 def seeded(question: Question, seed: int) -> Question:
     """The question with the seed of one replay."""
     return replace(question, conditions=replace(question.conditions, seed=seed))
+
+
+_TIME = "time_s"
+_ABOUT = b"tidebench"
+
+
+def keep_recording(recording: Recording, path: Path) -> None:
+    """Write it whole, so that every task reads the same: times in seconds, a column per signal."""
+    about = {
+        "name": recording.name,
+        "began_at": recording.began_at,
+        "notes": recording.notes,
+        "columns": recording.columns,
+    }
+    columns = {_TIME: recording.times_s, **recording.readings}
+    table = pa.table({name: pa.array(values) for name, values in columns.items()})
+    sink = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata({_ABOUT: json.dumps(about).encode()}), sink)
+    write_bytes(path, sink.getvalue())
+
+
+def kept_recording(path: Path) -> Recording:
+    """What `keep_recording` wrote. Raises StoreError when it is missing or damaged."""
+    try:
+        table = pq.ParquetFile(path).read()
+        about = json.loads(table.schema.metadata[_ABOUT])
+        columns = {name: np.array(table[name], dtype=np.float64) for name in table.column_names}
+        return Recording(
+            name=about["name"],
+            times_s=columns.pop(_TIME),
+            readings=columns,
+            began_at=about["began_at"],
+            notes=tuple(about["notes"]),
+            columns=tuple(about["columns"]),
+        )
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path} cannot be read ({error}); ask for the advice again") from error

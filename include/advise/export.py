@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,6 @@ import yaml
 
 from include.advise.cluster import OPERATOR
 from include.advise.job import JobModel
-from include.advise.names import recorded_name
 from include.advise.readings import Readings, median_of
 from include.advise.replay import ReplayConditions
 from include.files.whole import csv_text, write_bytes
@@ -122,3 +123,15 @@ def _spec(name: str, job: JobModel, read: Readings, conditions: ReplayConditions
         "duration_min": max(60, whole_min),
         "monitor_every_s": read.step_s,
     }
+
+
+MOST_LETTERS = 40
+
+
+def recorded_name(recording: str, content: str) -> str:
+    """A name for experiment and topology: that of the recording, and a digest of what was made of
+    it. Other content is another name, so nobody takes two jobs for one and averages over them.
+    """
+    stem = re.sub(r"\.(csv|parquet|pq|json|prom|om|openmetrics)$", "", recording.lower())
+    plain = re.sub(r"[^a-z0-9]+", "_", stem).strip("_")[:MOST_LETTERS].strip("_")
+    return f"recorded_{plain or 'job'}_{sha256(content.encode()).hexdigest()[:8]}"

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from include.advise.fitted import FittedValue
 from include.advise.readings import (
     LOAD_WINDOW_S,
     STEP_S,
@@ -19,7 +18,7 @@ from include.advise.readings import (
     readings_of,
 )
 from include.advise.restarts import PLANNED_SHARE, Restart, learned, restarts_in, timed
-from include.advise.times import EstimatedTime, ScalingTimes, start_up_in
+from include.advise.times import EstimatedTime, FittedValue, ScalingTimes, start_up_in
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording, evenly, filled
 from include.workloads.recordings.recording import FloatArray

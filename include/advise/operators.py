@@ -15,8 +15,8 @@ import yaml
 from numpy.typing import NDArray
 
 from include.advise.edges import plain_name
-from include.advise.fitted import FittedValue
-from include.advise.names import recorded_name
+from include.advise.export import recorded_name
+from include.advise.times import FittedValue
 from include.files.whole import csv_text, write_bytes
 from include.model.errors import SpecError, unknown_name
 from include.workloads.recordings.operators import OperatorRecording

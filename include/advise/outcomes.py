@@ -29,15 +29,15 @@ QUIET_S = 60.0
 class PolicyOutcome:
     """One policy over one load: cost of a month, share within the limit, and how it went."""
 
-    cost: float
-    within: float
-    worst_hour: float
-    scalings_a_day: float
+    cost_per_month: float
+    share_within: float
+    worst_hour_share: float
+    scalings_per_day: float
     mean_instances: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayOutcome:
+class ReplayOutcome(PolicyOutcome):
     """One replay of a policy over a recorded load, or what was recorded (``as_run``).
 
     ``guessed`` says that the policy decides by something that was not recorded.
@@ -51,11 +51,6 @@ class ReplayOutcome:
     as_run: bool
     guessed: bool
     seed: int
-    cost_per_month: float
-    share_within: float
-    worst_hour_share: float
-    scalings_per_day: float
-    mean_instances: float
     asked_share: float
     bound_cost: float
 
@@ -109,11 +104,7 @@ def _row(
         as_run=position == 0,
         guessed=policy.guessed,
         seed=seed,
-        cost_per_month=found.cost,
-        share_within=found.within,
-        worst_hour_share=found.worst_hour,
-        scalings_per_day=found.scalings_a_day,
-        mean_instances=found.mean_instances,
+        **asdict(found),
         asked_share=case.question.objective.share,
         bound_cost=bound_of(case, load_of(case.read, max(1, seed))).cost,
     )
@@ -142,10 +133,10 @@ def outcome_of(run: Replayed, load: FloatArray, step_s: float, question: Questio
     """What a replay cost, and how it held the objective."""
     days = load.size * step_s / DAY_S
     return PolicyOutcome(
-        cost=cost_of(run.leases, question.book, load.size * step_s, step_s),
-        within=question.objective.within(load, run.latency_s),
-        worst_hour=_worst_hour(load, run.latency_s, step_s, question),
-        scalings_a_day=scalings_of(run.instances, step_s) / days,
+        cost_per_month=cost_of(run.leases, question.book, load.size * step_s, step_s),
+        share_within=question.objective.within(load, run.latency_s),
+        worst_hour_share=_worst_hour(load, run.latency_s, step_s, question),
+        scalings_per_day=scalings_of(run.instances, step_s) / days,
         mean_instances=float(np.nanmean(run.instances)),
     )
 

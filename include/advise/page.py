@@ -71,22 +71,24 @@ def _tradeoff(answer: Answer) -> str:
     """Cost of a month against the share within the limit, a point per policy."""
     figure, (axis,) = panels([3.2])
     share = 100 * answer.question.objective.share
-    most = max(row.cost for row in (answer.as_run, *answer.rows))
+    most = max(row.cost_per_month for row in (answer.as_run, *answer.rows))
     groups: list[tuple[bool, Place, list[int], list[Place]]] = []
     for number, row in enumerate((answer.as_run, *answer.rows)):
         kind = "as it was run" if row is answer.as_run else "holds" if row.holds else "misses"
         colour, size = KINDS[kind]
-        y = 100 * row.within
-        axis.plot(row.cost, y, "o", color=colour, markersize=size)
+        y = 100 * row.share_within
+        axis.plot(row.cost_per_month, y, "o", color=colour, markersize=size)
         for held, (cost, within), numbers, corners in groups:
-            near = abs(row.cost - cost) <= NEAR[0] * most and abs(y - within) <= NEAR[1]
+            near = abs(row.cost_per_month - cost) <= NEAR[0] * most and abs(y - within) <= NEAR[1]
             if held == row.holds and near:
                 numbers.append(number)
-                corners.append((row.cost, y))
+                corners.append((row.cost_per_month, y))
                 break
         else:
             if y > share - SHOWN_BELOW:
-                groups.append((row.holds, (row.cost, y), [number], [(row.cost, y)]))
+                groups.append(
+                    (row.holds, (row.cost_per_month, y), [number], [(row.cost_per_month, y)])
+                )
     for held, _, numbers, corners in groups:
         aside = min(cost for cost, _ in corners) > LEFT_OF * most
         costs, shares = zip(*corners, strict=True)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from include.advise.fitted import FittedValue
 from include.advise.readings import Flags, Readings, median_of
-from include.advise.times import DRAWS, EstimatedTime
+from include.advise.times import DRAWS, EstimatedTime, FittedValue
 from include.workloads.recordings.recording import FloatArray
 
 EPISODE_S = 180.0

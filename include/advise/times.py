@@ -7,9 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from include.advise.fitted import FittedValue
 from include.workloads.recordings import Recording
 from include.workloads.recordings.recording import FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedValue:
+    """A value and the interval that 95 % of resampled hours (or shorter parts) give."""
+
+    value: float
+    low: float
+    high: float
+
 
 LEAST_STARTS = 5
 LONGEST_START_S = 1800.0

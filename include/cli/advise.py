@@ -222,7 +222,7 @@ def advice_table(answer: Answer) -> str:
     best, asked = answer.recommended, answer.question.objective
     most = answer.question.conditions.max_instances
     if best:
-        won = f"{round(best.cheapest * best.seeds)} of {best.seeds}"
+        won = f"{round(best.share_cheapest * best.seeds)} of {best.seeds}"
         lines = [f"{best.name} holds {asked} at the lowest cost (the cheapest with {won} seeds)."]
     else:
         lines = [f"No policy that can be relied on holds {asked}; the nearest comes first."]
@@ -237,8 +237,8 @@ def advice_table(answer: Answer) -> str:
     head = f"{'policy':<24} {'holds':>6} {cost:>{wide}}"
     lines += ["", head + " {:>8} {:>8} {:>11} {:>13}".format(*titles)]
     lines += [
-        f"{row.name:<24} {held(row):>6} {row.cost:>{wide},.2f} {row.regret:>8.2f} "
-        f"{row.within:>8.2%} {row.worst_hour:>11.2%} {row.scalings_a_day:>13.0f}"
+        f"{row.name:<24} {held(row):>6} {row.cost_per_month:>{wide},.2f} {row.regret:>8.2f} "
+        f"{row.share_within:>8.2%} {row.worst_hour_share:>11.2%} {row.scalings_per_day:>13.0f}"
         for row in (answer.as_run, *answer.rows)
     ]
     if answer.idle_policies:

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from include.experiment.prices.books import PENALTY_PER_ITEM
+from include.experiment.prices.books import PENALTY_PER_ITEM, RULES
 from include.experiment.prices.listed import CURRENCY, Offer, PriceList, load_price_list, parse_size
-from include.experiment.prices.rules import RULES
 from include.files.whole import write_bytes
 from include.model.errors import SpecError
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from include.experiment.spec import RunSpec
-from include.model.compliance import LEVEL_NAMES
 from include.runs.batch import RunResult
 from include.runs.session import failed_advisors
 
@@ -36,18 +35,8 @@ class Progress:
         """A run is measured, reused or has failed."""
         self.ended += 1
         start = "\r" if sys.stdout.isatty() else ""
-        head = start + self._head(result.spec, self.ended)
-        if result.outcome == "failed":
-            print(f"{head}  FAILED: {result.error.strip().splitlines()[-1]}")
-            return
-        summaries, percent = result.summaries, result.compliance_percent
-        compliance = " / ".join(f"{percent.get(level, 0.0):.1f}" for level in LEVEL_NAMES)
-        left = summaries[-1]["waiting_items"] if summaries else 0
-        print(
-            f"{head}  compliance {compliance} % "
-            f"(real-time / near real-time / relaxed), {left} items left  {result.how}"
-        )
-        for advisor, error in failed_advisors(summaries).items():
+        print(f"{start}{self._head(result.spec, self.ended)}  {result.line}")
+        for advisor, error in failed_advisors(result.summaries).items():
             print(f"    advisor {advisor} failed, and the run went on without it: {error}")
 
     def _head(self, spec: RunSpec, number: int) -> str:

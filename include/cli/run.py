@@ -66,19 +66,15 @@ def run(
     if on:
         from include.runs.spark.sweep import sweep
 
-        statuses = sweep(points, root, master=on, say=typer.echo)
-        if any(status.outcome == "failed" for status in statuses):
-            raise typer.Exit(1)
-        typer.echo(f"Tables and page: {command('report', folder)}")
-        return
-    progress = Progress(len(points))
-    require_complete(
-        run_batch(
+        results = sweep(points, root, master=on, say=typer.echo)
+    else:
+        progress = Progress(len(points))
+        results = run_batch(
             points,
             root,
             side_by_side=side_by_side,
             report=progress.finished,
             window=progress.window,
         )
-    )
+    require_complete(results)
     typer.echo(f"\nMeasurements: {folder}\nTables and page: {command('report', folder)}")

@@ -18,9 +18,8 @@ from include.controllers.autoscalers.keda import Keda
 from include.controllers.autoscalers.target_tracking import TargetTracking
 from include.controllers.base import Group, Registration
 from include.controllers.fixed import Fixed
-from include.controllers.fugu.global_thresholds import FuguGlobal
-from include.controllers.fugu.local_thresholds import FuguLocal
 from include.controllers.fugu.reinforcement import FuguSarsa
+from include.controllers.fugu.thresholds import FuguGlobal, FuguLocal
 from include.controllers.henge.controller import Henge
 from include.controllers.peerj141.btu import Btu
 from include.controllers.peerj141.btu_runtime import BtuRuntime

@@ -95,7 +95,6 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         return other
 
     def __getitem__(self, host: str) -> FreeCapacity:
-        """What is left on a host."""
         row = self._numbers[:, self.place[host]].tolist()
         images = self._images_on(host)
         return FreeCapacity(host, Capacity(*row[:2]), Capacity(*row[2:4]), images, up=bool(row[4]))
@@ -171,7 +170,6 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         return len(self.place) - len(self._gone)
 
     def __contains__(self, host: object) -> bool:
-        """Whether there is such a host."""
         return host in self.place and host not in self._gone
 
     def best(

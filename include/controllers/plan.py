@@ -130,7 +130,6 @@ class Plan:
 
     @property
     def operator_names(self) -> tuple[str, ...]:
-        """In the order of the topology."""
         return tuple(self._place)
 
     @property
@@ -139,7 +138,6 @@ class Plan:
         return list(self._hosts.values())
 
     def operator(self, name: str) -> Operator:
-        """An operator of the topology."""
         return self._setting.topology.operator[name]
 
     def free_without_stopping(self, host: str) -> Capacity:
@@ -329,7 +327,6 @@ class Plan:
         return handle
 
     def prolong(self, host: HostSample, why: Why) -> None:
-        """Pay for one more BTU."""
         self._add(ProlongLease(host.host), why)
         del self._hosts[host.host]
 

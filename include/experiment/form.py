@@ -15,7 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import NullableSchema
 
 from include.controllers import CONTROLLERS
-from include.experiment.options_help import options_help
+from include.experiment.options import options_help
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.problems import MOST_MINUTES, least_duration_min
 from include.experiment.spec import default_of

@@ -52,7 +52,6 @@ class Run:
 
     @property
     def levels_of(self) -> dict[str, Levels]:
-        """The level that every source follows."""
         return {source: self.levels[place] for source, place in self.level_of.items()}
 
     @property

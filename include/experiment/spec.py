@@ -157,7 +157,6 @@ class RunSpec:
 
     @property
     def all_controllers(self) -> tuple[Choice, ...]:
-        """The acting controller, then its advisors."""
         return (Choice(self.controller, dict(self.controller_options)), *self.advisors)
 
     @property
@@ -167,7 +166,6 @@ class RunSpec:
 
     @property
     def duration_s(self) -> float:
-        """How long items arrive."""
         return self.duration_min * 60
 
     @property

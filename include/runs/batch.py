@@ -62,22 +62,31 @@ class RunResult:
         }
 
     @property
+    def line(self) -> str:
+        """What became of the run, for a line of progress."""
+        if self.outcome == "failed":
+            reason = self.error.strip().splitlines()
+            return f"FAILED: {reason[-1] if reason else 'for no known reason'}"
+        percent = self.compliance_percent
+        shares = (f"{percent[level]:.1f}" if level in percent else "-" for level in LEVEL_NAMES)
+        left = self.summaries[-1]["waiting_items"]
+        return (
+            f"compliance {' / '.join(shares)} % (real-time / near real-time / relaxed), "
+            f"{left} items left  {self.how}"
+        )
+
+    @property
     def how(self) -> str:
-        """How a run that succeeded came about, in the words of a line of progress."""
-        return how(self.outcome, self.took_s, self.stored)
+        """Reused, or how long it took and why nothing stored counted."""
+        if self.outcome == "reused":
+            return "reused"
+        why = f", {self.stored}" if self.stored not in ("", Stored.NOTHING) else ""
+        return f"{self.took_s:.2f} s{why}"
 
 
 Finished = Callable[[RunResult], None]
 Window = Callable[[RunSpec, Mapping[str, Any]], None]
 """What is called with the summary of every window of a run in this process."""
-
-
-def how(outcome: str, took_s: float, stored: str) -> str:
-    """How a run came about: reused, or how long it took and why nothing stored counted."""
-    if outcome == "reused":
-        return "reused"
-    why = f", {stored}" if stored not in ("", Stored.NOTHING) else ""
-    return f"{took_s:.2f} s{why}"
 
 
 def run_batch(

@@ -22,7 +22,7 @@ from include.results.reports.comparison import Reference, nothing_printed
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.staged import Row, read_staged
 from include.runs.measurements.store import RunStore
-from include.studies.claim_counts import on_pattern, why_apart
+from include.studies.page import on_pattern, why_apart
 from include.studies.page import summary as claims_summary
 from include.studies.results import Rows, StudyResults
 
@@ -84,7 +84,6 @@ class StudyData:
         return {table: read_staged(self.folder, table) for table in PUBLISHED}
 
     def store(self, run: RunSpec) -> RunStore:
-        """The files of a run."""
         return RunStore(self.folder, self.folder.name, run.run_id)
 
     def columns(self, run: RunSpec, table: str, *names: str) -> dict[str, Any]:

@@ -50,5 +50,4 @@ class StudyResults:
 
     @property
     def claims(self) -> Rows:
-        """Every claim with what was measured."""
         return self.tables["claims"]

@@ -23,7 +23,6 @@ class FleetHost:
 
     @property
     def ended(self) -> bool:
-        """Whether its lease is over."""
         raise NotImplementedError
 
 
@@ -81,11 +80,9 @@ class Fleet(Generic[H, I]):
     instances_started: int = 0
 
     def leased(self) -> Iterator[H]:
-        """Hosts whose lease has not ended."""
         return iter([host for host in self.hosts.values() if not host.ended])
 
     def host(self, name: str) -> H | None:
-        """A leased host by name."""
         host = self.hosts.get(_number(name))
         return host if host and host.name == name and not host.ended else None
 
@@ -107,7 +104,6 @@ class Fleet(Generic[H, I]):
         ]
 
     def to_plain(self) -> dict[str, Any]:
-        """Plain values for files and snapshots."""
         return {
             "hosts": [host | {"images": [*host["images"]]} for host in _plain(self.hosts.values())],
             "instances": _plain(self.instances.values()),

@@ -35,7 +35,6 @@ class Replay:
         self.decided: set[str] = set()
 
     def run(self, decision: Decision) -> None:
-        """Carry out every action in order."""
         for action in decision.actions:
             self._require_careful(action)
             refusal = self.cluster.apply(action)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from include.workloads.constant import Constant
 from include.workloads.espa.load_patterns import Cosine, Rounds, Walk
 from include.workloads.images.image_rates import Lab, Pyramid, Square
-from include.workloads.manufacturing.random_walk import PublishedWalk, RandomWalk
-from include.workloads.manufacturing.stepwise import Stepwise
-from include.workloads.manufacturing.two_level import TwoLevel
-from include.workloads.pattern import Pattern
-from include.workloads.tenants.diurnal import Diurnal
-from include.workloads.tenants.spike import Spike
+from include.workloads.manufacturing.load_patterns import (
+    PublishedWalk,
+    RandomWalk,
+    Stepwise,
+    TwoLevel,
+)
+from include.workloads.pattern import Constant, Pattern
+from include.workloads.tenants.load_patterns import Diurnal, Spike
 from include.workloads.trace import Trace
 from include.workloads.trading.trading_day import TradingDay
 

@@ -68,3 +68,16 @@ def level_problems(levels: tuple[float, ...], hold_s: float) -> Iterator[str]:
         yield "all levels are 0, so nothing would ever arrive; give at least one above 0"
     if hold_s <= 0:
         yield f"hold_s must be above 0, got {hold_s:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The same level from the first to the last second."""
+
+    level: float = 4
+
+    def problems(self) -> Iterator[str]:
+        yield from level_problems((self.level,), 1.0)
+
+    def unfold(self, duration_s: float, seed: int) -> Levels:
+        return Levels((0.0,), (float(self.level),))

@@ -70,7 +70,6 @@ class MeasurePolicy(TidebenchOperator):
         self.policy = policy
 
     def execute(self, context: Context) -> str:
-        """Return the file with its rows."""
         from include.advise.case import open_case
         from include.advise.outcomes import measure_policy
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote, urlsplit
 
 from airflow.sdk import BaseOperatorLink
@@ -26,45 +26,40 @@ def airflow_url(path: str) -> str:
     return f"{urlsplit(conf.get('api', 'base_url', fallback='')).path.rstrip('/')}{path}"
 
 
-class ReportLink(BaseOperatorLink):
+class ExperimentLink(BaseOperatorLink):
+    """To an address below ``PREFIX`` with the experiment of the task in place of {}."""
+
+    path: ClassVar[str]
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """The address, once the task has run: its experiment may be a template."""
+        experiment: Any = getattr(operator, "experiment")  # noqa: B009 (not of every operator)
+        return airflow_url(PREFIX + self.path.format(quote(experiment, safe="")))
+
+
+class ReportLink(ExperimentLink):
     """To the published page of the experiment."""
 
     name = "Report"
-
-    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """The address, once the task has run: its experiment may be a template."""
-        return airflow_url(f"{PREFIX}/files/{_experiment(operator)}/published/report.html")
+    path = "/files/{}/published/report.html"
 
 
-class AdviceLink(BaseOperatorLink):
+class AdviceLink(ExperimentLink):
     """To the published page of an advice."""
 
     name = "Advice"
-
-    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """The address, once the task has run: its folder is a template."""
-        return airflow_url(f"{PREFIX}/files/{_experiment(operator)}/published/advice.html")
+    path = "/files/{}/published/advice.html"
 
 
-class RunsLink(BaseOperatorLink):
+class RunsLink(ExperimentLink):
     """To the runs of the experiment in the page "Experiments"."""
 
     name = "Runs"
-
-    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """The address, once the task has run: its experiment may be a template."""
-        return airflow_url(f"{PREFIX}/?experiment={_experiment(operator)}")
+    path = "/?experiment={}"
 
 
-class ChecksLink(BaseOperatorLink):
+class ChecksLink(ExperimentLink):
     """To the checks and Data Docs of the experiment, also when one failed."""
 
     name = "Checks"
-
-    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """The address, once the task has run: its experiment may be a template."""
-        return airflow_url(f"{PREFIX}/checks/{_experiment(operator)}")
-
-
-def _experiment(operator: Any) -> str:
-    return quote(operator.experiment, safe="")
+    path = "/checks/{}"

@@ -19,7 +19,6 @@ class CheckLeases(TidebenchOperator):
     """List everything that runs hold on testbeds that lease."""
 
     def execute(self, context: Context) -> int:
-        """Return the number of dead runs."""
         return self._reap(context, remove=False)
 
     def _reap(self, context: Context, *, remove: bool) -> int:

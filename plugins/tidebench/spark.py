@@ -21,39 +21,48 @@ if TYPE_CHECKING:
     from tidebench.batch import Cell
 
 
-class BuildTables(SparkSubmitOperator):
-    """Build the tables of an experiment, in one Spark application.
+class SparkJob(SparkSubmitOperator):
+    """A job of this repository as one Spark application.
+
+    The connection ``conn_id`` chooses the Spark master; undefined means all cores of this machine.
+    """
+
+    def __init__(self, *, job: str, conn_id: str = "spark_default", **kwargs: Any) -> None:
+        super().__init__(application=str(REPOSITORY / job), conn_id=conn_id, **kwargs)
+        self.conn_id = conn_id
+
+    def submit(self, context: Context, *arguments: str) -> None:
+        """Submit and wait. A machine without Java fails before Spark starts."""
+        from include.runs.spark.session import local_driver, require_java
+
+        with without_vain_retries():
+            require_java()
+        self.application_args = list(arguments)
+        if spark_runs_here(self.conn_id):
+            self.conf = local_driver()
+        let_spark_find_this_python()
+        super().execute(context)
+
+
+class BuildTables(SparkJob):
+    """Build the tables of an experiment.
 
     ``cells`` are those of a matrix: its complete runs are in the tables; none means every
     complete run of the experiment. Skipped, with what follows, in a DAG run that asks for no
-    ``report``, after a matrix that could not be resolved, and where every run
-    was removed. The connection ``spark_default``
-    chooses the Spark master; undefined means all cores of this machine.
+    ``report``, after a matrix that could not be resolved, and where every run was removed.
     """
 
     template_fields: Sequence[str] = ("experiment", "cells")
 
     def __init__(
-        self,
-        *,
-        experiment: str,
-        cells: Sequence[Cell] | None = (),
-        conn_id: str = "spark_default",
-        **kwargs: Any,
+        self, *, experiment: str, cells: Sequence[Cell] | None = (), **kwargs: Any
     ) -> None:
-        super().__init__(
-            application=str(REPOSITORY / "include" / "results" / "tables" / "job.py"),
-            conn_id=conn_id,
-            name="tidebench tables",
-            **kwargs,
-        )
+        super().__init__(job="include/results/tables/job.py", name="tidebench tables", **kwargs)
         self.experiment = experiment
         self.cells = cells
-        self.conn_id = conn_id
 
     def execute(self, context: Context) -> None:
-        """Submit and wait. A machine without Java fails before Spark starts."""
-        from include.runs.spark.session import local_driver, require_java
+        """Choose the runs, then submit and wait."""
         from include.runs.stored import runs_of_other_code
 
         if not context["params"].get("report", True):
@@ -61,21 +70,16 @@ class BuildTables(SparkSubmitOperator):
         if self.cells is None:
             raise AirflowSkipException("there are no cells; the log of resolve_matrix says why")
         folder = data_root() / self.experiment
-        with without_vain_retries():
-            require_java()
-        self.application_args = ["--folder", str(folder), "--experiment", self.experiment]
+        arguments = ["--folder", str(folder), "--experiment", self.experiment]
         if self.cells:
             complete = complete_runs(self.cells, self.experiment)
-            self.application_args += ["--runs", ",".join(complete)]
+            arguments += ["--runs", ",".join(complete)]
         elif not any(folder.glob("runs/*/manifest.json")):
             raise AirflowSkipException("no complete run is left, so there is nothing to report")
         elif others := runs_of_other_code(folder):
             self.log.warning("tidebench: other code has measured %s", ", ".join(others))
-        if spark_runs_here(self.conn_id):
-            self.conf = local_driver()
-        let_spark_find_this_python()
         self.add_inlets(files(folder, MEASURED))
-        super().execute(context)
+        self.submit(context, *arguments)
         self.add_outlets(files(folder, STAGED))
         self.log.info("tidebench: tables are built in %s", folder / "staged")
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-
-from tidebench.connections import spark_runs_here
 from tidebench.lineage import MEASURED, file, files
-from tidebench.spark import let_spark_find_this_python
+from tidebench.spark import SparkJob
 from tidebench.stage import (
-    REPOSITORY,
     TidebenchOperator,
     dag_run_of_task,
     data_root,
@@ -46,43 +42,25 @@ class ResolvePoints(TidebenchOperator):
         return points[0].experiment
 
 
-class MeasurePoints(SparkSubmitOperator):
+class MeasurePoints(SparkJob):
     """Measure every point as one Spark task; complete points are reused.
 
     Fails when a point failed, after all the others: ``sweep_status.csv`` says which and why, and
-    a repetition measures only what is missing. The connection ``spark_default`` chooses the
-    Spark master; undefined means all cores of this machine.
+    a repetition measures only what is missing.
     """
 
     template_fields: Sequence[str] = ("spec",)
 
-    def __init__(self, *, spec: str, conn_id: str = "spark_default", **kwargs: Any) -> None:
-        super().__init__(
-            application=str(REPOSITORY / "include" / "runs" / "spark" / "job.py"),
-            conn_id=conn_id,
-            name="tidebench sweep",
-            **kwargs,
-        )
+    def __init__(self, *, spec: str, **kwargs: Any) -> None:
+        super().__init__(job="include/runs/spark/job.py", name="tidebench sweep", **kwargs)
         self.spec = spec
-        self.conn_id = conn_id
 
     def execute(self, context: Context) -> None:
-        """Submit and wait. A machine without Java fails before Spark starts."""
         from include.experiment.matrix import runs_in_file
-        from include.runs.spark.session import local_driver, require_java
 
-        spec = spec_file(self.spec)
+        spec, by = spec_file(self.spec), dag_run_of_task(context)
         self.add_inlets(file(spec))
-        with without_vain_retries():
-            require_java()
-        by = dag_run_of_task(context)
-        self.application_args = [
-            str(spec), "--root", str(data_root()), f"--dag-id={by.dag_id}",
-            f"--dag-run={by.dag_run}",
-        ]  # fmt: skip
-        if spark_runs_here(self.conn_id):
-            self.conf = local_driver()
-        let_spark_find_this_python()
-        super().execute(context)
+        by_options = (f"--dag-id={by.dag_id}", f"--dag-run={by.dag_run}")
+        self.submit(context, str(spec), "--root", str(data_root()), *by_options)
         self.add_outlets(files(data_root() / runs_in_file(spec)[0].experiment, MEASURED))
         self.log.info("tidebench: every point is measured")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from include.advise.fitted import FittedValue
 from include.advise.job import JobModel
 from include.advise.replay import Replayed
 from include.advise.restarts import Restart
+from include.advise.times import FittedValue
 from include.workloads.recordings import Recording
 from include.workloads.recordings.recording import FloatArray
 

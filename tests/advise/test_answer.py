@@ -12,7 +12,6 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from include.advise.answer import (
     Answer,
@@ -30,12 +29,12 @@ from include.advise.page import page_of
 from include.advise.paste import configuration, platforms_of
 from include.advise.replay import ReplayConditions
 from include.advise.request import PLATFORMS, SUITABLE, AdviceRequest
-from include.cli import app
 from include.cli.advise import advice_table
 from include.experiment.prices import price_book
 from include.experiment.prices.books import book_of
 from include.model.billing import MONTH_S
 from tests.advise.synthetic import write_small_recording
+from tests.command_line import said
 
 CONDITIONS = ReplayConditions(instances_at_start=4, max_instances=8)
 
@@ -285,9 +284,9 @@ def case(tmp_path: Path) -> Case:
 def row(case: Case, name: str, cost: float, *, scalings: float = 0, won: float = 0) -> PolicyRow:
     known = {one.name: one for one in case.policies}
     return PolicyRow(
-        policy=known.get(name), name=name, holds=True, guessed=False, cost=cost, lowest_cost=cost,
-        highest_cost=cost, regret=2.0, within=0.95, worst_hour=0.9, scalings_a_day=scalings,
-        mean_instances=4.0, seeds=2, cheapest=won,
+        policy=known.get(name), name=name, holds=True, guessed=False, cost_per_month=cost,
+        lowest_cost=cost, highest_cost=cost, regret=2.0, share_within=0.95, worst_hour_share=0.9,
+        scalings_per_day=scalings, mean_instances=4.0, seeds=2, share_cheapest=won,
     )  # fmt: skip
 
 
@@ -299,7 +298,9 @@ def answered(case: Case, *rows: PolicyRow) -> Answer:
         question=case.question,
         job=case.job,
         read=case.read,
-        as_run=row(case, "as it was run", recorded_outcome(case.read, case.question).cost),
+        as_run=row(
+            case, "as it was run", recorded_outcome(case.read, case.question).cost_per_month
+        ),
         rows=tuple(one for one in rows if one not in idle),
         idle=tuple(idle),
         recommended=best,
@@ -353,12 +354,14 @@ def test_what_if_has_the_means_over_the_seeds_of_the_ranking(case: Case) -> None
         outcome(case.job, load_of(case.read, seed), seeded(case.question, seed), hpa)
         for seed in (1, 2)
     ]
-    assert by_seed[0].cost != by_seed[1].cost
+    assert by_seed[0].cost_per_month != by_seed[1].cost_per_month
 
     (dearer,) = (one for one in what_if(case, [hpa]) if one.change == "prices rise by half")
 
-    assert dearer.cost == pytest.approx(1.5 * (by_seed[0].cost + by_seed[1].cost) / 2)
-    assert dearer.within == pytest.approx((by_seed[0].within + by_seed[1].within) / 2)
+    assert dearer.cost == pytest.approx(
+        1.5 * (by_seed[0].cost_per_month + by_seed[1].cost_per_month) / 2
+    )
+    assert dearer.within == pytest.approx((by_seed[0].share_within + by_seed[1].share_within) / 2)
 
 
 def test_the_share_of_the_recorded_policy_stands_beside_that_of_its_replay(case: Case) -> None:
@@ -368,8 +371,8 @@ def test_the_share_of_the_recorded_policy_stands_beside_that_of_its_replay(case:
 
     assert name == "share within 1 s, fixed, 4"
     again = outcome(case.job, case.read.load_per_s, seeded(case.question, 1), fixed(4))
-    assert replay == pytest.approx(again.within)
-    assert recorded == as_run.within
+    assert replay == pytest.approx(again.share_within)
+    assert recorded == as_run.share_within
 
 
 def test_a_fixed_size_is_pasted_as_replicas() -> None:
@@ -385,16 +388,12 @@ def test_advise_writes_the_answer_the_table_and_what_to_paste(tmp_path: Path) ->
     asked = ["--objective", "90 % within 1 s", "--max-instances", "8", "--seeds", "2"]
     asked += ["--controllers", "hpa,tide,btu,fixed"]
 
-    result = CliRunner().invoke(
-        app, ["advise", str(tmp_path / "job.csv"), *asked, "--out", str(tmp_path / "out")]
-    )
-
-    assert result.exit_code == 0, result.output
-    first = result.output.splitlines()[1]
+    result = said("advise", str(tmp_path / "job.csv"), *asked, "--out", str(tmp_path / "out"))
+    first = result.splitlines()[1]
     published = tmp_path / "out" / "published"
     page = (published / "advice.html").read_text()
     assert "holds 90 % within 1 s at the lowest cost" in first
-    assert "cost units/month" in result.output
+    assert "cost units/month" in result
     assert "share within 1 s, fixed, 4" in page
     assert "Means over the 2 seeds of the ranking" in page
     assert first.split(" holds ")[0] in page
@@ -412,12 +411,8 @@ def test_an_objective_that_nothing_holds_is_said(tmp_path: Path) -> None:
     write_small_recording(tmp_path / "job.csv")
     asked = ["--objective", "99.99 % within 50 ms", "--seeds", "1", "--controllers", "hpa,fixed"]
 
-    result = CliRunner().invoke(
-        app, ["advise", str(tmp_path / "job.csv"), *asked, "--out", str(tmp_path / "out")]
-    )
-
-    assert result.exit_code == 0, result.output
-    assert "No policy that can be relied on holds 99.99 % within 0.05 s" in result.output
+    result = said("advise", str(tmp_path / "job.csv"), *asked, "--out", str(tmp_path / "out"))
+    assert "No policy that can be relied on holds 99.99 % within 0.05 s" in result
 
 
 def test_more_instances_on_a_host_cost_less() -> None:

@@ -12,12 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from typer.testing import CliRunner
 
 from include.advise.edges import edges_of, parse_edges
-from include.advise.fitted import FittedValue
 from include.advise.operators import JobGraph, fit_operators, write_graph
-from include.cli import app
+from include.advise.times import FittedValue
 from include.cli.advise import graph_lines
 from include.experiment.matrix import runs_in_file
 from include.experiment.run import resolve
@@ -26,6 +24,7 @@ from include.runs.session import Session
 from include.runs.stages import run_all
 from include.workloads.recordings.files import MOST_BYTES
 from include.workloads.recordings.operators import read_operators
+from tests.command_line import said
 
 TOPOLOGY = """\
 name: known
@@ -121,9 +120,8 @@ def test_intervals_cover_the_truth_when_the_monitor_is_noisy(exported: Path) -> 
 
 def test_the_model_is_an_experiment_that_runs(exported: Path, tmp_path: Path) -> None:
     asked = ["operators", str(exported), "--edges", EDGES, "--out", str(tmp_path)]
-    ran = CliRunner().invoke(app, asked)
-    assert ran.exit_code == 0, ran.output
-    assert "busy per record, ms  4.2" in ran.output
+    ran = said(*asked)
+    assert "busy per record, ms  4.2" in ran
     points = runs_in_file(tmp_path / "job_experiment.yaml")
     assert {one.duration_min for one in points} == {119}  # 119 readings, one a minute
     topology = resolve(points[0]).topology
@@ -234,8 +232,7 @@ def test_rows_of_operators_are_sorted_on_request(tmp_path: Path) -> None:
             for kind, values in readings.items():
                 np.testing.assert_array_equal(found.readings[operator][kind], values)
     asked = ["operators", shuffled, "--edges", "a>sink,b>sink", "--out", str(tmp_path / "out")]
-    ran = CliRunner().invoke(app, [*asked, "--sort"])
-    assert ran.exit_code == 0, ran.exception
+    said(*asked, "--sort")
 
 
 def test_what_was_not_recorded_is_said_to_be_so(tmp_path: Path) -> None:
@@ -379,8 +376,8 @@ def test_parquet_without_rows_and_files_of_any_size_are_refused(tmp_path: Path) 
     pq.write_table(pa.table({"time_s": pa.array([], pa.float64()), "in_per_s[a]": []}), empty)
     with large.open("wb") as out:
         out.truncate(MOST_BYTES + 1)
-    for file, said in ((empty, "has 0 rows"), (large, "has 100 MB, more than 100")):
-        with pytest.raises(SpecError, match=said):
+    for file, problem in ((empty, "has 0 rows"), (large, "has 100 MB, more than 100")):
+        with pytest.raises(SpecError, match=problem):
             read_operators(str(file), {})
 
 

@@ -26,6 +26,7 @@ from tests.advise.synthetic import (
     write_small_recording,
 )
 from tests.advise.test_job import SCALED, with_scalings
+from tests.command_line import said
 
 PEAK_S = max(LATENCY_EXCESS_S)
 
@@ -135,11 +136,10 @@ def test_both_options_reach_the_replay_and_wrong_ones_are_told(tmp_path: Path) -
 def test_the_command_shows_every_time_and_takes_the_options(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(csv(recording(Truth(), daily(4))))
     at = str(tmp_path / "a.csv")
-    ran = CliRunner().invoke(app, ["backtest", at, "--against", at, "--start-up-s", "45"])
-    assert ran.exit_code == 0, ran.output
-    assert "start of an instance 45.0 s (45.0 to 45.0)" in ran.output
-    assert "as asked for with --start-up-s" in ran.output
-    assert "restart by a scaling unknown" in ran.output
+    ran = said("backtest", at, "--against", at, "--start-up-s", "45")
+    assert "start of an instance 45.0 s (45.0 to 45.0)" in ran
+    assert "as asked for with --start-up-s" in ran
+    assert "restart by a scaling unknown" in ran
 
 
 def test_backtest_tells_wrong_options_with_all_else_that_is_wrong(tmp_path: Path) -> None:

@@ -19,9 +19,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from include.controllers import CONTROLLERS
-from include.results.reports.database import sent_rows
+from include.results.reports.database import Publication, sent_rows
 from include.results.reports.labels import Change, change_labels
-from include.results.reports.publication import Publication
 from include.runs.measurements.origin import DagRun
 from tests.builders_staged import tables_of
 from tests.e2e.airflow_services import Airflow, airflow_services

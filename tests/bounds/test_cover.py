@@ -14,9 +14,14 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
-from include.results.bounds.cover import cheapest_cost, cover_of, fewest_btus
+from include.results.bounds.cover import (
+    cheapest_cost,
+    cover_of,
+    fewest_btus,
+    fewest_hosts,
+    first_fit_hosts,
+)
 from include.results.bounds.demand import demand_of
-from include.results.bounds.packing import fewest_hosts, first_fit_hosts
 
 
 def spec(pattern: str, **changes: object) -> RunSpec:

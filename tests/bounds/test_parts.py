@@ -7,17 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from include.cli import app
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
-from include.results.bounds.cover import cover_of
+from include.results.bounds.cover import cover_of, first_fit_hosts
 from include.results.bounds.demand import demand_of
-from include.results.bounds.packing import first_fit_hosts
 from include.results.bounds.parts import CostParts, HostUse, leased_for, parts_of
 from include.results.tables.covers import read_covers, read_parts
+from tests.command_line import refused, said
 
 BOOK = PRICE_BOOKS["btu10"]
 READINGS = 20
@@ -103,11 +101,9 @@ def test_the_command_takes_every_measured_run_apart(tmp_path: Path) -> None:
         "price_books: [btu10, btu60]\nduration_min: 20\n"
     )
     root = ["--root", str(tmp_path)]
-    assert CliRunner().invoke(app, ["run", str(tmp_path / "small.yaml"), *root]).exit_code == 0
+    said("run", str(tmp_path / "small.yaml"), *root)
 
-    done = CliRunner().invoke(app, ["bound", str(tmp_path / "small"), "--no-floor", "--parts"])
-
-    assert done.exit_code == 0, done.output
+    done = said("bound", str(tmp_path / "small"), "--no-floor", "--parts")
     rows = read_parts(tmp_path / "small").to_pylist()
     assert [row["price_book"] for row in rows] == ["btu10", "btu60"] * 2
     covers = {(row["run"], row["price_book"]): row["cover_cost"] for row in
@@ -121,9 +117,7 @@ def test_the_command_takes_every_measured_run_apart(tmp_path: Path) -> None:
         if row["run"].startswith("fixed-"):  # it is always enough, so it pays the cover at least
             assert found.total >= covers[row["run"], row["price_book"]]
         (line,) = (
-            one
-            for one in done.output.splitlines()
-            if one.split()[:2] == [row["run"], row["price_book"]]
+            one for one in done.splitlines() if one.split()[:2] == [row["run"], row["price_book"]]
         )
         assert line.split()[2:] == [f"{one:.2f}" for one in (*astuple(found), found.total)]
 
@@ -133,8 +127,8 @@ def test_parts_of_a_run_that_was_measured_anew_are_not_those_of_before(tmp_path:
         "name: small\ncontrollers: btu\npatterns: random_walk_1\nbtus_min: 10\nduration_min: 10\n"
     )
     root = ["--root", str(tmp_path)]
-    assert CliRunner().invoke(app, ["run", str(tmp_path / "small.yaml"), *root]).exit_code == 0
-    assert CliRunner().invoke(app, ["bound", str(tmp_path / "small"), "--no-floor"]).exit_code == 0
+    said("run", str(tmp_path / "small.yaml"), *root)
+    said("bound", str(tmp_path / "small"), "--no-floor")
     assert read_parts(tmp_path / "small").num_rows == 3
     (manifest,) = (tmp_path / "small").glob("runs/*/manifest.json")
     manifest.write_text(manifest.read_text() + " ")
@@ -146,10 +140,8 @@ def test_parts_of_a_run_that_was_measured_anew_are_not_those_of_before(tmp_path:
 def test_parts_are_of_what_was_run(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("name: a\n")
 
-    done = CliRunner().invoke(app, ["bound", str(tmp_path / "a.yaml"), "--parts"])
-
-    assert done.exit_code != 0
-    assert "give the folder of an experiment" in str(done.exception)
+    done = refused("bound", str(tmp_path / "a.yaml"), "--parts")
+    assert "give the folder of an experiment" in done
 
 
 def test_a_table_that_is_missing_is_told_and_never_a_bill_of_nothing(tmp_path: Path) -> None:
@@ -157,12 +149,10 @@ def test_a_table_that_is_missing_is_told_and_never_a_bill_of_nothing(tmp_path: P
         "name: small\ncontrollers: btu\npatterns: random_walk_1\nbtus_min: 10\nduration_min: 10\n"
     )
     root = ["--root", str(tmp_path)]
-    assert CliRunner().invoke(app, ["run", str(tmp_path / "small.yaml"), *root]).exit_code == 0
+    said("run", str(tmp_path / "small.yaml"), *root)
     for path in (tmp_path / "small" / "measurements" / "lease").rglob("*.parquet"):
         path.unlink()
 
-    done = CliRunner().invoke(app, ["bound", str(tmp_path / "small"), "--no-floor", "--parts"])
-
-    assert done.exit_code != 0
-    assert "has no file" in str(done.exception)
+    done = refused("bound", str(tmp_path / "small"), "--no-floor", "--parts")
+    assert "has no file" in done
     assert not (tmp_path / "small" / "bounds.json").exists()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from include.cli import app
 from include.results.tables.staged import read_staged
 from tests.advise.synthetic import write_small_recording
+from tests.command_line import said
 from tests.e2e.dag_process import started
 
 pytestmark = pytest.mark.airflow
@@ -34,8 +33,7 @@ def test_the_dag_gives_what_the_command_gives(
 
     command = ["advise", str(recording), "--objective", asked["objective"], "--out", str(alone)]
     command += ["--max-instances", "8", "--seeds", "2", "--controllers", "hpa,fixed"]
-    done = CliRunner().invoke(app, command)
-    assert done.exit_code == 0, done.output
+    said(*command)
     assert published(folder) == published(alone)
 
 

@@ -13,8 +13,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from include.results.reports.database import sent_rows
-from include.results.reports.publication import Publication
+from include.results.reports.database import Publication, sent_rows
 from tests.builders_staged import tables_of
 from tests.e2e.airflow_services import VIEWER, Airflow
 from tests.e2e.browser import NEEDS_CHROMIUM, new_page

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from include.cli import app
 from include.results.tables.staged import read_table
+from tests.command_line import said
 
 pytestmark = pytest.mark.spark
 
@@ -51,9 +50,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["run", str(root / "starved.yaml"), "--root", str(root)],
         ["report", str(root / "starved"), "--master", "local[1]"],
     ):
-        done = CliRunner().invoke(app, arguments, catch_exceptions=False)
-        assert done.exit_code == 0, done.output
-    (root / "said.txt").write_text(done.output)
+        done = said(*arguments)
+    (root / "said.txt").write_text(done)
     return root / "starved"
 
 

@@ -107,7 +107,7 @@ def test_a_driver_that_is_killed_leaves_nothing_behind_but_what_is_complete(tmp_
     assert 3 <= len(kept) < len(points), log.read_text()
 
     rows = sweep(points, root, master="local[2]", say=lambda _: None)
-    assert {row.run for row in rows if row.outcome == "reused"} == kept
+    assert {row.spec.run_id for row in rows if row.outcome == "reused"} == kept
     assert {row.outcome for row in rows} == {"measured", "reused"}
     for point in points[:2]:
         stages.run_all(point, tmp_path / "alone")
@@ -148,7 +148,7 @@ def test_one_point_fails_one_kills_its_worker_and_a_repetition_completes_them(tm
 
     in_the_way.unlink()
     rows = sweep(points, root, master="local[2]", say=lambda _: None)
-    assert {row.run for row in rows if row.outcome == "measured"} == failed
+    assert {row.spec.run_id for row in rows if row.outcome == "measured"} == failed
     assert {row.outcome for row in rows} == {"measured", "reused"}
 
     for point in points:

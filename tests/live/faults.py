@@ -21,7 +21,7 @@ from include.testbeds.live.engine import API_VERSION, INSTANCE_LABEL, RUN_LABEL
 from include.testbeds.live.files import read_json, run_folder
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance, live_fleet
 from include.testbeds.live.hosts.local import leases
-from include.testbeds.live.journal import Journal
+from include.testbeds.live.record import Journal
 from include.testbeds.live.replay import ReplayProcess
 from tests.live.world import HOSTS, SERVICES, script, wait_until
 

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 from pyarrow.fs import FileSelector, FileSystem
-from typer.testing import CliRunner
 
-from include.cli import app
 from include.experiment.spec import RunSpec
 from include.runs.stages import run_all
+from tests.command_line import said
 
 pytestmark = [pytest.mark.live]
 
@@ -46,22 +45,16 @@ def test_tables_and_pages_are_those_of_the_local_folder(tmp_path: Path, bucket: 
     )  # fmt: skip
     run_all(spec, tmp_path)
     there = bucket.format("a/small")
-    output = said_by("copy", str(tmp_path / "small"), there)
+    output = said("copy", str(tmp_path / "small"), there)
     assert output.endswith("files: s3://lab/a/small\n")
     database = f"sqlite:///{tmp_path}/results.db"
-    output = said_by("report", there, "--database", database, "--master", "local[1]")
+    output = said("report", there, "--database", database, "--master", "local[1]")
     assert "Page:      s3://lab/a/small/published/report.html" in output
     assert "/tmp/" not in output
-    said_by("report", str(tmp_path / "small"), "--database", database, "--master", "local[1]")
+    said("report", str(tmp_path / "small"), "--database", database, "--master", "local[1]")
     store, path = FileSystem.from_uri(there)
     for table in (tmp_path / "small" / "published").glob("*.parquet"):
         with store.open_input_file(f"{path}/published/{table.name}") as content:
             assert content.read() == table.read_bytes(), table.name
     names = {file.path for file in store.get_file_info(FileSelector(path, recursive=True))}
     assert {f"{path}/published/report.html", f"{path}/data_docs/index.html"} <= names
-
-
-def said_by(*arguments: str) -> str:
-    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.output

@@ -7,8 +7,7 @@ from fractions import Fraction
 import pytest
 
 from include.workloads import PATTERNS
-from include.workloads.tenants.diurnal import SHAPES, Diurnal, share_of_peak
-from include.workloads.tenants.spike import Spike
+from include.workloads.tenants.load_patterns import SHAPES, Diurnal, Spike, share_of_peak
 from include.workloads.topologies import load_topology, topology_names
 
 HENGE = [name for name in topology_names() if name.startswith("tenants_")]

@@ -12,15 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from include.controllers.pvldb127.filters.base import Measured, Pure
-from include.controllers.pvldb127.filters.bootstrap import (
+from include.controllers.pvldb127.filters.ekf import (
+    Ekf,
     covariance,
     initial_state,
     least_squares,
     no_rows,
+    predict,
     process_noise,
+    update,
     with_rows,
 )
-from include.controllers.pvldb127.filters.ekf import Ekf, predict, update
 from include.controllers.pvldb127.filters.weierstrass import Weierstrass, kernel
 
 PERIOD_S = 0.5

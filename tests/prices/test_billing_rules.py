@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from include.experiment.prices import PRICE_BOOKS
-from include.experiment.prices.rules import RULES
+from include.experiment.prices.books import RULES
 from include.model.billing import MONTH_S
 from tests.builders_prices import PER_HOUR, cloud_book
 

@@ -10,9 +10,8 @@ import yaml
 
 from include.cli import main
 from include.cli.prices import MOST_SHOWN
-from include.experiment.prices.books import book_of, load_book
+from include.experiment.prices.books import RULES, book_of, load_book
 from include.experiment.prices.listed import load_price_list, parse_size
-from include.experiment.prices.rules import RULES
 from include.experiment.problems import problems_of
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec, load_spec

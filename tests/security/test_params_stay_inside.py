@@ -190,8 +190,7 @@ def _trace(name: str) -> TraceLoad:
 
 def test_text_that_looks_like_sql_is_stored_as_text(tmp_path: Path) -> None:
     """Names of a topology of one's own reach the results database as values."""
-    from include.results.reports.database import sent_rows
-    from include.results.reports.publication import Publication
+    from include.results.reports.database import Publication, sent_rows
     from include.results.tables.catalogue import PUBLISHED, schema_of
 
     url = f"sqlite:///{tmp_path}/results.db"

@@ -18,9 +18,9 @@ import yaml
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from include.results.tables.build import STEPS, read_by, run_query
 from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, schema_of
 from include.results.tables.measured import spark_columns
-from include.results.tables.queries import STEPS, read_by, run_query
 from include.runs.measurements.rows import COMPUTED, SAMPLES, TABLES
 from tests.builders_measurements import summaries_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from include.studies.claim_counts import CONTRADICTED, FITTED, Tally, in_words, tally, why_apart
+from include.studies.page import CONTRADICTED, FITTED, Tally, in_words, tally, why_apart
 
 
 def row(holds, apart=""):

@@ -14,6 +14,7 @@ from include.cli import app
 from include.cli.conform import line
 from include.controllers.conformance import UNREAD, conform, packaged_rows, read_rows
 from include.model.errors import GateFailed, SpecError
+from tests.command_line import said
 
 OUTCOMES = conform(packaged_rows())
 LEDGER = Path("docs/autoscalers.md").read_text(encoding="utf-8")
@@ -28,10 +29,9 @@ def test_a_row_of_upstream_holds(outcome):
 
 
 def test_the_command_runs_the_rows_of_the_package():
-    ran = CliRunner().invoke(app, ["conform"])
-    assert ran.exit_code == 0, ran.output[-2000:]
+    ran = said("conform")
     held = sum(not outcome.deviation for outcome in OUTCOMES)
-    assert f"{held} of {held} rows as expected" in ran.output
+    assert f"{held} of {held} rows as expected" in ran
 
 
 def test_what_cannot_be_represented_is_in_the_ledger():

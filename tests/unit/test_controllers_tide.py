@@ -22,7 +22,7 @@ from include.testing.builders import (
     an_observation,
     an_operator,
 )
-from include.workloads.manufacturing.random_walk import RandomWalk
+from include.workloads.manufacturing.load_patterns import RandomWalk
 from tests.tide_world import FLOW, SEEN_BEFORE, a_load, a_loss, read
 
 

@@ -11,7 +11,7 @@ import pytest
 from include.controllers import CONTROLLERS
 from include.controllers.deployment import first_deployment
 from include.controllers.fixed import Fixed
-from include.controllers.fugu.local_thresholds import FuguLocal
+from include.controllers.fugu.thresholds import FuguLocal
 from include.controllers.henge.controller import Henge
 from include.controllers.henge.jobs import jobs_of
 from include.controllers.peerj141.btu import Btu

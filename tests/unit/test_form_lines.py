@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from include.controllers import CONTROLLERS
 from include.experiment.form import batch_params, experiment_params
 from include.experiment.form_lines import numbers_of, options_of
-from include.experiment.options_help import options_help
+from include.experiment.options import options_help
 from include.experiment.params import matrix_from_params, params_from_run, run_from_params
 from include.model.errors import SpecError
 

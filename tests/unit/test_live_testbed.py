@@ -23,9 +23,9 @@ from include.testbeds.live.calibration import load_calibration
 from include.testbeds.live.files import REPOSITORY, live_state
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance, live_fleet
 from include.testbeds.live.hosts.local import leases
-from include.testbeds.live.journal import COLUMNS, Journal
 from include.testbeds.live.processes import DetachedProcess
 from include.testbeds.live.reading import LiveReading
+from include.testbeds.live.record import COLUMNS, Journal
 from include.testbeds.live.testbed import LiveTestbed
 from include.testing.builders import SMALL, a_topology, an_operator
 from include.workloads.topologies import load_topology

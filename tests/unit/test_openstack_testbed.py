@@ -22,7 +22,7 @@ from include.testbeds.live.hosts.openstack.calibration import (
     load_calibration,
 )
 from include.testbeds.live.hosts.openstack.cloud import is_transient
-from include.testbeds.live.hosts.openstack.poller import BackgroundPoller
+from include.testbeds.live.hosts.openstack.hosts import BackgroundPoller
 from include.testbeds.live.hosts.openstack.servers import encoded, user_data
 from include.testbeds.live.hosts.openstack.tags import LONGEST_TAG, ResourceTags, site
 from include.testbeds.reap import HeldResources, reap
@@ -119,7 +119,7 @@ def test_a_cloud_that_runs_and_environment_name_is_asked_once(monkeypatch, tmp_p
     monkeypatch.setattr(cloud_reaper.local, "find", lambda _: [])
     asked = []
     monkeypatch.setattr(
-        cloud_reaper.resources, "find", lambda cloud_named: asked.append(cloud_named.name) or []
+        cloud_reaper, "tagged_in", lambda cloud_named: asked.append(cloud_named.name) or []
     )
     assert cloud_reaper.find() == []
     assert asked == ["mine"]

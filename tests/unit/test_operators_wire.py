@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from include.testbeds.live.operators import wire
-from include.testbeds.live.operators.confirms import Confirms, Processed
 from include.testbeds.live.operators.logs import Log
+from include.testbeds.live.operators.session import Confirms, Processed
 from include.testbeds.live.operators.settings import Target, read_settings
 from include.testbeds.live.operators.wire import ItemId, Sample
 

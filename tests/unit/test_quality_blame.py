@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from include.model.errors import GateFailed
-from include.results.quality.blame import ROWS_KEPT, by_run, can_go_on_without
 from include.results.quality.expectations import CHECKED, suite_of
+from include.results.quality.gates import ROWS_KEPT, by_run, can_go_on_without
 from include.results.tables.catalogue import is_by_run
 from include.results.tables.quarantine import Check, require_none_left_out, write_quarantine
 

@@ -28,6 +28,7 @@ from include.results.tables.catalogue import PUBLISHED, is_by_run
 from include.results.tables.quarantine import read_quarantine
 from include.results.tables.staged import read_staged
 from include.runs.stages import run_all
+from tests.command_line import said
 from tidebench.page import render
 from tidebench.page.checks import checks_of
 
@@ -54,8 +55,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(problems, "LEAST_READINGS", 1)
         for run in (*GOOD, BAD):
             run_all(run, root)
-    bounded = CliRunner().invoke(app, ["bound", str(root / "ten"), "--no-floor"])
-    assert bounded.exit_code == 0, bounded.output
+    said("bound", str(root / "ten"), "--no-floor")
     return root / "ten"
 
 
@@ -134,8 +134,7 @@ def test_who_was_left_out_is_said_before_what_passed(
 
 def test_the_nine_are_published_as_if_the_tenth_had_never_been(ten: Path, tmp_path: Path) -> None:
     alone = shutil.copytree(ten, tmp_path / "ten")
-    removed = CliRunner().invoke(app, ["remove", str(alone), BAD.run_id])
-    assert removed.exit_code == 0, removed.output
+    said("remove", str(alone), BAD.run_id)
     build_tables(alone, "ten", master="local[1]")
     assert read_quarantine(alone) == {}
     for table in PUBLISHED:

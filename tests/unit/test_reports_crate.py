@@ -19,17 +19,16 @@ from typing import Any
 
 import pytest
 from rocrate.rocrate import ROCrate
-from typer.testing import CliRunner
 
-from include.cli import app
 from include.experiment.spec import RunSpec
 from include.model.errors import PublishError, SpecError
 from include.results.reports.crate import METADATA, pack_crate, write_crate
 from include.results.reports.publish import publish
 from include.results.reports.removal import remove_runs
+from include.results.tables.staged import keep_sources, sources_of
 from include.runs import stages
-from include.runs.measurements.sources import keep_sources, sources_of
 from tests.builders_staged import let_pass, stage
+from tests.command_line import refused, said
 
 SPEC = RunSpec(
     experiment="demo", controller="btu", pattern="stepwise", btu_min=10, seed=1, duration_min=10
@@ -292,11 +291,10 @@ def test_a_file_that_is_there_is_replaced_only_when_asked_to(folder: Path, tmp_p
     out = tmp_path / "demo.zip"
     out.write_text("other")
     asked = ["crate", str(folder), "--out", str(out)]
-    refused = CliRunner().invoke(app, asked)
-    assert isinstance(refused.exception, SpecError)
-    assert f"{out} is there already; --overwrite replaces it" in str(refused.exception)
+    why = refused(*asked)
+    assert f"{out} is there already; --overwrite replaces it" in why
     assert out.read_text() == "other"
-    assert CliRunner().invoke(app, [*asked, "--overwrite"]).exit_code == 0
+    said(*asked, "--overwrite")
     assert zipfile.is_zipfile(out)
 
 

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from include.cli import app
 from include.model.errors import SpecError
 from include.results.reports.figures import front
 from include.results.reports.figures.tournament import unbeaten
 from tests.builders_staged import restage
+from tests.command_line import said
 
 SHARE = front.SHARE
 
@@ -100,8 +99,7 @@ def test_the_command_draws_what_was_published(tmp_path: Path) -> None:
     restage(tmp_path, "tournament", ALL)
     (tmp_path / "staged").rename(tmp_path / "published")
     command = ["figure", str(tmp_path), "--front", "--fitted", "stepwise", "--out"]
-    done = CliRunner().invoke(app, [*command, str(tmp_path / "out.svg")])
-    assert done.exit_code == 0, done.output
+    said(*command, str(tmp_path / "out.svg"))
     svg = (tmp_path / "out.svg").read_text()
     assert texts(svg) == texts(front.draw(ALL, ["stepwise"]))
     assert "currentColor" not in svg

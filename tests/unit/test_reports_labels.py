@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from include.model.errors import SpecError
-from include.results.reports.database import removed_rows, sent_rows
+from include.results.reports.database import Publication, removed_rows, sent_rows
 from include.results.reports.labels import Change, change_labels, tags_in
-from include.results.reports.publication import Publication
 from include.results.reports.results import Query, find_runs, read_run
 from include.runs.measurements.origin import DagRun
 from tests.builders_staged import tables_of

@@ -7,9 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from include.cli import app
 from include.model.errors import StoreError
 from include.results.reports.publish import publish
 from include.results.reports.removal import remove_runs
@@ -18,6 +16,7 @@ from include.results.tables.measured import complete_runs
 from include.runs.measurements.rows import TABLES
 from include.runs.measurements.store import RunStore
 from tests.builders_staged import let_pass, restage, tables_of
+from tests.command_line import said
 
 RUNS = ("bad", "good")
 
@@ -54,10 +53,9 @@ def files_of(folder: Path, run: str) -> list[Path]:
 
 
 def test_what_is_removed_is_gone_everywhere_and_the_others_stay(folder: Path) -> None:
-    done = CliRunner().invoke(app, ["remove", str(folder), "bad"])
-    assert done.exit_code == 0, done.output
-    assert "removed the measurements of run bad" in done.output
-    assert "1 complete runs of demo are left" in done.output
+    done = said("remove", str(folder), "bad")
+    assert "removed the measurements of run bad" in done
+    assert "1 complete runs of demo are left" in done
     assert not any(path.exists() for path in files_of(folder, "bad"))
     assert complete_runs(folder) == ("good",)
     for table in filter(is_by_run, PUBLISHED):

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from include.model.errors import PublishError
-from include.results.reports.database import sent_rows
-from include.results.reports.publication import Publication
+from include.results.reports.database import Publication, sent_rows
 from include.results.reports.publish import publish
 from include.results.reports.results import FILTERS, ORDERS, PAGE_RUNS, Query, find_runs, read_run
 from include.runs.measurements.origin import DagRun

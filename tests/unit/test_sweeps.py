@@ -12,13 +12,12 @@ import pytest
 from include.experiment.axes import unfolded
 from include.experiment.matrix import runs_in_file
 from include.experiment.spec import RunSpec, load_spec
+from include.model.compliance import LEVEL_NAMES
 from include.model.errors import SpecError
-from include.runs import stages, stored
+from include.runs.batch import RunResult, run_batch
 from include.runs.spark import points as spark
 from include.runs.spark import sweep as module
-from include.runs.spark.point import PointStatus, measure_point
-from include.runs.spark.sweep import STATUS, sweep
-from include.runs.stored import Stored
+from include.runs.spark.sweep import STATUS, status_of, sweep
 
 SPECS = Path(__file__).parents[2] / "include" / "experiment" / "specs"
 POINT = RunSpec(
@@ -26,8 +25,8 @@ POINT = RunSpec(
 )
 
 
-def measured_here(text: str, root: Path) -> PointStatus:
-    return PointStatus(**json.loads(measure_point(text, str(root))))
+def measured_here(point: RunSpec, root: Path) -> RunResult:
+    return run_batch([point], root, processes=1)[0]
 
 
 def test_an_option_with_a_sweep_is_an_axis():
@@ -85,47 +84,25 @@ def test_every_problem_of_every_point_is_told_once(tmp_path):
     assert len(caught.value.problems) == 2
 
 
-def test_a_point_is_measured_then_reused(tmp_path):
-    first = measured_here(POINT.to_json(), tmp_path)
-    assert (first.outcome, first.error) == ("measured", "")
-    assert first.samples > 0
-    assert 0 <= first.real_time_percent <= first.near_real_time_percent <= first.relaxed_percent
-    again = measured_here(POINT.to_json(), tmp_path)
-    assert again == replace(first, outcome="reused", took_s=0.0, stored=Stored.COMPLETE.value)
-
-
-def test_a_point_that_other_code_measured_is_measured_again_and_says_so(tmp_path, monkeypatch):
-    measured_here(POINT.to_json(), tmp_path)
-    monkeypatch.setattr(stored, "code_digest", lambda _: "other code")
-    status = measured_here(POINT.to_json(), tmp_path)
-    assert status.outcome == "measured"
-    assert status.line().endswith("measured anew, what was stored is of other code")
-
-
-def test_an_interrupted_point_goes_on_from_its_last_window(tmp_path):
-    stages.provision(POINT, tmp_path)
-    stages.deploy(POINT, tmp_path)
-    stages.replay_arrivals(POINT, tmp_path)
-    stages.control_window(POINT, tmp_path, 0)
-    commit = stages.store_of(POINT, tmp_path).commit(0)
-    before = commit.stat().st_mtime_ns
-    assert measured_here(POINT.to_json(), tmp_path).outcome == "measured"
-    assert commit.stat().st_mtime_ns == before
-
-
-def test_a_point_that_cannot_be_measured_says_why(tmp_path):
-    wrong = replace(POINT, controller="btuu")
-    status = measured_here(wrong.to_json(), tmp_path)
-    assert (status.outcome, status.samples, status.real_time_percent) == ("failed", 0, None)
-    assert "btuu" in status.error
-    assert "FAILED" in status.line()
+def test_the_status_of_a_point_that_was_measured_and_of_one_that_was_not(tmp_path):
+    status = status_of(measured_here(POINT, tmp_path))
+    assert (status["outcome"], status["error"]) == ("measured", "")
+    assert status["samples"] > 0
+    shares = [status[f"{level}_percent"] for level in LEVEL_NAMES]
+    assert 0 <= shares[0] <= shares[1] <= shares[2]
+    failed = measured_here(replace(POINT, controller="btuu"), tmp_path)
+    status = status_of(failed)
+    assert (status["outcome"], status["samples"]) == ("failed", 0)
+    assert [status[f"{level}_percent"] for level in LEVEL_NAMES] == [None] * 3
+    assert "btuu" in status["error"]
+    assert "FAILED" in failed.line
 
 
 def test_what_is_known_is_written_when_a_sweep_is_interrupted(tmp_path, monkeypatch):
     other = replace(POINT, seed=2)
 
     def one_and_stop(specs, root, *, master, report):
-        report(measured_here(specs[0].to_json(), root))
+        report(measured_here(specs[0], root))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(spark, "measure_points", one_and_stop)
@@ -144,11 +121,11 @@ def test_statuses_are_on_disk_before_a_sweep_ends_and_it_says_how_long_it_takes(
     clock_s = iter(range(0, 1000, 20))
     monkeypatch.setattr(module.time, "perf_counter", lambda: float(next(clock_s)))
     points = [replace(POINT, seed=seed) for seed in range(4)]
-    status = measured_here(POINT.to_json(), tmp_path)
+    result = measured_here(POINT, tmp_path)
     lines: list[str] = []
     progress = module._Progress(points, tmp_path, lines.append, started_s=0.0)
     for point in points[:3]:
-        progress.report(replace(status, run=point.run_id))
+        progress.report(replace(result, spec=point))
     with (tmp_path / STATUS).open() as file:
         assert [row["run"] for row in csv.DictReader(file)] == [
             point.run_id for point in points[:3]

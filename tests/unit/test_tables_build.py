@@ -13,10 +13,9 @@ import pytest
 from include.files.whole import digest
 from include.model.errors import StoreError
 from include.results.tables import build
-from include.results.tables.build import build_tables
+from include.results.tables.build import STEPS, build_tables, read_by
 from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED
 from include.results.tables.quarantine import read_quarantine
-from include.results.tables.queries import STEPS, read_by
 from include.results.tables.staged import read_staged
 from include.runs.spark.session import local_driver
 from tests.builders_measurements import MadeUpRun, write_runs

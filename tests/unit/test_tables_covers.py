@@ -7,9 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from include.cli import app
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.model.errors import SpecError, StoreError
@@ -18,6 +16,7 @@ from include.results.bounds.floor import Floor
 from include.results.bounds.report import bounds_of, require_bounded
 from include.results.tables.covers import NAME, read_covers, read_parts, stored_runs, write_covers
 from include.runs.stages import run_all
+from tests.command_line import said
 
 SPEC = RunSpec(
     experiment="mine", controller="btu", pattern="stepwise", btu_min=10, seed=1, duration_min=10,
@@ -46,9 +45,7 @@ def capped(tmp_path: Path) -> RunSpec:
 
 
 def bound(*arguments: str) -> str:
-    done = CliRunner().invoke(app, ["bound", *arguments], catch_exceptions=False)
-    assert done.exit_code == 0
-    return done.output
+    return said("bound", *arguments)
 
 
 def test_bound_of_a_folder_stores_what_the_tables_read(tmp_path: Path) -> None:

@@ -72,7 +72,6 @@ class Autoscaler(ABC):
                 yield f"{field.name} must be above 0, got {value}"
 
     def initial_instances(self) -> Mapping[str, int]:
-        """One instance of every operator."""
         return dict.fromkeys(self.setting.topology.operator_names, 1)
 
     def decide(self, memory: Any, seen: Observation) -> tuple[Any, Decision]:

@@ -175,7 +175,6 @@ class Daedalus(Autoscaler):
     def targets(
         self, memory: DaedalusMemory, seen: Observation
     ) -> tuple[DaedalusMemory, dict[str, Recommendation]]:
-        """Monitor, analyse and plan every operator."""
         counts, rates = rates_since(memory.counts, seen)
         known, targets = dict(memory.known), dict[str, Recommendation]()
         for name, rate in rates.items():

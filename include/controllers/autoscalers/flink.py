@@ -140,7 +140,6 @@ class Flink(Autoscaler):
     )
 
     def problems(self) -> Iterator[str]:
-        """Also of the version."""
         yield from super().problems()
         if self.version not in ALIGNMENTS:
             yield unknown_name("version", self.version, ALIGNMENTS)

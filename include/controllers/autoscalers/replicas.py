@@ -80,7 +80,6 @@ class Replicas(Autoscaler):
     def targets(
         self, memory: HpaMemory, seen: Observation
     ) -> tuple[HpaMemory, dict[str, Recommendation]]:
-        """Recommend, stabilise, limit."""
         recommended, changed = dict(memory.recommended), dict(memory.changed)
         targets = dict[str, Recommendation]()
         for name in sorted(seen.operators):

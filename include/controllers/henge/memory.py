@@ -90,7 +90,6 @@ class HengeMemory:
         return replace(self, skipped_until_s={**self.skipped_until_s, job: until_s})
 
     def skips(self, job: str, now_s: float) -> bool:
-        """Whether the job is black-listed now."""
         return now_s < self.skipped_until_s.get(job, now_s)
 
     def waiting(self, until_s: float) -> HengeMemory:

@@ -61,7 +61,6 @@ class Utilisation:
         )
 
     def problems(self) -> Iterator[str]:
-        """Thresholds out of order."""
         if not 0 <= self.scale_down_below < self.scale_up_above:
             yield (
                 f"scale_down_below ({self.scale_down_below:g}) must be below scale_up_above "
@@ -112,7 +111,6 @@ class Waiting:
     scale_down_below_items: float = 1
 
     def problems(self) -> Iterator[str]:
-        """Thresholds out of order."""
         limits = (
             self.scale_down_below_items, self.scale_up_above_items, self.scale_up_twice_above_items,
         )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,7 +11,6 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from include.experiment.prices.rules import RULES
 from include.files.inputs import input_text
 from include.files.plain_yaml import read_yaml
 from include.model.billing import CloudPriceBook
@@ -136,3 +136,53 @@ def _billing_problems(book: _Book) -> Iterator[str]:
             yield f"minimum_s must be a multiple of billed_every_s ({every_s:g}), got {minimum_s:g}"
     if book.rule and RULES[book.rule].needs_cap and book.cap_per_month is None:
         yield f"cap_per_month: missing; {book.rule} bills {RULES[book.rule].says}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BillingRule:
+    """Every ``billed_every_s`` begun is billed, at least ``minimum_s``; ``says`` in words.
+
+    ``unverified`` says what of it nobody has checked against the provider's own pages.
+    """
+
+    billed_every_s: float
+    minimum_s: float
+    says: str
+    billed_from: Literal["order", "active"] = "order"
+    interrupted_free_s: float = 0.0
+    needs_cap: bool = False
+    unverified: str = ""
+
+
+RULES: Mapping[str, BillingRule] = {
+    "aws": BillingRule(
+        billed_every_s=1, minimum_s=60, says="EC2 Linux: by the second, at least a minute"
+    ),
+    "aws-spot": BillingRule(
+        billed_every_s=1,
+        minimum_s=60,
+        interrupted_free_s=3600,
+        says="EC2 spot: by the second; free if EC2 takes the host back within its first hour",
+    ),
+    "gce": BillingRule(billed_every_s=1, minimum_s=60, says="by the second, at least a minute"),
+    "azure": BillingRule(
+        billed_every_s=60,
+        minimum_s=60,
+        says="by the minute",
+        unverified="nobody has checked how Azure bills; the minute is presumed",
+    ),
+    "hetzner": BillingRule(
+        billed_every_s=3600,
+        minimum_s=3600,
+        needs_cap=True,
+        says="hours begun up to a cap a month, also while the host is stopped",
+    ),
+    "ovh": BillingRule(billed_every_s=3600, minimum_s=3600, says="hours begun"),
+    "scaleway": BillingRule(
+        billed_every_s=60,
+        minimum_s=3600,
+        says="at least an hour, then by the minute",
+        unverified="only the hour is known; the minutes after it are presumed",
+    ),
+}
+"""How providers bill a lease, by the name that a price book gives. To add a rule, add a line."""

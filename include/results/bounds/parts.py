@@ -7,9 +7,8 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from include.model.host import HostFlavor, PriceBook
-from include.results.bounds.cover import BUSY_AT_MOST, Cover, hosts_of_work
+from include.results.bounds.cover import BUSY_AT_MOST, Counts, Cover, first_fit_hosts, hosts_of_work
 from include.results.bounds.demand import Demand, Series, room_of
-from include.results.bounds.packing import Counts, first_fit_hosts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,19 +8,18 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from include.files.whole import new_folder, swap_in
 from include.model.errors import GateFailed
-from include.results.quality.blame import ROWS_KEPT, by_run, can_go_on_without
 from include.results.quality.expectations import CHECKED, SEVERITIES, suite_of
 from include.results.quality.verdict import Verdict, staged_digests, verdict_path, write_verdict
 from include.results.tables.build import leave_out
-from include.results.tables.catalogue import schema_of
-from include.results.tables.quarantine import Check, read_quarantine, sentences
+from include.results.tables.catalogue import is_by_run, schema_of
+from include.results.tables.quarantine import Check, Quarantine, read_quarantine, sentences
 from include.results.tables.staged import read_staged, staged_path
 
 if TYPE_CHECKING:
@@ -193,3 +192,50 @@ def _broken(result: dict[str, Any]) -> str:
         if isinstance(reason, dict) and reason.get("exception_message"):
             return str(reason["exception_message"]).strip()
     return "it could not be evaluated"
+
+
+ROWS_KEPT = 100
+"""Offending rows that are kept as evidence of one check."""
+
+
+def by_run(checks: Iterable[Check]) -> Quarantine:
+    """Per run the checks it failed, each with its own rows only; warnings are held against none."""
+    failed_by_run: dict[str, list[Check]] = {}
+    for check in checks:
+        if not check.refuses:
+            continue
+        rows_by_run: dict[str | None, list[Mapping[str, Any]]] = {}
+        for row in check.rows:
+            rows_by_run.setdefault(_run_of(check, row), []).append(row)
+        for run, rows in rows_by_run.items():
+            if run is not None:
+                kept = replace(check, rows=tuple(rows[:ROWS_KEPT]))
+                failed_by_run.setdefault(run, []).append(kept)
+    return {run: tuple(failed) for run, failed in failed_by_run.items()}
+
+
+def can_go_on_without(failed: Quarantine, runs: Sequence[str], checks: Iterable[Check]) -> bool:
+    """Whether leaving out the runs that failed may make everything pass.
+
+    Not when none failed, when none would be left, or when a table that is by run fails without a
+    run to blame, as with columns that are not those of its schema. Tables over several runs are
+    judged once they are built without the runs that failed.
+    """
+    nobodys = [
+        check
+        for check in checks
+        if check.refuses
+        and is_by_run(check.table)
+        and any(_run_of(check, row) is None for row in check.rows)
+    ]
+    return bool(failed) and bool(set(runs) - failed.keys()) and not nobodys
+
+
+def _run_of(check: Check, row: Mapping[str, Any]) -> str | None:
+    """The run of an offending row, or the run that is missing; None where there is neither."""
+    if not is_by_run(check.table):
+        return None
+    run = row.get("run")
+    if run is None and check.columns == ("run",):
+        run = row.get("missing")
+    return run if isinstance(run, str) else None

@@ -33,7 +33,6 @@ class Verdict:
         return tuple(check for check in self.checks if check.refuses)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, as in verdict.json."""
         return {
             "experiment": self.experiment,
             "passed": not self.failed,

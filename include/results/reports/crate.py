@@ -21,10 +21,10 @@ from urllib.parse import unquote
 from include.files.whole import digest, json_bytes, new_file, read_json, write_bytes
 from include.model.errors import PublishError, SpecError, command
 from include.results.quality.verdict import verdict_path
+from include.results.reports.database import origins_of
 from include.results.reports.integrity import changes, published_manifest, require_outside
-from include.results.reports.publication import origins_of
+from include.results.tables.staged import KEPT
 from include.runs.measurements.origin import Origin
-from include.runs.measurements.sources import KEPT
 
 if TYPE_CHECKING:
     from rocrate.model import ContextEntity, File
@@ -236,7 +236,6 @@ class _Description:
         return sorted(self.manifest["versions"].items())
 
     def _run(self, row: Mapping[str, Any]) -> ContextEntity:
-        """The action that measured one run."""
         run, origin = row["run"], self.origins[row["run"]]
         kept = read_json(self.folder / "runs" / run / "manifest.json")
         home, by = f"runs/{run}", origin.by

@@ -8,7 +8,7 @@ from typing import Any
 
 from include.files.whole import read_json
 from include.model.errors import PublishError, SpecError, StoreError, command
-from include.runs.measurements.sources import digest_or_absent
+from include.results.tables.staged import digest_or_absent
 
 EXPECTED = {
     "experiment": str, "edition": str, "runs": list, "sha256": dict, "versions": dict,

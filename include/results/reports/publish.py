@@ -15,14 +15,12 @@ from include.model.errors import PublishError
 from include.results.quality.verdict import passed_verdict, verdict_path
 from include.results.reports.comparison import Reference, nothing_printed
 from include.results.reports.crate import write_crate
-from include.results.reports.database import sent_rows
+from include.results.reports.database import Publication, origins_of, sent_rows
 from include.results.reports.documents import WRITERS, suffixes
 from include.results.reports.page import pages
-from include.results.reports.publication import Publication, origins_of
 from include.results.tables.catalogue import PUBLISHED, schema_of
-from include.results.tables.staged import Row, read_staged, staged_path
+from include.results.tables.staged import SOURCES, Row, read_staged, staged_path
 from include.runs.measurements.origin import BY_HAND, DagRun
-from include.runs.measurements.sources import SOURCES
 from include.runs.versions import git_commit
 
 Tables = dict[str, list[Row]]

@@ -63,7 +63,6 @@ class Cell:
 
     @property
     def value(self) -> str:
-        """The mean as people read it."""
         return f"{self.mean:,.{self.decimals}f}"
 
     @property

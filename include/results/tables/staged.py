@@ -1,11 +1,16 @@
-"""Staged tables on disk: one small Parquet file each, in the types of its schema.yaml."""
+"""Staged tables on disk: one small Parquet file each, in the types of its schema.yaml.
+
+Beside them stands which files of runs they are of, by their SHA-256: runs may be measured again at
+any time, and figures be handed on only with the files that they were made of.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from include.files.whole import write_bytes
+from include.files.whole import digest, write_bytes, write_json
 from include.model.errors import StoreError
 from include.results.tables.catalogue import TableSchema, schema_of
 
@@ -77,3 +82,26 @@ def _arrow_schema(schema: TableSchema) -> pa.Schema:
 def staged_schema(table: str) -> pa.Schema:
     """The Arrow schema of one staged table."""
     return _arrow_schema(schema_of(table))
+
+
+SOURCES = "sources.json"
+KEPT = ("run.json", "manifest.json", "arrivals.csv", "code.json")
+"""Of every run. Its manifest has the digests of the measured rows."""
+ABSENT = ""
+"""Stands for the digest of a file that is not there: earlier versions kept no code.json."""
+
+
+def sources_of(folder: Path, runs: Iterable[str]) -> dict[str, str]:
+    """Digests of the kept files of these runs, by their paths below the experiment's folder."""
+    paths = [f"runs/{run}/{name}" for run in runs for name in KEPT]
+    return {path: digest_or_absent(folder / path) for path in paths}
+
+
+def digest_or_absent(path: Path) -> str:
+    """SHA-256 of a file, or what says that there is none."""
+    return digest(path) if path.is_file() else ABSENT
+
+
+def keep_sources(folder: Path, digests: dict[str, str]) -> None:
+    """Write them beside the staged tables."""
+    write_json(folder / "staged" / SOURCES, digests)

@@ -111,7 +111,6 @@ class RunStore:
         return self.home / "rows" / f"{window:03d}.arrow"
 
     def part(self, table: str, part: int) -> Path:
-        """Rows of one table."""
         partition = Path(f"experiment={self.experiment}") / f"run={self.run_id}"
         return self.folder / "measurements" / table / partition / f"part-{part:03d}.parquet"
 

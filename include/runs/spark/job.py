@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     try:
-        rows = sweep(
+        results = sweep(
             runs_in_file(options.spec),
             options.root,
             master=None if submitted else "local[*]",
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TidebenchError as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 1
-    return int(any(row.outcome == "failed" for row in rows))
+    return int(any(result.outcome == "failed" for result in results))
 
 
 def _say(text: str) -> None:

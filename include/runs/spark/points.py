@@ -1,12 +1,11 @@
-"""Points as Spark tasks: one job, one task per point, statuses streamed back as they finish.
+"""Points as Spark tasks: one job, one task per point, results streamed back as they finish.
 
-A task gets the JSON of its run and nothing else. Workers of a cluster get this code as an archive
+A task gets its run and nothing else. Workers of a cluster get this code as an archive
 from the driver; they find the data root at the same path, and write straight into the store.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import tempfile
@@ -20,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from include.controllers import CONTROLLERS
 from include.experiment.spec import RunSpec
-from include.runs.batch import RunResult
-from include.runs.spark.point import PointStatus, measure_point, status_of
+from include.runs.batch import RunResult, run_batch
 from include.runs.spark.session import spark_session
 from include.runs.versions import COMMIT, INCLUDE, versions
 
@@ -33,15 +31,17 @@ UNPACKED = "tidebench"
 POLL_S = 0.2
 SKIPPED = {"__pycache__"}
 DIED = (
-    "the worker of this point was killed, most likely because memory ran out; sweep again with "
-    "fewer cores (--master 'local[1]'): it goes on from its last window"
+    "the worker of this point was killed, most likely because memory ran out; run it again with "
+    "fewer cores (--on 'local[1]'): it goes on from its last window"
 )
-
-Report = Callable[[PointStatus], None]
 
 
 def measure_points(
-    specs: Sequence[RunSpec], root: Path, *, master: str | None, report: Report
+    specs: Sequence[RunSpec],
+    root: Path,
+    *,
+    master: str | None,
+    report: Callable[[RunResult], None],
 ) -> None:
     """Measure every point below ``root``; ``report`` is called once each, as they finish.
 
@@ -54,18 +54,16 @@ def measure_points(
         _let_workers_find_this_code(context, Path(folder), user_roots(sorted(controllers)))
         waiting = {spec.run_id: spec for spec in specs}
         finished = _in_one_job(context, list(waiting.values()), root)
-        for status in finished:
-            del waiting[status.run]
-            report(status)
+        for result in finished:
+            del waiting[result.spec.run_id]
+            report(result)
         # Spark gives a job up when a worker dies too often, and with it points that did no harm.
-        for status in _one_by_one(context, list(waiting.values()), root):
-            report(status)
+        for result in _one_by_one(context, list(waiting.values()), root):
+            report(result)
 
 
-def _in_one_job(
-    context: SparkContext, specs: Sequence[RunSpec], root: Path
-) -> Iterable[PointStatus]:
-    """Statuses as tasks finish; ends early when Spark gives the job up."""
+def _in_one_job(context: SparkContext, specs: Sequence[RunSpec], root: Path) -> Iterable[RunResult]:
+    """Results as tasks finish; ends early when Spark gives the job up."""
     if not specs:
         return
     rows: Any = context.accumulator([], _Appended())  # type: ignore[arg-type]
@@ -77,7 +75,7 @@ def _in_one_job(
                 ended = bool(wait([job], timeout=POLL_S).done)
                 new = rows.value[reported:]
                 reported += len(new)
-                yield from (PointStatus(**json.loads(row)) for row in new)
+                yield from new
                 if ended:
                     return
         except BaseException:
@@ -85,12 +83,10 @@ def _in_one_job(
             raise
 
 
-def _one_by_one(
-    context: SparkContext, specs: Sequence[RunSpec], root: Path
-) -> Iterable[PointStatus]:
+def _one_by_one(context: SparkContext, specs: Sequence[RunSpec], root: Path) -> Iterable[RunResult]:
     """Each point as a job of its own, so that the one that kills its worker fails alone."""
     with ThreadPoolExecutor(max(1, context.defaultParallelism)) as threads:
-        jobs: dict[Future[list[PointStatus]], RunSpec] = {
+        jobs: dict[Future[list[RunResult]], RunSpec] = {
             threads.submit(lambda spec: list(_in_one_job(context, [spec], root)), spec): spec
             for spec in specs
         }
@@ -99,32 +95,32 @@ def _one_by_one(
             ended, left = wait(left, return_when=FIRST_COMPLETED)
             for job in ended:
                 died = RunResult(spec=jobs[job], outcome="failed", error=DIED)
-                yield from job.result() or [status_of(died)]
+                yield from job.result() or [died]
 
 
 def _run_job(context: SparkContext, specs: Sequence[RunSpec], root: Path, rows: Any) -> None:
     from py4j.protocol import Py4JJavaError
 
-    texts = context.parallelize([spec.to_json() for spec in specs], len(specs))
+    points = context.parallelize(specs, len(specs))
     try:
-        texts.foreachPartition(partial(_measure_all, root=str(root), rows=rows))
+        points.foreachPartition(partial(_measure_all, root=str(root), rows=rows))
     except Py4JJavaError as error:
         logging.getLogger(__name__).debug("job given up: %s", error)
 
 
-def _measure_all(texts: Iterable[str], *, root: str, rows: Any) -> None:
-    """Runs on a worker."""
-    for text in texts:
-        rows.add([measure_point(text, root)])
+def _measure_all(specs: Iterable[RunSpec], *, root: str, rows: Any) -> None:
+    """Runs on a worker. Never raises: what goes wrong is in the result."""
+    for spec in specs:
+        rows.add(run_batch([spec], Path(root), processes=1))
 
 
 class _Appended:
     """A Spark accumulator of rows: what a task adds reaches the driver when the task is done."""
 
-    def zero(self, value: list[str]) -> list[str]:
+    def zero(self, value: list[RunResult]) -> list[RunResult]:
         return []
 
-    def addInPlace(self, value1: list[str], value2: list[str]) -> list[str]:  # noqa: N802
+    def addInPlace(self, value1: list[RunResult], value2: list[RunResult]) -> list[RunResult]:  # noqa: N802
         return value1 + value2
 
 

@@ -110,7 +110,6 @@ class FuguMetrics:
         return sorted(shared)
 
     def of_seed(self, seed: int) -> FuguMetrics:
-        """The runs of one seed only."""
         return FuguMetrics({case: {seed: runs[seed]} for case, runs in self.runs.items()})
 
     def rows(self) -> list[dict[str, Any]]:

@@ -159,7 +159,6 @@ class HengeMetrics:
         return found
 
     def one(self, topology: str, controller: str = "henge") -> HengeRun:
-        """The run of the first seed."""
         return min(self.of(topology, controller), key=lambda run: run.spec.seed)
 
     def initial(self, slo_ms: int, rate: int, controller: str = "henge") -> dict[int, HengeRun]:

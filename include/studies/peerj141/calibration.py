@@ -102,7 +102,6 @@ class FitErrors:
     total_cost_percent: float
 
     def __str__(self) -> str:
-        """As a person reads it."""
         return (
             f"compliance {self.compliance_points:.2f} points, resource cost "
             f"{self.resource_cost_percent:.1f} %, total cost {self.total_cost_percent:.1f} %"

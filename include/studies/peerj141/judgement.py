@@ -3,7 +3,7 @@
 The mean absolute error over all cells of a kind decides: the upper end of its interval over at
 least 24 seeds must be within the limit. Single cells do not: with sigmas as small as the published
 ones some error is significant wherever a simulation is not the testbed itself, relevant or not.
-Those cells are named and counted (include/studies/peerj141/tolerance.py).
+Those cells are named and counted (include/studies/peerj141/verdict.py).
 """
 
 from __future__ import annotations

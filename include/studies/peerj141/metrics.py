@@ -56,7 +56,6 @@ class PeerjMetrics:
         return _correlation([row[1] for row in curve], [row[3] for row in curve])
 
     def patterns(self) -> list[str]:
-        """Patterns that have figures."""
         return list(dict.fromkeys(key[0] for key in self.cells))
 
 

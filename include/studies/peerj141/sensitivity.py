@@ -7,7 +7,6 @@ constant and controller, and begins anew where one is incomplete.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from include.studies.peerj141.calibration import (
     specs,
     trial,
 )
+from include.studies.scripts import script_parser, write_as_measured
 
 OUT = Path(__file__).with_name("sensitivity.csv")
 COLUMNS = (
@@ -143,22 +143,9 @@ def rows(seeds: Sequence[int], pool: Executor) -> Iterator[dict[str, str]]:
             }
 
 
-def write(out: Path, seeds: Sequence[int], processes: int) -> None:
-    """Write every row as soon as it is measured."""
-    with ProcessPoolExecutor(processes) as pool, out.open("w", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        for row in rows(seeds, pool):
-            writer.writerow(row)
-            file.flush()
-
-
 if __name__ == "__main__":
-    import argparse
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", default="1,2", help="separated by commas")
+    parser = script_parser(__doc__, OUT, "1,2")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
-    write(given.out, [int(seed) for seed in given.seeds.split(",")], given.processes)
+    with ProcessPoolExecutor(given.processes) as pool:
+        write_as_measured(given.out, COLUMNS, rows(given.seeds, pool))

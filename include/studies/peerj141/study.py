@@ -19,7 +19,6 @@ from include.studies.base import (
     check_claims,
     read_claims,
 )
-from include.studies.claim_counts import in_words
 from include.studies.drift import (
     CELL_COLUMNS,
     DIGITS,
@@ -30,6 +29,7 @@ from include.studies.drift import (
     run_digests,
     verdict_of,
 )
+from include.studies.page import in_words
 from include.studies.peerj141.errata import find_errata
 from include.studies.peerj141.judgement import JUDGEMENT_COLUMNS, judge, shortfalls
 from include.studies.peerj141.metrics import PeerjMetrics, metrics_of_paper, metrics_of_runs

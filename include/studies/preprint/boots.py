@@ -7,15 +7,14 @@ each without and with ``boot_blocks`` and with 95 % intervals over the seeds. No
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from include.experiment.form_lines import seeds_of
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
@@ -28,6 +27,7 @@ from include.studies.preprint.prefetch import READINGS, figures
 from include.studies.preprint.published import printed
 from include.studies.preprint.readings import reading_of
 from include.studies.preprint.study import runs
+from include.studies.scripts import script_parser, write_as_measured
 
 BLOCKS: Mapping[str, Any] = {"boot_blocks": True, "interval_s": 3.0}
 """The runtime asks for the status of a host every 3 s, and its Docker daemon every second."""
@@ -98,22 +98,13 @@ def peerj_errors(
     return errors
 
 
-def write(out: Path, seeds: Sequence[int]) -> None:
-    """Write every row as soon as it is measured."""
-    with out.open("w", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for measured in (preprint_rows(seeds), peerj_rows(seeds)):
-            for *about, mean, low, high in measured:
-                writer.writerow([*about, f"{mean:.2f}", f"{low:.2f}", f"{high:.2f}"])
-                file.flush()
+def rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """The figures of both papers."""
+    for *about, mean, low, high in chain(preprint_rows(seeds), peerj_rows(seeds)):
+        cells = (*about, f"{mean:.2f}", f"{low:.2f}", f"{high:.2f}")
+        yield dict(zip(COLUMNS, cells, strict=True))
 
 
 if __name__ == "__main__":
-    import argparse
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", default="25-28", help="a range, or separated by commas")
-    parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args()
-    write(options.out, seeds_of(options.seeds))
+    given = script_parser(__doc__, OUT, "25-28").parse_args()
+    write_as_measured(given.out, COLUMNS, rows(given.seeds))

@@ -12,13 +12,11 @@ one message unless told otherwise. The source has no date of the preprint's runs
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from include.experiment.form_lines import seeds_of
 from include.experiment.run import Run
 from include.runs.session import Session
 from include.studies.peerj141.trial import calibrated
@@ -26,6 +24,7 @@ from include.studies.preprint.metrics import figures_of_run
 from include.studies.preprint.published import printed
 from include.studies.preprint.readings import reading_of
 from include.studies.preprint.study import runs
+from include.studies.scripts import script_parser, write_as_measured
 from include.testbeds.columns import as_text
 
 PREFETCHED_ITEMS = (0, 1, 5)
@@ -67,21 +66,6 @@ def rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
                     yield dict(zip(COLUMNS, cells, strict=True))
 
 
-def write(out: Path, seeds: Sequence[int]) -> None:
-    """Write every row as soon as it is measured."""
-    with out.open("w", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        for row in rows(seeds):
-            writer.writerow(row)
-            file.flush()
-
-
 if __name__ == "__main__":
-    import argparse
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", default="25-28", help="a range, or separated by commas")
-    parser.add_argument("--out", type=Path, default=OUT)
-    given = parser.parse_args()
-    write(given.out, seeds_of(given.seeds))
+    given = script_parser(__doc__, OUT, "25-28").parse_args()
+    write_as_measured(given.out, COLUMNS, rows(given.seeds))

@@ -37,7 +37,6 @@ class Replications:
 
     @property
     def mean(self) -> float:
-        """Over the runs."""
         return fmean(self.values)
 
     @property

@@ -6,18 +6,17 @@ it: how often an operator is scaled is not in the paper (deviations.md, KALMAN-S
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from include.experiment.form_lines import seeds_of
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.studies.base import runs_of
 from include.studies.pvldb127.calibration import figures_in_memory
 from include.studies.pvldb127.published import FILTERS, METRICS, published
+from include.studies.scripts import script_parser, write_as_measured
 
 OUT = Path(__file__).with_name("starting.csv")
 COLUMNS = ("scenario", "filter", "b", "metric", "mean", "lowest", "highest", "runs", "printed")
@@ -41,21 +40,6 @@ def rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
             yield dict(zip(COLUMNS, cells, strict=True))
 
 
-def write(out: Path, seeds: Sequence[int]) -> None:
-    """Write every row as soon as it is measured."""
-    with out.open("w", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        for row in rows(seeds):
-            writer.writerow(row)
-            file.flush()
-
-
 if __name__ == "__main__":
-    import argparse
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", default="21-22", help="a range, or separated by commas")
-    parser.add_argument("--out", type=Path, default=OUT)
-    given = parser.parse_args()
-    write(given.out, seeds_of(given.seeds))
+    given = script_parser(__doc__, OUT, "21-22").parse_args()
+    write_as_measured(given.out, COLUMNS, rows(given.seeds))

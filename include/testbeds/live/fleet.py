@@ -18,7 +18,6 @@ class LeasedHost(FleetHost):
 
     @property
     def ended(self) -> bool:
-        """Whether its lease is over."""
         return self.ended_s is not None
 
 

@@ -31,10 +31,8 @@ class LiveReading:
     """Whether broker or Redis did not answer."""
 
     def to_plain(self) -> dict[str, Any]:
-        """Plain values for files and snapshots."""
         return asdict(self)
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> LiveReading:
-        """The inverse of :meth:`to_plain`."""
         return cls(**plain)

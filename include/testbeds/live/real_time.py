@@ -113,7 +113,6 @@ class RealTimeTestbed(Generic[H, I]):
 
     @property
     def operator_names(self) -> tuple[str, ...]:
-        """Operators that can be started."""
         return self._record.config.topology.operator_names
 
     def lease(self, action: LeaseHost) -> H:
@@ -160,7 +159,6 @@ class RealTimeTestbed(Generic[H, I]):
         return host
 
     def prolong(self, host: H) -> None:
-        """Pay for one more BTU."""
         host.paid_until_s += self._record.config.btu_s
         self._record.log("host_prolonged", host=host.name)
 

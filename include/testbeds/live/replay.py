@@ -85,7 +85,6 @@ class ReplayProcess:
 
     @property
     def process(self) -> DetachedProcess | None:
-        """The last started process."""
         stored = read_json(self._pid)
         return DetachedProcess(**stored) if stored else None
 

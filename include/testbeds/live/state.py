@@ -58,7 +58,6 @@ class RunState(RunRecord[LiveHost, LiveInstance]):
         return images()
 
     def touch(self) -> None:
-        """Update the heartbeat of the run."""
         if not self.folder.is_dir():
             write_json(self.folder / ORIGIN, self.hosts.origin())
         (self.folder / HEARTBEAT).touch()

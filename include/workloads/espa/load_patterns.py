@@ -39,7 +39,6 @@ class Cosine:
     hold_s: float = 60.0
 
     def problems(self) -> Iterator[str]:
-        """Negative levels, no time."""
         yield from _not_above_0(self, "mean", "period_s", "hold_s")
         yield from _negative(self, "divergence", "noise")
 
@@ -103,7 +102,6 @@ class Rounds:
     hold_s: float = 60.0
 
     def problems(self) -> Iterator[str]:
-        """Negative levels, no time."""
         yield from level_problems(self.levels, self.hold_s)
         yield from _negative(self, "noise")
         for name in ("first_s", "round_s"):

@@ -33,11 +33,9 @@ class Sheet:
 
     @property
     def columns(self) -> list[str]:
-        """Their names."""
         return [str(name) for name in self.cells]
 
     def place(self, row: int) -> str:
-        """Where a row is."""
         return f"{self.word} {self.cells.index[row]}"
 
 

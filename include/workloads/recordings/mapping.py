@@ -52,7 +52,6 @@ class Reads:
     asked: bool
 
     def __str__(self) -> str:
-        """As a user writes it."""
         return f"{_SHORT[self.signal]}={self.column}" + (f"@{self.unit}" if self.unit else "")
 
 

@@ -32,7 +32,6 @@ class Samples:
     is_counter: bool = False
 
     def __str__(self) -> str:
-        """As Prometheus writes it."""
         listed = ",".join(f'{name}="{value}"' for name, value in sorted(self.labels.items()))
         return f"{self.metric}{{{listed}}}" if listed or not self.metric else self.metric
 

@@ -77,7 +77,6 @@ class TradingDay:
                 yield f"{name} must be above 0, got {getattr(self, name):g}"
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """A level every second."""
         shape, draw = SHAPES[self.number], random.Random(f"trading_day:{self.number}:{seed}")
         seconds = max(1, -int(-duration_s // 1))
         mean = sum(shape.at((i + 0.5) / 1000) for i in range(1000)) / 1000

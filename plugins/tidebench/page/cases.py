@@ -26,7 +26,6 @@ class SeedCase:
 
     @property
     def seeds(self) -> str:
-        """Seeds in words."""
         seeds = sorted(run["seed"] for run in self.runs)
         if len(seeds) == 1:
             return f"seed {seeds[0]}"

@@ -60,7 +60,6 @@ class Line:
 
     @property
     def differs(self) -> bool:
-        """Whether the columns do not agree."""
         return len(set(self.values)) > 1
 
     def difference(self, place: int) -> float | None:

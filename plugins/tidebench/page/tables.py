@@ -93,6 +93,5 @@ class _Sink(io.RawIOBase):
         return len(taken)
 
     def take(self) -> bytes:
-        """What was written since."""
         taken, self._pieces = b"".join(self._pieces), []
         return taken

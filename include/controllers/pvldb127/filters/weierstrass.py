@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from include.controllers.pvldb127.filters.base import F64, Estimate, Measured
-from include.controllers.pvldb127.filters.memory import History
+from include.controllers.pvldb127.filters.base import F64, Estimate, History, Measured
 
 
 @dataclass(frozen=True, slots=True)

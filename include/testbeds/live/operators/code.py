@@ -29,7 +29,6 @@ class Place:
     service_ms: float = 0.0
 
     def to_all(self, item_id: ItemId, body: bytes) -> list[Output]:
-        """The same item to every target."""
         return [Output(target.operator, item_id, body) for target in self.targets]
 
 

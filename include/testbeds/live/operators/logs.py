@@ -16,7 +16,6 @@ class Log:
         self._always = always
 
     def __call__(self, event: str, **more: Any) -> None:
-        """Write an event with its details."""
         time = datetime.now(tz=UTC).isoformat(timespec="microseconds")
         line = json.dumps({"time": time, "event": event, **self._always, **more}, default=str)
         # One write per line: lines of the health page's thread do not mix with it.

@@ -80,7 +80,6 @@ class CloudClient:
 
     @contextmanager
     def translated_errors(self, what: str) -> Iterator[None]:
-        """Translate errors of the SDK."""
         try:
             yield
         except (exceptions.SDKException, auth.ClientException) as error:
@@ -92,7 +91,6 @@ class CloudClient:
             raise TestbedError(message) from error
 
     def close(self) -> None:
-        """Close the connections of all threads."""
         for connection in self._all:
             connection.close()
         self._all.clear()

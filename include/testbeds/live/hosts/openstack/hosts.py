@@ -6,21 +6,21 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from openstack.connection import Connection
 
+from include.model.errors import TestbedError
 from include.model.host import HostFlavor
 from include.testbeds.base import TestbedConfig
 from include.testbeds.live.engine import TROUBLE, Engine
 from include.testbeds.live.hosts.openstack import names, servers
 from include.testbeds.live.hosts.openstack.calibration import OpenStackCalibration
 from include.testbeds.live.hosts.openstack.cloud import CloudClient
-from include.testbeds.live.hosts.openstack.poller import BackgroundPoller
 from include.testbeds.live.hosts.openstack.tags import ResourceTags, site
 from include.testbeds.live.hosts.provider import Usage
 from include.testbeds.live.services import Services
@@ -56,7 +56,6 @@ class OpenStackHosts:
         self._used: dict[str, dict[str, Usage]] = {}
 
     def check(self, flavor: HostFlavor, hosts: int) -> None:
-        """Check all names, then the quota."""
         leased = len(self.leased())
         options = self._names(flavor)
         self._with_retries(
@@ -201,3 +200,38 @@ def build(config: TestbedConfig) -> LiveTestbed:
     due_s = time.time() + config.duration_s / settings.time_scale + GRACE_S
     hosts = OpenStackHosts(ResourceTags(config.run, site(), due_s), settings)
     return LiveTestbed(config, hosts, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class PollResult(Generic[T]):
+    """Result of a poll, and its begin by the monotonic clock."""
+
+    value: T
+    began_s: float
+
+
+class BackgroundPoller(Generic[T]):
+    """Polls in the background, one call at a time, as long as :meth:`latest` is called."""
+
+    def __init__(self, poll: Callable[[], T], blank: T, every_s: float) -> None:
+        self._poll = poll
+        self._every_s = every_s
+        self._latest = PollResult(blank, 0.0)
+        self._began_s = 0.0
+        self._under_way: Future[PollResult[T]] | None = None
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="poller")
+
+    def latest(self) -> PollResult[T]:
+        """The last successful poll; starts another one after ``every_s``."""
+        if self._under_way is not None and self._under_way.done():
+            if not isinstance(self._under_way.exception(), TestbedError):  # which may pass
+                self._latest = self._under_way.result()
+            self._under_way = None
+        now_s = time.monotonic()
+        if self._under_way is None and now_s - self._began_s >= self._every_s:
+            self._began_s = now_s
+            self._under_way = self._pool.submit(lambda: PollResult(self._poll(), now_s))
+        return self._latest
+
+    def close(self) -> None:
+        self._pool.shutdown()

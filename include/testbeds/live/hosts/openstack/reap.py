@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from include.model.errors import TestbedError
 from include.testbeds.live.files import live_state
 from include.testbeds.live.give_back import give_back
 from include.testbeds.live.hosts.local import reap as local
-from include.testbeds.live.hosts.openstack import resources
+from include.testbeds.live.hosts.openstack import servers
 from include.testbeds.live.hosts.openstack.calibration import OpenStackCalibration
 from include.testbeds.live.hosts.openstack.cloud import CloudClient
 from include.testbeds.live.hosts.openstack.hosts import OpenStackHosts
-from include.testbeds.live.hosts.openstack.resources import TaggedResource
-from include.testbeds.live.hosts.openstack.tags import ResourceTags, site
+from include.testbeds.live.hosts.openstack.tags import TAG, ResourceTags, site
 from include.testbeds.reap import HeldResources
+
+if TYPE_CHECKING:
+    from openstack.connection import Connection
 
 
 def find() -> list[HeldResources]:
@@ -62,7 +68,7 @@ def give_back_run(run: str) -> None:
 def _resources(clouds: Iterable[str]) -> Iterator[TaggedResource]:
     for name in sorted(clouds):
         with closing(CloudClient(name, OpenStackCalibration().answer_within_s)) as cloud:
-            yield from resources.find(cloud)
+            yield from tagged_in(cloud)
 
 
 def _clouds() -> set[str]:
@@ -77,3 +83,60 @@ def _clouds() -> set[str]:
 def _name(tags: ResourceTags) -> str:
     """Run id, with the site if it is another installation's, which may use the same id."""
     return tags.run if tags.site == site() else f"{tags.run}@{tags.site}"
+
+
+GONE_WITHIN_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedResource:
+    """A resource in a cloud, and a function that deletes it."""
+
+    kind: str
+    id: str
+    tags: ResourceTags
+    delete: Callable[[], None]
+
+    @property
+    def label(self) -> str:
+        return f"{self.kind} {self.id}"
+
+    @property
+    def overdue_s(self) -> float:
+        """Time since the due end of its run; negative before."""
+        return time.time() - self.tags.due_s
+
+
+def tagged_in(cloud: CloudClient) -> list[TaggedResource]:
+    """Servers first, because their ports and addresses are free only when they are gone.
+
+    Without volumes, which no run creates.
+    """
+    return cloud.with_retries(
+        lambda c: list(_tagged(cloud, c)), "list what runs hold", GONE_WITHIN_S
+    )
+
+
+def _tagged(cloud: CloudClient, connection: Connection) -> Iterator[TaggedResource]:
+    for server in servers.find(connection, ()):
+        delete = partial(servers.delete, cloud, server.id, GONE_WITHIN_S)
+        yield TaggedResource("server", server.id, server.tags, delete)
+    network = connection.network
+    for address in network.ips(tags=TAG):
+        yield _network_resource(cloud, "floating address", address, "delete_ip")
+    for port in network.ports(tags=TAG):
+        yield _network_resource(cloud, "port", port, "delete_port")
+
+
+def _network_resource(cloud: CloudClient, kind: str, resource: Any, call: str) -> TaggedResource:
+    def work(connection: Connection) -> None:
+        getattr(connection.network, call)(resource.id)
+
+    delete = _retried(cloud, work, f"{kind} {resource.id}")
+    return TaggedResource(kind, resource.id, ResourceTags.read(resource.tags or (), {}), delete)
+
+
+def _retried(
+    cloud: CloudClient, work: Callable[[Connection], None], what: str
+) -> Callable[[], None]:
+    return lambda: cloud.with_retries(work, f"delete {what}", GONE_WITHIN_S)

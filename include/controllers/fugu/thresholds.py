@@ -1,13 +1,13 @@
-"""Local thresholds: Heinze et al., section IV-A."""
+"""Local and global thresholds: Heinze et al., sections IV-A and IV-B."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from include.controllers.fugu.base import Fugu, Grace, idle
-from include.controllers.fugu.cluster import Placed
+from include.controllers.fugu.cluster import Cluster, Placed
 from include.controllers.plan import Plan
 from include.model.decision import Reason, Why
 from include.model.observation import Observation
@@ -73,3 +73,59 @@ class FuguLocal(Fugu):
         streaks = {host: n for host, n in streaks.items() if n and host not in graces}
         waits = tuple(host for host, result in placed.items() if result is Placed.WAITS)
         return LocalMemory(memory.measurement, streaks, graces, waits), waiting
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalMemory:
+    """The last measurement, violations in a row (below 0: of the lower threshold), the grace.
+
+    With ``waiting`` operators move as soon as a new host is up.
+    """
+
+    measurement: int = -1
+    streak: int = 0
+    grace_until_s: float = 0.0
+    waiting: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FuguGlobal(Fugu):
+    """All hosts at once: the average load decides, after ``successive`` measurements in a row."""
+
+    def initial_memory(self) -> GlobalMemory:
+        return GlobalMemory()
+
+    def judge(self, memory: GlobalMemory, observation: Observation, plan: Plan) -> tuple[Any, Why]:
+        """Above: bring every host down to the target. Below: empty the least loaded one."""
+        cluster = self.cluster(observation, plan, {})
+        if observation.now_s < memory.grace_until_s or not cluster.loads:
+            return replace(memory, streak=0), idle(cluster, Reason.SETTLING)
+        waits = idle(cluster)
+        average = sum(cluster.loads.values()) / len(cluster.loads)
+        streak = self.streak(memory.streak, average)
+        released = waiting = False
+        if streak >= self.successive or memory.waiting:
+            waiting = self._scale_out(cluster, average, streak)
+        elif streak <= -self.successive:
+            least = min(cluster.loads, key=lambda host: cluster.loads[host])
+            sentence = (
+                f"hosts use {average:.2f} on average, {-streak} times below {self.lower:.2f}; "
+                f"{least} uses least, {cluster.loads[least]:.2f}"
+            )
+            released = cluster.scale_in(least, Why(Reason.UTILISATION_LOW, sentence))
+        if (released or cluster.touched) and not waiting:
+            return GlobalMemory(memory.measurement, 0, observation.now_s + self.grace_s), waits
+        return GlobalMemory(memory.measurement, streak, memory.grace_until_s, waiting), waits
+
+    def _scale_out(self, cluster: Cluster, average: float, streak: int) -> bool:
+        """Returns whether operators still wait for a new host."""
+        sentence = f"hosts use {average:.2f} on average, {streak} times above {self.upper:.2f}"
+        why = Why(Reason.UTILISATION_HIGH, sentence)
+        if streak < self.successive:
+            why = Why(Reason.NEW_HOST, "operators were to move to a new host")
+        over = {
+            host: why + f"; {host} uses {load:.2f}"
+            for host, load in cluster.loads.items()
+            if load > self.target
+        }
+        return Placed.WAITS in cluster.scale_out(over, self.target).values()

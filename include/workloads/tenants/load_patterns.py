@@ -1,4 +1,4 @@
-"""Days of web traffic: Henge, section 7.2.3 B, after the EPA-HTTP and SDSC-HTTP traces."""
+"""Loads of Henge: days of web traffic, and sudden changes of the rate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import log, sqrt
 
 from include.model.errors import unknown_name
-from include.workloads.pattern import Levels
+from include.workloads.pattern import Levels, level_problems
 
 SHAPES: dict[str, tuple[tuple[float, float], ...]] = {
     # "Workloads increase from hour 7 of the day, reach their peak by hour 13 1/3, and then start
@@ -23,6 +23,8 @@ STEPS_PER_HOUR = 10
 @dataclass(frozen=True, slots=True)
 class Diurnal:
     """A day as in a web trace, repeated; an hour of it takes ``hour_s``.
+
+    Section 7.2.3 B, after the EPA-HTTP and SDSC-HTTP traces.
 
     ``level`` is the peak's; a share ``floor`` of it arrives at all hours. Each tenth of an hour is
     multiplied by random noise of mean 1 and coefficient of variation ``noise_cv``, different for
@@ -70,3 +72,29 @@ def share_of_peak(trace: str, hour: float) -> float:
     after = next(i for i, (at, _) in enumerate(points) if at > hour)
     (start, low), (end, high) = points[after - 1], points[after]
     return low + (high - low) * (hour - start) / (end - start)
+
+
+@dataclass(frozen=True, slots=True)
+class Spike:
+    """``level``, but ``factor`` times as much from ``from_s`` until ``to_s``; 0: to the end.
+
+    Sections 7.1 (x3 for good) and 7.2.3 (x2 for an hour).
+    """
+
+    level: float = 1.0
+    factor: float = 2.0
+    from_s: float = 3600.0
+    to_s: float = 7200.0
+
+    def problems(self) -> Iterator[str]:
+        yield from level_problems((self.level, self.level * self.factor), 1.0)
+        if self.from_s <= 0:
+            yield f"from_s must be above 0, got {self.from_s:g}"
+        if self.to_s and self.to_s <= self.from_s:
+            yield f"to_s ({self.to_s:g}) must be after from_s ({self.from_s:g}), or 0"
+
+    def unfold(self, duration_s: float, seed: int) -> Levels:
+        """Two or three pieces, for every seed."""
+        levels = (self.level, self.level * self.factor, self.level)
+        starts_s = (0.0, self.from_s, self.to_s) if self.to_s else (0.0, self.from_s)
+        return Levels(starts_s, levels[: len(starts_s)])

@@ -1,4 +1,4 @@
-"""Random walks: PeerJ CS 141, eq. 6 (seeded) and the two published ones (Figs. 7C, 7D)."""
+"""The patterns of PeerJ CS 141, Fig. 7: stepwise, two-level and random walks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,44 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from include.workloads.pattern import Levels, held
+from include.workloads.pattern import Levels, held, level_problems
 
 PUBLISHED = Path(__file__).with_name("random_walk_levels.csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Stepwise:
+    """Levels 2, 4, 6, 4, ... machines, four minutes each.
+
+    Fig. 7A, "approximated to a sinus curve".
+    """
+
+    levels: tuple[float, ...] = (2, 4, 6, 4)
+    hold_s: float = 240.0
+
+    def problems(self) -> Iterator[str]:
+        yield from level_problems(self.levels, self.hold_s)
+
+    def unfold(self, duration_s: float, seed: int) -> Levels:
+        return held(list(self.levels), self.hold_s, duration_s)
+
+
+@dataclass(frozen=True, slots=True)
+class TwoLevel:
+    """The lowest and the highest level in turn, eight minutes each (Fig. 7B).
+
+    The text says two to eight machines; 6 is what was run (docs/deviations.md, PATTERN-2L).
+    """
+
+    low: float = 2
+    high: float = 6
+    hold_s: float = 480.0
+
+    def problems(self) -> Iterator[str]:
+        yield from level_problems((self.low, self.high), self.hold_s)
+
+    def unfold(self, duration_s: float, seed: int) -> Levels:
+        return held([self.low, self.high], self.hold_s, duration_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +72,6 @@ class RandomWalk:
             yield f"hold_s must be above 0, got {self.hold_s:g}"
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """A different walk for every seed."""
         draw = random.Random(f"random_walk:{seed}")
         level, walk = self.start, [float(self.start)]
         while len(walk) * self.hold_s < duration_s:
@@ -51,7 +85,7 @@ class RandomWalk:
 
 @dataclass(frozen=True, slots=True)
 class PublishedWalk:
-    """The machine levels of the original evaluation, one a minute for 120 minutes."""
+    """The machine levels of the evaluation, one a minute for 120 minutes (Figs. 7C, 7D)."""
 
     number: int
 
