@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import include
 from include.controllers.base import Delays, Setting
+from include.controllers.tide.changes import Changes, Pauses
 from include.controllers.tide.controller import LONG_BTU_S, Tide
 from include.controllers.tide.estimates import TideMemory
 from include.controllers.tide.leases import hosts_for_work, instances_worth_leasing
@@ -104,7 +107,7 @@ class TestWhoGetsAPlace:
 
 
 class TestWhatAChangeCosts:
-    """600 s of one item per second, the time for which a change is good, against a pause."""
+    """A change is presumed to last 600 s, in which one item per second arrives."""
 
     PAUSES = replace(SETTING, delays=Delays(pause_on_start_s=60.0, pause_on_stop_s=60.0))
 
@@ -123,13 +126,58 @@ class TestWhatAChangeCosts:
         assert actions_of(decided, StartInstance) == [StartInstance("O2", "h1")]
 
     def test_a_host_goes_only_if_what_it_costs_is_more_than_to_move_what_is_there(self) -> None:
-        """It costs 19 late items a second; 1 item/s in a pause of 6000 s are 10, of 12000 s 20."""
+        """It costs 13.3 late items a second. Of 20 a start of O1 makes 20 pause / 600 n / (n - busy)
+        late, with n 2 and busy 0.1: 10.5 or 14."""
         hosts = [a_host(), a_host("h2", paid_until_s=3630.0)]
         running = instances({"h1": "O1 O2 O3", "h2": "O1"})
-        for pause_s, goes in ((6000.0, True), (12000.0, False)):
+        of_all = dict.fromkeys(FLOW.names, 20.0)
+        known = replace(
+            long_known(), rate_per_s=of_all, mean_per_s=of_all, source_per_s={"S1": 20.0},
+            work_s=dict.fromkeys(FLOW.names, 5e3),
+        )  # fmt: skip
+        for pause_s, goes in ((300.0, True), (400.0, False)):
             setting = replace(SETTING, delays=Delays(pause_on_start_s=pause_s))
-            _, decided = decide(long_known(), hosts, running, setting=setting)
+            _, decided = decide(known, hosts, running, arrived=300, setting=setting)
             assert bool(actions_of(decided, ReleaseHost)) == goes
+
+    def test_what_is_late_is_what_arrives_until_a_pause_is_worked_off(self) -> None:
+        """A fluid: 10 items/s for 6 s are 60, which the spare third works off in 12 s."""
+        pauses = Pauses(np.array([10.0]), np.array([2.0]), np.array([600.0]), 6.0, 0.0)
+        assert pauses.start(np.array([2.0])) == pytest.approx(10 * (6 + 12) / 600)
+        assert not pauses.stop(np.array([3.0])).any()
+
+    def test_what_never_works_it_off_is_late_as_long_as_the_change_lasts(self) -> None:
+        pauses = Pauses(np.array([10.0]), np.array([2.0]), np.array([600.0]), 6.0, 6.0)
+        assert pauses.stop(np.array([3.0])) == pytest.approx(10)
+
+    def test_a_change_lasts_until_the_operator_is_changed_again(self) -> None:
+        """Three changes of O1 in 120 s and none of O2; what is presumed counts as one more."""
+        changes = Changes()
+        for turn, there in enumerate(("O2 O1", "O2 O1 O1", "O2 O1 O1", "O2 O1", "O2 O1 O1")):
+            seen = an_observation(running=instances({"h1": there}), now_s=30.0 * turn)
+            changes = changes.updated(seen, 1e9)
+        assert changes.last_s("O1", 600.0) == pytest.approx((600 + 120) / 4)
+        assert changes.last_s("O2", 600.0) == pytest.approx(600 + 120)
+
+
+def test_the_longer_the_pauses_the_fewer_changes(tmp_path: Path) -> None:
+    """They were the more, for what waited after a pause asked for the next change."""
+    folder = Path(include.__file__).parent / "workloads/manufacturing/calibrations/virtual"
+    usual = (folder / "manufacturing.yaml").read_text()
+    made = []
+    for pause_s in (0, 15, 30, 60):
+        paused = tmp_path / f"pause_{pause_s}.yaml"
+        paused.write_text(f"{usual}pause_on_start_s: {pause_s}\npause_on_stop_s: {pause_s}\n")
+        at = {"seed": 1, "btu_min": 10, "duration_min": 60, "calibration": str(paused)}
+        session = Session.open(
+            resolve(RunSpec(experiment="e", controller="tide", pattern="stepwise", **at))
+        )
+        session.deploy()
+        session.run(0.0, 3600.0)
+        activities = session.loop.testbed.take_measurements()["scaling_activity"]["activity"]
+        made.append(sum(each in ("upscaling", "downscaling") for each in activities))
+    assert made == sorted(made, reverse=True)
+    assert made[-1] < made[0] / 2
 
 
 class TestHostsWhoseCoresAreShared:

@@ -10,6 +10,7 @@ import numpy as np
 
 from include.controllers.base import Setting
 from include.controllers.plan import Plan
+from include.controllers.tide.changes import Pauses
 from include.controllers.tide.estimates import (
     Flow,
     Load,
@@ -27,7 +28,7 @@ from include.controllers.tide.leases import (
     places_of,
 )
 from include.controllers.tide.loss import ExpectedLoss, Loss
-from include.controllers.tide.places import Pauses, Places
+from include.controllers.tide.places import Places
 from include.model.decision import Decision, Reason, Why
 from include.model.observation import HostSample, Observation
 
@@ -106,7 +107,15 @@ class Tide:
         load = load_of(memory, self._flow)
         wavering = likely(load, memory, self._flow, self.interval_s)
         needed = self._needed(wavering or self._soon(load, memory, self.lead_s), plan)
-        pauses = Pauses.from_load(load, self.setting.delays, self.horizon_s)
+        last_s = [memory.changes.last_s(name, self.horizon_s) for name in self._flow.names]
+        delays = self.setting.delays
+        pauses = Pauses(
+            load.rate_per_s,
+            load.rate_per_s * load.service_s,
+            np.array(last_s),
+            delays.pause_on_start_s or 0.0,
+            delays.pause_on_stop_s or 0.0,
+        )
         leaving = self._leaving(plan, needed, pauses) if memory.rate_per_s else ()
         staying = {host.host for host in plan.hosts} - set(leaving)
         for name in leaving:
@@ -195,7 +204,9 @@ class Tide:
 
         The other hosts suffice, and moving the host's instances costs less than the host.
         """
-        moved = dict(zip(self._flow.names, (pauses.start + pauses.stop).tolist(), strict=True))
+        counts = plan.counts.astype(np.float64)
+        both = (pauses.start(counts - 1) + pauses.stop(counts)).tolist()
+        moved = dict(zip(self._flow.names, both, strict=True))
         staying, leaving = len(plan.hosts), []
         for host in sorted(plan.hosts, key=lambda host: host.paid_until_s):
             if not self._may_go(host, plan) or staying <= max(1, needed):

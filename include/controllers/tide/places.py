@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from include.controllers.base import Delays
 from include.controllers.plan import Plan
-from include.controllers.tide.estimates import Array, Load
+from include.controllers.tide.changes import Pauses
+from include.controllers.tide.estimates import Array
 from include.controllers.tide.loss import Gains, Loss
 from include.model.decision import Reason, Why
 from include.model.observation import InstanceSample
-
-
-@dataclass(frozen=True, slots=True)
-class Pauses:
-    """Cost of a start and of a stop by operator, in late items per second, shape (operators,).
-
-    Items that arrive during the pause are late; their number is spread over the time that the
-    change lasts.
-    """
-
-    start: Array
-    stop: Array
-
-    @classmethod
-    def from_load(cls, load: Load, delays: Delays, lasts_s: float) -> Pauses:
-        """Delays that the testbed does not state count as 0."""
-        starts_s, stops_s = (
-            pause_s or 0.0 for pause_s in (delays.pause_on_start_s, delays.pause_on_stop_s)
-        )
-        return cls(*(load.rate_per_s * (pause_s / lasts_s) for pause_s in (starts_s, stops_s)))
 
 
 class Places:
@@ -65,7 +44,8 @@ class Places:
 
     def fill(self, at_least: float, *, only_up: bool = False) -> None:
         """Start instances where there is room, each saving more than ``at_least`` items/s."""
-        gains = Gains(self._loss, self._instances, self._unread, self._pauses.start)
+        start_cost = self._pauses.start(self._instances)
+        gains = Gains(self._loss, self._instances, self._unread, start_cost)
         for rows, turns, saved in gains.in_turn(at_least):
             names = [self._names[row] for row in rows.tolist()]
             counts, gain = (self._instances[rows] + turns).tolist(), saved.tolist()
@@ -85,12 +65,12 @@ class Places:
                 return
 
     def _gain(self) -> Array:
-        gain = self._loss.gain(self._instances) - self._pauses.start
+        gain = self._loss.gain(self._instances) - self._pauses.start(self._instances)
         return np.where(self._unread, -np.inf, gain)
 
     def _give_way_to(self, row: int, gain: float, at_least: float) -> bool:
         """Whether another operator gave the place of an instance to operator ``row``."""
-        cost = self._loss.cost(self._instances) + self._pauses.stop
+        cost = self._loss.cost(self._instances) + self._pauses.stop(self._instances)
         cost = np.where(self._unread, np.inf, cost)
         for giver in np.argsort(cost, kind="stable"):
             if not gain - cost[giver] > at_least:
