@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from include.service.history import History, Moment
+from include.service.history import History, Moment, named
 from include.service.limits import Bounds, Limits
 from include.service.reading import JobReading, OperatorReading
 
@@ -152,8 +152,8 @@ def _nearest(
     why = "; ".join(cut for least, most, cut in spans if not least <= wanted <= most)
     if low > high:
         now = f"{operator.parallelism} run and {operator.asked_most} are asked for"
-        return None, f"{wanted} wanted, {now}: {'; '.join(span[2] for span in spans)}"
-    return min(max(wanted, low), high), why and f"{wanted} wanted: {why}"
+        return None, f"{now}: {'; '.join(span[2] for span in spans)}"
+    return min(max(wanted, low), high), why
 
 
 def _bases(operator: OperatorReading, limit: Bounds) -> tuple[int, ...]:
@@ -168,8 +168,3 @@ def _around(bases: tuple[int, ...], distance: int) -> tuple[int, int]:
 
 def _amount(count: int, operator: OperatorReading, limit: Bounds) -> int:
     return max(abs(count - base) for base in _bases(operator, limit))
-
-
-def named(counts: Mapping[str, int]) -> str:
-    """Counts by operator, in words."""
-    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))

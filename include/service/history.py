@@ -190,3 +190,8 @@ def _ends(
 
 def _of(change: Change, kind: str, now: Moment) -> Entry:
     return Entry(now, kind, {"id": change.id, "asks": change.asks})
+
+
+def named(counts: Mapping[str, int]) -> str:
+    """Counts by operator, in words."""
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "nothing"
