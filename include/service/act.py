@@ -20,11 +20,11 @@ from uuid import uuid4
 from include.files.whole import write_json
 from include.model.errors import SetupError, StoreError
 from include.runs.measurements.locks import alone, locked
-from include.service.clock import moment
-from include.service.guard import Verdict, allowed_change
-from include.service.history import TAKEN, Entry, Moment, folded, news
+from include.service.guard import Present, Verdict, allowed_change
+from include.service.history import TAKEN, Entry, folded, news
 from include.service.journal import Journal
 from include.service.limits import Limits
+from include.service.moment import Moment, moment
 from include.service.pause import why_paused
 from include.service.reading import JobReading
 from include.testbeds.flink.rest import NoAnswerError
@@ -97,27 +97,27 @@ class Service:
 
     def _step(self) -> Verdict:
         self._note_pause()
+        read = self._now()
         reading = self._flink.reading(self._acting.job_name)
         for entry in news(self._history, reading, self._acting.limits, self._now()):
             self._write(entry)
         self._found = self._found or self._history.bounds
         wish = self._wanted_of(reading)
         self._keep(wish, reading)
-        verdict = self._verdict(wish, reading)
+        verdict = self._verdict(wish, reading, read)
         if verdict.asks and self._acting.really:
             if self._flink.requirements(reading.job) != _asked(reading):
                 return Verdict(held=("what the job asks for changes; reading again",))
-            verdict = self._verdict(wish, reading)  # asking took time
+            verdict = self._verdict(wish, reading, read)  # asking took time
         self._note(verdict, wish, reading)
         if verdict.asks and self._acting.really:
             self._ask(verdict, wish, reading)
         return verdict
 
-    def _verdict(self, wish: Wish, reading: JobReading) -> Verdict:
+    def _verdict(self, wish: Wish, reading: JobReading, read: Moment) -> Verdict:
         stopped = "the service ends" if self.ending.is_set() else why_paused(self._acting.state)
-        return allowed_change(
-            wish.counts, reading, self._acting.limits, self._history, self._now(), stopped
-        )
+        present = Present(self._now(), read, stopped)
+        return allowed_change(wish.counts, reading, self._acting.limits, self._history, present)
 
     def _ask(self, verdict: Verdict, wish: Wish, reading: JobReading) -> None:
         change = {"id": uuid4().hex[:12], **self._about(verdict, wish, reading)}

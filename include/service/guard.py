@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from include.service.history import History, Moment, named
+from include.service.history import History, named
 from include.service.limits import Bounds, Limits
+from include.service.moment import Moment
 from include.service.reading import JobReading, OperatorReading
 
 
@@ -24,27 +25,35 @@ class Verdict:
     """Why an operator does not get what is wanted for it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Present:
+    """When it is decided, and from a reading of when."""
+
+    now: Moment
+    read: Moment
+    stopped: str = ""
+    """Why somebody wants no changes at all; "" when nobody said so."""
+
+
 def allowed_change(
     wanted: Mapping[str, int],
     reading: JobReading,
     limits: Limits,
     history: History,
-    now: Moment,
-    paused: str = "",
+    present: Present,
 ) -> Verdict:
     """What of ``wanted``, instances by operator, may be asked for now.
 
-    ``paused`` says who stopped all changes and why, "" when nobody did. A change counts by its
-    distance from what runs or from what was asked for before, whichever is larger; a bound above
-    ``most`` was asked for by nobody who knew the limits, and does not count.
+    A change counts by its distance from what runs or from what was asked for before, whichever is
+    larger; a bound above ``most`` was asked for by nobody who knew the limits, and does not count.
     """
-    held = tuple(_holds(reading, limits, history, now, paused))
+    held = tuple(_holds(reading, limits, history, present))
     if held:
         return Verdict(held=held)
     asks: dict[str, int] = {}
     cuts: dict[str, str] = {}
     there = {each.operator: each for each in reading.operators}
-    room = left = max(0, limits.changed_instances_per_hour - history.spent(now))
+    room = left = max(0, limits.changed_instances_per_hour - history.spent(present.now))
     for name in sorted(wanted, key=lambda name: _turn(name, wanted[name], there.get(name))):
         operator, limit = there.get(name), limits.of(name)
         if operator is None:
@@ -62,26 +71,28 @@ def allowed_change(
 
 
 def _holds(
-    reading: JobReading, limits: Limits, history: History, now: Moment, paused: str
+    reading: JobReading, limits: Limits, history: History, present: Present
 ) -> Iterator[str]:
     """Every reason why nothing may change now."""
-    if paused:
-        yield paused
-    yield from _not_ready(reading, limits, now)
+    if present.stopped:
+        yield present.stopped
+    yield from _not_ready(reading)
+    if present.now.since(present.read) > limits.reading_age_s:
+        yield f"the reading is older than {limits.reading_age_s:g} s"
     there = {each.operator for each in reading.operators}
     if strangers := sorted(set(limits.operators) - there):
         yield (
             f"the limits name {', '.join(strangers)}, and the job has only "
             f"{', '.join(sorted(there))}; correct the limits and start again"
         )
-    if (end := limits.quiet_until(now.at_s)) is not None:
+    if (end := limits.quiet_until(present.now.at_s)) is not None:
         yield f"quiet hours until {end:%A %H:%M} ({limits.time_zone})"
     if history.job != reading.job:
         yield "the job was never read before"
-    yield from _just_changed(limits, history, now)
+    yield from _just_changed(limits, history, present.now)
 
 
-def _not_ready(reading: JobReading, limits: Limits, now: Moment) -> Iterator[str]:
+def _not_ready(reading: JobReading) -> Iterator[str]:
     """Reasons that lie in the job, or in how well it is known."""
     if not reading.running:
         yield f"the job is {reading.state}, not RUNNING"
@@ -93,9 +104,6 @@ def _not_ready(reading: JobReading, limits: Limits, now: Moment) -> Iterator[str
         yield "a checkpoint is under way"
     if reading.missing:
         yield f"readings are missing: {'; '.join(reading.missing)}"
-    age_s = now.at_s - reading.at_s
-    if not -1 <= age_s <= limits.reading_age_s:
-        yield f"the reading is older than {limits.reading_age_s:g} s, or a clock was set"
 
 
 def _just_changed(limits: Limits, history: History, now: Moment) -> Iterator[str]:

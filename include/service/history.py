@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from include.service.limits import Limits
+from include.service.moment import Moment
 from include.service.reading import JobReading
 
 HOUR_S = 3600.0
@@ -18,23 +19,6 @@ LATE_S = 120.0
 
 OPEN, TAKEN = "open", "taken"
 UP, NOT_UP, NOT_TAKEN, GONE = "up", "not up", "not taken", "gone"
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A time by the clock of the wall, and by one that nobody can set."""
-
-    at_s: float
-    """Seconds since 1970."""
-    boot: str
-    """Which start of the machine ``up_s`` counts from."""
-    up_s: float
-
-    def since(self, earlier: Moment) -> float:
-        """Seconds that have passed, at least 0. A clock that jumps changes nothing, except over
-        a restart of the machine, where there is no other."""
-        same = self.boot == earlier.boot
-        return max(0.0, self.up_s - earlier.up_s if same else self.at_s - earlier.at_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from include.model.errors import SetupError, StoreError
-from include.service.history import GONE, NOT_TAKEN, NOT_UP, TAKEN, UP, Entry, Moment, named
+from include.service.history import GONE, NOT_TAKEN, NOT_UP, TAKEN, UP, Entry, named
+from include.service.moment import Moment
 
 FILE = "journal.jsonl"
 

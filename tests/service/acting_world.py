@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from include.service.history import Entry, History, Moment, folded
+from include.service.history import Entry, History, folded
 from include.service.limits import Limits
+from include.service.moment import Moment
 from include.service.reading import JobReading, OperatorReading
 
 NOON_S = 1_764_072_000.0  # Tuesday, 25 November 2025, 12:00 UTC

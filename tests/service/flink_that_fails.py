@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from include.service.history import LATE_S, Moment
+from include.service.history import LATE_S
 from include.service.limits import Limits
+from include.service.moment import Moment
 from include.service.reading import JobReading, OperatorReading
 from include.testbeds.flink.rest import NoAnswerError
 from tests.service.acting_world import NOON_S

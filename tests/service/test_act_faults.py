@@ -41,6 +41,9 @@ class Faults(RuleBasedStateMachine):
         self.limits = limits_of(
             default={"least": 1, "most": 8, "most_at_once": at_once},
             changed_instances_per_hour=per_hour,
+            respect_others_s=180,
+            wait_after_failure_s=70,
+            longest_wait_s=300,
             quiet=[{"begin": "13:00", "end": "13:30"}] if quiet else [],
         )
         self.flink = FailingFlink(self.limits, self.state / journal.FILE)
@@ -70,12 +73,19 @@ class Faults(RuleBasedStateMachine):
         self.service = Service(acting, self.flink, lambda _: Wish(self.wish), self.flink.now)
 
     @rule(parse=COUNTS, store=COUNTS, sink=COUNTS)
-    def step(self, parse: int, store: int, sink: int) -> None:
-        self.wish = {"parse": parse, "store": store, "sink": sink}
+    def step(self, *counts: int, **wish: int) -> None:
+        self.wish = wish or dict(zip(OPERATORS, counts, strict=True))
         try:
             self.service.step()
         except Killed:
             self._start()
+
+    @rule(wishes=st.lists(st.tuples(COUNTS, COUNTS, COUNTS), min_size=2, max_size=8))
+    def nothing_fails_for_a_while(self, wishes: list[tuple[int, int, int]]) -> None:
+        self.flink.hangs, self.flink.missing, self.flink.checkpoint = {}, (), False
+        for counts in wishes:
+            self.flink.passes(65)
+            self.step(*counts)
 
     @rule(seconds=st.sampled_from([1, 15, 61, 125, 600, 1200, 3600]))
     def time_passes(self, seconds: int) -> None:

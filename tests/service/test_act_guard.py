@@ -2,7 +2,7 @@
 
 import pytest
 
-from include.service.guard import allowed_change
+from include.service.guard import Present, allowed_change
 from include.service.history import NOT_UP, TAKEN, UP, Entry
 from tests.service.acting_world import (
     asks,
@@ -15,14 +15,13 @@ from tests.service.acting_world import (
 )
 
 
-def verdict(wanted, reading=None, *, limits=None, history=None, now=None, paused=""):
+def verdict(wanted, reading=None, *, limits=None, history=None, now=None, **present):
     return allowed_change(
         wanted,
         reading or job(),
         limits or limits_of(),
         history or read_before(),
-        now or moment(),
-        paused,
+        Present(now or moment(), **{"read": now or moment(), **present}),
     )
 
 
@@ -102,8 +101,6 @@ def test_an_operator_without_limits_or_that_is_not_there_is_left():
         ({"missing": ("checkpoints: no answer",)}, "readings are missing: checkpoints"),
         ({"elastic": False}, "adaptive scheduler"),
         ({"started_s": 0.0}, "not known since when"),
-        ({"at": moment(-61)}, "older than 60 s"),
-        ({"at": moment(5)}, "or a clock was set"),
         ({"job": "j2"}, "never read before"),
     ],
 )
@@ -113,9 +110,15 @@ def test_hands_off_a_job_that_is_not_ready(given, why):
     assert any(why in reason for reason in allowed.held)
 
 
+def test_hands_off_what_was_read_too_long_ago_by_any_clock():
+    assert verdict({"parse": 4}, read=moment(-60)).asks
+    assert verdict({"parse": 4}, read=moment(-61)).held == ("the reading is older than 60 s",)
+    assert verdict({"parse": 4}, read=moment(-1, wall_s=-7200)).asks  # a clock was set
+
+
 def test_hands_off_while_paused_in_quiet_hours_and_with_limits_of_another_job():
     limits = limits_of(operators={"parze": {"most": 4}}, quiet=[{"begin": "11:00", "end": "13:00"}])
-    allowed = verdict({"parse": 4}, limits=limits, paused="paused: release day")
+    allowed = verdict({"parse": 4}, limits=limits, stopped="paused: release day")
     assert allowed.asks == {}
     told = "\n".join(allowed.held)
     assert "release day" in told
