@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -23,6 +24,8 @@ class OperatorReading:
     asked_most: int
     """Bounds of the job's resource requirements; where a job has none, the parallelism."""
     max_parallelism: int
+    slot_group: str = ""
+    """Vertices of one group share slots: each slot has one subtask of each of them."""
     records_in: float | None = None
     records_out: float | None = None
     busy_s: float | None = None
@@ -36,6 +39,8 @@ class OperatorReading:
     back_pressured_share: float | None = None
     pending_records: float | None = None
     """What waits outside Flink for a source, by its connector; sources alone may have it."""
+    buffered_s: float | None = None
+    """How long what is in its input buffers waits, as Flink estimates it; mean over subtasks."""
     watermark_ms: float | None = None
     """The lowest input watermark of a subtask, epoch milliseconds."""
 
@@ -53,6 +58,8 @@ class TaskManagerReading:
     """CPU time of its JVM since its start, seconds."""
     cores: float | None = None
     """Of its machine or container."""
+    reserved_cores: float | None = None
+    """As it is configured (`taskmanager.cpu.cores`); Flink's default is its slots."""
     memory_bytes: float | None = None
     """In use: heap and what the JVM uses beside it."""
     memory_limit_bytes: float | None = None
@@ -94,3 +101,26 @@ class JobReading:
     def instances(self) -> dict[str, int]:
         """Subtasks that run of every operator."""
         return {one.operator: one.parallelism for one in self.operators}
+
+    @property
+    def slots(self) -> int:
+        """Slots that the job takes: of each slot sharing group its largest parallelism."""
+        return _slots((one.slot_group, one.parallelism) for one in self.operators)
+
+    @property
+    def asked_slots(self) -> int:
+        """Slots that it takes with as many subtasks as are asked for at most."""
+        return _slots((one.slot_group, one.asked_most) for one in self.operators)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Operators that nothing flows into."""
+        targets = {target for _, target in self.edges}
+        return tuple(one.operator for one in self.operators if one.operator not in targets)
+
+
+def _slots(counts: Iterable[tuple[str, int]]) -> int:
+    most: dict[str, int] = {}
+    for group, count in counts:
+        most[group] = max(count, most.get(group, 0))
+    return sum(most.values())

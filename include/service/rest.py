@@ -15,7 +15,7 @@ import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -39,7 +39,7 @@ _SHARES = {
     "idle_share": "idleTimeMsPerSecond",
     "back_pressured_share": "backPressuredTimeMsPerSecond",
 }
-_WATERMARK = "currentInputWatermark"
+_WATERMARK, _BUFFERED = "currentInputWatermark", "estimatedTimeToConsumeBuffersMs"
 _NO_WATERMARK = -(2**63)
 _MEMORY = ("Heap.Used", "NonHeap.Used", "Direct.MemoryUsed")
 _OF_JVM = (
@@ -58,11 +58,16 @@ class FlinkRest:
     """
 
     def __init__(
-        self, url: str, *, timeout_s: float = TIMEOUT_S, settles_s: float = SETTLES_S
+        self,
+        url: str,
+        *,
+        now_s: Callable[[], float] = time.time,
+        timeout_s: float = TIMEOUT_S,
+        settles_s: float = SETTLES_S,
     ) -> None:
         parts, self.url = _address(url)
         self._prefix = parts.path.rstrip("/")
-        self._timeout_s, self._settles_s = timeout_s, settles_s
+        self._now_s, self._timeout_s, self._settles_s = now_s, timeout_s, settles_s
         self._connection = _connection(parts.scheme, parts.hostname or "", parts.port, timeout_s)
         self._headers = {"Accept": "application/json", **_authorization()}
         self._names: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
@@ -101,7 +106,7 @@ class FlinkRest:
 
     def reading(self, name: str) -> JobReading:
         """One poll of the job of that name. What a part of it cannot say is in ``missing``."""
-        at_s, job = time.time(), self.job_named(name)
+        at_s, job = self._now_s(), self.job_named(name)
         missing: list[str] = []
         details = self._get(f"/jobs/{job}")
         for vertex in details["vertices"][:1]:
@@ -177,6 +182,7 @@ class FlinkRest:
             asked_least=least,
             asked_most=most,
             max_parallelism=int(vertex["maxParallelism"]),
+            slot_group=str(vertex.get("slotSharingGroupId", "")),
             records_in=counted_in,
             records_out=of_task.get("write-records"),
             busy_s=_seconds(of_task.get("accumulated-busy-time")),
@@ -184,6 +190,7 @@ class FlinkRest:
             back_pressured_s=_seconds(of_task.get("accumulated-backpressured-time")),
             busiest_share=_share(found.get(_SHARES["busy_share"], {}).get("max")),
             pending_records=_total(found, wanted, "pendingRecords"),
+            buffered_s=_seconds(_known(found.get(_BUFFERED, {}).get("avg"))),
             watermark_ms=None if watermark in (None, _NO_WATERMARK) else watermark,
             **{kind: _share(found.get(of, {}).get("avg")) for kind, of in _SHARES.items()},
         )
@@ -194,7 +201,7 @@ class FlinkRest:
         if known is not None and time.monotonic() - known[0] < NAMES_FOR_S:
             return known[1]
         there = [str(one["id"]) for one in self._metrics(job, vertex, ()).values()]
-        wanted = [name for name in (*_SHARES.values(), _WATERMARK) if name in there]
+        wanted = [name for name in (*_SHARES.values(), _WATERMARK, _BUFFERED) if name in there]
         wanted += [name for name in there if re.fullmatch(_OF_SOURCE, name)]
         if len(wanted) >= len(_SHARES):
             self._names[job, vertex] = time.monotonic(), tuple(wanted)
@@ -232,9 +239,10 @@ class FlinkRest:
                     id=str(one["id"]),
                     slots=int(one["slotsNumber"]),
                     free_slots=int(one["freeSlots"]),
-                    cpu_load=_at_least_0(values.get("Status.JVM.CPU.Load")),
+                    cpu_load=_known(values.get("Status.JVM.CPU.Load")),
                     cpu_s=_scaled(values.get("Status.JVM.CPU.Time"), 1e-9),
                     cores=one.get("hardware", {}).get("cpuCores"),
+                    reserved_cores=one.get("totalResource", {}).get("cpuCores"),
                     memory_bytes=sum(memory) if memory else None,
                     memory_limit_bytes=one.get("memoryConfiguration", {}).get("totalProcessMemory"),
                 )
@@ -408,10 +416,14 @@ def _total(found: Mapping[str, Any], wanted: Sequence[str], kind: str) -> float 
     return float(sum(sums)) if sums else None
 
 
-def _share(ms_per_s: float | None) -> float | None:
-    if ms_per_s is None or ms_per_s != ms_per_s:
-        return None
-    return min(1.0, max(0.0, ms_per_s / 1000))
+def _share(ms_per_s: Any) -> float | None:
+    known = _known(ms_per_s)
+    return None if known is None else min(1.0, max(0.0, known / 1000))
+
+
+def _known(value: Any) -> float | None:
+    """A metric that is none when nothing was measured: NaN, or below 0."""
+    return None if value is None or value == "NaN" or not float(value) >= 0 else float(value)
 
 
 def _seconds(ms: float | None) -> float | None:
@@ -420,7 +432,3 @@ def _seconds(ms: float | None) -> float | None:
 
 def _scaled(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
-
-
-def _at_least_0(value: float | None) -> float | None:
-    return None if value is None or value < 0 else value

@@ -10,6 +10,7 @@ from include.model.errors import SpecError
 from include.workloads.recordings.assemble import Sheet, assemble, sorted_by_time
 from include.workloads.recordings.csv_cells import shortened
 from include.workloads.recordings.files import file_content, is_parquet, text_of
+from include.workloads.recordings.folder import JOB, MAPPING, inside, is_recorded, recording_name
 from include.workloads.recordings.mapping import Reads, choose, parse_mapping
 from include.workloads.recordings.prometheus import series_in
 from include.workloads.recordings.recording import SIGNALS, Recording, Signal, evenly, filled
@@ -27,7 +28,8 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 def read_recording(
     source: str, mapping: Mapping[str, str] = _NOTHING, *, sort: bool = False
 ) -> Recording:
-    """The recording in a file, or of a server of Prometheus (``prometheus+http://...``).
+    """The recording in a file, in a folder of `tidebench record`, or of a server of Prometheus
+    (``prometheus+http://...``).
 
     ``mapping`` says which column, series or query a signal is read from, and in which unit:
     ``{"time": "timestamp", "rate": "requests@per_min"}``. Columns whose names say what they are
@@ -37,8 +39,10 @@ def read_recording(
     if is_server(source):
         name, found = read_server(source, mapping)
         return assemble(name, *joined(found))
-    path, content = file_content(source)
-    name = path.name
+    if is_recorded(source):
+        mapping = {**MAPPING, **mapping}
+    path, content = file_content(inside(source, JOB))
+    name = recording_name(source, path)
     if is_parquet(path, content):
         return _of_columns(name, read_parquet(name, content), mapping, sort)
     text = text_of(name, content)
