@@ -157,11 +157,14 @@ def _nearest(
         (*_around(bases, left), f"{left} more may change in this hour"),
     )
     low, high = max(span[0] for span in spans), min(span[1] for span in spans)
-    why = "; ".join(cut for least, most, cut in spans if not least <= wanted <= most)
     if low > high:
         now = f"{operator.parallelism} run and {operator.asked_most} are asked for"
         return None, f"{now}: {'; '.join(span[2] for span in spans)}"
-    return min(max(wanted, low), high), why
+    count = min(max(wanted, low), high)
+    binding = low if count > wanted else high
+    return count, "; ".join(
+        cut for least, most, cut in spans if count != wanted and binding in (least, most)
+    )
 
 
 def _bases(operator: OperatorReading, limit: Bounds) -> tuple[int, ...]:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from include.service.history import LATE_S
 from include.service.limits import Limits
 from include.service.moment import Moment
 from include.service.reading import JobReading, OperatorReading
@@ -51,6 +50,8 @@ class FailingFlink:
     ever_asked: set[tuple[str, int]] = field(default_factory=set)
     seen: dict[str, int] = field(default_factory=dict)
     others_s: float = -1e9
+    read_s: float = 0.0
+    last_asks: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.runs = {name: min(most, self.slots) for name, (_, most) in self.bounds.items()}
@@ -106,7 +107,10 @@ class FailingFlink:
 
     def reading(self, name: str) -> JobReading:
         self.point()
-        self._fails("reading")
+        self.read_s = self.up_s
+        slow = self.hangs.get("reading") in ("late", "slow")
+        if not slow:
+            self._fails("reading")
         now = {each: most for each, (_, most) in self.bounds.items()}
         known = any(line["kind"] == "job" and line["job"] == self.job for line in self._lines())
         if known and now != self.seen:
@@ -137,6 +141,9 @@ class FailingFlink:
             elastic=True,
             missing=self.missing,
         )
+        if slow:
+            del self.hangs["reading"]
+            self.passes(70)
         if self.between:
             self.between()
             self.between = None
@@ -157,7 +164,7 @@ class FailingFlink:
         if how == "before" or job != self.job:
             raise NoAnswerError("HTTP 500")
         if how == "late":
-            self.late.append((self.up_s + LATE_S - 1, job, asks))
+            self.late.append((self.up_s + 119, job, asks))
             raise NoAnswerError("timed out")
         self._take(job, asks)
         self.point()
@@ -175,8 +182,11 @@ class FailingFlink:
         assert self.up_s >= self.restarts_until_s, "a restart is under way"
         assert not self.checkpoint, "a checkpoint is under way"
         assert not self.missing, "readings were missing"
+        assert self.up_s - self.read_s <= self.limits.reading_age_s, "read too long ago"
         assert self.limits.quiet_until(self.wall_s) is None, "quiet hours"
         assert self.up_s - self.others_s >= self.limits.respect_others_s, "others changed it"
+        assert not self.late, "the last request may still be carried out"
+        assert not self._comes_up(), "the last change is not up yet"
         instances = 0
         for name, most in asks.items():
             least, before = self.bounds[name]
@@ -194,10 +204,18 @@ class FailingFlink:
         if self.put:
             assert self.up_s - self.put[-1][0] >= self.limits.between_changes_s, "too soon"
         self.put.append((self.up_s, instances))
+        self.last_asks = asks
         intents = [line for line in self._lines() if line["kind"] == "asks"]
         assert intents[-1]["asks"] == asks, "the journal does not say so beforehand"
         assert intents[-1]["id"] not in self.ids, "asked for twice"
         self.ids.add(intents[-1]["id"])
+
+    def _comes_up(self) -> bool:
+        """Whether the last change was taken, is as it was asked for, and does not run yet."""
+        if not self.put or self.up_s - self.put[-1][0] >= self.limits.up_within_s:
+            return False
+        asked = {name: self.bounds[name][1] for name in self.last_asks}
+        return asked == self.last_asks != {name: self.runs[name] for name in asked}
 
     def _lines(self):
         text = self.journal.read_text() if self.journal.exists() else ""

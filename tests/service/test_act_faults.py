@@ -22,6 +22,10 @@ from tests.service.flink_that_fails import FailingFlink, Killed
 
 OPERATORS = ("parse", "store", "sink")
 COUNTS = st.integers(0, 12)
+LAPSES = st.sampled_from([15, 65, 65, 125])
+TROUBLES = st.sampled_from(
+    ["", "", "", "checkpoint", "missing", "slow", "kill", "before", "after", "late", "slots"]
+)
 
 
 class Faults(RuleBasedStateMachine):
@@ -80,12 +84,24 @@ class Faults(RuleBasedStateMachine):
         except Killed:
             self._start()
 
-    @rule(wishes=st.lists(st.tuples(COUNTS, COUNTS, COUNTS), min_size=2, max_size=8))
-    def nothing_fails_for_a_while(self, wishes: list[tuple[int, int, int]]) -> None:
-        self.flink.hangs, self.flink.missing, self.flink.checkpoint = {}, (), False
-        for counts in wishes:
-            self.flink.passes(65)
-            self.step(*counts)
+    @rule(steps=st.lists(st.tuples(LAPSES, TROUBLES, COUNTS, COUNTS), min_size=2, max_size=10))
+    def little_fails_for_a_while(self, steps: list[tuple[int, str, int, int]]) -> None:
+        """At most one trouble before each step: enough comes through to reach the limits."""
+        flink = self.flink
+        for seconds, trouble, parse, store in steps:
+            flink.hangs, flink.missing, flink.checkpoint = {}, (), False
+            flink.passes(seconds)
+            if trouble == "checkpoint":
+                flink.checkpoint = True
+            elif trouble == "missing":
+                flink.missing = ("checkpoints",)
+            elif trouble == "kill":
+                flink.die_in, self.torn = (parse + store) % 7, bool(parse % 2)
+            elif trouble == "slots":
+                flink.slots = store % 8 + 1
+            elif trouble:
+                flink.hangs["ask_for" if trouble != "slow" else "reading"] = trouble
+            self.step(parse, store, 1)
 
     @rule(seconds=st.sampled_from([1, 15, 61, 125, 600, 1200, 3600]))
     def time_passes(self, seconds: int) -> None:
