@@ -19,10 +19,14 @@ class Moment:
     up_s: float
 
     def since(self, earlier: Moment) -> float:
-        """Seconds that have passed, at least 0. A clock that jumps changes nothing, except over
-        a restart of the machine, where there is no other."""
-        same = self.boot == earlier.boot
-        return max(0.0, self.up_s - earlier.up_s if same else self.at_s - earlier.at_s)
+        """Seconds that have passed for certain, at least 0.
+
+        A clock that jumps changes nothing. What was before the machine started again may seem as
+        young as that start, for no other clock can be relied on.
+        """
+        if self.boot == earlier.boot:
+            return max(0.0, self.up_s - earlier.up_s)
+        return max(0.0, min(self.up_s, self.at_s - earlier.at_s))
 
 
 def moment() -> Moment:

@@ -32,6 +32,7 @@ class FailingFlink:
     up_s: float = 10_000.0
     wall_s: float = NOON_S
     boot: str = "b1"
+    booted_s: float = 0.0
     restarts_until_s: float = 0.0
     checkpoint: bool = False
     missing: tuple[str, ...] = ()
@@ -60,7 +61,7 @@ class FailingFlink:
     # ------------------------------------------------------------------------------- world
 
     def now(self) -> Moment:
-        return Moment(self.wall_s, self.boot, self.up_s)
+        return Moment(self.wall_s, self.boot, self.up_s - self.booted_s)
 
     def passes(self, seconds: float) -> None:
         for due_s, job, asks in sorted(self.late, key=lambda each: each[0]):

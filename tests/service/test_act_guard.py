@@ -4,6 +4,7 @@ import pytest
 
 from include.service.guard import Present, allowed_change
 from include.service.history import NOT_UP, TAKEN, UP, Entry
+from include.service.moment import Moment
 from tests.service.acting_world import (
     asks,
     ended,
@@ -172,3 +173,11 @@ def test_a_clock_that_jumps_gives_no_second_hour():
     assert "0 more" in allowed.cuts["parse"]
     back = moment(3600, wall_s=-7200)  # by the wall it has not begun yet
     assert verdict({"parse": 4}, job(at=back), history=spent, now=back).asks == {"parse": 4}
+
+
+def test_after_a_start_of_the_machine_what_was_before_is_as_young_as_it_may_be():
+    before = moment(0)
+    assert moment(900, boot="b2").since(before) == 900  # by the wall; up for 5,900 s
+    young = Moment(before.at_s + 900, "b2", 60.0)
+    assert young.since(before) == 60  # the clock of the wall may have been set
+    assert Moment(before.at_s - 900, "b2", 60.0).since(before) == 0
