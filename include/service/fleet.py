@@ -17,6 +17,8 @@ from include.model.decision import (
     MigrateInstance,
     ProlongLease,
     ReleaseHost,
+    StartInstance,
+    StopInstance,
 )
 from include.model.observation import HostSample, InstanceSample
 
@@ -49,7 +51,11 @@ class PaperFleet:
     numbers: int = 0
 
     def follow(self, counts: Mapping[str, int], setting: Setting, now_s: float) -> None:
-        """Have as many instances as run. Leases go on until their hosts are given back."""
+        """Have as many instances as run. Leases go on until they are ended.
+
+        One too many goes from the host whose lease ends first, one that is missing comes where the
+        lease lasts longest.
+        """
         for host in self.hosts.values():
             while host.paid_until_s <= now_s:
                 host.paid_until_s += setting.btu_s
@@ -57,16 +63,18 @@ class PaperFleet:
             del self.instances[name]
         for operator, count in counts.items():
             there = [n for n, one in self.instances.items() if one.operator == operator]
+            there.sort(key=lambda name: -self.hosts[self.instances[name].host].paid_until_s)
             for name in there[count:]:
                 del self.instances[name]
             for _ in range(count - len(there)):
                 place = next(self._with_room(operator, setting), None)
-                place = place or self._lease(setting, now_s)
-                name = self._new(operator)
-                self.instances[name] = PaperInstance(operator, place, now_s)
+                self._start(operator, place or self._lease(setting, now_s), now_s)
 
     def carry_out(self, actions: Iterable[Action], setting: Setting, now_s: float) -> None:
-        """What a decision does to hosts. How many instances there are follows from the job."""
+        """What a decision does on paper.
+
+        `follow` has as many instances again as really run, so that a start and a stop are a move.
+        """
         real: dict[str, str] = {}
         for action in actions:
             match action:
@@ -74,10 +82,13 @@ class PaperFleet:
                     real[action.handle] = self._lease(setting, now_s)
                 case ProlongLease():
                     self.hosts[action.host].paid_until_s += setting.btu_s
+                case StartInstance():
+                    self._start(action.operator, real.get(action.host, action.host), now_s)
+                case StopInstance():
+                    del self.instances[action.instance]
                 case MigrateInstance():
                     host = real.get(action.host, action.host)
-                    if action.instance in self.instances and host in self.hosts:
-                        self.instances[action.instance].host = host
+                    self.instances[action.instance].host = host
                 case ReleaseHost():
                     self._release(action.host, setting)
 
@@ -114,6 +125,9 @@ class PaperFleet:
             for name, one in self.instances.items()
         }
 
+    def _start(self, operator: str, host: str, now_s: float) -> None:
+        self.instances[self._new(operator)] = PaperInstance(operator, host, now_s)
+
     def _release(self, host: str, setting: Setting) -> None:
         """Give a host back; what still runs on it moves to where there is room, or it stays."""
         for one in [one for one in self.instances.values() if one.host == host]:
@@ -125,7 +139,7 @@ class PaperFleet:
 
     def _with_room(self, operator: str, setting: Setting) -> Iterator[str]:
         needs = setting.topology.operator[operator].cpu_cores
-        for name in self.hosts:
+        for name in sorted(self.hosts, key=lambda host: -self.hosts[host].paid_until_s):
             if self._used(name, setting) + needs <= setting.flavor.vcpus + ROUNDING:
                 yield name
 

@@ -40,8 +40,8 @@ class OperatorReading:
     pending_records: float | None = None
     """What waits outside Flink for a source, by its connector; sources alone may have it."""
     buffered_s: float | None = None
-    """How long what is in its input buffers waits, as Flink estimates it; mean over subtasks. Of few
-    records it is far too long."""
+    """How long what is in its input buffers waits, as Flink estimates it; mean over subtasks. Far
+    too long where few records come."""
     watermark_ms: float | None = None
     """The lowest input watermark of a subtask, epoch milliseconds."""
 
