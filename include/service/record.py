@@ -10,7 +10,7 @@ import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -301,9 +301,11 @@ def record(  # noqa: PLR0913  what a user may say
     ``told`` gets a line where something is not as it should be, ``seen`` every reading once it is
     kept. Raises NoAnswerError when Flink does not answer at first, or has no job of that name.
     """
-    with alone_in(folder, "records"):
-        clock = SteadyClock()
-        flink = FlinkRest(url, now_s=clock.now_s)
+    clock = SteadyClock()
+    with (
+        alone_in(folder, "records"),
+        closing(FlinkRest(url, now_s=clock.now_s)) as flink,
+    ):
         flink.job_named(job)
         recorder = Recorder(folder, job, flink.url, every_s)
         clock.not_before(recorder.last_s + every_s / 2)
@@ -326,5 +328,4 @@ def record(  # noqa: PLR0913  what a user may say
             except SetupError as error:  # a full disk may have room again
                 told(f"this poll is lost: {error}")
         recorder.end(clock.now_s(), kept)
-        flink.close()
         return kept
