@@ -157,6 +157,8 @@ def _wrong_numbers(request: AdviceRequest) -> Iterator[tuple[str, str]]:
         ("seeds", 1, MOST_SEEDS),
     ):
         value = getattr(request, name)
+        if name == "per_host" and value is None:
+            continue
         if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
             yield name, f"write a whole number from {lowest} to {highest}, got {value!r}"
     yield from wrong_times(request.start_up_s, request.restart_s)
@@ -184,7 +186,7 @@ def _case(
     conditions = ReplayConditions(
         instances_at_start=max(1, int(known[0])),
         max_instances=request.max_instances or max(1, int(known.max())),
-        instances_per_host=request.per_host,
+        instances_per_host=request.per_host or recording.instances_per_host or 1,
         btu_s=btu_s,
         price_per_btu=book.price_per_btu * btu_s / book.btu_s,
         penalty_per_item=book.penalty_per_item,
@@ -203,7 +205,11 @@ def _case(
     if sizes is None:
         sizes = fixed_sizes(question, job, read) if FIXED in names else ()
     policies = tried(
-        conditions, sizes, lag_each_items=job.quiet_lag_s * rate_at_half(job), only=names
+        conditions,
+        sizes,
+        lag_each_items=job.quiet_lag_s * rate_at_half(job),
+        only=names,
+        busy=recording.is_busy_time,
     )
     recorded = _recorded(request.recorded, known, policies)
     return Case(question=question, job=job, read=read, policies=policies, recorded=recorded)

@@ -22,15 +22,16 @@ PLATFORMS = ("kubernetes", "flink", "ecs")
 class AdviceRequest:
     """What a user gives. ``max_instances`` 0 means the most that were recorded;
     ``controllers`` empty means all that are suitable; ``start_up_s`` and ``restart_s`` None what
-    the recording tells. ``recorded`` names the policy that scaled the job (empty: known only where
-    it never scaled), ``platform`` what the job runs on (empty: by recording and prices)."""
+    the recording tells, as does ``per_host`` None, or 1. ``recorded`` names the policy that scaled
+    the job (empty: known only where it never scaled), ``platform`` what the job runs on (empty: by
+    recording and prices)."""
 
     recording: str
     objective: str
     prices: str = "per_second"
     columns: str = ""
     max_instances: int = 0
-    per_host: int = 1
+    per_host: int | None = None
     seeds: int = 3
     controllers: tuple[str, ...] = ()
     start_up_s: float | None = None

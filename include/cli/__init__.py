@@ -29,7 +29,7 @@ for function in (
     papers.paper, papers.reproduce, papers.calibrate,
     advise.advise, advise.backtest, advise.operators,
     prices.prices, reap.reap, metrics.metrics, conform.conform,
-    service.record,
+    service.record, service.shadow, service.verdict,
 ):  # fmt: skip
     app.command()(function)
 

@@ -1,4 +1,4 @@
-"""The commands beside a running Flink: `tidebench record`."""
+"""The commands beside a running Flink: `tidebench record`, `shadow` and `verdict`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from include.model.errors import SpecError, command
 URL = Annotated[str, typer.Argument(help="Flink's REST interface, such as http://jobmanager:8081.")]
 Job = Annotated[str, typer.Option(help="The name of the job.")]
 Lasts = Annotated[str, typer.Option("--for", help="How long: 90s, 30m, 2h, 7d; else until ended.")]
+Prices = Annotated[str, typer.Option(help="A price book, by name or file.")]
+Objective = Annotated[str, typer.Option(help="Such as 'latency p95 < 2 s'.")]
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d)")
 _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 
@@ -41,6 +43,85 @@ def record(
     typer.echo(f"{kept} polls are in {out}. What they say:")
     typer.echo(f"  {command('advise', out, '--objective', 'latency p95 < 2 s')}")
     typer.echo(f"  {command('operators', out)}")
+
+
+def shadow(  # noqa: PLR0913  options of a command
+    url: URL,
+    job: Job,
+    state: Annotated[Path, typer.Option(help="The folder of its state, to go on in as well.")],
+    controllers: Annotated[
+        str, typer.Option(help="Whom to ask, with commas.")
+    ] = "tide,ds2,flink-autoscaler,hpa",
+    options: Annotated[
+        list[str] | None, typer.Option("--set", help="CONTROLLER.OPTION=VALUE, such as tide.care=2")
+    ] = None,
+    every: Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")] = 15.0,
+    lasts: Lasts = "",
+    prices: Prices = "per_second",
+    objective: Objective = "latency p95 < 2 s",
+    max_slots: Annotated[
+        int, typer.Option(min=0, help="Slots there may be; 0: twice those there are.")
+    ] = 0,
+    page: Annotated[
+        str, typer.Option(help="Where its page is: PORT or HOST:PORT; none without.")
+    ] = "",
+) -> None:
+    """Ask controllers what they would do with a running job; nobody obeys them."""
+    from include.cli.advise import parsed_options
+    from include.service.beside import beside
+    from include.service.shadow import asked_controllers
+
+    asked = asked_controllers(
+        [name.strip() for name in controllers.split(",") if name.strip()],
+        parsed_options(options or []),
+    )
+    beside(
+        url,
+        job,
+        state,
+        controllers=asked,
+        prices=prices,
+        objective=objective,
+        every_s=every,
+        lasts_s=duration_s("--for", lasts),
+        most_slots=max_slots,
+        page=page,
+        stop=stopped_by_signal(),
+        told=lambda line: typer.echo(line, err=True),
+        advised=lambda line: typer.echo(line),
+    )
+    typer.echo(f"What each would have cost: {command('verdict', state)}")
+
+
+def verdict(
+    state: Annotated[Path, typer.Argument(help="The folder of a shadow.")],
+    objective: Objective = "latency p95 < 2 s",
+    prices: Prices = "per_second",
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="How many replays.")] = 3,
+    max_instances: Annotated[int, typer.Option(help="0: the most recorded.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="The folder for it; STATE/verdict without.")
+    ] = None,
+) -> None:
+    """Say what each controller of a shadow would have cost and left late, beside the bound."""
+    from include.advise.publish import PAGE
+    from include.advise.request import AdviceRequest
+    from include.cli.advise import advice_table
+    from include.service.verdict import RECORDING, verdict_lines
+    from include.service.verdict import verdict as judged
+
+    request = AdviceRequest(
+        recording=str(state / RECORDING),
+        objective=objective,
+        prices=prices,
+        seeds=seeds,
+        max_instances=max_instances,
+    )
+    answer, left_out, published = judged(state, request, out or state / "verdict")
+    typer.echo(advice_table(answer))
+    for line in ("", *verdict_lines(answer, left_out, state)):
+        typer.echo(line)
+    typer.echo(f"\nPage: {published / PAGE}")
 
 
 def duration_s(option: str, text: str) -> float:

@@ -39,13 +39,13 @@ class SteadyClock:
 
 
 def turns(
-    clock: SteadyClock, every_s: float, until_s: float, stop: threading.Event
-) -> Iterator[None]:
-    """Yield now and then every ``every_s`` seconds; turns that were missed are left out."""
-    begun_s = clock.now_s()
-    while not stop.is_set():
-        yield
-        past = math.floor((clock.now_s() - begun_s) / every_s)
-        next_s = begun_s + (past + 1) * every_s
-        if next_s > until_s or stop.wait(max(0.0, next_s - clock.now_s())):
-            return
+    clock: SteadyClock, every_s: float, lasts_s: float, stop: threading.Event
+) -> Iterator[float]:
+    """The time, whenever it is a multiple of ``every_s``: processes that go on keep the beat.
+
+    Turns that were missed are left out.
+    """
+    begun_s = next_s = math.ceil(clock.now_s() / every_s) * every_s
+    while next_s <= begun_s + lasts_s and not stop.wait(max(0.0, next_s - clock.now_s())):
+        yield next_s
+        next_s = math.floor(clock.now_s() / every_s + 1) * every_s

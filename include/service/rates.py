@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from include.service.reading import JobReading, OperatorReading
 
+COUNTED_ONCE = 1.5
+"""Targets that together take in so many times what was counted each get all of it."""
 COUNTERS = ("records_in", "records_out", "busy_s", "idle_s", "back_pressured_s")
 
 
@@ -40,8 +42,8 @@ class JobRates:
     lag_records: float | None
     """Records that wait for its sources."""
     latency_s: float | None
-    """An estimate: what waits for the sources over their rate, then along the slowest path what
-    waits in buffers and the work on a record."""
+    """An estimate: what waits over the rate at which it is taken in, and the work on a record,
+    along the slowest path from what waits for the sources."""
     busy_share: float | None
     """Of the operator that is busiest: 1 is a job at its limit."""
 
@@ -119,25 +121,60 @@ def _sum(values: Iterable[float | None]) -> float | None:
     return None if not known or None in known else sum(one for one in known if one is not None)
 
 
-def _latency_s(now: JobReading, rates: Mapping[str, OperatorRates]) -> float | None:
-    """Along the slowest path; None where nobody knows how long a source keeps records waiting."""
-    waits: dict[str, float] = {}
+def waiting_in_flink(now: JobReading) -> dict[str, float]:
+    """Records on their way to each operator: sent to it, and not taken in yet.
+
+    By counters since the job started last, so what a restored checkpoint had in flight is not in
+    it. Flink counts what an operator sends over all edges together; each target is taken to get the
+    share that it takes in, or all where every one takes in as much as was counted.
+    """
+    taken = {one.operator: one.records_in for one in now.operators}
+    sent = dict.fromkeys(taken, 0.0)
+    targets: dict[str, list[str]] = {name: [] for name in taken}
+    for origin, target in now.edges:
+        targets[origin].append(target)
+    for one in now.operators:
+        own = targets[one.operator]
+        whole = sum(taken[name] or 0.0 for name in own)
+        for name in own:
+            out, share = one.records_out or 0.0, (taken[name] or 0.0) / whole if whole else 0.0
+            once = len(own) > 1 and whole > COUNTED_ONCE * out
+            sent[name] += out if len(own) == 1 or once else out * share
+    return {
+        name: 0.0 if (count := taken[name]) is None else max(0.0, sent[name] - count)
+        for name in taken
+    }
+
+
+def path_s(now: JobReading, rates: Mapping[str, OperatorRates]) -> dict[str, float | None]:
+    """How long a record takes at each operator: what waits before it, and the work on it; None
+    where nobody knows how long it waits outside."""
+    waiting = waiting_in_flink(now)
+    takes: dict[str, float | None] = {}
     for one in now.operators:
         of = rates[one.operator]
-        waits[one.operator] = (one.buffered_s or 0.0) + (of.work_s or 0.0)
+        rate = _taken(of)
+        waits_s = waiting[one.operator] / rate if rate else 0.0
+        takes[one.operator] = waits_s + (of.work_s or 0.0)
         if one.pending_records:
-            rate = _taken(of)
-            if not rate:
-                return None
-            waits[one.operator] += one.pending_records / rate
-    before: dict[str, list[str]] = {name: [] for name in waits}
+            takes[one.operator] = one.pending_records / rate if rate else None
+    return takes
+
+
+def _latency_s(now: JobReading, rates: Mapping[str, OperatorRates]) -> float | None:
+    """Along the slowest path; None where nobody knows how long a source keeps records waiting."""
+    takes = path_s(now, rates)
+    known = {name: value for name, value in takes.items() if value is not None}
+    if len(known) < len(takes):
+        return None
+    before: dict[str, list[str]] = {name: [] for name in known}
     for origin, target in now.edges:
         before[target].append(origin)
     through: dict[str, float] = {}
 
     def until(name: str) -> float:
         if name not in through:
-            through[name] = waits[name] + max(map(until, before[name]), default=0.0)
+            through[name] = known[name] + max(map(until, before[name]), default=0.0)
         return through[name]
 
-    return max(map(until, waits), default=None)
+    return max(map(until, known), default=None)

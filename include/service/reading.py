@@ -40,7 +40,8 @@ class OperatorReading:
     pending_records: float | None = None
     """What waits outside Flink for a source, by its connector; sources alone may have it."""
     buffered_s: float | None = None
-    """How long what is in its input buffers waits, as Flink estimates it; mean over subtasks."""
+    """How long what is in its input buffers waits, as Flink estimates it; mean over subtasks. Far
+    too long where few records come."""
     watermark_ms: float | None = None
     """The lowest input watermark of a subtask, epoch milliseconds."""
 
@@ -117,6 +118,16 @@ class JobReading:
         """Operators that nothing flows into."""
         targets = {target for _, target in self.edges}
         return tuple(one.operator for one in self.operators if one.operator not in targets)
+
+    @property
+    def scaled(self) -> tuple[str, ...]:
+        """Operators whose parallelism may be chosen: all but sources that have one subtask for
+        ever."""
+        return tuple(
+            one.operator
+            for one in self.operators
+            if one.max_parallelism > 1 or one.operator not in self.sources
+        )
 
 
 def _slots(counts: Iterable[tuple[str, int]]) -> int:

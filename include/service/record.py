@@ -10,7 +10,7 @@ import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +124,9 @@ class Recorder:
         """Write an event."""
         self._say(Event(now_s, kind, detail))
 
-    def close(self) -> None:
+    def end(self, now_s: float, kept: int) -> None:
+        """Say that recording ends, and let the files go."""
+        self._say(Event(now_s, "ended", f"{kept} polls were kept"))
         for rows in (self._jobs, self._operators, self._managers, self._events):
             rows.close()
 
@@ -279,6 +281,10 @@ def alone_in(folder: Path, what: str) -> Iterator[None]:
         os.close(file)
 
 
+Told = Callable[[str], None]
+Seen = Callable[[JobReading, JobRates | None], None]
+
+
 def record(  # noqa: PLR0913  what a user may say
     url: str,
     job: str,
@@ -287,46 +293,39 @@ def record(  # noqa: PLR0913  what a user may say
     every_s: float,
     lasts_s: float,
     stop: threading.Event,
-    told: Callable[[str], None],
+    told: Told,
+    seen: Seen = lambda reading, rates: None,
 ) -> int:
     """Poll until it is late or stopped; how many polls were kept. See `Recorder` for errors.
 
-    Raises NoAnswerError when Flink does not answer at first, or has no job of that name.
+    ``told`` gets a line where something is not as it should be, ``seen`` every reading once it is
+    kept. Raises NoAnswerError when Flink does not answer at first, or has no job of that name.
     """
-    with alone_in(folder, "records"):
-        clock = SteadyClock()
-        flink = FlinkRest(url, now_s=clock.now_s)
+    clock = SteadyClock()
+    with (
+        alone_in(folder, "records"),
+        closing(FlinkRest(url, now_s=clock.now_s)) as flink,
+    ):
         flink.job_named(job)
         recorder = Recorder(folder, job, flink.url, every_s)
-        clock.not_before(recorder.last_s + every_s)
+        clock.not_before(recorder.last_s + every_s / 2)
         recorder.begin(clock.now_s())
-        kept, until_s = 0, clock.now_s() + lasts_s
-        for _ in turns(clock, every_s, until_s, stop):
+        kept, silent = 0, False
+        for at_s in turns(clock, every_s, lasts_s, stop):
             try:
-                kept += _poll(flink, recorder, clock, job, told)
+                if by_s := clock.jumped_s():
+                    recorder.say(
+                        at_s, "clock", f"the clock of this machine was set by {by_s:+.0f} s"
+                    )
+                reading = flink.reading(job)
+                seen(reading, recorder.keep(reading))
+                kept, silent = kept + 1, False
+            except NoAnswerError as error:
+                recorder.miss(at_s, str(error))
+                if not silent:
+                    told(str(error))
+                silent = True
             except SetupError as error:  # a full disk may have room again
                 told(f"this poll is lost: {error}")
-        recorder.say(clock.now_s(), "ended", f"{kept} polls were kept")
-        recorder.close()
-        flink.close()
+        recorder.end(clock.now_s(), kept)
         return kept
-
-
-def _poll(
-    flink: FlinkRest,
-    recorder: Recorder,
-    clock: SteadyClock,
-    job: str,
-    told: Callable[[str], None],
-) -> int:
-    if by_s := clock.jumped_s():
-        recorder.say(clock.now_s(), "clock", f"the clock of this machine was set by {by_s:+.0f} s")
-    at_s = clock.now_s()
-    try:
-        reading = flink.reading(job)
-    except NoAnswerError as error:
-        recorder.miss(at_s, str(error))
-        told(str(error))
-        return 0
-    recorder.keep(reading)
-    return 1

@@ -15,7 +15,7 @@ import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -119,8 +119,9 @@ class FlinkRest:
         managers = self._task_managers((listed or {}).get("taskmanagers", ()), missing)
         details = self._get(f"/jobs/{job}")
         names = operator_names({each["id"]: each["name"] for each in details["vertices"]})
+        fed = {node["id"] for node in details["plan"]["nodes"] if node.get("inputs")}
         operators = tuple(
-            self._operator(job, each, names[each["id"]], asked or {}, missing)
+            self._operator(job, each, names[each["id"]], asked or {}, fed, missing)
             for each in details["vertices"]
         )
         state = _state(details)
@@ -162,6 +163,7 @@ class FlinkRest:
         vertex: Mapping[str, Any],
         name: str,
         asked: Mapping[str, tuple[int, int]],
+        fed: Collection[str],
         missing: list[str],
     ) -> OperatorReading:
         runs = int(vertex["parallelism"])
@@ -171,9 +173,8 @@ class FlinkRest:
         found = self._part(missing, f"metrics of {name}", self._metrics, job, vertex["id"], wanted)
         found = found or {}
         counted_in = of_task.get("read-records")
-        if not counted_in:  # of a source its reader counts, and some count nothing
-            of_reader = _total(found, wanted, "numRecordsIn")
-            counted_in = counted_in if of_reader is None else of_reader or None
+        if vertex["id"] not in fed:  # of a source its reader counts, and some count nothing
+            counted_in = _total(found, wanted, "numRecordsIn") or None
         watermark = found.get(_WATERMARK, {}).get("min")
         return OperatorReading(
             operator=name,

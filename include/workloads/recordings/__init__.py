@@ -10,7 +10,14 @@ from include.model.errors import SpecError
 from include.workloads.recordings.assemble import Sheet, assemble, sorted_by_time
 from include.workloads.recordings.csv_cells import shortened
 from include.workloads.recordings.files import file_content, is_parquet, text_of
-from include.workloads.recordings.folder import JOB, MAPPING, inside, is_recorded, recording_name
+from include.workloads.recordings.folder import (
+    JOB,
+    MAPPING,
+    inside,
+    is_recorded,
+    recording_name,
+    slots_each,
+)  # fmt: skip
 from include.workloads.recordings.mapping import Reads, choose, parse_mapping
 from include.workloads.recordings.prometheus import series_in
 from include.workloads.recordings.recording import SIGNALS, Recording, Signal, evenly, filled
@@ -40,9 +47,11 @@ def read_recording(
         name, found = read_server(source, mapping)
         return assemble(name, *joined(found))
     if is_recorded(source):
-        mapping = {**MAPPING, **mapping}
-    path, content = file_content(inside(source, JOB))
-    name = recording_name(source, path)
+        read = read_recording(inside(source, JOB), {**MAPPING, **mapping}, sort=sort)
+        name = recording_name(source)
+        return replace(read, name=name, instances_per_host=slots_each(source))
+    path, content = file_content(source)
+    name = path.name
     if is_parquet(path, content):
         return _of_columns(name, read_parquet(name, content), mapping, sort)
     text = text_of(name, content)

@@ -25,6 +25,7 @@ def keep_recording(recording: Recording, path: Path) -> None:
         "began_at": recording.began_at,
         "notes": recording.notes,
         "columns": recording.columns,
+        "instances_per_host": recording.instances_per_host,
     }
     columns = {_TIME: recording.times_s, **recording.readings}
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
@@ -46,6 +47,7 @@ def kept_recording(path: Path) -> Recording:
             began_at=about["began_at"],
             notes=tuple(about["notes"]),
             columns=tuple(about["columns"]),
+            instances_per_host=about.get("instances_per_host"),
         )
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} cannot be read ({error}); ask for the advice again") from error

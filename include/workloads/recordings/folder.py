@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from include.files.whole import read_json
+from include.model.errors import StoreError
+
 ABOUT, JOB, OPERATORS, EDGES = "recording.json", "job.csv", "operators.csv", "edges.yaml"
 MAPPING: Mapping[str, str] = MappingProxyType(
     {"time": "time_s", "instances": "task_manager_slots", "cpu": "busy_share"}
@@ -19,11 +22,19 @@ def is_recorded(source: str | Path) -> bool:
     return Path(source).is_dir() and (Path(source) / ABOUT).is_file()
 
 
-def inside(source: str | Path, file: str) -> str:
-    """The file of a recorded folder; any other source as it is."""
-    return str(Path(source) / file) if is_recorded(source) else str(source)
+def inside(folder: str | Path, file: str) -> str:
+    """The path of a file in such a folder."""
+    return str(Path(folder) / file)
 
 
-def recording_name(source: str | Path, file: Path) -> str:
-    """What results call a recording: its file, or its folder."""
-    return Path(source).resolve().name if is_recorded(source) else file.name
+def recording_name(folder: str | Path) -> str:
+    """What results call it: the folder's name."""
+    return Path(folder).resolve().name
+
+
+def slots_each(folder: str | Path) -> int | None:
+    """Slots of a TaskManager, where one was seen."""
+    try:
+        return int(read_json(Path(folder) / ABOUT)["slots_each"])
+    except (StoreError, KeyError, ValueError):
+        return None

@@ -13,7 +13,7 @@ from include.model.errors import SpecError, unknown_name
 from include.workloads.recordings.assemble import LEAST_ROWS, Sheet, sorted_by_time
 from include.workloads.recordings.csv_cells import Place, numbers, places, shortened
 from include.workloads.recordings.files import file_content, is_parquet, text_of
-from include.workloads.recordings.folder import OPERATORS, inside, recording_name
+from include.workloads.recordings.folder import OPERATORS, inside, is_recorded, recording_name
 from include.workloads.recordings.labelled_series import operator_sheet
 from include.workloads.recordings.mapping import TIME, Reads
 from include.workloads.recordings.prometheus import series_in
@@ -57,8 +57,11 @@ def read_operators(
     Prometheus it names metrics, and the label that is the operator. ``sort`` puts rows in the
     order of time, equal ones into one. Raises SpecError with all problems at once.
     """
-    path, content = file_content(inside(source, OPERATORS))
-    name = recording_name(source, path)
+    if is_recorded(source):
+        read = read_operators(inside(source, OPERATORS), mapping, sort=sort)
+        return replace(read, name=recording_name(source))
+    path, content = file_content(source)
+    name = path.name
     if is_parquet(path, content):
         return _of_columns(name, read_parquet(name, content), mapping, sort)
     text = text_of(name, content)

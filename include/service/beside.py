@@ -1,0 +1,98 @@
+"""Runs a shadow beside a job: every poll is recorded, then whoever is due is asked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from include.advise.case import SHORTEST_BTU_S
+from include.advise.objective import LatencyObjective, parse_objective
+from include.experiment.prices import price_book
+from include.model.host import PriceBook
+from include.service.observe import Terms
+from include.service.rates import JobRates
+from include.service.reading import JobReading
+from include.service.record import Told, alone_in, record
+from include.service.shadow import Advised, Shadow, opened
+from include.service.verdict import RECORDING
+
+
+def terms_of(book: PriceBook, objective: LatencyObjective) -> Terms:
+    """What controllers are told of prices and an objective, as `advise` tells them."""
+    btu_s = max(SHORTEST_BTU_S, book.btu_s)
+    price = book.price_per_btu * btu_s / book.btu_s
+    return Terms(
+        btu_s=btu_s,
+        price_per_btu=price,
+        penalty_per_item=book.penalty_per_item,
+        limit_s=objective.limit_s,
+    )
+
+
+def beside(  # noqa: PLR0913  what a user may say
+    url: str,
+    job: str,
+    folder: Path,
+    *,
+    controllers: Mapping[str, Mapping[str, Any]],
+    prices: str,
+    objective: str,
+    every_s: float,
+    lasts_s: float,
+    most_slots: int,
+    page: str,
+    stop: threading.Event,
+    told: Told,
+    advised: Told,
+) -> None:
+    """Until it is late or stopped. ``advised`` gets a line for every change that one would make.
+
+    Raises what `record`, `opened` and `price_book` raise.
+    """
+    terms = terms_of(price_book(prices), parse_objective(objective))
+    with alone_in(folder, "is a shadow"):
+        state = opened(folder, job, controllers)
+        shadow: Shadow | None = None
+        said: dict[str, dict[str, int]] = {}
+
+        def seen(now: JobReading, rates: JobRates | None) -> None:
+            nonlocal shadow
+            if shadow is None:
+                there = sum(one.slots for one in now.task_managers)
+                most = most_slots or 2 * max(there, now.slots)
+                shadow = Shadow(folder, state, terms, every_s=every_s, most_slots=most)
+            for name, rows in by_controller(shadow.turn(now, rates)).items():
+                wanted = {row.operator: row.wanted for row in rows}
+                if said.get(name) != wanted:
+                    said[name] = wanted
+                    advised(line_of(name, rows))
+
+        record(
+            url,
+            job,
+            folder / RECORDING,
+            every_s=every_s,
+            lasts_s=lasts_s,
+            stop=stop,
+            told=told,
+            seen=seen,
+        )
+
+
+def by_controller(rows: Iterable[Advised]) -> dict[str, list[Advised]]:
+    """The rows of each controller."""
+    own: dict[str, list[Advised]] = {}
+    for row in rows:
+        own.setdefault(row.controller, []).append(row)
+    return own
+
+
+def line_of(name: str, rows: list[Advised]) -> str:
+    """What one controller advises and why, on a line."""
+    at = datetime.fromtimestamp(rows[0].time_s, UTC).strftime("%H:%M:%S")
+    changed = [row for row in rows if row.wanted != row.instances]
+    what = ", ".join(f"{row.operator} {row.instances} -> {row.wanted}" for row in changed)
+    return f"{at} {name:<18} {what or 'as it is'} ({(changed or rows)[0].because})"
