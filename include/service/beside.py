@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,15 @@ from include.advise.case import SHORTEST_BTU_S
 from include.advise.objective import LatencyObjective, parse_objective
 from include.experiment.prices import price_book
 from include.model.host import PriceBook
+from include.service.clock import SteadyClock
 from include.service.observe import Terms
 from include.service.rates import JobRates
 from include.service.reading import JobReading
 from include.service.record import Told, alone_in, record
 from include.service.shadow import Advised, Shadow, opened
 from include.service.verdict import RECORDING
+
+Acts = Callable[[JobReading, float, list[Advised]], None]
 
 
 def terms_of(book: PriceBook, objective: LatencyObjective) -> Terms:
@@ -47,8 +50,10 @@ def beside(  # noqa: PLR0913  what a user may say
     stop: threading.Event,
     told: Told,
     advised: Told,
+    acts: Acts | None = None,
 ) -> None:
-    """Until it is late or stopped. ``advised`` gets a line for every change that one would make.
+    """Until it is late or stopped. ``advised`` gets a line for every change that one would make,
+    ``acts`` every reading, its age in seconds, and what was last advised.
 
     Raises what `record`, `opened` and `price_book` raise.
     """
@@ -57,6 +62,7 @@ def beside(  # noqa: PLR0913  what a user may say
         state = opened(folder, job, controllers)
         shadow: Shadow | None = None
         said: dict[str, dict[str, int]] = {}
+        clock = SteadyClock()
 
         def seen(now: JobReading, rates: JobRates | None) -> None:
             nonlocal shadow
@@ -69,6 +75,9 @@ def beside(  # noqa: PLR0913  what a user may say
                 if said.get(name) != wanted:
                     said[name] = wanted
                     advised(line_of(name, rows))
+            if acts is not None:
+                last = (row for one in state.controllers.values() for row in one.advised)
+                acts(now, clock.now_s() - now.at_s, list(last))
 
         record(
             url,
@@ -79,6 +88,7 @@ def beside(  # noqa: PLR0913  what a user may say
             stop=stop,
             told=told,
             seen=seen,
+            clock=clock,
         )
 
 

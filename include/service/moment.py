@@ -18,6 +18,10 @@ class Moment:
     """Which start of the machine ``up_s`` counts from."""
     up_s: float
 
+    def before(self, seconds: float) -> Moment:
+        """The moment so long ago."""
+        return Moment(self.at_s - seconds, self.boot, self.up_s - seconds)
+
     def since(self, earlier: Moment) -> float:
         """Seconds that have passed for certain, at least 0.
 

@@ -295,13 +295,14 @@ def record(  # noqa: PLR0913  what a user may say
     stop: threading.Event,
     told: Told,
     seen: Seen = lambda reading, rates: None,
+    clock: SteadyClock | None = None,
 ) -> int:
     """Poll until it is late or stopped; how many polls were kept. See `Recorder` for errors.
 
     ``told`` gets a line where something is not as it should be, ``seen`` every reading once it is
     kept. Raises NoAnswerError when Flink does not answer at first, or has no job of that name.
     """
-    clock = SteadyClock()
+    clock = clock or SteadyClock()
     with (
         alone_in(folder, "records"),
         closing(FlinkRest(url, now_s=clock.now_s)) as flink,

@@ -295,7 +295,7 @@ class FlinkRest:
                 self._connection.request(method, path, body, headers)
                 answer = self._connection.getresponse()
             except (ConnectionError, HTTPException):
-                if not reused or late.is_set():
+                if not reused or late.is_set() or body is not None:  # never ask twice
                     raise
                 self._connection.close()
                 self._connection.request(method, path, body, headers)

@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from include.service import journal
-from include.service.act import Acting, Service, Wish
+from include.service.act import Actor, Mandate, Wish
 from include.service.pause import pause, resume
+from include.testbeds.flink.rest import NoAnswerError
 from tests.service.acting_world import limits_of
 from tests.service.flink_that_fails import FailingFlink, Killed
 
@@ -51,15 +52,14 @@ class World:
         self.start()
 
     def start(self) -> None:
-        acting = Acting(
+        mandate = Mandate(
             job_name="shop",
             controller="c",
             limits=self.limits,
             really=self.really,
             state=self.state,
         )
-        self.wish: dict[str, int] = {}
-        self.service = Service(acting, self.flink, lambda _: Wish(self.wish), self.flink.now)
+        self.actor = Actor(mandate, self.flink, now=self.flink.now)
 
     def fsync(self, number: int) -> None:
         """A disk that is full, and a kill on either side of a write."""
@@ -83,9 +83,12 @@ class World:
             self.start()
         flink.passes(seconds)
         self.bring(trouble, sum(counts))
-        self.wish = dict(zip(OPERATORS, counts, strict=True))
+        wish = Wish(dict(zip(OPERATORS, counts, strict=True)))
+        read = flink.now()
         try:
-            self.service.step()
+            self.actor.step(flink.reading("shop"), read, wish)
+        except NoAnswerError:
+            return
         except Killed:
             self.start()
 
