@@ -12,7 +12,19 @@ from typing import Annotated
 
 import typer
 
-from include.cli import advise, bound, conform, metrics, papers, prices, reap, results, run, service
+from include.cli import (
+    act,
+    advise,
+    bound,
+    conform,
+    metrics,
+    papers,
+    prices,
+    reap,
+    results,
+    run,
+    service,
+)
 from include.model.errors import TidebenchError
 
 # Looking for plug-ins that nobody has takes pydantic longer than checking a spec.
@@ -29,6 +41,7 @@ for function in (
     papers.paper, papers.reproduce, papers.calibrate,
     advise.advise, advise.backtest, advise.operators,
     prices.prices, reap.reap, metrics.metrics, conform.conform,
+    act.act, act.pause, act.resume, act.journal, act.keda,
     service.record, service.shadow, service.verdict,
 ):  # fmt: skip
     app.command()(function)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,10 +16,13 @@ from include.experiment.prices import price_book
 from include.model.host import PriceBook
 from include.service.clock import SteadyClock
 from include.service.observe import Terms
+from include.service.page import served
 from include.service.rates import JobRates
 from include.service.reading import JobReading
 from include.service.record import Told, alone_in, record
+from include.service.rest import FlinkRest
 from include.service.shadow import Advised, Shadow, opened
+from include.service.status import DAY_S, Status, by_controller, remembered
 from include.service.verdict import RECORDING
 
 Acts = Callable[[JobReading, float, list[Advised]], None]
@@ -50,19 +55,21 @@ def beside(  # noqa: PLR0913  what a user may say
     stop: threading.Event,
     told: Told,
     advised: Told,
-    acts: Acts | None = None,
+    acting: AbstractContextManager[Acts] | None = None,
 ) -> None:
-    """Until it is late or stopped. ``advised`` gets a line for every change that one would make,
-    ``acts`` every reading, its age in seconds, and what was last advised.
+    """Until it is late or stopped. ``advised`` gets a line for every change that one would make;
+    ``acting`` every reading, its age in seconds, and what was last advised.
 
     Raises what `record`, `opened` and `price_book` raise.
     """
     terms = terms_of(price_book(prices), parse_objective(objective))
-    with alone_in(folder, "is a shadow"):
+    with alone_in(folder, "is a shadow"), acting or nullcontext(_nobody_acts) as acts:
         state = opened(folder, job, controllers)
         shadow: Shadow | None = None
         said: dict[str, dict[str, int]] = {}
         clock = SteadyClock()
+        status = Status(job, FlinkRest(url).url, every_s, turned_s=time.time())
+        status.day.extend(remembered(folder, time.time() - DAY_S))
 
         def seen(now: JobReading, rates: JobRates | None) -> None:
             nonlocal shadow
@@ -70,39 +77,42 @@ def beside(  # noqa: PLR0913  what a user may say
                 there = sum(one.slots for one in now.task_managers)
                 most = most_slots or 2 * max(there, now.slots)
                 shadow = Shadow(folder, state, terms, every_s=every_s, most_slots=most)
-            for name, rows in by_controller(shadow.turn(now, rates)).items():
+            rows_of = shadow.turn(now, rates)
+            status.polled(now, rates, rows_of)
+            for name, rows in by_controller(rows_of).items():
                 wanted = {row.operator: row.wanted for row in rows}
                 if said.get(name) != wanted:
                     said[name] = wanted
                     advised(line_of(name, rows))
-            if acts is not None:
-                last = (row for one in state.controllers.values() for row in one.advised)
-                acts(now, clock.now_s() - now.at_s, list(last))
+            last = [row for one in state.controllers.values() for row in one.advised]
+            acts(now, clock.now_s() - now.at_s, last)
 
-        record(
-            url,
-            job,
-            folder / RECORDING,
-            every_s=every_s,
-            lasts_s=lasts_s,
-            stop=stop,
-            told=told,
-            seen=seen,
-            clock=clock,
-        )
-
-
-def by_controller(rows: Iterable[Advised]) -> dict[str, list[Advised]]:
-    """The rows of each controller."""
-    own: dict[str, list[Advised]] = {}
-    for row in rows:
-        own.setdefault(row.controller, []).append(row)
-    return own
+        with served(status, page) as where:
+            if where:
+                advised(f"Page: {where}")
+            record(
+                url,
+                job,
+                folder / RECORDING,
+                every_s=every_s,
+                lasts_s=lasts_s,
+                stop=stop,
+                told=told,
+                seen=seen,
+                missed=status.unanswered,
+                clock=clock,
+            )
+        if shadow is not None:
+            shadow.close()
 
 
-def line_of(name: str, rows: list[Advised]) -> str:
+def _nobody_acts(reading: JobReading, age_s: float, advised: Sequence[Advised]) -> None:
+    """A shadow is not obeyed."""
+
+
+def line_of(name: str, rows: Sequence[Advised]) -> str:
     """What one controller advises and why, on a line."""
     at = datetime.fromtimestamp(rows[0].time_s, UTC).strftime("%H:%M:%S")
-    changed = [row for row in rows if row.wanted != row.instances]
+    changed = [row for row in rows if row.changes]
     what = ", ".join(f"{row.operator} {row.instances} -> {row.wanted}" for row in changed)
     return f"{at} {name:<18} {what or 'as it is'} ({(changed or rows)[0].because})"

@@ -25,6 +25,9 @@ from include.service.totals import OperatorTotals, Totals, waiting_for
 
 MOST_OUT = 1000
 LEAST_MS = 0.001
+LEAST_BUSY = 1e-6
+"""What works for less than Flink counts has worked: without, nobody could tell what a record takes.
+"""
 LOAD = "load_of_"
 
 
@@ -217,7 +220,9 @@ def _sample(
     takes_s: float | None,
 ) -> OperatorSample:
     spent_s = totals.spent_s - mark.spent_s
-    busy = min(1.0, (totals.busy_s - mark.busy_s) / spent_s) if spent_s > 0 else None
+    busy = None
+    if spent_s > 0:
+        busy = min(1.0, max(LEAST_BUSY, (totals.busy_s - mark.busy_s) / spent_s))
     busiest = busy if now.busiest_share is None or busy is None else max(busy, now.busiest_share)
     arrived, completed = round(totals.arrived), round(totals.completed)
     return OperatorSample(
@@ -231,7 +236,7 @@ def _sample(
         busiest_share=busiest,
         arrived_in_all=arrived,
         completed_in_all=completed,
-        busy_in_all_s=totals.busy_s,
+        busy_in_all_s=totals.busy_s + LEAST_BUSY * totals.spent_s,
     )
 
 

@@ -283,6 +283,7 @@ def alone_in(folder: Path, what: str) -> Iterator[None]:
 
 Told = Callable[[str], None]
 Seen = Callable[[JobReading, JobRates | None], None]
+Missed = Callable[[float, str], None]
 
 
 def record(  # noqa: PLR0913  what a user may say
@@ -295,12 +296,14 @@ def record(  # noqa: PLR0913  what a user may say
     stop: threading.Event,
     told: Told,
     seen: Seen = lambda reading, rates: None,
+    missed: Missed = lambda at_s, why: None,
     clock: SteadyClock | None = None,
 ) -> int:
     """Poll until it is late or stopped; how many polls were kept. See `Recorder` for errors.
 
     ``told`` gets a line where something is not as it should be, ``seen`` every reading once it is
-    kept. Raises NoAnswerError when Flink does not answer at first, or has no job of that name.
+    kept, and ``missed`` when and why Flink did not answer. Raises NoAnswerError when Flink does not
+    answer at first, or has no job of that name.
     """
     clock = clock or SteadyClock()
     with (
@@ -323,6 +326,7 @@ def record(  # noqa: PLR0913  what a user may say
                 kept, silent = kept + 1, False
             except NoAnswerError as error:
                 recorder.miss(at_s, str(error))
+                missed(at_s, str(error))
                 if not silent:
                     told(str(error))
                 silent = True

@@ -69,6 +69,10 @@ class Advised:
     failed: bool
 
     @property
+    def changes(self) -> bool:
+        return self.wanted != self.instances
+
+    @property
     def row(self) -> tuple[Any, ...]:
         """As `COLUMNS` have it."""
         return tuple(getattr(self, name) for name in COLUMNS)

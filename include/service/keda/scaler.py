@@ -19,9 +19,9 @@ import grpc
 from include.files.whole import read_json
 from include.model.errors import SetupError, StoreError
 from include.service.keda import externalscaler_pb2 as messages
+from include.service.shadow import STATE
 
 SERVICE = "externalscaler.ExternalScaler"
-STATE = "state.json"
 LATE_S = 60.0
 """Advice counts for so long after the time until which it holds: the next may be on its way."""
 WATCH_S = 5.0
