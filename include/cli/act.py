@@ -96,7 +96,7 @@ def journal(
 
     _require_state(state)
     for entry in deque(Journal(state).read(), maxlen=last or None):
-        time = f"{datetime.fromtimestamp(entry.at.at_s, UTC):%Y-%m-%d %H:%M:%S}"
+        time = f"{datetime.fromtimestamp(entry.at.at_s, UTC):%Y-%m-%d %H:%M:%SZ}"
         typer.echo(f"{time}  {sentence(entry)}")
 
 

@@ -134,15 +134,16 @@ class Actor:
     def _note(self, verdict: Verdict, wish: Wish, reading: JobReading) -> None:
         """Say once what is held or cut of what is wanted, and in a dry run what would be done."""
         most = {each.operator: each.asked_most for each in reading.operators}
-        wanted = {name: n for name, n in wish.counts.items() if most.get(name) not in (None, n)}
+        if all(most.get(name) in (None, count) for name, count in wish.counts.items()):
+            return
         would = verdict.asks if not self._mandate.really else {}
-        noted = (verdict.held if wanted else (), dict(would), dict(verdict.cuts))
+        noted = (verdict.held, dict(would), dict(verdict.cuts))
         if noted == self._noted:
             return
         if would:
             self._write("would", _about(verdict, wish, reading))
-        elif noted[0] or (verdict.cuts and not verdict.asks):
-            about = {"held": noted[0], "wanted": wish.counts, "cuts": verdict.cuts}
+        elif verdict.held or (verdict.cuts and not verdict.asks):
+            about = {"held": verdict.held, "wanted": wish.counts, "cuts": verdict.cuts}
             self._write("held", about)
         self._noted = noted
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -22,7 +22,8 @@ def act(
     url: str,
     mandate: Mandate,
     *,
-    acted: Callable[[str], None],
+    every_s: float,
+    acted: Told,
     stop: threading.Event,
     told: Told,
     **about: Any,
@@ -41,18 +42,20 @@ def act(
             stop=stop,
             told=told,
             advised=told,
-            acting=_acting(actor, mandate, acted),
+            every_s=every_s,
+            acting=_acting(actor, mandate, every_s, acted),
             **about,
         )
 
 
 @contextmanager
-def _acting(actor: Actor, mandate: Mandate, acted: Callable[[str], None]) -> Iterator[Acts]:
+def _acting(actor: Actor, mandate: Mandate, every_s: float, acted: Told) -> Iterator[Acts]:
     """From the first entry of the journal, once nobody else has the state, to the last."""
     said: list[str] = []
 
     def step(reading: JobReading, age_s: float, advised: Sequence[Advised]) -> None:
-        verdict = actor.step(reading, moment().before(age_s), wish_of(advised, reading.at_s))
+        wish = wish_of(advised, reading.at_s - every_s)  # the next advice is a poll late at most
+        verdict = actor.step(reading, moment().before(age_s), wish)
         lines = list(lines_of(verdict, really=mandate.really))
         for line in lines if lines != said else ():
             acted(line)

@@ -119,7 +119,8 @@ def _just_changed(limits: Limits, history: History, now: Moment) -> Iterator[str
     )
     for since, wait_s, why in waits:
         if since is not None and now.since(since) < wait_s:
-            yield f"{why}; hands off until {limits.local(since.at_s + wait_s):%H:%M:%S}"
+            until = f"{limits.local(since.at_s + wait_s):%H:%M:%S} ({limits.time_zone})"
+            yield f"{why}; hands off until {until}"
 
 
 def _in_a_row(failures: int) -> str:

@@ -40,7 +40,7 @@ def test_an_answer_that_never_came_is_found_out_from_what_the_job_asks_for():
     lost = read_before(None, asks(moment(-119), parse=4))
     assert kinds(lost, job()) == []  # it may still be carried out
     assert kinds(lost, job(), moment(2)) == ["not taken"]
-    assert kinds(lost, job(operator("parse", 2, asked=4), STORE)) == ["taken"]
+    assert kinds(lost, job(operator("parse", 2, asked=4), STORE), moment(-30)) == ["taken"]
     other = job(operator("parse", 2, asked=7), STORE)
     assert kinds(lost, other) == ["not taken", "others"]
 
