@@ -93,10 +93,11 @@ def shadow(  # noqa: PLR0913  options of a command
     typer.echo(f"What each would have cost: {command('verdict', state)}")
 
 
-def verdict(
+def verdict(  # noqa: PLR0913  options of a command
     state: Annotated[Path, typer.Argument(help="The folder of a shadow.")],
     objective: Objective = "latency p95 < 2 s",
     prices: Prices = "per_second",
+    day: Annotated[str, typer.Option(help="Of one day in UTC, such as 2026-01-31.")] = "",
     seeds: Annotated[int, typer.Option(min=1, max=100, help="How many replays.")] = 3,
     max_instances: Annotated[int, typer.Option(help="0: the most recorded.")] = 0,
     out: Annotated[
@@ -107,19 +108,25 @@ def verdict(
     from include.advise.publish import PAGE
     from include.advise.request import AdviceRequest
     from include.cli.advise import advice_table
+    from include.service.day import cut_day, parse_day
+    from include.service.shadow import DECISIONS
     from include.service.verdict import RECORDING, verdict_lines
     from include.service.verdict import verdict as judged
 
     request = AdviceRequest(
-        recording=str(state / RECORDING),
+        recording="",
         objective=objective,
         prices=prices,
         seeds=seeds,
         max_instances=max_instances,
     )
-    answer, left_out, published = judged(state, request, out or state / "verdict")
+    recording, decisions, target = state / RECORDING, state / DECISIONS, state / "verdict"
+    if day:
+        recording = cut_day(state, parse_day(day))
+        decisions, target = recording / DECISIONS, state / f"verdict-{day}"
+    answer, published = judged(state, recording, request, out or target)
     typer.echo(advice_table(answer))
-    for line in ("", *verdict_lines(answer, left_out, state)):
+    for line in ("", *verdict_lines(answer, state, decisions)):
         typer.echo(line)
     typer.echo(f"\nPage: {published / PAGE}")
 
