@@ -12,7 +12,12 @@ import typer
 
 from include.model.errors import SpecError, command
 
-URL = Annotated[str, typer.Argument(help="Flink's REST interface, such as http://jobmanager:8081.")]
+URL = Annotated[
+    str,
+    typer.Argument(
+        help="Flink's REST interface, http://jobmanager:8081; or testbed, of this machine."
+    ),
+]
 Job = Annotated[str, typer.Option(help="The name of the job.")]
 Lasts = Annotated[str, typer.Option("--for", help="How long: 90s, 30m, 2h, 7d; else until ended.")]
 Prices = Annotated[str, typer.Option(help="A price book, by name or file.")]
@@ -23,21 +28,23 @@ _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 
 def record(
     url: URL,
-    job: Job,
     out: Annotated[Path, typer.Option(help="The folder to record into, or to go on in.")],
+    job: Job = "",
     every: Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")] = 5.0,
     lasts: Lasts = "",
 ) -> None:
     """Record a running job from Flink's REST interface; advise and operators take the folder."""
     from include.service.record import record as recorded
 
+    stop = stopped_by_signal()
+    url, job = _resolved(url, job, stop)
     kept = recorded(
         url,
         job,
         out,
         every_s=every,
         lasts_s=duration_s("--for", lasts),
-        stop=stopped_by_signal(),
+        stop=stop,
         told=lambda line: typer.echo(line, err=True),
     )
     typer.echo(f"{kept} polls are in {out}. What they say:")
@@ -47,8 +54,8 @@ def record(
 
 def shadow(  # noqa: PLR0913  options of a command
     url: URL,
-    job: Job,
     state: Annotated[Path, typer.Option(help="The folder of its state, to go on in as well.")],
+    job: Job = "",
     controllers: Annotated[
         str, typer.Option(help="Whom to ask, with commas.")
     ] = "tide,ds2,flink-autoscaler,hpa",
@@ -75,6 +82,8 @@ def shadow(  # noqa: PLR0913  options of a command
         [name.strip() for name in controllers.split(",") if name.strip()],
         parsed_options(options or []),
     )
+    stop = stopped_by_signal()
+    url, job = _resolved(url, job, stop)
     beside(
         url,
         job,
@@ -86,7 +95,7 @@ def shadow(  # noqa: PLR0913  options of a command
         lasts_s=duration_s("--for", lasts),
         most_slots=max_slots,
         page=page,
-        stop=stopped_by_signal(),
+        stop=stop,
         told=lambda line: typer.echo(line, err=True),
         advised=lambda line: typer.echo(line),
     )
@@ -129,6 +138,17 @@ def verdict(  # noqa: PLR0913  options of a command
     for line in ("", *verdict_lines(answer, state, decisions)):
         typer.echo(line)
     typer.echo(f"\nPage: {published / PAGE}")
+
+
+def _resolved(url: str, job: str, stop: threading.Event) -> tuple[str, str]:
+    """Address and name of the job; those of the testbed are looked for."""
+    from include.service.testbed import TESTBED, job_of_testbed
+
+    if url == TESTBED:
+        return job_of_testbed(job, stop)
+    if not job:
+        raise SpecError("--job", ["write the name of the job, as Flink's page has it"])
+    return url, job
 
 
 def duration_s(option: str, text: str) -> float:
