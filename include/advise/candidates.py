@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from include.advise.replay import ReplayConditions, setting_for
@@ -108,12 +109,14 @@ def tried(
     lag_each_items: float,
     only: Sequence[str] = SUITABLE,
     busy: bool = False,
+    asked: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> tuple[Policy, ...]:
     """What ``advise`` compares: controllers as they ship, where that helps with settings of the
     job as well, and fixed ``sizes``.
 
     ``lag_each_items`` are the records that wait for an instance at half its CPU. ``busy`` says that
-    busy time was recorded in place of CPU.
+    busy time was recorded in place of CPU, ``asked`` has the options of controllers that are tried
+    with these alone.
     """
     settings: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "hpa": {f"CPU {100 * share:.0f} %": {"target_cpu": share} for share in CPU_TARGETS},
@@ -122,7 +125,8 @@ def tried(
     }
     made = []
     for name in only:
-        for told, options in settings.get(name, {"": {}}).items():
+        trials = {"": asked[name]} if name in asked else settings.get(name, {"": {}})
+        for told, options in trials.items():
             shown = f"{name}, {told}" if told else name
             guessed = name in (BY_CPU if busy else BY_BUSY_TIME)
             made.append(replace(policy(name, options, conditions), name=shown, guessed=guessed))

@@ -210,6 +210,7 @@ def _case(
         lag_each_items=job.quiet_lag_s * rate_at_half(job),
         only=names,
         busy=recording.is_busy_time,
+        asked=request.options,
     )
     recorded = _recorded(request.recorded, known, policies)
     return Case(question=question, job=job, read=read, policies=policies, recorded=recorded)

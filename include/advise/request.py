@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 FIXED = "fixed"
 SUITABLE: tuple[str, ...] = (
@@ -39,3 +41,6 @@ class AdviceRequest:
     sort: bool = False
     recorded: str = ""
     platform: str = ""
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of controllers that are tried once, with these options in place of the settings that are
+    tried by default."""

@@ -12,7 +12,12 @@ import typer
 
 from include.model.errors import SpecError, command
 
-URL = Annotated[str, typer.Argument(help="Flink's REST interface, such as http://jobmanager:8081.")]
+URL = Annotated[
+    str,
+    typer.Argument(
+        help="Flink's REST interface, http://jobmanager:8081; or testbed, of this machine."
+    ),
+]
 Job = Annotated[str, typer.Option(help="The name of the job.")]
 Lasts = Annotated[str, typer.Option("--for", help="How long: 90s, 30m, 2h, 7d; else until ended.")]
 Prices = Annotated[str, typer.Option(help="A price book, by name or file.")]
@@ -23,21 +28,23 @@ _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 
 def record(
     url: URL,
-    job: Job,
     out: Annotated[Path, typer.Option(help="The folder to record into, or to go on in.")],
+    job: Job = "",
     every: Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")] = 5.0,
     lasts: Lasts = "",
 ) -> None:
     """Record a running job from Flink's REST interface; advise and operators take the folder."""
     from include.service.record import record as recorded
 
+    stop = stopped_by_signal()
+    url, job = _resolved(url, job, stop)
     kept = recorded(
         url,
         job,
         out,
         every_s=every,
         lasts_s=duration_s("--for", lasts),
-        stop=stopped_by_signal(),
+        stop=stop,
         told=lambda line: typer.echo(line, err=True),
     )
     typer.echo(f"{kept} polls are in {out}. What they say:")
@@ -47,8 +54,8 @@ def record(
 
 def shadow(  # noqa: PLR0913  options of a command
     url: URL,
-    job: Job,
     state: Annotated[Path, typer.Option(help="The folder of its state, to go on in as well.")],
+    job: Job = "",
     controllers: Annotated[
         str, typer.Option(help="Whom to ask, with commas.")
     ] = "tide,ds2,flink-autoscaler,hpa",
@@ -75,6 +82,8 @@ def shadow(  # noqa: PLR0913  options of a command
         [name.strip() for name in controllers.split(",") if name.strip()],
         parsed_options(options or []),
     )
+    stop = stopped_by_signal()
+    url, job = _resolved(url, job, stop)
     beside(
         url,
         job,
@@ -86,17 +95,18 @@ def shadow(  # noqa: PLR0913  options of a command
         lasts_s=duration_s("--for", lasts),
         most_slots=max_slots,
         page=page,
-        stop=stopped_by_signal(),
+        stop=stop,
         told=lambda line: typer.echo(line, err=True),
         advised=lambda line: typer.echo(line),
     )
     typer.echo(f"What each would have cost: {command('verdict', state)}")
 
 
-def verdict(
+def verdict(  # noqa: PLR0913  options of a command
     state: Annotated[Path, typer.Argument(help="The folder of a shadow.")],
     objective: Objective = "latency p95 < 2 s",
     prices: Prices = "per_second",
+    day: Annotated[str, typer.Option(help="Of one day in UTC, such as 2026-01-31.")] = "",
     seeds: Annotated[int, typer.Option(min=1, max=100, help="How many replays.")] = 3,
     max_instances: Annotated[int, typer.Option(help="0: the most recorded.")] = 0,
     out: Annotated[
@@ -107,21 +117,38 @@ def verdict(
     from include.advise.publish import PAGE
     from include.advise.request import AdviceRequest
     from include.cli.advise import advice_table
+    from include.service.day import cut_day, parse_day
+    from include.service.shadow import DECISIONS
     from include.service.verdict import RECORDING, verdict_lines
     from include.service.verdict import verdict as judged
 
     request = AdviceRequest(
-        recording=str(state / RECORDING),
+        recording="",
         objective=objective,
         prices=prices,
         seeds=seeds,
         max_instances=max_instances,
     )
-    answer, left_out, published = judged(state, request, out or state / "verdict")
+    recording, decisions, target = state / RECORDING, state / DECISIONS, state / "verdict"
+    if day:
+        recording = cut_day(state, parse_day(day))
+        decisions, target = recording / DECISIONS, state / f"verdict-{day}"
+    answer, published = judged(state, recording, request, out or target)
     typer.echo(advice_table(answer))
-    for line in ("", *verdict_lines(answer, left_out, state)):
+    for line in ("", *verdict_lines(answer, state, decisions)):
         typer.echo(line)
     typer.echo(f"\nPage: {published / PAGE}")
+
+
+def _resolved(url: str, job: str, stop: threading.Event) -> tuple[str, str]:
+    """Address and name of the job; those of the testbed are looked for."""
+    from include.service.testbed import TESTBED, job_of_testbed
+
+    if url == TESTBED:
+        return job_of_testbed(job, stop)
+    if not job:
+        raise SpecError("--job", ["write the name of the job, as Flink's page has it"])
+    return url, job
 
 
 def duration_s(option: str, text: str) -> float:

@@ -195,7 +195,7 @@ def observation_of(  # noqa: PLR0913  everything that is seen
         hosts=fleet.hosts_seen(setting, busy),
         instances=fleet.instances_seen(busy),
         published_in_all=known if len(known) == len(setting.topology.sources) else {},
-        job_started_s=max(0.0, now.started_s - began_s),
+        job_started_s=max(0.0, now.at_s - began_s - now.ran_s),
     )
 
 

@@ -99,6 +99,17 @@ class JobReading:
         return self.state == "RUNNING"
 
     @property
+    def ran_s(self) -> float:
+        """For how long its tasks have run, by their own counters: clocks need not agree. 0 where it
+        is not known."""
+        spent = [
+            ((one.busy_s or 0.0) + (one.idle_s or 0.0) + (one.back_pressured_s or 0.0))
+            / max(1, one.parallelism)
+            for one in self.operators
+        ]
+        return max(spent, default=0.0)
+
+    @property
     def instances(self) -> dict[str, int]:
         """Subtasks that run of every operator."""
         return {one.operator: one.parallelism for one in self.operators}

@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -33,7 +34,10 @@ NAMES_FOR_S = 300.0
 MOST_TASK_MANAGERS = 40
 """Of more, CPU and memory are not asked for one by one."""
 LONGEST_NAME = 60
-TOKEN, CA = "TIDEBENCH_FLINK_TOKEN", "TIDEBENCH_FLINK_CA"
+TOKEN, TOKEN_FILE = "TIDEBENCH_FLINK_TOKEN", "TIDEBENCH_FLINK_TOKEN_FILE"
+"""A bearer token, or the file that has it, which goes before."""
+CA = "TIDEBENCH_FLINK_CA"
+"""A file of certificates that Flink's is checked against, in place of the system's."""
 _SHARES = {
     "busy_share": "busyTimeMsPerSecond",
     "idle_share": "idleTimeMsPerSecond",
@@ -359,6 +363,11 @@ def _connection(scheme: str, host: str, port: int | None, timeout_s: float) -> H
 
 def _authorization() -> dict[str, str]:
     token = os.environ.get(TOKEN, "")
+    if path := os.environ.get(TOKEN_FILE, ""):
+        try:
+            token = Path(path).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SpecError(TOKEN_FILE, [f"{path} cannot be read: {error}"]) from None
     if not (token.isascii() and token.isprintable()):
         raise SpecError(TOKEN, ["has a line end or letters that no token has; set it again"])
     return {"Authorization": f"Bearer {token}"} if token else {}

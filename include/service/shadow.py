@@ -188,7 +188,7 @@ class Shadow:
             return []
         state.began_s = state.began_s or now.at_s
         state.totals = added(state.totals, now, rates)
-        if now.at_s - now.started_s < READS_IN_S:
+        if now.ran_s < READS_IN_S:
             return []
         setting, controllers = self._controllers(now)
         advised: list[Advised] = []

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from include.advise.answer import Answer, advise
-from include.advise.candidates import BY_CPU, Policy, policy
 from include.advise.case import keep_case
 from include.advise.publish import publish_answer
-from include.advise.replay import ReplayConditions
 from include.advise.request import SUITABLE, AdviceRequest
 from include.files.whole import read_json
 from include.model.errors import SpecError
-from include.service.shadow import DECISIONS, STATE
+from include.service.shadow import STATE
 
 RECORDING = "recording"
 
@@ -30,33 +27,30 @@ def shadowed(folder: Path) -> dict[str, dict[str, Any]]:
     return {name: one["options"] for name, one in read_json(folder / STATE)["controllers"].items()}
 
 
-def verdict(folder: Path, request: AdviceRequest, out: Path) -> tuple[Answer, list[str], Path]:
-    """The answer for the controllers of a shadow, those that cannot be replayed, and the folder
-    of what was published.
+def request_of(folder: Path, recording: Path, request: AdviceRequest) -> AdviceRequest:
+    """The request for the controllers of a shadow, with their options.
+
+    Raises SpecError when none of them can be replayed for a whole job.
+    """
+    known = {name: options for name, options in shadowed(folder).items() if name in SUITABLE}
+    if not known:
+        raise SpecError("verdict", ["none of the controllers can be replayed for a whole job"])
+    return replace(request, recording=str(recording), controllers=tuple(known), options=known)
+
+
+def verdict(
+    folder: Path, recording: Path, request: AdviceRequest, out: Path
+) -> tuple[Answer, Path]:
+    """The answer for the controllers of a shadow, and the folder of what was published.
 
     Raises SpecError with what the recording lacks, GateFailed when the ranking is not sound.
     """
-    controllers = shadowed(folder)
-    known = tuple(name for name in controllers if name in SUITABLE)
-    if not known:
-        raise SpecError("verdict", ["none of the controllers can be replayed for the whole job"])
-    case = keep_case(replace(request, controllers=known), out)
-    policies = _policies({name: controllers[name] for name in known}, case.question.conditions)
-    answer = advise(replace(case, policies=policies), out)
-    return answer, [name for name in controllers if name not in known], publish_answer(answer, out)
+    case = keep_case(request_of(folder, recording, request), out)
+    answer = advise(case, out)
+    return answer, publish_answer(answer, out)
 
 
-def _policies(
-    controllers: Mapping[str, Mapping[str, Any]], conditions: ReplayConditions
-) -> tuple[Policy, ...]:
-    """As they were shadowed. Busy time is what was recorded."""
-    return tuple(
-        replace(policy(name, options, conditions), guessed=name in BY_CPU)
-        for name, options in controllers.items()
-    )
-
-
-def decision_counts(folder: Path) -> dict[str, tuple[int, int, int]]:
+def decision_counts(decisions: Path) -> dict[str, tuple[int, int, int]]:
     """Of each controller: how often it decided, would have changed something, and failed."""
     decided: Counter[str] = Counter()
     changes: Counter[str] = Counter()
@@ -69,7 +63,7 @@ def decision_counts(folder: Path) -> dict[str, tuple[int, int, int]]:
         changes[name] += change
         failed[name] += failure
 
-    with (folder / DECISIONS).open(newline="") as file:
+    with decisions.open(newline="") as file:
         for row in csv.DictReader(file):
             name, at = row["controller"], row["time_s"]
             if name in last and last[name][0] != at:
@@ -83,14 +77,15 @@ def decision_counts(folder: Path) -> dict[str, tuple[int, int, int]]:
     return {name: (decided[name], changes[name], failed[name]) for name in decided}
 
 
-def verdict_lines(answer: Answer, left_out: list[str], folder: Path) -> list[str]:
+def verdict_lines(answer: Answer, folder: Path, decisions: Path) -> list[str]:
     """How far to trust it, and what was decided, in sentences."""
+    left_out = [name for name in shadowed(folder) if name not in SUITABLE]
     lines = ["The model, fed with what was recorded, beside the recording:"]
     for name, replayed, recorded in answer.fidelity:
         error = f"{replayed / recorded - 1:+.1%}" if recorded == recorded and recorded else "none"
         lines.append(f"  {name:<32} {replayed:>10.4g} {recorded:>10.4g}   error {error}")
     lines.append("Decided beside the running job:")
-    for name, (decided, changes, failed) in decision_counts(folder).items():
+    for name, (decided, changes, failed) in decision_counts(decisions).items():
         told = f"; it failed {failed} times" if failed else ""
         lines.append(f"  {name}: {decided} times, {changes} of them to change something{told}")
     if left_out:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from fake_flink import FakeFlink, answers_500, drips, half_json, hangs, truncates
 from flink_world import World, vertex
 
 from include.model.errors import SpecError
-from include.service.rest import CA, TOKEN, FlinkRest, operator_names
+from include.service.rest import CA, TOKEN, TOKEN_FILE, FlinkRest, operator_names
 from include.testbeds.flink.rest import NoAnswerError
 
 
@@ -131,6 +132,24 @@ def test_a_token_is_sent_and_never_told(
     with pytest.raises(NoAnswerError) as caught:
         client.jobs()
     assert "secret" not in str(caught.value)
+
+
+def test_a_token_may_be_in_a_file(
+    connect: Callable[..., FlinkRest],
+    flink: FakeFlink,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "token").write_text("of-a-file\n")
+    monkeypatch.setenv(TOKEN_FILE, str(tmp_path / "token"))
+    connect().jobs()
+    assert flink.headers["Authorization"] == "Bearer of-a-file"
+    (tmp_path / "token").write_text("")
+    connect().jobs()
+    assert "Authorization" not in flink.headers
+    monkeypatch.setenv(TOKEN_FILE, str(tmp_path / "none"))
+    with pytest.raises(SpecError, match="cannot be read"):
+        connect()
 
 
 @pytest.mark.parametrize(
