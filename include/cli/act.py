@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections import deque
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from include.cli.service import URL, Job, Lasts, Objective, Prices, duration_s, stopped_by_signal
+from include.cli.service import (
+    URL,
+    Job,
+    Lasts,
+    Objective,
+    Prices,
+    duration_s,
+    resolved,
+    stopped_by_signal,
+)
 from include.model.errors import SpecError, command
 
 State = Annotated[Path, typer.Argument(help="The folder of its state.")]
@@ -15,10 +27,10 @@ State = Annotated[Path, typer.Argument(help="The folder of its state.")]
 
 def act(  # noqa: PLR0913  options of a command
     url: URL,
-    job: Job,
     controller: Annotated[str, typer.Option(help="Who decides.")],
     limits: Annotated[Path, typer.Option(help="What it may change: a file as docs/act.md says.")],
     state: Annotated[Path, typer.Option(help="The folder of its state, to go on in as well.")],
+    job: Job = "",
     really: Annotated[
         bool, typer.Option("--really", help="Change the job. Without, only say what would be done.")
     ] = False,
@@ -38,29 +50,37 @@ def act(  # noqa: PLR0913  options of a command
 ) -> None:
     """Let a controller rescale a running job within limits; a dry run without --really."""
     from include.cli.advise import parsed_options
-    from include.service.act import Mandate
-    from include.service.acting import act as acted
+    from include.service.act import Actor, Mandate
+    from include.service.beside import beside
+    from include.service.follow import Follower
     from include.service.limits import load_limits
+    from include.service.rest import FlinkRest
     from include.service.shadow import asked_controllers
 
     given = {f"{controller}.{name}": value for name, value in parsed_options(options or []).items()}
+    allowed, asked = load_limits(limits), asked_controllers([controller], given)
+    stop = stopped_by_signal()
+    url, job = resolved(url, job, stop)
     mandate = Mandate(
-        job_name=job, controller=controller, limits=load_limits(limits), really=really, state=state
+        job_name=job, controller=controller, limits=allowed, really=really, state=state
     )
-    acted(
-        url,
-        mandate,
-        acted=lambda line: typer.echo(line),
-        controllers=asked_controllers([controller], given),
-        prices=prices,
-        objective=objective,
-        every_s=every,
-        lasts_s=duration_s("--for", lasts),
-        most_slots=max_slots,
-        page=page,
-        stop=stopped_by_signal(),
-        told=lambda line: typer.echo(line, err=True),
-    )
+    with closing(FlinkRest(url)) as flink:
+        beside(
+            url,
+            job,
+            state,
+            controllers=asked,
+            prices=prices,
+            objective=objective,
+            every_s=every,
+            lasts_s=duration_s("--for", lasts),
+            most_slots=max_slots,
+            page=page,
+            stop=stop,
+            told=lambda line: typer.echo(line, err=True),
+            advised=lambda line: typer.echo(line, err=True),
+            follower=Follower(Actor(mandate, flink, ends=stop.is_set), every, typer.echo),
+        )
     typer.echo(f"What it did, and why: {command('journal', state)}")
 
 
@@ -89,9 +109,6 @@ def journal(
     last: Annotated[int, typer.Option(min=0, help="So many entries at most; 0: all.")] = 50,
 ) -> None:
     """Print what an acting service changed and did not, and why."""
-    from collections import deque
-    from datetime import UTC, datetime
-
     from include.service.journal import Journal, sentence
 
     _require_state(state)

@@ -37,7 +37,7 @@ def record(
     from include.service.record import record as recorded
 
     stop = stopped_by_signal()
-    url, job = _resolved(url, job, stop)
+    url, job = resolved(url, job, stop)
     kept = recorded(
         url,
         job,
@@ -83,7 +83,7 @@ def shadow(  # noqa: PLR0913  options of a command
         parsed_options(options or []),
     )
     stop = stopped_by_signal()
-    url, job = _resolved(url, job, stop)
+    url, job = resolved(url, job, stop)
     beside(
         url,
         job,
@@ -140,7 +140,7 @@ def verdict(  # noqa: PLR0913  options of a command
     typer.echo(f"\nPage: {published / PAGE}")
 
 
-def _resolved(url: str, job: str, stop: threading.Event) -> tuple[str, str]:
+def resolved(url: str, job: str, stop: threading.Event) -> tuple[str, str]:
     """Address and name of the job; those of the testbed are looked for."""
     from include.service.testbed import TESTBED, job_of_testbed
 

@@ -7,6 +7,7 @@ is in the journal alone, so a service that was killed goes on as if it had only 
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -16,7 +17,7 @@ from uuid import uuid4
 
 from include.model.errors import SetupError
 from include.service.guard import Present, Verdict, allowed_change
-from include.service.history import TAKEN, Entry, folded, news
+from include.service.history import TAKEN, Entry, History, news
 from include.service.journal import Journal
 from include.service.limits import Limits
 from include.service.moment import Moment, moment
@@ -25,6 +26,7 @@ from include.service.reading import JobReading
 from include.testbeds.flink.rest import NoAnswerError
 
 ENDS = "the service ends"
+RECENT = 100
 
 
 class Requirements(Protocol):
@@ -56,7 +58,7 @@ class Mandate:
 
 
 class Actor:
-    """Acts on one job. Raises StoreError for a journal that is damaged."""
+    """Acts on one job, from `begin` to `end`. Between them nobody else may write its state."""
 
     def __init__(
         self,
@@ -66,19 +68,30 @@ class Actor:
         ends: Callable[[], bool] = lambda: False,
         now: Callable[[], Moment] = moment,
     ) -> None:
-        self._mandate, self._flink, self._ends, self._now = mandate, flink, ends, now
+        self.mandate, self._flink, self._ends, self._now = mandate, flink, ends, now
         self._journal = Journal(mandate.state)
-        self._history = folded(self._journal.read())
+        self.recent: deque[Entry] = deque(maxlen=RECENT)
+        """The newest entries, for the page."""
+        self._history = History()
         self._found: Mapping[str, int] = {}
         self._noted: Any = None
         self._paused = ""
 
+    def read_journal(self) -> None:
+        """Learn what became of changes before. Raises StoreError for a journal that is damaged."""
+        for entry in self._journal.read():
+            self._take(entry)
+
     def begin(self) -> None:
-        """Say in the journal that this service begins. Raises SetupError when that cannot be."""
+        """Go on from the journal, and say there that this service begins.
+
+        Raises StoreError for a journal that is damaged, SetupError when it cannot be written.
+        """
+        self.read_journal()
         about = {
-            **asdict(self._mandate),
-            "limits": self._mandate.limits.model_dump(mode="json", exclude_defaults=True),
-            "state": str(self._mandate.state),
+            **asdict(self.mandate),
+            "limits": self.mandate.limits.model_dump(mode="json", exclude_defaults=True),
+            "state": str(self.mandate.state),
             "pid": os.getpid(),
         }
         self._write("began", about)
@@ -100,23 +113,23 @@ class Actor:
 
     def _step(self, reading: JobReading, read: Moment, wish: Wish) -> Verdict:
         self._note_pause()
-        for entry in news(self._history, reading, self._mandate.limits, self._now()):
+        for entry in news(self._history, reading, self.mandate.limits, self._now()):
             self._write(entry.kind, entry.about)
         self._found = self._found or self._history.bounds
         verdict = self._verdict(reading, read, wish)
-        if verdict.asks and self._mandate.really:
+        if verdict.asks and self.mandate.really:
             if self._flink.requirements(reading.job) != _asked(reading):
                 return Verdict(held=("what the job asks for changes; reading again",))
             verdict = self._verdict(reading, read, wish)  # asking took time
         self._note(verdict, wish, reading)
-        if verdict.asks and self._mandate.really:
+        if verdict.asks and self.mandate.really:
             self._ask(verdict, wish, reading)
         return verdict
 
     def _verdict(self, reading: JobReading, read: Moment, wish: Wish) -> Verdict:
-        stopped = ENDS if self._ends() else why_paused(self._mandate.state)
+        stopped = ENDS if self._ends() else why_paused(self.mandate.state)
         present = Present(self._now(), read, stopped)
-        return allowed_change(wish.counts, reading, self._mandate.limits, self._history, present)
+        return allowed_change(wish.counts, reading, self.mandate.limits, self._history, present)
 
     def _ask(self, verdict: Verdict, wish: Wish, reading: JobReading) -> None:
         change = uuid4().hex[:12]
@@ -136,7 +149,7 @@ class Actor:
         most = {each.operator: each.asked_most for each in reading.operators}
         if all(most.get(name) in (None, count) for name, count in wish.counts.items()):
             return
-        would = verdict.asks if not self._mandate.really else {}
+        would = verdict.asks if not self.mandate.really else {}
         noted = (verdict.held, dict(would), dict(verdict.cuts))
         if noted == self._noted:
             return
@@ -148,7 +161,7 @@ class Actor:
         self._noted = noted
 
     def _note_pause(self) -> None:
-        paused = why_paused(self._mandate.state)
+        paused = why_paused(self.mandate.state)
         if paused != self._paused:
             self._write("paused" if paused else "resumed", {"why": paused})
             self._paused = paused
@@ -156,7 +169,11 @@ class Actor:
     def _write(self, kind: str, about: Mapping[str, Any]) -> None:
         entry = Entry(self._now(), kind, about)
         self._journal.append(entry)
+        self._take(entry)
+
+    def _take(self, entry: Entry) -> None:
         self._history = self._history.after(entry)
+        self.recent.append(entry)
 
 
 def _about(verdict: Verdict, wish: Wish, reading: JobReading) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from include.advise.objective import LatencyObjective, parse_objective
 from include.experiment.prices import price_book
 from include.model.host import PriceBook
 from include.service.clock import SteadyClock
+from include.service.follow import Follower
 from include.service.observe import Terms
 from include.service.page import served
 from include.service.rates import JobRates
@@ -24,8 +25,6 @@ from include.service.rest import FlinkRest
 from include.service.shadow import Advised, Shadow, opened
 from include.service.status import DAY_S, Status, by_controller, remembered
 from include.service.verdict import RECORDING
-
-Acts = Callable[[JobReading, float, list[Advised]], None]
 
 
 def terms_of(book: PriceBook, objective: LatencyObjective) -> Terms:
@@ -55,20 +54,21 @@ def beside(  # noqa: PLR0913  what a user may say
     stop: threading.Event,
     told: Told,
     advised: Told,
-    acting: AbstractContextManager[Acts] | None = None,
+    follower: Follower | None = None,
 ) -> None:
     """Until it is late or stopped. ``advised`` gets a line for every change that one would make;
-    ``acting`` every reading, its age in seconds, and what was last advised.
+    a ``follower`` of the only controller may make it.
 
     Raises what `record`, `opened` and `price_book` raise.
     """
     terms = terms_of(price_book(prices), parse_objective(objective))
-    with alone_in(folder, "is a shadow"), acting or nullcontext(_nobody_acts) as acts:
+    with alone_in(folder, "is a shadow"), follower or nullcontext():
         state = opened(folder, job, controllers)
         shadow: Shadow | None = None
         said: dict[str, dict[str, int]] = {}
         clock = SteadyClock()
         status = Status(job, FlinkRest(url).url, every_s, turned_s=time.time())
+        status.actor = follower.actor if follower else None
         status.day.extend(remembered(folder, time.time() - DAY_S))
 
         def seen(now: JobReading, rates: JobRates | None) -> None:
@@ -84,8 +84,9 @@ def beside(  # noqa: PLR0913  what a user may say
                 if said.get(name) != wanted:
                     said[name] = wanted
                     advised(line_of(name, rows))
-            last = [row for one in state.controllers.values() for row in one.advised]
-            acts(now, clock.now_s() - now.at_s, last)
+            if follower is not None:
+                last = [row for one in state.controllers.values() for row in one.advised]
+                follower.follow(now, clock.now_s() - now.at_s, last)
 
         with served(status, page) as where:
             if where:
@@ -104,10 +105,6 @@ def beside(  # noqa: PLR0913  what a user may say
             )
         if shadow is not None:
             shadow.close()
-
-
-def _nobody_acts(reading: JobReading, age_s: float, advised: Sequence[Advised]) -> None:
-    """A shadow is not obeyed."""
 
 
 def line_of(name: str, rows: Sequence[Advised]) -> str:

@@ -5,7 +5,7 @@ The same entries give the same history, in a service that goes on as in one that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -108,14 +108,6 @@ class History:
         if entry.kind in (NOT_UP, NOT_TAKEN):
             return replace(history, failures=self.failures + 1, failed=entry.at)
         return history
-
-
-def folded(entries: Iterable[Entry]) -> History:
-    """The history that a journal tells."""
-    history = History()
-    for entry in entries:
-        history = history.after(entry)
-    return history
 
 
 def news(history: History, reading: JobReading, limits: Limits, now: Moment) -> list[Entry]:

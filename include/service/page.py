@@ -1,6 +1,7 @@
 """The page of the service, its metrics for Prometheus, and whether it is well.
 
-Reads only. Who may see it is who can reach the address: 127.0.0.1 unless told.
+Who may see it is who can reach the address: 127.0.0.1 unless told. It reads only, but for the
+switch that stops the changes of a service that acts, which is there on 127.0.0.1 alone.
 """
 
 from __future__ import annotations
@@ -20,17 +21,21 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from include.model.errors import SetupError, SpecError
+from include.service.journal import sentence
+from include.service.pause import pause, resume, why_paused
 from include.service.status import DAY_S, Point, Status
 
 HERE = Path(__file__).parent
 LOOPBACK = "127.0.0.1"
+LOCAL = (LOOPBACK, "localhost")
 WIDE, HIGH = 900.0, 220.0
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999")
 """Okabe and Ito: told apart by those who see fewer colours."""
 TEXT, HTML = "text/plain; charset=utf-8", "text/html; charset=utf-8"
 HEADERS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "form-action 'self'; base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
@@ -54,8 +59,16 @@ def page_of(status: Status, now_s: float) -> str:
         lstrip_blocks=True,
     )
     templates.filters["clock"] = _clock
+    templates.filters["sentence"] = sentence
+    actor = status.actor
     return templates.get_template("page.html.j2").render(
-        status=status, now_s=now_s, lines=lines_of(list(status.day), now_s), wide=WIDE, high=HIGH
+        status=status,
+        now_s=now_s,
+        lines=lines_of(list(status.day), now_s),
+        wide=WIDE,
+        high=HIGH,
+        paused=why_paused(actor.mandate.state) if actor else "",
+        entries=list(actor.recent)[::-1] if actor else [],
     )
 
 
@@ -191,7 +204,7 @@ def served(status: Status, address: str) -> Iterator[str]:
         return
     host, port = address_of(address)
     try:
-        server = ThreadingHTTPServer((host, port), _handler(status))
+        server = ThreadingHTTPServer((host, port), _handler(status, host))
     except OSError as error:
         told = f"{host}:{port} cannot be listened on ({error.strerror}); choose another --page"
         raise SetupError(told) from error
@@ -205,7 +218,26 @@ def served(status: Status, address: str) -> Iterator[str]:
         server.server_close()
 
 
-def _handler(status: Status) -> type[BaseHTTPRequestHandler]:
+def thrown(status: Status, path: str, *, ours: bool) -> tuple[int, str]:
+    """The switch at ``path``: a code of HTTP, and what is to be said.
+
+    ``ours``: a browser says that the page is this one, and it is on this machine.
+    """
+    if status.actor is None or path not in ("/pause", "/resume"):
+        return 404, "there is no switch"
+    if not ours:
+        return 403, f"the switch is on {LOOPBACK} alone; there is tidebench {path[1:]}, too"
+    try:
+        if path == "/pause":
+            pause(status.actor.mandate.state, "on the page")
+        else:
+            resume(status.actor.mandate.state)
+    except (SetupError, OSError) as error:
+        return 500, str(error)
+    return 303, ""
+
+
+def _handler(status: Status, host: str) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = 10  # of a client that says nothing
 
@@ -221,6 +253,19 @@ def _handler(status: Status) -> type[BaseHTTPRequestHandler]:
                     self._send(code, "application/json", body)
                 case _:
                     self._send(404, TEXT, b"there is /, /metrics and /healthz\n")
+
+        def do_POST(self) -> None:
+            port = self.connection.getsockname()[1]
+            origin = self.headers.get("Origin", "") if host in LOCAL else ""
+            ours = origin in [f"http://{name}:{port}" for name in LOCAL]
+            code, told = thrown(status, self.path, ours=ours)
+            if code == 303:
+                self.send_response(code)
+                self.send_header("Location", "/")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+            else:
+                self._send(code, TEXT, f"{told}\n".encode())
 
         def _send(self, code: int, kind: str, body: bytes) -> None:
             self.send_response(code)

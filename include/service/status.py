@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from include.service.act import Actor
 from include.service.rates import JobRates
 from include.service.reading import JobReading
 from include.service.shadow import DECISIONS, Advised
@@ -48,6 +49,8 @@ class Status:
     """The last decision of each controller."""
     decided: Mapping[str, int] = field(default_factory=dict)
     failed: Mapping[str, int] = field(default_factory=dict)
+    actor: Actor | None = None
+    """Who follows what is advised; None: nobody does."""
     day: deque[Point] = field(default_factory=lambda: deque(maxlen=MOST_POINTS))
 
     def polled(self, now: JobReading, rates: JobRates | None, advised: Iterable[Advised]) -> None:

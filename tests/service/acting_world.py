@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
-from include.service.history import Entry, History, folded
+from include.service.history import Entry, History
 from include.service.limits import Limits
 from include.service.moment import Moment
 from include.service.reading import JobReading, OperatorReading
@@ -64,7 +65,7 @@ def job(*operators: OperatorReading, at: Moment | None = None, **given: Any) -> 
 def read_before(bounds: dict[str, int] | None = None, *entries: Entry) -> History:
     """The history of a service that read the job some time ago."""
     about = {"job": "j1", "bounds": bounds or {"parse": 2, "store": 3}}
-    return folded([Entry(moment(-5000), "job", about), *entries])
+    return reduce(History.after, (Entry(moment(-5000), "job", about), *entries), History())
 
 
 def asks(at: Moment, id_: str = "c1", *, instances: int = 2, **counts: int) -> Entry:

@@ -31,6 +31,7 @@ class Acting:
             limits=limits_of(**{**given, **limits}),
         )
         self.actor = Actor(mandate, self.client, ends=lambda: self.ended)
+        self.actor.read_journal()
 
     def step(self):
         self.flink.world.advance(10)

@@ -60,6 +60,7 @@ class World:
             state=self.state,
         )
         self.actor = Actor(mandate, self.flink, now=self.flink.now)
+        self.actor.read_journal()
 
     def fsync(self, number: int) -> None:
         """A disk that is full, and a kill on either side of a write."""
