@@ -117,7 +117,8 @@ def verdict(  # noqa: PLR0913  options of a command
     from include.advise.publish import PAGE
     from include.advise.request import AdviceRequest
     from include.cli.advise import advice_table
-    from include.service.day import cut_day, parse_day
+    from include.service.day import cut_day
+    from include.service.form import parse_day
     from include.service.shadow import DECISIONS
     from include.service.verdict import RECORDING, verdict_lines
     from include.service.verdict import verdict as judged

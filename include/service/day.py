@@ -17,14 +17,6 @@ DAYS = "days"
 DAY_S = 86_400.0
 
 
-def parse_day(text: str) -> date:
-    """Of ``2026-01-31``. Raises SpecError."""
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise SpecError("day", [f"write a day such as 2026-01-31, got {text!r}"]) from None
-
-
 def cut_day(folder: Path, day: date) -> Path:
     """Write ``folder/days/DAY`` whole: the rows of that day in UTC. Returns it; a day that is not
     over yet is cut again later.

@@ -15,7 +15,14 @@ from include.experiment.form import Section, form_of
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.spec import NAMED
 from include.model.errors import SpecError, unknown_name
-from include.service.day import parse_day
+
+
+def parse_day(text: str) -> date:
+    """Of ``2026-01-31``. Raises SpecError."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise SpecError("day", [f"write a day such as 2026-01-31, got {text!r}"]) from None
 
 
 class WhichDay(Section):

@@ -10,7 +10,7 @@ import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -318,19 +318,28 @@ def record(  # noqa: PLR0913  what a user may say
         for at_s in turns(clock, every_s, lasts_s, stop):
             try:
                 if by_s := clock.jumped_s():
-                    recorder.say(
-                        at_s, "clock", f"the clock of this machine was set by {by_s:+.0f} s"
-                    )
-                reading = flink.reading(job)
-                seen(reading, recorder.keep(reading))
-                kept, silent = kept + 1, False
-            except NoAnswerError as error:
-                recorder.miss(at_s, str(error))
-                missed(at_s, str(error))
+                    how = f"the clock of this machine was set by {by_s:+.0f} s"
+                    recorder.say(at_s, "clock", how)
+                reading = _asked(flink, job)
+                if isinstance(reading, JobReading):
+                    seen(reading, recorder.keep(reading))
+                    kept, silent = kept + 1, False
+                    continue
+                missed(at_s, reading)
                 if not silent:
-                    told(str(error))
+                    told(reading)
                 silent = True
+                recorder.miss(at_s, reading)
             except SetupError as error:  # a full disk may have room again
                 told(f"this poll is lost: {error}")
-        recorder.end(clock.now_s(), kept)
+        with suppress(SetupError):
+            recorder.end(clock.now_s(), kept)
         return kept
+
+
+def _asked(flink: FlinkRest, job: str) -> JobReading | str:
+    """A reading, or why there is none."""
+    try:
+        return flink.reading(job)
+    except NoAnswerError as error:
+        return str(error)

@@ -9,6 +9,7 @@ states may be as old as `web.refresh-interval` (3 s by default).
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import ssl
@@ -26,8 +27,8 @@ from include.model.errors import SpecError
 from include.service.reading import JobReading, OperatorReading, TaskManagerReading
 from include.testbeds.flink.rest import NoAnswerError, first_reason
 
-TIMEOUT_S = 5.0
-"""A request is over by then, whatever the other side does."""
+TIMEOUT_S, POLL_WITHIN_S = 5.0, 20.0
+"""A request, and all requests of a reading, are over by then, whatever the other side does."""
 SETTLES_S = 0.4
 NAMES_FOR_S = 300.0
 """Names of metrics are asked for again after so long, or when an answer is empty."""
@@ -74,6 +75,7 @@ class FlinkRest:
         self._now_s, self._timeout_s, self._settles_s = now_s, timeout_s, settles_s
         self._connection = _connection(parts.scheme, parts.hostname or "", parts.port, timeout_s)
         self._headers = {"Accept": "application/json", **_authorization()}
+        self._over_at = math.inf
         self._names: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
 
     def jobs(self) -> list[Mapping[str, Any]]:
@@ -110,6 +112,16 @@ class FlinkRest:
 
     def reading(self, name: str) -> JobReading:
         """One poll of the job of that name. What a part of it cannot say is in ``missing``."""
+        self._over_at = time.monotonic() + POLL_WITHIN_S
+        try:
+            return self._reading(name)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            told = f"{self.url} answers otherwise than Flink ({type(error).__name__}: {error})"
+            raise NoAnswerError(told) from error
+        finally:
+            self._over_at = math.inf
+
+    def _reading(self, name: str) -> JobReading:
         at_s, job = self._now_s(), self.job_named(name)
         missing: list[str] = []
         details = self._get(f"/jobs/{job}")
@@ -289,7 +301,10 @@ class FlinkRest:
                 opened.close() if isinstance(opened, ssl.SSLSocket) else opened.shutdown(2)
 
         headers = self._headers if body is None else {**self._headers, **_JSON}
-        watch = threading.Timer(self._timeout_s, give_up)
+        within_s = min(self._timeout_s, self._over_at - time.monotonic())
+        if within_s <= 0:
+            raise TimeoutError(f"the whole poll took more than {POLL_WITHIN_S:g} s")
+        watch = threading.Timer(within_s, give_up)
         watch.daemon = True
         watch.start()
         done = False
@@ -311,7 +326,7 @@ class FlinkRest:
             if not done:
                 self._connection.close()
         if not done:
-            raise TimeoutError(f"no whole answer within {self._timeout_s:g} s")
+            raise TimeoutError(f"no whole answer within {within_s:.3g} s")
         return status, text
 
 

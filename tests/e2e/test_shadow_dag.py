@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,8 @@ from typer.testing import CliRunner
 from include.cli import app
 from include.results.tables.staged import read_staged
 from tests.e2e.dag_process import started
-
-sys.path.append(str(Path(__file__).parents[1] / "service"))
-from flink_world import World
-from test_shadow import Beside
+from tests.service.flink_world import World
+from tests.service.test_shadow import Beside
 
 pytestmark = pytest.mark.airflow
 

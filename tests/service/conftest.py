@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
-from fake_flink import FakeFlink, a_flink
-from flink_world import World
-
 from include.service.rest import FlinkRest
+from tests.service.fake_flink import FakeFlink, a_flink
+from tests.service.flink_world import World
 
 Connect = Callable[..., FlinkRest]
 

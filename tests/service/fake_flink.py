@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from flink_world import NAMES, World, vertex
+from tests.service.flink_world import NAMES, World, vertex
 
 Fault = Callable[[BaseHTTPRequestHandler], bool]
 """Answers in its own way and returns True, or leaves it to the world."""
@@ -28,6 +28,8 @@ class FakeFlink:
         self.headers: dict[str, str] = {}
         self.url = ""
         self.no_requirements = False
+        self.changed: dict[str, Any] = {}
+        """What the job's own answer has in place of the truth."""
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, Any]:
         ours = f"/jobs/{self.world.job}"
@@ -74,7 +76,7 @@ class FakeFlink:
     def _details(self) -> dict[str, Any]:
         reading = self.world.reading()
         started_ms = int(1000 * self.world.started_s)
-        nodes = [{"id": vertex(name)} for name in NAMES]
+        nodes: list[dict[str, Any]] = [{"id": vertex(name)} for name in NAMES]
         for before, node in zip(list(NAMES)[:-1], nodes[1:], strict=True):
             node["inputs"] = [{"id": vertex(before)}]
         return {
@@ -102,7 +104,7 @@ class FakeFlink:
                 for one, name in zip(reading.operators, NAMES.values(), strict=True)
             ],
             "plan": {"nodes": nodes},
-        }
+        } | self.changed
 
     def _requirements(self) -> dict[str, Any]:
         return {

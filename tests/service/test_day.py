@@ -8,14 +8,14 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from flink_world import World
-from test_shadow import Beside
 
 from include.model.errors import SpecError, StoreError
-from include.service.day import cut_day, parse_day
-from include.service.form import day_from_params, shadow_params
+from include.service.day import cut_day
+from include.service.form import day_from_params, parse_day, shadow_params
 from include.service.verdict import decision_counts, request_of
 from include.workloads.recordings import read_recording
+from tests.service.flink_world import World
+from tests.service.test_shadow import Beside
 
 MIDNIGHT_S = 1_800_057_600.0  # 2027-01-16
 

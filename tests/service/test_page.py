@@ -8,11 +8,10 @@ import time
 import urllib.error
 import urllib.request
 from html.parser import HTMLParser
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
-from fake_flink import FakeFlink, answers_500
-from flink_world import World
 from prometheus_client.parser import text_string_to_metric_families
 
 from include.model.errors import SetupError, SpecError
@@ -20,6 +19,8 @@ from include.service.beside import beside
 from include.service.page import address_of, health_of, lines_of, metrics_of, page_of, served
 from include.service.shadow import Advised, asked_controllers
 from include.service.status import Point, Status, remembered
+from tests.service.fake_flink import FakeFlink, answers_500
+from tests.service.flink_world import World
 
 VOID = {"meta", "line", "path", "br", "link"}
 
@@ -143,7 +144,7 @@ def test_a_shadow_over_http_from_the_first_poll_to_its_page(
     stop = threading.Event()
     polls = 0
 
-    def fault(handler: object) -> bool:
+    def fault(handler: BaseHTTPRequestHandler) -> bool:
         nonlocal polls
         if handler.path == "/jobs/overview":
             polls += 1

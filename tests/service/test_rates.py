@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from flink_world import World
 
 from include.service.rates import rates_between, waiting_in_flink
+from tests.service.flink_world import World
 
 
 def test_rates_are_what_was_done(world: World) -> None:

@@ -11,12 +11,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_flink import FakeFlink, answers_500
-from flink_world import World
 from typer.testing import CliRunner
 
 from include.advise.edges import edges_of
@@ -26,9 +25,12 @@ from include.files.appended import AppendedRows
 from include.model.errors import SetupError, SpecError, StoreError
 from include.service.clock import SteadyClock, turns
 from include.service.record import Recorder, alone_in, record
+from include.service.rest import FlinkRest
 from include.testbeds.flink.rest import NoAnswerError
 from include.workloads.recordings import read_recording
 from include.workloads.recordings.operators import read_operators
+from tests.service.fake_flink import FakeFlink, answers_500
+from tests.service.flink_world import World
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -189,7 +191,7 @@ def test_faults_are_recorded_and_recording_goes_on(tmp_path: Path, flink: FakeFl
     stop = threading.Event()
     polls = 0
 
-    def fault(handler: object) -> bool:
+    def fault(handler: BaseHTTPRequestHandler) -> bool:
         nonlocal polls
         if handler.path != "/jobs/overview":
             return False
@@ -270,7 +272,7 @@ def test_turns_keep_their_beat_and_leave_out_what_was_missed() -> None:
     assert max(np.diff(np.round(beats))) >= 2
 
 
-def test_a_poll_takes_little_of_a_core(flink: FakeFlink, connect: Callable[..., object]) -> None:
+def test_a_poll_takes_little_of_a_core(flink: FakeFlink, connect: Callable[..., FlinkRest]) -> None:
     """At most 1 % of a core at a poll every five seconds."""
     client = connect()
     client.reading("orders")

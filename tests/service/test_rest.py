@@ -8,12 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_flink import FakeFlink, answers_500, drips, half_json, hangs, truncates
-from flink_world import World, vertex
 
 from include.model.errors import SpecError
 from include.service.rest import CA, TOKEN, TOKEN_FILE, FlinkRest, operator_names
 from include.testbeds.flink.rest import NoAnswerError
+from tests.service.fake_flink import (
+    FakeFlink,
+    Fault,
+    answers_500,
+    drips,
+    half_json,
+    hangs,
+    truncates,
+)
+from tests.service.flink_world import World, vertex
 
 
 def a_client(flink: FakeFlink, timeout_s: float = 5.0) -> FlinkRest:
@@ -65,7 +73,7 @@ def test_metrics_are_asked_for_before_they_are_read(
 
 @pytest.mark.parametrize("fault", [hangs, drips, answers_500, truncates, half_json])
 def test_no_fault_lasts_longer_than_the_deadline(
-    connect: Callable[..., FlinkRest], flink: FakeFlink, fault: object
+    connect: Callable[..., FlinkRest], flink: FakeFlink, fault: Fault
 ) -> None:
     client = connect(timeout_s=0.4)
     flink.fault = fault
@@ -77,6 +85,25 @@ def test_no_fault_lasts_longer_than_the_deadline(
 
     flink.fault = lambda handler: False
     assert client.reading("orders").running
+
+
+def test_all_requests_of_a_poll_together_have_a_deadline(
+    connect: Callable[..., FlinkRest], flink: FakeFlink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("include.service.rest.POLL_WITHIN_S", 1.0)
+    flink.fault = lambda handler: "metrics" in handler.path and hangs(handler)
+    began = time.monotonic()
+    with pytest.raises(NoAnswerError):
+        connect(timeout_s=0.3).reading("orders")
+    assert time.monotonic() - began < 3.0
+
+
+def test_something_else_at_the_address_is_told(
+    connect: Callable[..., FlinkRest], flink: FakeFlink
+) -> None:
+    flink.changed = {"vertices": [{"hello": "world"}]}
+    with pytest.raises(NoAnswerError, match="answers otherwise than Flink"):
+        connect().reading("orders")
 
 
 def test_what_fails_alone_is_missing_and_the_rest_is_read(
@@ -176,11 +203,8 @@ def test_a_wrong_file_of_certificates_is_told(monkeypatch: pytest.MonkeyPatch) -
 def test_a_task_that_does_not_run_yet_is_the_state(
     connect: Callable[..., FlinkRest], flink: FakeFlink, world: World
 ) -> None:
-    details = flink._details
-    flink._details = lambda: {
-        **details(),
-        "vertices": [{**one, "status": "INITIALIZING"} for one in details()["vertices"]],
-    }
+    vertices = flink._details()["vertices"]
+    flink.changed = {"vertices": [{**one, "status": "INITIALIZING"} for one in vertices]}
     reading = connect().reading("orders")
     assert (reading.state, reading.started_s) == ("INITIALIZING", 0.0)
     assert replace(reading, state="RUNNING").running

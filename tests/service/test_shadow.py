@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flink_world import World
 from typer.testing import CliRunner
 
 from include.advise.objective import parse_objective
@@ -28,6 +27,7 @@ from include.service.rates import rates_between
 from include.service.record import Recorder
 from include.service.shadow import Shadow, ShadowState, asked_controllers, opened
 from include.service.totals import Totals, added
+from tests.service.flink_world import World
 
 TERMS = terms_of(price_book("btu60"), parse_objective("latency p95 < 2 s"))
 FOUR = ("tide", "ds2", "flink-autoscaler", "hpa")
