@@ -1,4 +1,5 @@
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -82,6 +83,12 @@ def test_hours_of_the_night_belong_to_the_day_on_which_they_begin():
     assert f"{quiet(29, 4, 59):%a %H:%M}" == "Sat 06:00"
     assert quiet(29, 5) is None
     assert quiet(28, 3) is None  # Friday, 04:00: the night before began on Thursday
+
+
+def test_the_file_to_begin_with_is_one():
+    example = load_limits(Path("infra/service/limits.yaml"))
+    assert example.of("sink") == (1, 2, 4)
+    assert len(example.quiet) == 2
 
 
 def test_yaml_makes_a_time_without_quotes_minutes(tmp_path):
