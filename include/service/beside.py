@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from include.advise.case import SHORTEST_BTU_S
 from include.advise.objective import LatencyObjective, parse_objective
 from include.experiment.prices import price_book
 from include.model.host import PriceBook
@@ -26,9 +25,13 @@ from include.service.shadow import Advised, Shadow, opened
 from include.service.status import DAY_S, Status, by_controller, remembered
 from include.service.verdict import RECORDING
 
+SHORTEST_BTU_S = 600.0
+"""A TaskManager is not given back within minutes: what is billed by the second or minute is planned
+with for so long, or controllers move instances on paper again and again."""
+
 
 def terms_of(book: PriceBook, objective: LatencyObjective) -> Terms:
-    """What controllers are told of prices and an objective, as `advise` tells them."""
+    """What controllers are told of prices and an objective."""
     btu_s = max(SHORTEST_BTU_S, book.btu_s)
     price = book.price_per_btu * btu_s / book.btu_s
     return Terms(

@@ -27,6 +27,11 @@ class OperatorRates:
     work_s: float | None
     """How long a subtask is busy with one record."""
 
+    @property
+    def taken_per_s(self) -> float | None:
+        """Records that it takes in; of a source whose reader counts nothing, those it gives on."""
+        return self.out_per_s if self.in_per_s is None else self.in_per_s
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRates:
@@ -67,7 +72,7 @@ def rates_between(before: JobReading, now: JobReading) -> JobRates | None:
     first = {one.operator: one for one in before.operators}
     rates = {one.operator: _operator(first[one.operator], one, since_s) for one in now.operators}
     sources = [one for one in now.operators if one.operator in now.sources]
-    taken = [_taken(rates[one.operator]) for one in sources]
+    taken = [rates[one.operator].taken_per_s for one in sources]
     pending = _sum(one.pending_records for one in sources)
     was_pending = _sum(first[one.operator].pending_records for one in sources)
     rate = _sum(taken)
@@ -111,11 +116,6 @@ def _growth(before: float | None, now: float | None) -> float | None:
     return None if before is None or now is None or now < before else now - before
 
 
-def _taken(rates: OperatorRates) -> float | None:
-    """What a source took in: what its reader counts, else what it gave on."""
-    return rates.out_per_s if rates.in_per_s is None else rates.in_per_s
-
-
 def _sum(values: Iterable[float | None]) -> float | None:
     known = list(values)
     return None if not known or None in known else sum(one for one in known if one is not None)
@@ -153,7 +153,7 @@ def path_s(now: JobReading, rates: Mapping[str, OperatorRates]) -> dict[str, flo
     takes: dict[str, float | None] = {}
     for one in now.operators:
         of = rates[one.operator]
-        rate = _taken(of)
+        rate = of.taken_per_s
         waits_s = waiting[one.operator] / rate if rate else 0.0
         takes[one.operator] = waits_s + (of.work_s or 0.0)
         if one.pending_records:

@@ -61,9 +61,7 @@ def _grown(
     since_s: float,
     waiting: float,
 ) -> OperatorTotals:
-    """A source completes what it gives on, where nobody counts what it takes in."""
-    per_s = of.out_per_s if of.in_per_s is None else of.in_per_s
-    completed = was.completed + (per_s or 0.0) * since_s
+    completed = was.completed + (of.taken_per_s or 0.0) * since_s
     spent_s = 0.0 if of.busy_share is None else since_s * now.parallelism
     return OperatorTotals(
         arrived=max(was.arrived, completed + waiting),
