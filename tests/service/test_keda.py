@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 
 import grpc
@@ -11,18 +10,33 @@ import pytest
 from include.model.errors import SetupError
 from include.service.keda import externalscaler_pb2 as messages
 from include.service.keda import scaler
+from include.service.shadow import Advised, Shadowed, ShadowState
 
-ROW = {"failed": False, "because": "", "hosts_wanted": 3}
 
-
-def write_state(folder, *, holds_s=60.0, wanted=4, **row):
-    until_s = time.time() + holds_s
+def write_state(folder, *, holds_s=60.0, wanted=4, failed=False, because=""):
+    """As a shadow of two controllers writes it, of which one has not decided yet."""
+    now_s = time.time()
     advised = [
-        {**ROW, "operator": "parse", "wanted": wanted, "holds_until_s": until_s, **row},
-        {**ROW, "operator": "store", "wanted": 2, "holds_until_s": until_s, **row},
+        Advised(
+            time_s=now_s,
+            controller="tide",
+            operator=operator,
+            instances=2,
+            wanted=count,
+            reason="",
+            because=because,
+            holds_until_s=now_s + holds_s,
+            in_per_s=None,
+            busy_share=None,
+            waiting_records=None,
+            takes_ms=None,
+            hosts_wanted=3,
+            failed=failed,
+        )
+        for operator, count in (("parse", wanted), ("store", 2))
     ]
-    state = {"controllers": {"tide": {"advised": advised}, "ds2": {"advised": []}}}
-    (folder / "state.json").write_text(json.dumps(state))
+    controllers = {"tide": Shadowed(advised=advised), "ds2": Shadowed()}
+    ShadowState("orders", controllers=controllers).save(folder)
 
 
 class Keda:
@@ -49,7 +63,8 @@ def keda(tmp_path):
     server.stop(None).wait()
 
 
-def ref(**metadata):
+def ref(controller="tide", **metadata):
+    metadata["controller"] = controller
     return messages.ScaledObjectRef(name="shop", namespace="jobs", scalerMetadata=metadata)
 
 
@@ -77,7 +92,8 @@ def test_without_an_operator_it_is_task_managers(keda, tmp_path):
 @pytest.mark.parametrize(
     ("metadata", "row", "code", "message"),
     [
-        ({"controller": "btu"}, {}, "INVALID_ARGUMENT", "these do: ds2, tide"),
+        ({"controller": ""}, {}, "INVALID_ARGUMENT", "has to name one"),
+        ({"controller": "btu"}, {}, "INVALID_ARGUMENT", "name one that advises here (ds2, tide)"),
         ({"operator": "parze"}, {}, "INVALID_ARGUMENT", "it has parse, store"),
         ({"controller": "ds2"}, {}, "UNAVAILABLE", "has not advised yet"),
         ({}, {"holds_s": -61}, "UNAVAILABLE", "does the service run"),

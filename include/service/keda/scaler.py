@@ -53,10 +53,14 @@ def metric_in(state: Path, asked: messages.ScaledObjectRef, now_s: float) -> Met
         controllers = read_json(state / STATE)["controllers"]
     except (StoreError, OSError) as error:
         raise NoAdvice(grpc.StatusCode.UNAVAILABLE, str(error)) from error
-    controller = metadata.get("controller", next(iter(controllers), ""))
+    controller = metadata.get("controller", "")
+    if not controller and len(controllers) == 1:
+        [controller] = controllers
     if controller not in controllers:
         known = ", ".join(sorted(controllers))
-        told = f"metadata.controller {controller!r} does not advise here; these do: {known}"
+        told = (
+            f"metadata.controller has to name one that advises here ({known}), not {controller!r}"
+        )
         raise NoAdvice(grpc.StatusCode.INVALID_ARGUMENT, told)
     rows = {row["operator"]: row for row in controllers[controller]["advised"]}
     if not rows:
