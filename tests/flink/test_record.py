@@ -63,9 +63,7 @@ def test_a_reading_is_what_the_testbed_knows(run: FlinkRun) -> None:
     assert not reading.missing
 
 
-def test_recording_follows_a_rescale_and_a_killed_host(
-    run: FlinkRun, tmp_path: Path
-) -> None:
+def test_recording_follows_a_rescale_and_a_killed_host(run: FlinkRun, tmp_path: Path) -> None:
     url, job = job_of_testbed(run.config.run, threading.Event())
     stop, folder = threading.Event(), tmp_path / "job"
     told: list[str] = []
