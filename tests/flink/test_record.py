@@ -63,9 +63,7 @@ def test_a_reading_is_what_the_testbed_knows(run: FlinkRun) -> None:
     assert not reading.missing
 
 
-def test_recording_follows_a_rescale_a_killed_host_and_a_killed_job_manager(
-    run: FlinkRun, tmp_path: Path
-) -> None:
+def test_recording_follows_a_rescale_and_a_killed_host(run: FlinkRun, tmp_path: Path) -> None:
     url, job = job_of_testbed(run.config.run, threading.Event())
     stop, folder = threading.Event(), tmp_path / "job"
     told: list[str] = []
@@ -82,22 +80,17 @@ def test_recording_follows_a_rescale_a_killed_host_and_a_killed_job_manager(
         run.testbed.advance_to(max(run.testbed.now_s, run.state.now_s()) + 10)
         run.state.fleet.hosts[2].process.end(first=signal.SIGKILL)
         run.testbed.advance_to(max(run.testbed.now_s, run.state.now_s()) + 20)
-        run.state.job_manager.end(first=signal.SIGKILL)
-        run.until(lambda: "answers" in kinds_of(folder))
-        run.testbed.advance_to(max(run.testbed.now_s, run.state.now_s()) + 10)
     finally:
         stop.set()
         recorder.join(timeout=60)
 
     kinds = kinds_of(folder)
-    expected = {"begun", "rescaled", "task_managers_gone", "no_answer", "answers", "ended"}
-    assert expected <= set(kinds), kinds
+    assert {"begun", "rescaled", "task_managers_gone", "ended"} <= set(kinds), kinds
     rates = [float(row["rate_per_s"]) for row in rows_of(folder / "job.csv") if row["rate_per_s"]]
     assert rates
     assert sorted(rates)[len(rates) // 2] == pytest.approx(20, rel=0.3)
     assert len(edges_of(str(folder / "edges.yaml"))) == 4
-    assert told
-    assert all("does not answer" in line or "refuses" in line for line in told)
+    assert told == []
 
 
 def test_controllers_decide_beside_it(run: FlinkRun, tmp_path: Path) -> None:

@@ -261,6 +261,8 @@ def test_a_verdict_is_what_advise_says_of_the_same_recording(
     verdict, advice = rows(judged.output), rows(advised.output)
     for name in ("ds2", "as it was run"):
         assert verdict[name] == advice[name]
+    assert "*" in verdict["hpa"], "busy time stands in for CPU"
+    assert "*" not in verdict["ds2"]
     assert "ds2: " in judged.output
     assert "of them to change something" in judged.output
     assert (tmp_path / "v" / "published" / "advice.html").is_file()
