@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from include.advise.replay import ReplayConditions, setting_for
@@ -18,6 +19,11 @@ from include.model.errors import SpecError, unknown_name
 CAPPED = "max_instances"
 BY_BUSY_TIME = ("flink-autoscaler", "ds2")
 """They decide by the time that operators are busy. Backtests with CPU in its place are far off."""
+BY_CPU = (
+    "hpa", "target-tracking", "fugu-local", "fugu-global", "fugu-sarsa", "kalman-pure",
+    "kalman-ekf",
+)  # fmt: skip
+"""They decide by CPU, in whose place a recording may have busy time."""
 CPU_TARGETS = (0.35, 0.5, 0.7)
 FLINK = "flink-autoscaler"
 REDEPLOY_S = 60.0
@@ -33,11 +39,8 @@ class Policy:
     options: Mapping[str, Any] = field(default_factory=dict)
     at_start: int | None = None
     """Instances that it begins with, where that is not what was recorded."""
-
-    @property
-    def guessed(self) -> bool:
-        """Whether it decides by something that no recording has, and CPU stands in."""
-        return self.controller in BY_BUSY_TIME
+    guessed: bool = False
+    """Whether it decides by something that was not recorded: of CPU and busy time the other."""
 
     def build(self) -> Callable[[Setting], Controller]:
         """What makes the controller from its setting."""
@@ -105,11 +108,15 @@ def tried(
     *,
     lag_each_items: float,
     only: Sequence[str] = SUITABLE,
+    busy: bool = False,
+    asked: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> tuple[Policy, ...]:
     """What ``advise`` compares: controllers as they ship, where that helps with settings of the
     job as well, and fixed ``sizes``.
 
-    ``lag_each_items`` are the records that wait for an instance at half its CPU.
+    ``lag_each_items`` are the records that wait for an instance at half its CPU. ``busy`` says that
+    busy time was recorded in place of CPU, ``asked`` has the options of controllers that are tried
+    with these alone.
     """
     settings: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "hpa": {f"CPU {100 * share:.0f} %": {"target_cpu": share} for share in CPU_TARGETS},
@@ -118,9 +125,11 @@ def tried(
     }
     made = []
     for name in only:
-        for told, options in settings.get(name, {"": {}}).items():
+        trials = {"": asked[name]} if name in asked else settings.get(name, {"": {}})
+        for told, options in trials.items():
             shown = f"{name}, {told}" if told else name
-            made.append(replace(policy(name, options, conditions), name=shown))
+            guessed = name in (BY_CPU if busy else BY_BUSY_TIME)
+            made.append(replace(policy(name, options, conditions), name=shown, guessed=guessed))
     return (
         *(one for one in made if one.controller != FIXED),
         *(fixed(n) for n in sorted(set(sizes)) if FIXED in only),

@@ -160,6 +160,8 @@ def _wrong_numbers(request: AdviceRequest) -> Iterator[tuple[str, str]]:
         ("seeds", 1, MOST_SEEDS),
     ):
         value = getattr(request, name)
+        if name == "per_host" and value is None:
+            continue
         if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
             yield name, f"write a whole number from {lowest} to {highest}, got {value!r}"
     yield from wrong_times(request.start_up_s, request.restart_s)
@@ -187,7 +189,7 @@ def _case(
     conditions = ReplayConditions(
         instances_at_start=max(1, int(known[0])),
         max_instances=request.max_instances or max(1, int(known.max())),
-        instances_per_host=request.per_host,
+        instances_per_host=request.per_host or recording.instances_per_host or 1,
         btu_s=btu_s,
         price_per_btu=book.price_per_btu * btu_s / book.btu_s,
         penalty_per_item=book.penalty_per_item,
@@ -206,7 +208,12 @@ def _case(
     if sizes is None:
         sizes = fixed_sizes(question, job, read) if FIXED in names else ()
     policies = tried(
-        conditions, sizes, lag_each_items=job.quiet_lag_s * rate_at_half(job), only=names
+        conditions,
+        sizes,
+        lag_each_items=job.quiet_lag_s * rate_at_half(job),
+        only=names,
+        busy=recording.is_busy_time,
+        asked=request.options,
     )
     recorded = _recorded(request.recorded, known, policies)
     return Case(question=question, job=job, read=read, policies=policies, recorded=recorded)
@@ -283,6 +290,7 @@ def keep_recording(recording: Recording, path: Path) -> None:
         "began_at": recording.began_at,
         "notes": recording.notes,
         "columns": recording.columns,
+        "instances_per_host": recording.instances_per_host,
     }
     columns = {_TIME: recording.times_s, **recording.readings}
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
@@ -304,6 +312,7 @@ def kept_recording(path: Path) -> Recording:
             began_at=about["began_at"],
             notes=tuple(about["notes"]),
             columns=tuple(about["columns"]),
+            instances_per_host=about.get("instances_per_host"),
         )
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} cannot be read ({error}); ask for the advice again") from error

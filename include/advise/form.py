@@ -71,8 +71,10 @@ class FineTuning(Section):
     max_instances: int = Field(
         0, title="Most instances", description="0: the most that were recorded."
     )
-    per_host: int = Field(
-        1, title="Instances on a host", description="How many share the host that is paid."
+    per_host: int | None = Field(
+        None,
+        title="Instances on a host",
+        description="How many share the host that is paid. None: as recorded, else 1.",
     )
     start_up_s: float | None = _seconds("Start of an instance, s", "desired instances")
     restart_s: float | None = _seconds("Restart by a scaling, s", "five scalings and more")

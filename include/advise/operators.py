@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
@@ -27,6 +27,10 @@ BLOCKS = 24
 DRAWS = 400
 FULL = 0.95
 """Readings of operators that are busier bend the line: they may be behind."""
+IDLE = 0.02
+"""Sources that are busier have work to do."""
+LITTLE = 0.05
+"""Operators that never are busier keep nobody waiting."""
 FEWEST_UP = 1.2
 MOST_OUT = 1000
 
@@ -73,6 +77,7 @@ def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]
     if not edges and len(named) > 1:
         problems.append(f"how records flow is not known; write --edges 'A>B>C' with {listed}")
     problems += _wrong_edges(edges, named)
+    edges, notes = _without_idle_sources(named, edges)
     targets = {target for _, target in edges}
     filled: dict[str, dict[str, FloatArray]] = {}
     for name, given in named.items():
@@ -93,7 +98,6 @@ def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]
     factors = _factors(edges, filled, wrong)
     if wrong:
         raise SpecError(recording.name, wrong)
-    notes = list[str]()
     roots = {
         name: _whole(name, filled[name]["in"], notes) for name in filled if name not in targets
     }
@@ -108,6 +112,27 @@ def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]
         load_per_s=load,
         notes=tuple(notes),
     )
+
+
+def _without_idle_sources(
+    named: dict[str, Mapping[str, FloatArray]], edges: Sequence[tuple[str, str]]
+) -> tuple[Sequence[tuple[str, str]], list[str]]:
+    """Take out sources that do no work, and the edges from them: what they give on is the load of
+    the operators that they alone feed."""
+    idle = {
+        name
+        for name, of in named.items()
+        if not any(target == name for _, target in edges)
+        and "busy" in of
+        and np.nanmax(of["busy"], initial=0.0) < IDLE
+    }
+    fed = {target: {of for of, to in edges if to == target} for _, target in edges}
+    kept = {of for froms in fed.values() if not froms <= idle for of in froms}
+    out = {one for one in idle - kept if any(of == one for of, _ in edges)}
+    for one in out:
+        del named[one]
+    notes = [f"{one}: a source that is hardly busy; it is the load of what it feeds" for one in out]
+    return [pair for pair in edges if pair[0] not in out], sorted(notes)
 
 
 def _wrong_edges(edges: Sequence[tuple[str, str]], named: Mapping[str, object]) -> list[str]:
@@ -202,7 +227,8 @@ def _fit(name: str, has: Mapping[str, FloatArray]) -> OperatorModel:
         told = f"has {known.sum()} readings with records in, busy below {FULL:.0%} and instances"
         raise SpecError(name, [f"{told}; {LEAST_ROWS} are needed, record for longer"])
     each, share = has["in"][known] / counts[known], busy[known]
-    if each.max() <= FEWEST_UP * each.min():
+    line = _through_zero if share.max() < LITTLE else _line
+    if line is _line and each.max() <= FEWEST_UP * each.min():
         raise SpecError(
             name, ["its load hardly changes; record its ups and downs to tell demand from overhead"]
         )
@@ -211,7 +237,7 @@ def _fit(name: str, has: Mapping[str, FloatArray]) -> OperatorModel:
         out = None
     taken = has["in"][known]
     drawn = [np.arange(each.size), *_drawn(each.size)]
-    rows = np.array([_values(each[i], share[i], taken[i], out, i) for i in drawn])
+    rows = np.array([_values(line, each[i], share[i], taken[i], out, i) for i in drawn])
     if np.percentile(rows[:, 0], 2.5) <= 0:
         raise SpecError(name, ["its busy time does not rise with its records; map another column"])
     low, high = np.nanpercentile(rows[1:], [2.5, 97.5], axis=0)
@@ -230,10 +256,28 @@ def _fit(name: str, has: Mapping[str, FloatArray]) -> OperatorModel:
     )
 
 
-def _values(
-    each: FloatArray, share: FloatArray, taken: FloatArray, out: FloatArray | None, rows: Any
-) -> tuple[float, float, float, float]:
+Line = Callable[[FloatArray, FloatArray], tuple[float, float]]
+
+
+def _line(each: FloatArray, share: FloatArray) -> tuple[float, float]:
     slope, offset = np.polyfit(each, share, 1)
+    return float(slope), float(offset)
+
+
+def _through_zero(each: FloatArray, share: FloatArray) -> tuple[float, float]:
+    """Of an operator that is hardly busy overhead is not worth a guess."""
+    return float(share.sum() / max(float(each.sum()), 1e-9)), 0.0
+
+
+def _values(
+    line: Line,
+    each: FloatArray,
+    share: FloatArray,
+    taken: FloatArray,
+    out: FloatArray | None,
+    rows: Any,
+) -> tuple[float, float, float, float]:
+    slope, offset = line(each, share)
     given = 0.0
     if out is not None:
         both = ~np.isnan(out[rows])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 FIXED = "fixed"
 SUITABLE: tuple[str, ...] = (
@@ -22,15 +24,16 @@ PLATFORMS = ("kubernetes", "flink", "ecs")
 class AdviceRequest:
     """What a user gives. ``max_instances`` 0 means the most that were recorded;
     ``controllers`` empty means all that are suitable; ``start_up_s`` and ``restart_s`` None what
-    the recording tells. ``recorded`` names the policy that scaled the job (empty: known only where
-    it never scaled), ``platform`` what the job runs on (empty: by recording and prices)."""
+    the recording tells, as does ``per_host`` None, or 1. ``recorded`` names the policy that scaled
+    the job (empty: known only where it never scaled), ``platform`` what the job runs on (empty: by
+    recording and prices)."""
 
     recording: str
     objective: str
     prices: str = "per_second"
     columns: str = ""
     max_instances: int = 0
-    per_host: int = 1
+    per_host: int | None = None
     seeds: int = 3
     controllers: tuple[str, ...] = ()
     start_up_s: float | None = None
@@ -38,3 +41,6 @@ class AdviceRequest:
     sort: bool = False
     recorded: str = ""
     platform: str = ""
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of controllers that are tried once, with these options in place of the settings that are
+    tried by default."""

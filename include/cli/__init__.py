@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from include.cli import (
+    act,
     advise,
     bound,
     conform,
@@ -23,6 +24,7 @@ from include.cli import (
     reap,
     results,
     run,
+    service,
 )  # fmt: skip
 from include.model.errors import TidebenchError
 
@@ -41,6 +43,8 @@ for function in (
     fidelity.fidelity, fidelity.fit_flink,
     advise.advise, advise.backtest, advise.operators,
     prices.prices, reap.reap, metrics.metrics, conform.conform,
+    act.act, act.pause, act.resume, act.journal, act.keda,
+    service.record, service.shadow, service.verdict,
 ):  # fmt: skip
     app.command()(function)
 

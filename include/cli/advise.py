@@ -117,7 +117,9 @@ def advise(  # noqa: PLR0913  options of a command
     columns: Map = "",
     sort: Sort = False,
     max_instances: Annotated[int, typer.Option(help="0: the most recorded.")] = 0,
-    per_host: Annotated[int, typer.Option(help="Instances on a host.")] = 1,
+    per_host: Annotated[
+        int | None, typer.Option(help="Instances on a host; else as recorded, or 1.")
+    ] = None,
     seeds: Annotated[int, typer.Option(help="How many replays.")] = 3,
     start_up_s: StartUp = None,
     restart_s: RestartTime = None,
@@ -179,8 +181,11 @@ def operators(
     from include.advise.edges import edges_of
     from include.advise.operators import fit_operators, write_graph
     from include.workloads.recordings import parse_mapping
+    from include.workloads.recordings.folder import EDGES, inside, is_recorded
     from include.workloads.recordings.operators import read_operators
 
+    if not edges and is_recorded(recording):
+        edges = inside(recording, EDGES)
     pairs = edges_of(edges) if edges else ()
     read = read_operators(recording, parse_mapping(columns) if columns else {}, sort=sort)
     graph = fit_operators(read, pairs)
@@ -245,7 +250,7 @@ def advice_table(answer: Answer) -> str:
         lines.append(answer.idle_policies)
     if any(row.guessed for row in (*answer.rows, *answer.idle)):
         note = (
-            "decides by busy time, which no recording has; CPU stands in, so it is not recommended"
+            "decides by busy time or CPU, and the recording has the other, so it is not recommended"
         )
         lines.append(f"* {note}")
     return "\n".join(lines)

@@ -74,7 +74,7 @@ def advice_rows(
 def _rows(advice: Advice, done: Changes, operators: Sequence[str]) -> Iterator[AdviceRow]:
     observation, would = advice.observed, advice.would
     hosts = sum(not host.releasing for host in observation.hosts.values())
-    why = _reasons(advice)
+    why = reasons_of(advice)
     for operator in operators:
         instances = len(observation.serving(operator))
         reason, because = why.get(operator, why.get("", ("", "")))
@@ -95,7 +95,7 @@ def _rows(advice: Advice, done: Changes, operators: Sequence[str]) -> Iterator[A
         )
 
 
-def _reasons(advice: Advice) -> dict[str, tuple[str, str]]:
+def reasons_of(advice: Advice) -> dict[str, tuple[str, str]]:
     """Reason and sentence of the first action on each operator; where no action is about an
     operator, those of the whole decision under ""."""
     decided = advice.decided

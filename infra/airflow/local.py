@@ -31,7 +31,7 @@ USER = "admin"
 POLL_S, TELL_S, SLOW_S = 1.0, 10.0, 600.0
 DAGS = (
     "experiment", "experiment_batch", "sweep", "nightly_reproducibility", "reap", "remove_runs",
-    "advise",
+    "advise", "shadow_report",
 )  # fmt: skip
 PARTS = {
     "API server": "the API server answers",

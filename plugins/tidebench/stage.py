@@ -29,7 +29,11 @@ DEFAULTS = {
     "execution_timeout": timedelta(hours=2),
 }
 """What every task has unless its DAG says otherwise."""
-SCHEDULES = {"nightly_reproducibility": "0 2 * * *", "reap": "17 * * * *"}
+SCHEDULES = {
+    "nightly_reproducibility": "0 2 * * *",
+    "reap": "17 * * * *",
+    "shadow_report": "30 0 * * *",
+}
 """When the DAGs run that TIDEBENCH_SCHEDULES names."""
 END_AGAIN_S = 2.0
 """How soon a task that goes on although it was ended is ended again. Long enough for one that does

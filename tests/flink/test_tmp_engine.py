@@ -121,9 +121,7 @@ def test_a_job_manager_that_dies_and_a_host_that_hangs_lose_nothing():
 
 def test_a_disk_that_is_full_holds_up_a_rescale_and_loses_nothing():
     """No checkpoint can be stored, so none lets the rescale begin; then there is room again."""
-    config = configured(
-        queue="heap", time_scale=2, emits_s=80, duration_s=130, rescale_within_s=10
-    )
+    config = configured(queue="heap", time_scale=2, emits_s=80, duration_s=130, rescale_within_s=10)
     with flink_run(config, TWO_HOSTS) as run:
         run.testbed.advance_to(8)
         with no_room_in(run.state.folder / "checkpoints" / run.state.job):

@@ -17,7 +17,8 @@ from infra.compose.passwords import values, write
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((REPOSITORY / "docker-compose.yaml").read_text())
-SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+SHADOW: dict[str, Any] = yaml.safe_load((REPOSITORY / "infra/service/compose.yaml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"] | SHADOW["services"]
 
 
 @pytest.mark.parametrize("name", SERVICES)

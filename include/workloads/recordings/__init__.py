@@ -10,6 +10,14 @@ from include.model.errors import SpecError
 from include.workloads.recordings.assemble import Sheet, assemble, sorted_by_time
 from include.workloads.recordings.csv_cells import shortened
 from include.workloads.recordings.files import file_content, is_parquet, text_of
+from include.workloads.recordings.folder import (
+    JOB,
+    MAPPING,
+    inside,
+    is_recorded,
+    recording_name,
+    slots_each,
+)  # fmt: skip
 from include.workloads.recordings.mapping import Reads, choose, parse_mapping
 from include.workloads.recordings.prometheus import series_in
 from include.workloads.recordings.recording import SIGNALS, Recording, Signal, evenly, filled
@@ -27,7 +35,8 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 def read_recording(
     source: str, mapping: Mapping[str, str] = _NOTHING, *, sort: bool = False
 ) -> Recording:
-    """The recording in a file, or of a server of Prometheus (``prometheus+http://...``).
+    """The recording in a file, in a folder of `tidebench record`, or of a server of Prometheus
+    (``prometheus+http://...``).
 
     ``mapping`` says which column, series or query a signal is read from, and in which unit:
     ``{"time": "timestamp", "rate": "requests@per_min"}``. Columns whose names say what they are
@@ -37,6 +46,10 @@ def read_recording(
     if is_server(source):
         name, found = read_server(source, mapping)
         return assemble(name, *joined(found))
+    if is_recorded(source):
+        read = read_recording(inside(source, JOB), {**MAPPING, **mapping}, sort=sort)
+        name = recording_name(source)
+        return replace(read, name=name, instances_per_host=slots_each(source))
     path, content = file_content(source)
     name = path.name
     if is_parquet(path, content):

@@ -16,6 +16,7 @@ from include.model.errors import SpecError, unknown_name
 from include.workloads.recordings.assemble import LEAST_ROWS, Sheet, sorted_by_time
 from include.workloads.recordings.csv_cells import Place, numbers, places, shortened
 from include.workloads.recordings.files import file_content, is_parquet, text_of
+from include.workloads.recordings.folder import OPERATORS, inside, is_recorded, recording_name
 from include.workloads.recordings.mapping import TIME, Reads
 from include.workloads.recordings.prometheus import series_in
 from include.workloads.recordings.recording import FloatArray
@@ -50,13 +51,17 @@ class OperatorRecording:
 def read_operators(
     source: str, mapping: Mapping[str, str], *, sort: bool = False
 ) -> OperatorRecording:
-    """The operators in a file: CSV, Parquet, OpenMetrics, or the JSON of a range query.
+    """The operators in a file: CSV, Parquet, OpenMetrics, or the JSON of a range query; or in a
+    folder of `tidebench record`.
 
     ``mapping`` says which columns are the time, the operator and each kind, with a unit:
     ``{"busy": "busyTime@ms_per_s"}``; a wide column is named without its operator. Of series of
     Prometheus it names metrics, and the label that is the operator. ``sort`` puts rows in the
     order of time, equal ones into one. Raises SpecError with all problems at once.
     """
+    if is_recorded(source):
+        read = read_operators(inside(source, OPERATORS), mapping, sort=sort)
+        return replace(read, name=recording_name(source))
     path, content = file_content(source)
     name = path.name
     if is_parquet(path, content):

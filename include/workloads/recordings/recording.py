@@ -56,6 +56,13 @@ class Recording:
     began_at: float | None
     notes: tuple[str, ...]
     columns: tuple[str, ...] = ()
+    instances_per_host: int | None = None
+    """As recorded; None where the recording does not say."""
+
+    @property
+    def is_busy_time(self) -> bool:
+        """Whether ``cpu_share`` is the time that instances are busy, which stands in for CPU."""
+        return any("busy" in column.lower() for column in self.columns)
 
 
 def evenly(recording: Recording, step_s: float) -> Recording:

@@ -173,10 +173,10 @@ class Replay implements Source<Item, Replay.Split, Long> {
         private final ScheduledExecutorService timer;
         private String again = "";
         private Counts counts;
-        private LongBuffer due;
-        private long startUs = -1;
+        private volatile LongBuffer due;
+        private volatile long startUs = -1;
         private long lateUs;
-        private Split split;
+        private volatile Split split;
         private volatile CompletableFuture<Void> available = new CompletableFuture<>();
 
         Reader(SourceReaderContext context, Replay replay) {
@@ -199,7 +199,27 @@ class Replay implements Source<Item, Replay.Split, Long> {
             } catch (IOException error) {
                 throw new RuntimeException(error);
             }
+            context.metricGroup().setPendingRecordsGauge(this::pending);
             if (split == null) context.sendSplitRequest();
+        }
+
+        /** Records that are due and were not emitted; Flink asks in a thread of its own. */
+        private long pending() {
+            Split now = split;
+            LongBuffer times = due;
+            if (now == null || times == null || startUs < 0) return 0;
+            long next = now.next;
+            int low = (int) Math.min(next, times.limit());
+            int high = times.limit();
+            long sinceUs = Item.nowUs() - startUs;
+            while (low < high) {
+                int middle = (low + high) >>> 1;
+                if (times.get(middle) <= sinceUs) low = middle + 1;
+                else high = middle;
+            }
+            long records = 0;
+            for (Edge edge : replay.edges) records += edge.after(low) - edge.after(next);
+            return records;
         }
 
         /** What the file says that the testbed writes to have the job started again as it is. */

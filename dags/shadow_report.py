@@ -1,0 +1,52 @@
+"""
+Say what the controllers of a shadow would have cost and left late on one day, beside the bound.
+
+- `resolve_day`: cuts the day out of what the shadow has recorded, and tells every problem at once
+- `replay_policy`: one task per controller replays it over the day with every seed
+- `build_ranking`: ranks them, and a gate checks the ranking
+- `publish_day`: the page with the verdict, the ranking, and the day's decisions and events
+
+The same as `tidebench verdict STATE --day DAY`. `docs/service.md` says how a shadow begins. When it
+is triggered, and at half past midnight (UTC) of the day before if `TIDEBENCH_SCHEDULES` in
+Airflow's environment names this DAG. What comes of it is in `advice-<shadow>-<day>`.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from airflow.sdk import Param, dag
+
+from include.service.form import shadow_params
+from tidebench import advice, shadow
+from tidebench.stage import DEFAULTS, schedule_of
+
+OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_day', key='experiment') }}"}
+
+
+@dag(
+    dag_id="shadow_report",
+    schedule=schedule_of("shadow_report"),
+    is_paused_upon_creation=False,
+    start_date=datetime(2026, 1, 1, tzinfo=UTC),
+    catchup=False,
+    max_active_runs=1,
+    max_active_tasks=2,  # a replay keeps one core busy; a slot of three stays for other DAGs
+    dagrun_timeout=timedelta(days=1),
+    default_args=DEFAULTS,
+    params={name: Param(**keywords) for name, keywords in shadow_params().items()},
+    tags=["advice"],
+    doc_md=__doc__,
+)
+def shadow_report() -> None:
+    resolve = shadow.ResolveShadowDay(task_id="resolve_day")
+    replay = advice.MeasurePolicy.partial(task_id="replay_policy", **OF, **advice.NAMED).expand(
+        policy=resolve.output
+    )
+    build = advice.BuildRanking(task_id="build_ranking", **OF)
+    publish = shadow.PublishShadowDay(task_id="publish_day", **OF)
+
+    replay >> build >> publish
+
+
+shadow_report()

@@ -1,0 +1,140 @@
+"""The commands of a service that acts: `tidebench act`, `pause`, `resume`, `journal`, `keda`."""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from include.cli.service import (
+    URL,
+    Job,
+    Lasts,
+    Objective,
+    Prices,
+    duration_s,
+    resolved,
+    stopped_by_signal,
+)
+from include.model.errors import SpecError, command
+
+State = Annotated[Path, typer.Argument(help="The folder of its state.")]
+
+
+def act(  # noqa: PLR0913  options of a command
+    url: URL,
+    controller: Annotated[str, typer.Option(help="Who decides.")],
+    limits: Annotated[Path, typer.Option(help="What it may change: a file as docs/act.md says.")],
+    state: Annotated[Path, typer.Option(help="The folder of its state, to go on in as well.")],
+    job: Job = "",
+    really: Annotated[
+        bool, typer.Option("--really", help="Change the job. Without, only say what would be done.")
+    ] = False,
+    options: Annotated[
+        list[str] | None, typer.Option("--set", help="OPTION=VALUE of the controller.")
+    ] = None,
+    every: Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")] = 15.0,
+    lasts: Lasts = "",
+    prices: Prices = "per_second",
+    objective: Objective = "latency p95 < 2 s",
+    max_slots: Annotated[
+        int, typer.Option(min=0, help="Slots there may be; 0: twice those there are.")
+    ] = 0,
+    page: Annotated[
+        str, typer.Option(help="Where its page is: PORT or HOST:PORT; none without.")
+    ] = "",
+) -> None:
+    """Let a controller rescale a running job within limits; a dry run without --really."""
+    from include.cli.advise import parsed_options
+    from include.service.act import Actor, Mandate
+    from include.service.beside import beside
+    from include.service.follow import Follower
+    from include.service.limits import load_limits
+    from include.service.rest import FlinkRest
+    from include.service.shadow import asked_controllers
+
+    given = {f"{controller}.{name}": value for name, value in parsed_options(options or []).items()}
+    allowed, asked = load_limits(limits), asked_controllers([controller], given)
+    stop = stopped_by_signal()
+    url, job = resolved(url, job, stop)
+    mandate = Mandate(
+        job_name=job, controller=controller, limits=allowed, really=really, state=state
+    )
+    with closing(FlinkRest(url)) as flink:
+        beside(
+            url,
+            job,
+            state,
+            controllers=asked,
+            prices=prices,
+            objective=objective,
+            every_s=every,
+            lasts_s=duration_s("--for", lasts),
+            most_slots=max_slots,
+            page=page,
+            stop=stop,
+            told=lambda line: typer.echo(line, err=True),
+            advised=lambda line: typer.echo(line, err=True),
+            follower=Follower(Actor(mandate, flink, ends=stop.is_set), every, typer.echo),
+        )
+    typer.echo(f"What it did, and why: {command('journal', state)}")
+
+
+def pause(
+    state: State,
+    why: Annotated[str, typer.Option(help="For the journal, and whoever looks next.")] = "",
+) -> None:
+    """Stop all changes of an acting service from its next reading on; it goes on watching."""
+    from include.service.pause import pause as paused
+
+    _require_state(state)
+    paused(state, why)
+    typer.echo(f"paused; {command('resume', state)} ends it")
+
+
+def resume(state: State) -> None:
+    """Allow an acting service to change the job again."""
+    from include.service.pause import resume as resumed
+
+    _require_state(state)
+    typer.echo("resumed" if resumed(state) else "it was not paused")
+
+
+def journal(
+    state: State,
+    last: Annotated[int, typer.Option(min=0, help="So many entries at most; 0: all.")] = 50,
+) -> None:
+    """Print what an acting service changed and did not, and why."""
+    from include.service.journal import Journal, sentence
+
+    _require_state(state)
+    for entry in deque(Journal(state).read(), maxlen=last or None):
+        time = f"{datetime.fromtimestamp(entry.at.at_s, UTC):%Y-%m-%d %H:%M:%SZ}"
+        typer.echo(f"{time}  {sentence(entry)}")
+
+
+def keda(
+    state: State,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where KEDA asks.")] = 6000,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; 0.0.0.0: all of this machine.")
+    ] = "127.0.0.1",
+) -> None:
+    """Serve what shadow or act advise as a metric to KEDA, as one of its external scalers."""
+    from include.service.keda.scaler import serve
+
+    _require_state(state)
+    stop = stopped_by_signal()
+    server, _ = serve(state, host, port)
+    typer.echo(f"serves {state} to KEDA on {host}:{port}; Ctrl-C ends it")
+    stop.wait()
+    server.stop(grace=1.0).wait()
+
+
+def _require_state(state: Path) -> None:
+    if not state.is_dir():
+        raise SpecError("STATE", [f"{state} is no folder; name the --state of shadow or act"])

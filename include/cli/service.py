@@ -1,0 +1,170 @@
+"""The commands beside a running Flink: `tidebench record`, `shadow` and `verdict`."""
+
+from __future__ import annotations
+
+import re
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from include.model.errors import SpecError, command
+
+URL = Annotated[
+    str,
+    typer.Argument(
+        help="Flink's REST interface, http://jobmanager:8081; or testbed, of this machine."
+    ),
+]
+Job = Annotated[str, typer.Option(help="The name of the job.")]
+Lasts = Annotated[str, typer.Option("--for", help="How long: 90s, 30m, 2h, 7d; else until ended.")]
+Prices = Annotated[str, typer.Option(help="A price book, by name or file.")]
+Objective = Annotated[str, typer.Option(help="Such as 'latency p95 < 2 s'.")]
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d)")
+_SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+
+
+def record(
+    url: URL,
+    out: Annotated[Path, typer.Option(help="The folder to record into, or to go on in.")],
+    job: Job = "",
+    every: Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")] = 5.0,
+    lasts: Lasts = "",
+) -> None:
+    """Record a running job from Flink's REST interface; advise and operators take the folder."""
+    from include.service.record import record as recorded
+
+    stop = stopped_by_signal()
+    url, job = resolved(url, job, stop)
+    kept = recorded(
+        url,
+        job,
+        out,
+        every_s=every,
+        lasts_s=duration_s("--for", lasts),
+        stop=stop,
+        told=lambda line: typer.echo(line, err=True),
+    )
+    typer.echo(f"{kept} polls are in {out}. What they say:")
+    typer.echo(f"  {command('advise', out, '--objective', 'latency p95 < 2 s')}")
+    typer.echo(f"  {command('operators', out)}")
+
+
+def shadow(  # noqa: PLR0913  options of a command
+    url: URL,
+    state: Annotated[Path, typer.Option(help="The folder of its state, to go on in as well.")],
+    job: Job = "",
+    controllers: Annotated[
+        str, typer.Option(help="Whom to ask, with commas.")
+    ] = "tide,ds2,flink-autoscaler,hpa",
+    options: Annotated[
+        list[str] | None, typer.Option("--set", help="CONTROLLER.OPTION=VALUE, such as tide.care=2")
+    ] = None,
+    every: Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")] = 15.0,
+    lasts: Lasts = "",
+    prices: Prices = "per_second",
+    objective: Objective = "latency p95 < 2 s",
+    max_slots: Annotated[
+        int, typer.Option(min=0, help="Slots there may be; 0: twice those there are.")
+    ] = 0,
+    page: Annotated[
+        str, typer.Option(help="Where its page is: PORT or HOST:PORT; none without.")
+    ] = "",
+) -> None:
+    """Ask controllers what they would do with a running job; nobody obeys them."""
+    from include.cli.advise import parsed_options
+    from include.service.beside import beside
+    from include.service.shadow import asked_controllers
+
+    asked = asked_controllers(
+        [name.strip() for name in controllers.split(",") if name.strip()],
+        parsed_options(options or []),
+    )
+    stop = stopped_by_signal()
+    url, job = resolved(url, job, stop)
+    beside(
+        url,
+        job,
+        state,
+        controllers=asked,
+        prices=prices,
+        objective=objective,
+        every_s=every,
+        lasts_s=duration_s("--for", lasts),
+        most_slots=max_slots,
+        page=page,
+        stop=stop,
+        told=lambda line: typer.echo(line, err=True),
+        advised=lambda line: typer.echo(line),
+    )
+    typer.echo(f"What each would have cost: {command('verdict', state)}")
+
+
+def verdict(  # noqa: PLR0913  options of a command
+    state: Annotated[Path, typer.Argument(help="The folder of a shadow.")],
+    objective: Objective = "latency p95 < 2 s",
+    prices: Prices = "per_second",
+    day: Annotated[str, typer.Option(help="Of one day in UTC, such as 2026-01-31.")] = "",
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="How many replays.")] = 3,
+    max_instances: Annotated[int, typer.Option(help="0: the most recorded.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="The folder for it; STATE/verdict without.")
+    ] = None,
+) -> None:
+    """Say what each controller of a shadow would have cost and left late, beside the bound."""
+    from include.advise.publish import PAGE
+    from include.advise.request import AdviceRequest
+    from include.cli.advise import advice_table
+    from include.service.day import cut_day
+    from include.service.form import parse_day
+    from include.service.shadow import DECISIONS
+    from include.service.verdict import RECORDING, verdict_lines
+    from include.service.verdict import verdict as judged
+
+    request = AdviceRequest(
+        recording="",
+        objective=objective,
+        prices=prices,
+        seeds=seeds,
+        max_instances=max_instances,
+    )
+    recording, decisions, target = state / RECORDING, state / DECISIONS, state / "verdict"
+    if day:
+        recording = cut_day(state, parse_day(day))
+        decisions, target = recording / DECISIONS, state / f"verdict-{day}"
+    answer, published = judged(state, recording, request, out or target)
+    typer.echo(advice_table(answer))
+    for line in ("", *verdict_lines(answer, state, decisions)):
+        typer.echo(line)
+    typer.echo(f"\nPage: {published / PAGE}")
+
+
+def resolved(url: str, job: str, stop: threading.Event) -> tuple[str, str]:
+    """Address and name of the job; those of the testbed are looked for."""
+    from include.service.testbed import TESTBED, job_of_testbed
+
+    if url == TESTBED:
+        return job_of_testbed(job, stop)
+    if not job:
+        raise SpecError("--job", ["write the name of the job, as Flink's page has it"])
+    return url, job
+
+
+def duration_s(option: str, text: str) -> float:
+    """Seconds of ``90s``, ``30m``, ``2h`` or ``7d``; without end of nothing. Raises SpecError."""
+    if not text:
+        return float("inf")
+    found = _DURATION.fullmatch(text.strip())
+    if not found or not float(found[1]):
+        raise SpecError(option, [f"cannot read {text!r}; write 90s, 30m, 2h or 7d"])
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+def stopped_by_signal() -> threading.Event:
+    """Set by Ctrl-C and by SIGTERM, so that a poll is finished first."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    return stop

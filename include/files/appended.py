@@ -1,0 +1,83 @@
+"""CSV files that grow by whole rows, and survive a process that is killed anywhere.
+
+A row that was being written then is cut off when the file is opened again. Where a row cannot be
+written whole, because the disk is full, nothing of it stays.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from include.files.whole import csv_text
+from include.model.errors import SetupError, StoreError
+
+
+class AppendedRows:
+    """The rows of one CSV file with these columns. One process writes it at a time.
+
+    Raises StoreError when the file has other columns, SetupError when it cannot be written.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        self.path, self._columns = path, tuple(columns)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise self._not_written(error) from error
+        self._cut_torn_row()
+        self._require_columns()
+
+    def append(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Write rows, all or none; None is an empty cell. Raises SetupError when they cannot be."""
+        sink = io.StringIO()
+        csv.writer(sink, lineterminator="\n").writerows(rows)
+        content = sink.getvalue().encode()
+        size = os.fstat(self._file).st_size
+        try:
+            written = os.write(self._file, content)
+            if written < len(content):
+                raise OSError(28, "No space left on device")
+        except OSError as error:
+            os.ftruncate(self._file, size)
+            raise self._not_written(error) from error
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def last(self) -> dict[str, str] | None:
+        """The last row; None where there is none."""
+        size = os.fstat(self._file).st_size
+        tail = os.pread(self._file, 65536, max(0, size - 65536)).decode(errors="replace")
+        lines = tail.splitlines()
+        is_header = size <= 65536 and len(lines) < 2
+        if not lines or is_header:
+            return None
+        return dict(zip(self._columns, next(csv.reader(lines[-1:])), strict=True))
+
+    def _cut_torn_row(self) -> None:
+        size = os.fstat(self._file).st_size
+        tail = os.pread(self._file, 65536, max(0, size - 65536))
+        if tail and not tail.endswith(b"\n"):
+            os.ftruncate(self._file, size - len(tail) + tail.rfind(b"\n") + 1)
+
+    def _require_columns(self) -> None:
+        header = csv_text(self._columns, ()).encode()
+        there = os.pread(self._file, len(header), 0)
+        if not there:
+            try:
+                os.write(self._file, header)
+            except OSError as error:
+                raise self._not_written(error) from error
+        elif there != header:
+            told = f"{self.path} has other columns: another version wrote it; name another folder"
+            raise StoreError(told)
+
+    def _not_written(self, error: OSError) -> SetupError:
+        told = "make the folder writable, or free some space"
+        return SetupError(f"{self.path} cannot be written ({error.strerror}); {told}")

@@ -1,0 +1,192 @@
+"""A controller that acts on a running job: settle what came before, decide, ask.
+
+One step after each reading, and at most one change in a step. What a step knows of changes before
+is in the journal alone, so a service that was killed goes on as if it had only paused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+from include.model.errors import SetupError
+from include.service.guard import Present, Verdict, allowed_change
+from include.service.history import TAKEN, Entry, History, news
+from include.service.journal import Journal
+from include.service.limits import Limits
+from include.service.moment import Moment, moment
+from include.service.pause import why_paused
+from include.service.reading import JobReading
+from include.testbeds.flink.rest import NoAnswerError
+
+ENDS = "the service ends"
+RECENT = 100
+
+
+class Requirements(Protocol):
+    """What a job asks for; both raise NoAnswerError. See ``rest.FlinkRest``."""
+
+    def requirements(self, job: str) -> dict[str, tuple[int, int]]: ...
+
+    def ask_for(self, job: str, most: Mapping[str, int]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Instances that a controller wants by operator, and why."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    why: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mandate:
+    """Who may act on which job, within what, and where the journal is."""
+
+    job_name: str
+    controller: str
+    limits: Limits
+    really: bool
+    """Else a dry run: the journal says what would be asked for."""
+    state: Path
+
+
+class Actor:
+    """Acts on one job, from `begin` to `end`. Between them nobody else may write its state."""
+
+    def __init__(
+        self,
+        mandate: Mandate,
+        flink: Requirements,
+        *,
+        ends: Callable[[], bool] = lambda: False,
+        now: Callable[[], Moment] = moment,
+    ) -> None:
+        self.mandate, self._flink, self._ends, self._now = mandate, flink, ends, now
+        self._journal = Journal(mandate.state)
+        self.recent: deque[Entry] = deque(maxlen=RECENT)
+        """The newest entries, for the page."""
+        self._history = History()
+        self._found: Mapping[str, int] = {}
+        self._noted: Any = None
+        self._paused = ""
+
+    def read_journal(self) -> None:
+        """Learn what became of changes before. Raises StoreError for a journal that is damaged."""
+        for entry in self._journal.read():
+            self._take(entry)
+
+    def begin(self) -> None:
+        """Go on from the journal, and say there that this service begins.
+
+        Raises StoreError for a journal that is damaged, SetupError when it cannot be written.
+        """
+        self.read_journal()
+        about = {
+            **asdict(self.mandate),
+            "limits": self.mandate.limits.model_dump(mode="json", exclude_defaults=True),
+            "state": str(self.mandate.state),
+            "pid": os.getpid(),
+        }
+        self._write("began", about)
+
+    def end(self) -> None:
+        """Say in the journal how the job is handed back: as it is, with what it asks for."""
+        with suppress(SetupError):  # a full disk is no reason not to end
+            self._write("ended", {"bounds": self._history.bounds, "found": self._found})
+
+    def step(self, reading: JobReading, read: Moment, wish: Wish) -> Verdict:
+        """At most one change, from a reading that was begun at ``read``.
+
+        Never fails for what Flink or the disk does; nothing is changed then.
+        """
+        try:
+            return self._step(reading, read, wish)
+        except (NoAnswerError, SetupError) as error:
+            return Verdict(held=(str(error),))
+
+    def _step(self, reading: JobReading, read: Moment, wish: Wish) -> Verdict:
+        self._note_pause()
+        for entry in news(self._history, reading, self.mandate.limits, self._now()):
+            self._write(entry.kind, entry.about)
+        self._found = self._found or self._history.bounds
+        verdict = self._verdict(reading, read, wish)
+        if verdict.asks and self.mandate.really:
+            if self._flink.requirements(reading.job) != _asked(reading):
+                return Verdict(held=("what the job asks for changes; reading again",))
+            verdict = self._verdict(reading, read, wish)  # asking took time
+        self._note(verdict, wish, reading)
+        if verdict.asks and self.mandate.really:
+            self._ask(verdict, wish, reading)
+        return verdict
+
+    def _verdict(self, reading: JobReading, read: Moment, wish: Wish) -> Verdict:
+        stopped = ENDS if self._ends() else why_paused(self.mandate.state)
+        present = Present(self._now(), read, stopped)
+        return allowed_change(wish.counts, reading, self.mandate.limits, self._history, present)
+
+    def _ask(self, verdict: Verdict, wish: Wish, reading: JobReading) -> None:
+        change = uuid4().hex[:12]
+        self._write("asks", {"id": change, **_about(verdict, wish, reading)})
+        vertices = {each.operator: each.vertex for each in reading.operators}
+        try:
+            self._flink.ask_for(
+                reading.job, {vertices[name]: count for name, count in verdict.asks.items()}
+            )
+        except NoAnswerError as error:
+            self._write("no answer", {"id": change, "says": str(error)})
+        else:
+            self._write(TAKEN, {"id": change, "asks": verdict.asks})
+
+    def _note(self, verdict: Verdict, wish: Wish, reading: JobReading) -> None:
+        """Say once what is held or cut of what is wanted, and in a dry run what would be done."""
+        most = {each.operator: each.asked_most for each in reading.operators}
+        if all(most.get(name) in (None, count) for name, count in wish.counts.items()):
+            return
+        would = verdict.asks if not self.mandate.really else {}
+        noted = (verdict.held, dict(would), dict(verdict.cuts))
+        if noted == self._noted:
+            return
+        if would:
+            self._write("would", _about(verdict, wish, reading))
+        elif verdict.held or (verdict.cuts and not verdict.asks):
+            about = {"held": verdict.held, "wanted": wish.counts, "cuts": verdict.cuts}
+            self._write("held", about)
+        self._noted = noted
+
+    def _note_pause(self) -> None:
+        paused = why_paused(self.mandate.state)
+        if paused != self._paused:
+            self._write("paused" if paused else "resumed", {"why": paused})
+            self._paused = paused
+
+    def _write(self, kind: str, about: Mapping[str, Any]) -> None:
+        entry = Entry(self._now(), kind, about)
+        self._journal.append(entry)
+        self._take(entry)
+
+    def _take(self, entry: Entry) -> None:
+        self._history = self._history.after(entry)
+        self.recent.append(entry)
+
+
+def _about(verdict: Verdict, wish: Wish, reading: JobReading) -> dict[str, Any]:
+    most = {each.operator: each.asked_most for each in reading.operators}
+    return {
+        "asks": verdict.asks,
+        "before": {name: most[name] for name in verdict.asks},
+        "instances": verdict.instances,
+        "wanted": wish.counts,
+        "why": {name: wish.why[name] for name in verdict.asks if name in wish.why},
+        "cuts": verdict.cuts,
+    }
+
+
+def _asked(reading: JobReading) -> dict[str, tuple[int, int]]:
+    return {each.vertex: (each.asked_least, each.asked_most) for each in reading.operators}

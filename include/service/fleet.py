@@ -1,0 +1,162 @@
+"""The hosts that a controller believes in: TaskManagers, and which instances would be where.
+
+Flink says how many subtasks run; which slot they take is its own affair, and nobody may lease a
+TaskManager here. So every controller has hosts of its own, on paper, with the leases that it asked
+for. Instances are always as many as really run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from include.controllers.base import Setting
+from include.model.decision import (
+    Action,
+    LeaseHost,
+    MigrateInstance,
+    ProlongLease,
+    ReleaseHost,
+    StartInstance,
+    StopInstance,
+)
+from include.model.observation import HostSample, InstanceSample
+
+ROUNDING = 1e-6
+
+
+@dataclass(slots=True)
+class PaperHost:
+    """Times in seconds of the service."""
+
+    ordered_s: float
+    paid_until_s: float
+
+
+@dataclass(slots=True)
+class PaperInstance:
+    """Which operator it is of, and on which host."""
+
+    operator: str
+    host: str
+    started_s: float
+
+
+@dataclass(slots=True)
+class PaperFleet:
+    """Hosts and instances by name; plain values, so that state files can have them."""
+
+    hosts: dict[str, PaperHost] = field(default_factory=dict)
+    instances: dict[str, PaperInstance] = field(default_factory=dict)
+    numbers: int = 0
+
+    def follow(self, counts: Mapping[str, int], setting: Setting, now_s: float) -> None:
+        """Have as many instances as run. Leases go on until they are ended.
+
+        One too many goes from the host whose lease ends first, one that is missing comes where the
+        lease lasts longest.
+        """
+        for host in self.hosts.values():
+            while host.paid_until_s <= now_s:
+                host.paid_until_s += setting.btu_s
+        for name in [n for n, one in self.instances.items() if one.operator not in counts]:
+            del self.instances[name]
+        for operator, count in counts.items():
+            there = [n for n, one in self.instances.items() if one.operator == operator]
+            there.sort(key=lambda name: -self.hosts[self.instances[name].host].paid_until_s)
+            for name in there[count:]:
+                del self.instances[name]
+            for _ in range(count - len(there)):
+                place = next(self._with_room(operator, setting), None)
+                self._start(operator, place or self._lease(setting, now_s), now_s)
+
+    def carry_out(self, actions: Iterable[Action], setting: Setting, now_s: float) -> None:
+        """What a decision does on paper.
+
+        `follow` has as many instances again as really run, so that a start and a stop are a move.
+        """
+        real: dict[str, str] = {}
+        for action in actions:
+            match action:
+                case LeaseHost():
+                    real[action.handle] = self._lease(setting, now_s)
+                case ProlongLease():
+                    self.hosts[action.host].paid_until_s += setting.btu_s
+                case StartInstance():
+                    self._start(action.operator, real.get(action.host, action.host), now_s)
+                case StopInstance():
+                    del self.instances[action.instance]
+                case MigrateInstance():
+                    host = real.get(action.host, action.host)
+                    self.instances[action.instance].host = host
+                case ReleaseHost():
+                    self._release(action.host, setting)
+
+    def hosts_seen(self, setting: Setting, busy: Mapping[str, float]) -> dict[str, HostSample]:
+        """Hosts as a controller sees them; ``busy`` is the share of each operator."""
+        return {
+            name: HostSample(
+                host=name,
+                flavor=setting.flavor.name,
+                ordered_s=host.ordered_s,
+                paid_until_s=host.paid_until_s,
+                up=True,
+                releasing=False,
+                images=frozenset(setting.topology.operator_names),
+                cpu_share=min(1.0, self._used(name, setting, busy) / setting.flavor.vcpus),
+                memory_share=min(1.0, self._used(name, setting) / setting.flavor.vcpus),
+            )
+            for name, host in self.hosts.items()
+        }
+
+    def instances_seen(self, busy: Mapping[str, float]) -> dict[str, InstanceSample]:
+        """Instances as a controller sees them: all run."""
+        return {
+            name: InstanceSample(
+                instance=name,
+                operator=one.operator,
+                host=one.host,
+                started_s=one.started_s,
+                ready=True,
+                stopping=False,
+                cpu_share=busy.get(one.operator),
+                memory_share=1.0,
+            )
+            for name, one in self.instances.items()
+        }
+
+    def _start(self, operator: str, host: str, now_s: float) -> None:
+        self.instances[self._new(operator)] = PaperInstance(operator, host, now_s)
+
+    def _release(self, host: str, setting: Setting) -> None:
+        """Give a host back; what still runs on it moves to where there is room, or it stays."""
+        for one in [one for one in self.instances.values() if one.host == host]:
+            others = (name for name in self._with_room(one.operator, setting) if name != host)
+            if (place := next(others, None)) is None:
+                return
+            one.host = place
+        del self.hosts[host]
+
+    def _with_room(self, operator: str, setting: Setting) -> Iterator[str]:
+        needs = setting.topology.operator[operator].cpu_cores
+        for name in sorted(self.hosts, key=lambda host: -self.hosts[host].paid_until_s):
+            if self._used(name, setting) + needs <= setting.flavor.vcpus + ROUNDING:
+                yield name
+
+    def _used(self, host: str, setting: Setting, busy: Mapping[str, float] | None = None) -> float:
+        """Cores that its instances reserve, or with ``busy`` use of that."""
+        operators = setting.topology.operator
+        return sum(
+            operators[one.operator].cpu_cores * (1.0 if busy is None else busy.get(one.operator, 0))
+            for one in self.instances.values()
+            if one.host == host
+        )
+
+    def _lease(self, setting: Setting, now_s: float) -> str:
+        name = self._new("host")
+        self.hosts[name] = PaperHost(now_s, now_s + setting.btu_s)
+        return name
+
+    def _new(self, kind: str) -> str:
+        self.numbers += 1
+        return f"{kind}-{self.numbers}"

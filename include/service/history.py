@@ -1,0 +1,173 @@
+"""What has become of the changes of a job: folded from the journal's entries, and nothing else.
+
+The same entries give the same history, in a service that goes on as in one that was killed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from include.service.limits import Limits
+from include.service.moment import Moment
+from include.service.reading import JobReading
+
+HOUR_S = 3600.0
+LATE_S = 120.0
+"""A request without an answer may still be carried out so long after it was sent."""
+
+OPEN, TAKEN = "open", "taken"
+UP, NOT_UP, NOT_TAKEN, GONE = "up", "not up", "not taken", "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of the journal."""
+
+    at: Moment
+    kind: str
+    about: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Upper bounds that were asked for; ``state`` says how far it came."""
+
+    id: str
+    at: Moment
+    asks: Mapping[str, int]
+    before: Mapping[str, int]
+    """The upper bounds of the same operators until then."""
+    instances: int
+    """By which it counts against the limit of an hour."""
+    state: str = OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What the next change has to heed."""
+
+    job: str = ""
+    """Flink's id; "" before the first reading."""
+    job_since: Moment | None = None
+    """When this service first read it."""
+    bounds: Mapping[str, int] = field(default_factory=dict)
+    """Upper bounds as they are expected to be."""
+    changes: tuple[Change, ...] = ()
+    """Those of the last hour, and the last one."""
+    others: Moment | None = None
+    """When somebody else's change was last noticed."""
+    failures: int = 0
+    """Changes in a row that did not come up."""
+    failed: Moment | None = None
+
+    @property
+    def last(self) -> Change | None:
+        return self.changes[-1] if self.changes else None
+
+    @property
+    def pending(self) -> Change | None:
+        """The last change, while nobody knows how it ends."""
+        return self.last if self.last and self.last.state in (OPEN, TAKEN) else None
+
+    def spent(self, now: Moment) -> int:
+        """Instances that were changed, or asked to be, within the last hour."""
+        return sum(each.instances for each in self.changes if now.since(each.at) < HOUR_S)
+
+    def after(self, entry: Entry) -> History:
+        """The history with one more entry."""
+        about = entry.about
+        if entry.kind == "asks":
+            change = Change(
+                about["id"], entry.at, about["asks"], about["before"], about["instances"]
+            )
+            recent = (each for each in self.changes if entry.at.since(each.at) < HOUR_S)
+            return replace(self, changes=(*recent, change))
+        if entry.kind == "job":
+            return replace(self, job=about["job"], job_since=entry.at, bounds=about["bounds"])
+        if entry.kind == "others":
+            bounds = {**self.bounds, **about["bounds"]}
+            return replace(self, bounds=bounds, others=entry.at)
+        if entry.kind in (TAKEN, UP, NOT_UP, NOT_TAKEN, GONE):
+            return self._ended(entry)
+        return self
+
+    def _ended(self, entry: Entry) -> History:
+        named = [each for each in self.changes if each.id == entry.about["id"]]
+        if not named:
+            return self
+        changes = tuple(
+            replace(each, state=entry.kind) if each in named else each for each in self.changes
+        )
+        history = replace(self, changes=changes)
+        if entry.kind == TAKEN:
+            return replace(history, bounds={**self.bounds, **named[0].asks})
+        if entry.kind == UP:
+            return replace(history, failures=0, failed=None)
+        if entry.kind in (NOT_UP, NOT_TAKEN):
+            return replace(history, failures=self.failures + 1, failed=entry.at)
+        return history
+
+
+def news(history: History, reading: JobReading, limits: Limits, now: Moment) -> list[Entry]:
+    """What a reading says of the last change and of what others did, as entries to write."""
+    if not reading.elastic:
+        return []
+    bounds = {each.operator: each.asked_most for each in reading.operators}
+    if reading.job != history.job:
+        gone = [_of(history.pending, GONE, now)] if history.pending else []
+        about = {"job": reading.job, "was": history.job, "bounds": bounds}
+        return [*gone, Entry(now, "job", about)]
+    entries = _answers(history, bounds, now)
+    for entry in entries:
+        history = history.after(entry)
+    differing = {name: most for name, most in bounds.items() if history.bounds.get(name) != most}
+    if differing:
+        was = {name: history.bounds.get(name) for name in differing}
+        entries.append(Entry(now, "others", {"bounds": differing, "was": was}))
+    return entries + _ends(history, differing, reading, limits, now)
+
+
+def _answers(history: History, bounds: Mapping[str, int], now: Moment) -> list[Entry]:
+    """Requests of which nobody knew whether Flink had taken them."""
+    for change in reversed(history.changes):
+        has = {name: bounds.get(name) for name in change.asks}
+        if change.state == OPEN and has == change.asks:
+            return [_of(change, TAKEN, now)]
+        if change.state == OPEN and (has != change.before or now.since(change.at) >= LATE_S):
+            return [_of(change, NOT_TAKEN, now)]
+        late = change.state == NOT_TAKEN and has == change.asks
+        if late and any(history.bounds.get(name) != most for name, most in has.items()):
+            return [_of(change, TAKEN, now)]
+    return []
+
+
+def _ends(
+    history: History,
+    differing: Mapping[str, int],
+    reading: JobReading,
+    limits: Limits,
+    now: Moment,
+) -> list[Entry]:
+    """Whether the instances of a change that Flink has taken run by now."""
+    change = history.pending
+    if change is None or change.state != TAKEN:
+        return []
+    if any(name in differing for name in change.asks):
+        return [_of(change, GONE, now)]
+    runs = {name: reading.instances.get(name) for name in change.asks}
+    if reading.running and runs == change.asks:
+        return [_of(change, UP, now)]
+    if now.since(change.at) > limits.up_within_s:
+        return [Entry(now, NOT_UP, {"id": change.id, "asks": change.asks, "runs": runs})]
+    return []
+
+
+def _of(change: Change, kind: str, now: Moment) -> Entry:
+    return Entry(now, kind, {"id": change.id, "asks": change.asks})
+
+
+def named(counts: Mapping[str, int]) -> str:
+    """Counts by operator, in words."""
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "nothing"

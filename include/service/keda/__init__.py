@@ -1,0 +1,1 @@
+"""What a controller wants, as a metric that KEDA scales by on Kubernetes."""

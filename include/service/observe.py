@@ -1,0 +1,247 @@
+"""A job that runs on Flink as any controller of the project sees it.
+
+Instances are subtasks, hosts TaskManagers. A source that cannot be scaled is a source; one that can
+be is an operator. What Flink does not know is absent, but for the CPU of an instance: there the
+time that its operator is busy stands in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from include.controllers.base import Setting
+from include.model.cluster import Changes
+from include.model.decision import Decision
+from include.model.host import HostFlavor
+from include.model.observation import Observation, OperatorSample
+from include.model.topology import Edge, Operator, Source, Topology
+from include.service.fleet import PaperFleet
+from include.service.rates import JobRates, path_s
+from include.service.reading import JobReading, OperatorReading
+from include.service.totals import OperatorTotals, Totals, waiting_for
+
+MOST_OUT = 1000
+LEAST_MS = 0.001
+LEAST_BUSY = 1e-6
+"""What works for less than Flink counts has worked: without, nobody could tell what a record takes.
+"""
+LOAD = "load_of_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What hosts and late records cost, how hosts are billed, and when a record is late."""
+
+    btu_s: float
+    price_per_btu: float
+    penalty_per_item: float
+    limit_s: float
+    """From the source to the end of the job."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceGraph:
+    """What is known of the operators once some records have passed; plain values.
+
+    ``factors`` are records that go over an edge per record that its origin takes in, ``work_ms``
+    the time that an instance is busy with a record.
+    """
+
+    edges: tuple[tuple[str, str], ...]
+    factors: tuple[float, ...]
+    work_ms: Mapping[str, float]
+
+
+def graph_of(now: JobReading) -> ServiceGraph:
+    """Measured on everything since the job started last; 1 where nothing passed yet."""
+    of = {one.operator: one for one in now.operators}
+    fed = Counter(target for _, target in now.edges)
+    factors = []
+    for origin, target in now.edges:
+        goes = of[target].records_in if fed[target] == 1 else of[origin].records_out
+        factors.append(_ratio(goes, _taken(of[origin])))
+    work_ms = {
+        one.operator: max(LEAST_MS, 1000 * _ratio(one.busy_s, _taken(one), LEAST_MS / 1000))
+        for one in now.operators
+    }
+    return ServiceGraph(edges=now.edges, factors=tuple(factors), work_ms=work_ms)
+
+
+def _taken(one: OperatorReading) -> float | None:
+    return one.records_out if one.records_in is None else one.records_in
+
+
+def _ratio(goes: float | None, comes: float | None, otherwise: float = 1.0) -> float:
+    return goes / comes if goes and comes else otherwise
+
+
+def setting_of(
+    now: JobReading, graph: ServiceGraph, terms: Terms, *, every_s: float, max_hosts: int
+) -> Setting:
+    """What controllers are told of the job. A host has the slots of a TaskManager; operators that
+    share slots share their cores and memory evenly; operators of a path its time."""
+    scaled = now.scaled
+    slots = Counter(one.slots for one in now.task_managers).most_common(1)
+    each = slots[0][0] if slots else 1
+    sharing = Counter(one.slot_group for one in now.operators if one.operator in scaled)
+    share_ms = 1000 * terms.limit_s / _longest(now)
+    flavor = HostFlavor(name="task-manager", vcpus=float(each), memory_mb=1000.0 * each)
+    operators = tuple(
+        Operator(
+            name=one.operator,
+            label=one.operator,
+            slo_ms=max(share_ms, graph.work_ms[one.operator]),
+            cpu_cores=1.0 / sharing[one.slot_group],
+            memory_mb=1000.0 / sharing[one.slot_group],
+            storage_mb=0.0,
+            service_ms=graph.work_ms[one.operator],
+            instances_at_start=one.parallelism,
+        )
+        for one in now.operators
+        if one.operator in scaled
+    )
+    edges = [
+        _edge(origin, target, factor)
+        for (origin, target), factor in zip(graph.edges, graph.factors, strict=True)
+    ]
+    sources = []
+    for name in now.sources:
+        if name in scaled:
+            edges.append(Edge(origin=LOAD + name, target=name))
+            name = LOAD + name
+        sources.append(Source(name=name, label=name, items_per_level=1.0, size_bytes=0))
+    topology = Topology(
+        name="job",
+        level_unit="records a second",
+        emission_period_s=1.0,
+        operators=operators,
+        sources=tuple(sources),
+        edges=tuple(edges),
+    )
+    return Setting(
+        topology=topology,
+        flavor=flavor,
+        btu_s=terms.btu_s,
+        seed=0,
+        price_per_btu=terms.price_per_btu,
+        penalty_per_item=terms.penalty_per_item,
+        monitor_every_s=every_s,
+        max_hosts=max_hosts,
+    )
+
+
+def _longest(now: JobReading) -> int:
+    """Operators on the longest path."""
+    before: dict[str, list[str]] = {one.operator: [] for one in now.operators}
+    for origin, target in now.edges:
+        before[target].append(origin)
+    lengths: dict[str, int] = {}
+
+    def until(name: str) -> int:
+        if name not in lengths:
+            own = int(name in now.scaled)
+            lengths[name] = own + max(map(until, before[name]), default=0)
+        return lengths[name]
+
+    return max([1, *map(until, before)])
+
+
+def _edge(origin: str, target: str, factor: float) -> Edge:
+    out = Fraction(factor).limit_denominator(MOST_OUT) or Fraction(1, round(1 / factor))
+    return Edge(origin=origin, target=target, items_out=out.numerator, items_in=out.denominator)
+
+
+def observation_of(  # noqa: PLR0913  everything that is seen
+    now: JobReading,
+    rates: JobRates,
+    totals: Totals,
+    mark: Totals,
+    fleet: PaperFleet,
+    setting: Setting,
+    *,
+    began_s: float,
+) -> Observation:
+    """What one controller sees; ``mark`` are the totals when it looked last.
+
+    Operators without a reading of busy time or records are absent.
+    """
+    waiting, takes = waiting_for(now), path_s(now, rates.operators)
+    samples: dict[str, OperatorSample] = {}
+    for one in now.operators:
+        of = rates.operators[one.operator]
+        if one.operator not in setting.topology.operator or of.busy_share is None:
+            continue
+        samples[one.operator] = _sample(
+            one,
+            totals.operators.get(one.operator, OperatorTotals()),
+            mark.operators.get(one.operator, OperatorTotals()),
+            waiting[one.operator],
+            _takes_s(one.operator, now, takes),
+        )
+    busy = {
+        name: sample.busy_share for name, sample in samples.items() if sample.busy_share is not None
+    }
+    published = {
+        name if name in setting.topology.source else LOAD + name: round(count)
+        for name, count in totals.published.items()
+    }
+    known = {name: n for name, n in published.items() if name in setting.topology.source}
+    return Observation(
+        now_s=now_s(now, began_s, setting.monitor_every_s),
+        operators=samples,
+        hosts=fleet.hosts_seen(setting, busy),
+        instances=fleet.instances_seen(busy),
+        published_in_all=known if len(known) == len(setting.topology.sources) else {},
+        job_started_s=max(0.0, now.at_s - began_s - now.ran_s),
+    )
+
+
+def _takes_s(operator: str, now: JobReading, takes: Mapping[str, float | None]) -> float | None:
+    """With the time that records wait for a source before it that is no operator."""
+    outside = [of for of, to in now.edges if to == operator and of not in now.scaled]
+    parts = [takes[name] for name in (operator, *outside)]
+    known = [one for one in parts if one is not None]
+    return sum(known) if len(known) == len(parts) else None
+
+
+def now_s(now: JobReading, began_s: float, every_s: float) -> float:
+    """Seconds of the service: whole turns, which polls are late for by milliseconds."""
+    return round((now.at_s - began_s) / every_s) * every_s
+
+
+def _sample(
+    now: OperatorReading,
+    totals: OperatorTotals,
+    mark: OperatorTotals,
+    waiting: float,
+    takes_s: float | None,
+) -> OperatorSample:
+    spent_s = totals.spent_s - mark.spent_s
+    busy = None
+    if spent_s > 0:
+        busy = min(1.0, max(LEAST_BUSY, (totals.busy_s - mark.busy_s) / spent_s))
+    busiest = busy if now.busiest_share is None or busy is None else max(busy, now.busiest_share)
+    arrived, completed = round(totals.arrived), round(totals.completed)
+    return OperatorSample(
+        operator=now.operator,
+        waiting_items=round(waiting),
+        durations_ms=() if takes_s is None else (1000 * takes_s,),
+        arrived_items=arrived - round(mark.arrived),
+        completed_items=completed - round(mark.completed),
+        capacity=busiest,
+        busy_share=busy,
+        busiest_share=busiest,
+        arrived_in_all=arrived,
+        completed_in_all=completed,
+        busy_in_all_s=totals.busy_s + LEAST_BUSY * totals.spent_s,
+    )
+
+
+def wanted(decision: Decision, observation: Observation) -> dict[str, int]:
+    """How many instances of each operator there would be if all of a decision were done."""
+    changes = Changes.from_actions(decision.actions, observation).instances
+    running = Counter(one.operator for one in observation.instances.values())
+    return {name: max(1, count + changes[name]) for name, count in running.items()}

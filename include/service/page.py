@@ -1,0 +1,281 @@
+"""The page of the service, its metrics for Prometheus, and whether it is well.
+
+Who may see it is who can reach the address: 127.0.0.1 unless told. It reads only, but for the
+switch that stops the changes of a service that acts, which is there on 127.0.0.1 alone.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from include.model.errors import SetupError, SpecError
+from include.service.journal import sentence
+from include.service.pause import pause, resume, why_paused
+from include.service.status import DAY_S, Point, Status
+
+HERE = Path(__file__).parent
+LOOPBACK = "127.0.0.1"
+LOCAL = (LOOPBACK, "localhost")
+WIDE, HIGH = 900.0, 220.0
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999")
+"""Okabe and Ito: told apart by those who see fewer colours."""
+TEXT, HTML = "text/plain; charset=utf-8", "text/html; charset=utf-8"
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "form-action 'self'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Host and port of ``PORT`` or ``HOST:PORT``. Raises SpecError."""
+    host, _, port = text.rpartition(":")
+    if not port.isdigit() or not int(port) < 65536:
+        raise SpecError("--page", [f"write PORT or HOST:PORT, such as 8077, got {text!r}"])
+    return host.strip("[]") or LOOPBACK, int(port)
+
+
+def page_of(status: Status, now_s: float) -> str:
+    """The page as HTML."""
+    templates = Environment(
+        loader=FileSystemLoader([HERE, HERE.parent / "results" / "reports"]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters["clock"] = _clock
+    templates.filters["sentence"] = sentence
+    actor = status.actor
+    return templates.get_template("page.html.j2").render(
+        status=status,
+        now_s=now_s,
+        lines=lines_of(list(status.day), now_s),
+        wide=WIDE,
+        high=HIGH,
+        paused=why_paused(actor.mandate.state) if actor else "",
+        entries=list(actor.recent)[::-1] if actor else [],
+    )
+
+
+def _clock(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def lines_of(day: Sequence[Point], now_s: float) -> dict[str, Any]:
+    """What runs and what each controller wanted over the last day, as steps of an SVG."""
+    since_s = max(now_s - DAY_S, min((point.at_s for point in day), default=now_s))
+    most = max((max(point.wanted, point.instances) for point in day), default=1)
+    names = list(dict.fromkeys(point.controller for point in day))
+
+    def steps(values: Sequence[tuple[float, int]]) -> str:
+        """Only changes: a day of decisions is many points."""
+        path, last = "", None
+        for at_s, value in values:
+            if value != last:
+                x = WIDE * (at_s - since_s) / max(1.0, now_s - since_s)
+                y = HIGH - (HIGH - 8) * value / max(1, most)
+                path += f"H{x:.1f}V{y:.1f}" if path else f"M{x:.1f},{y:.1f}"
+                last = value
+        return f"{path}H{WIDE:g}" if path else ""
+
+    runs = sorted((point.at_s, point.instances) for point in day)
+    return {
+        "since_s": since_s,
+        "most": most,
+        "runs": steps(runs),
+        "wanted": [
+            (
+                name,
+                COLOURS[place % len(COLOURS)],
+                steps([(point.at_s, point.wanted) for point in day if point.controller == name]),
+            )
+            for place, name in enumerate(names)
+        ],
+    }
+
+
+class _Collector:
+    """Metrics of one status."""
+
+    def __init__(self, status: Status) -> None:
+        self._status = status
+
+    def collect(self) -> Iterator[Metric]:
+        status = self._status
+        yield from _own(status)
+        if status.reading is None:
+            return
+        instances = GaugeMetricFamily(
+            "tidebench_shadow_instances", "Subtasks of an operator that run.", labels=["operator"]
+        )
+        for one in status.reading.operators:
+            instances.add_metric([one.operator], one.parallelism)
+        yield instances
+        yield from _rates(status)
+        wanted = GaugeMetricFamily(
+            "tidebench_shadow_wanted_instances",
+            "Subtasks of an operator that a controller wanted at its last decision.",
+            labels=["controller", "operator"],
+        )
+        for rows in status.advised.values():
+            for row in rows:
+                wanted.add_metric([row.controller, row.operator], row.wanted)
+        yield wanted
+
+
+def _own(status: Status) -> Iterator[Metric]:
+    """Of the service itself."""
+    yield GaugeMetricFamily(
+        "tidebench_shadow_flink_answers", "1 if Flink answered the last poll.", status.answered
+    )
+    yield GaugeMetricFamily(
+        "tidebench_shadow_last_turn_timestamp_seconds", "The last poll.", status.turned_s
+    )
+    polls = CounterMetricFamily(
+        "tidebench_shadow_polls", "Polls, by whether Flink answered.", labels=["answered"]
+    )
+    polls.add_metric(["yes"], status.polls)
+    polls.add_metric(["no"], status.missed)
+    yield polls
+    for name, told, counts in (
+        ("decisions", "Decisions of a controller.", status.decided),
+        ("failures", "Decisions in which a controller failed.", status.failed),
+    ):
+        family = CounterMetricFamily(f"tidebench_shadow_{name}", told, labels=["controller"])
+        for controller, count in counts.items():
+            family.add_metric([controller], count)
+        yield family
+
+
+def _rates(status: Status) -> Iterator[Metric]:
+    """Of the job; what is not known has no sample."""
+    rates = status.rates
+    for name, told, value in (
+        ("records_per_second", "Records that sources take in.", rates and rates.rate_per_s),
+        ("lag_records", "Records that wait for sources.", rates and rates.lag_records),
+        ("latency_seconds", "Estimate of the way through the job.", rates and rates.latency_s),
+        ("busy_ratio", "Busy share of the busiest operator.", rates and rates.busy_share),
+    ):
+        if isinstance(value, int | float):
+            yield GaugeMetricFamily(f"tidebench_shadow_{name}", told, value)
+
+
+def metrics_of(status: Status) -> bytes:
+    """In the text format of Prometheus."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector(status))
+    return generate_latest(registry)
+
+
+def health_of(status: Status, now_s: float) -> tuple[int, bytes]:
+    """200 while the loop turns, else 503; and what is to be known, as JSON."""
+    well = status.is_well(now_s)
+    about = {
+        "status": "ok" if well else "the loop does not turn",
+        "flink_answers": status.answered,
+        "seconds_since_last_turn": round(now_s - status.turned_s, 1),
+    }
+    return (200 if well else 503), json.dumps(about).encode() + b"\n"
+
+
+@contextmanager
+def served(status: Status, address: str) -> Iterator[str]:
+    """Serve until the end, and yield where; nothing with an empty address.
+
+    Raises SpecError for what is no address, SetupError when nobody can listen there.
+    """
+    if not address:
+        yield ""
+        return
+    host, port = address_of(address)
+    try:
+        server = ThreadingHTTPServer((host, port), _handler(status, host))
+    except OSError as error:
+        told = f"{host}:{port} cannot be listened on ({error.strerror}); choose another --page"
+        raise SetupError(told) from error
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.5,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://{host}:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def thrown(status: Status, path: str, *, ours: bool) -> tuple[int, str]:
+    """The switch at ``path``: a code of HTTP, and what is to be said.
+
+    ``ours``: a browser says that the page is this one, and it is on this machine.
+    """
+    if status.actor is None or path not in ("/pause", "/resume"):
+        return 404, "there is no switch"
+    if not ours:
+        return 403, f"the switch is on {LOOPBACK} alone; there is tidebench {path[1:]}, too"
+    try:
+        if path == "/pause":
+            pause(status.actor.mandate.state, "on the page")
+        else:
+            resume(status.actor.mandate.state)
+    except (SetupError, OSError) as error:
+        return 500, str(error)
+    return 303, ""
+
+
+def _handler(status: Status, host: str) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        timeout = 10  # of a client that says nothing
+
+        def do_GET(self) -> None:
+            now_s = time.time()
+            match self.path.partition("?")[0]:
+                case "/":
+                    self._send(200, HTML, page_of(status, now_s).encode())
+                case "/metrics":
+                    self._send(200, TEXT, metrics_of(status))
+                case "/healthz":
+                    code, body = health_of(status, now_s)
+                    self._send(code, "application/json", body)
+                case _:
+                    self._send(404, TEXT, b"there is /, /metrics and /healthz\n")
+
+        def do_POST(self) -> None:
+            port = self.connection.getsockname()[1]
+            origin = self.headers.get("Origin", "") if host in LOCAL else ""
+            ours = origin in [f"http://{name}:{port}" for name in LOCAL]
+            code, told = thrown(status, self.path, ours=ours)
+            if code == 303:
+                self.send_response(code)
+                self.send_header("Location", "/")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+            else:
+                self._send(code, TEXT, f"{told}\n".encode())
+
+        def _send(self, code: int, kind: str, body: bytes) -> None:
+            self.send_response(code)
+            for name, value in {**HEADERS, "Content-Type": kind}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Requests are not logged."""
+
+    return Handler

@@ -1,0 +1,180 @@
+"""What a job did between two polls: counters as rates, and how long a record takes through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from include.service.reading import JobReading, OperatorReading
+
+COUNTED_ONCE = 1.5
+"""Targets that together take in so many times what was counted each get all of it."""
+COUNTERS = ("records_in", "records_out", "busy_s", "idle_s", "back_pressured_s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorRates:
+    """One operator between two polls; None is what the counters do not tell.
+
+    Shares are means over its subtasks and the whole time.
+    """
+
+    in_per_s: float | None
+    out_per_s: float | None
+    busy_share: float | None
+    idle_share: float | None
+    back_pressured_share: float | None
+    work_s: float | None
+    """How long a subtask is busy with one record."""
+
+    @property
+    def taken_per_s(self) -> float | None:
+        """Records that it takes in; of a source whose reader counts nothing, those it gives on."""
+        return self.out_per_s if self.in_per_s is None else self.in_per_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRates:
+    """The job between two polls that Flink has fetched metrics for."""
+
+    since_s: float
+    """How long that was."""
+    operators: Mapping[str, OperatorRates]
+    rate_per_s: float | None
+    """Records that its sources took in."""
+    arrivals_per_s: float | None
+    """Records that came for its sources; None where one does not say how many wait."""
+    lag_records: float | None
+    """Records that wait for its sources."""
+    latency_s: float | None
+    """An estimate: what waits over the rate at which it is taken in, and the work on a record,
+    along the slowest path from what waits for the sources."""
+    busy_share: float | None
+    """Of the operator that is busiest: 1 is a job at its limit."""
+
+
+def comparable(before: JobReading, now: JobReading) -> bool:
+    """Whether counters went on: the same job, running, and not started again in between."""
+    same = before.job == now.job and before.started_s == now.started_s
+    return same and before.running and now.running and before.instances == now.instances
+
+
+def fetched(before: JobReading, now: JobReading) -> bool:
+    """Whether Flink has fetched metrics in between: time that subtasks spend always grows."""
+    return _counters(before.operators) != _counters(now.operators)
+
+
+def rates_between(before: JobReading, now: JobReading) -> JobRates | None:
+    """What was done between; None where counters began again or nothing was fetched since."""
+    since_s = now.at_s - before.at_s
+    if since_s <= 0 or not comparable(before, now) or not fetched(before, now):
+        return None
+    first = {one.operator: one for one in before.operators}
+    rates = {one.operator: _operator(first[one.operator], one, since_s) for one in now.operators}
+    sources = [one for one in now.operators if one.operator in now.sources]
+    taken = [rates[one.operator].taken_per_s for one in sources]
+    pending = _sum(one.pending_records for one in sources)
+    was_pending = _sum(first[one.operator].pending_records for one in sources)
+    rate = _sum(taken)
+    arrivals = None
+    if rate is not None and pending is not None and was_pending is not None:
+        arrivals = max(0.0, rate + (pending - was_pending) / since_s)
+    busy = [one.busy_share for one in rates.values() if one.busy_share is not None]
+    return JobRates(
+        since_s=since_s,
+        operators=rates,
+        rate_per_s=rate,
+        arrivals_per_s=arrivals,
+        lag_records=pending,
+        latency_s=_latency_s(now, rates),
+        busy_share=max(busy, default=None),
+    )
+
+
+def _counters(operators: Iterable[OperatorReading]) -> list[float | None]:
+    return [getattr(one, name) for one in operators for name in COUNTERS]
+
+
+def _operator(before: OperatorReading, now: OperatorReading, since_s: float) -> OperatorRates:
+    grew = {name: _growth(getattr(before, name), getattr(now, name)) for name in COUNTERS}
+    spent = [grew[name] for name in ("busy_s", "idle_s", "back_pressured_s")]
+    whole = _sum(spent)
+    busy, idle, pressed = (None if not whole else (part or 0.0) / whole for part in spent)
+    taken = grew["records_in"]
+    return OperatorRates(
+        in_per_s=None if taken is None else taken / since_s,
+        out_per_s=None if grew["records_out"] is None else grew["records_out"] / since_s,
+        busy_share=busy,
+        idle_share=idle,
+        back_pressured_share=pressed,
+        work_s=busy * since_s * now.parallelism / taken if taken and busy is not None else None,
+    )
+
+
+def _growth(before: float | None, now: float | None) -> float | None:
+    """None also where a counter went back: a part of the job was started again."""
+    return None if before is None or now is None or now < before else now - before
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = list(values)
+    return None if not known or None in known else sum(one for one in known if one is not None)
+
+
+def waiting_in_flink(now: JobReading) -> dict[str, float]:
+    """Records on their way to each operator: sent to it, and not taken in yet.
+
+    By counters since the job started last, so what a restored checkpoint had in flight is not in
+    it. Flink counts what an operator sends over all edges together; each target is taken to get the
+    share that it takes in, or all where every one takes in as much as was counted.
+    """
+    taken = {one.operator: one.records_in for one in now.operators}
+    sent = dict.fromkeys(taken, 0.0)
+    targets: dict[str, list[str]] = {name: [] for name in taken}
+    for origin, target in now.edges:
+        targets[origin].append(target)
+    for one in now.operators:
+        own = targets[one.operator]
+        whole = sum(taken[name] or 0.0 for name in own)
+        for name in own:
+            out, share = one.records_out or 0.0, (taken[name] or 0.0) / whole if whole else 0.0
+            once = len(own) > 1 and whole > COUNTED_ONCE * out
+            sent[name] += out if len(own) == 1 or once else out * share
+    return {
+        name: 0.0 if (count := taken[name]) is None else max(0.0, sent[name] - count)
+        for name in taken
+    }
+
+
+def path_s(now: JobReading, rates: Mapping[str, OperatorRates]) -> dict[str, float | None]:
+    """How long a record takes at each operator: what waits before it, and the work on it; None
+    where nobody knows how long it waits outside."""
+    waiting = waiting_in_flink(now)
+    takes: dict[str, float | None] = {}
+    for one in now.operators:
+        of = rates[one.operator]
+        rate = of.taken_per_s
+        waits_s = waiting[one.operator] / rate if rate else 0.0
+        takes[one.operator] = waits_s + (of.work_s or 0.0)
+        if one.pending_records:
+            takes[one.operator] = one.pending_records / rate if rate else None
+    return takes
+
+
+def _latency_s(now: JobReading, rates: Mapping[str, OperatorRates]) -> float | None:
+    """Along the slowest path; None where nobody knows how long a source keeps records waiting."""
+    takes = path_s(now, rates)
+    known = {name: value for name, value in takes.items() if value is not None}
+    if len(known) < len(takes):
+        return None
+    before: dict[str, list[str]] = {name: [] for name in known}
+    for origin, target in now.edges:
+        before[target].append(origin)
+    through: dict[str, float] = {}
+
+    def until(name: str) -> float:
+        if name not in through:
+            through[name] = known[name] + max(map(until, before[name]), default=0.0)
+        return through[name]
+
+    return max(map(until, known), default=None)

@@ -1,0 +1,345 @@
+"""Records a running job into a folder, poll by poll; ``advise`` and ``operators`` take it.
+
+Rows are appended and never changed, so a process that is killed loses at most the poll that it was
+at, and another one goes on in the same folder. What was not read is an empty cell.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from include.files.appended import AppendedRows
+from include.files.whole import read_json, write_bytes, write_json
+from include.model.errors import SetupError, SpecError
+from include.service.clock import SteadyClock, turns
+from include.service.events import Event, events_between
+from include.service.rates import JobRates, OperatorRates, comparable, fetched, rates_between
+from include.service.reading import JobReading, TaskManagerReading
+from include.service.rest import FlinkRest
+from include.testbeds.flink.rest import NoAnswerError
+from include.workloads.recordings.folder import ABOUT, EDGES, JOB, OPERATORS
+
+LOCK = ".lock"
+EVENTS, TASK_MANAGERS = "events.csv", "task_managers.csv"
+LEAST_EVERY_S, MOST_EVERY_S = 1.0, 300.0
+JOB_COLUMNS = (
+    "time_s", "job", "state", "task_manager_slots", "desired_instances", "task_managers",
+    "free_slots", "rate_per_s", "arrivals_per_s", "lag_records", "latency_s", "busy_share",
+    "task_manager_cpu_share", "task_manager_memory_share", "checkpoint_running",
+    "last_checkpoint_s", "restarts", "missing",
+)  # fmt: skip
+OPERATOR_COLUMNS = (
+    "time_s", "operator", "instances", "asked_least", "asked_most", "max_parallelism", "in_per_s",
+    "out_per_s", "busy_share", "busiest_share", "idle_share", "back_pressured_share",
+    "pending_records", "buffered_s", "watermark_ms", "counted_in", "counted_out", "counted_busy_s",
+)  # fmt: skip
+TASK_MANAGER_COLUMNS = (
+    "time_s", "task_manager", "slots", "free_slots", "cpu_load", "cpu_s", "cores",
+    "reserved_cores", "memory_bytes", "memory_limit_bytes",
+)  # fmt: skip
+
+
+class Recorder:
+    """Writes readings of one job into its folder.
+
+    Raises SpecError when the folder is of another job, SetupError when somebody else records into
+    it or it cannot be written, StoreError when another version wrote it.
+    """
+
+    def __init__(self, folder: Path, job: str, url: str, every_s: float) -> None:
+        self.folder, self._job = folder, job
+        self._require_same(url, every_s)
+        self._jobs = AppendedRows(folder / JOB, JOB_COLUMNS)
+        self._operators = AppendedRows(folder / OPERATORS, OPERATOR_COLUMNS)
+        self._managers = AppendedRows(folder / TASK_MANAGERS, TASK_MANAGER_COLUMNS)
+        self._events = AppendedRows(folder / EVENTS, ("time_s", "kind", "detail"))
+        self._every_s = every_s
+        self._job_before = (self._jobs.last() or {}).get("job", "")
+        self._fetched: JobReading | None = None
+        self._last: JobReading | None = None
+        self._running: tuple[float, float] | None = None
+        self._silent = False
+
+    @property
+    def last_s(self) -> float:
+        """When the last row is of; 0 of none."""
+        last = self._jobs.last()
+        return float(last["time_s"]) if last else 0.0
+
+    def begin(self, now_s: float) -> None:
+        """Say that recording begins or goes on, and since when nobody has looked."""
+        if last_s := self.last_s:
+            gap = f"nobody recorded for {now_s - last_s:.0f} s"
+            self._say(Event(now_s, "gap", gap))
+        else:
+            self._say(Event(now_s, "begun", f"job {self._job}, every {self._every_s:g} s"))
+
+    def keep(self, now: JobReading) -> JobRates | None:
+        """Write a reading; what was done since the last one that Flink had fetched, if known."""
+        before, self._last = self._last, now
+        for event in events_between(before, now) if before else ():
+            self._say(event)
+        if before is None and self._job_before not in ("", now.job):
+            told = f"the job of this name is {now.job} now, and was {self._job_before}"
+            self._say(Event(now.at_s, "redeployed", told))
+        if self._silent:
+            self._say(Event(now.at_s, "answers", "Flink answers again"))
+            self._silent = False
+        was = self._fetched
+        rates = rates_between(was, now) if was else None
+        if was is None or not comparable(was, now) or fetched(was, now):
+            self._fetched = now if now.running else None
+        if before is None or before.edges != now.edges:
+            self._keep_graph(now)
+        at_s = round(now.at_s, 3)
+        self._operators.append(_operator_rows(at_s, now, rates))
+        self._managers.append(
+            (
+                at_s, one.id, one.slots, one.free_slots, _rounded(one.cpu_load), one.cpu_s,
+                one.cores, one.reserved_cores, one.memory_bytes, one.memory_limit_bytes,
+            )
+            for one in now.task_managers
+        )  # fmt: skip
+        self._jobs.append([_job_row(at_s, now, rates, self._latency_s(now, rates), was)])
+        return rates
+
+    def miss(self, now_s: float, why: str) -> None:
+        """Write that Flink did not answer: a row without readings, and once why."""
+        if not self._silent:
+            self._say(Event(now_s, "no_answer", why))
+        self._silent = True
+        row: dict[str, Any] = dict.fromkeys(JOB_COLUMNS)
+        row |= {"time_s": round(now_s, 3), "state": "no answer", "missing": why[:200]}
+        self._jobs.append([tuple(row.values())])
+
+    def say(self, now_s: float, kind: str, detail: str) -> None:
+        """Write an event."""
+        self._say(Event(now_s, kind, detail))
+
+    def end(self, now_s: float, kept: int) -> None:
+        """Say that recording ends, and let the files go."""
+        self._say(Event(now_s, "ended", f"{kept} polls were kept"))
+        for rows in (self._jobs, self._operators, self._managers, self._events):
+            rows.close()
+
+    def _say(self, event: Event) -> None:
+        self._events.append([(round(event.at_s, 3), event.kind, " ".join(event.detail.split()))])
+
+    def _latency_s(self, now: JobReading, rates: JobRates | None) -> float | None:
+        """The estimate; while the job is down, of what came when it last ran."""
+        if rates is not None:
+            if rates.latency_s is not None:
+                self._running = now.at_s, rates.latency_s
+            return rates.latency_s
+        if now.running or self._running is None:
+            return None
+        since_s, latency_s = self._running
+        return latency_s + now.at_s - since_s
+
+    def _keep_graph(self, now: JobReading) -> None:
+        edges = {"edges": [{"from": origin, "to": target} for origin, target in now.edges]}
+        write_bytes(self.folder / EDGES, yaml.safe_dump(edges, sort_keys=False).encode())
+        slots = [one.slots for one in now.task_managers]
+        about = read_json(self.folder / ABOUT)
+        if slots:
+            write_json(
+                self.folder / ABOUT, {**about, "slots_each": max(set(slots), key=slots.count)}
+            )
+
+    def _require_same(self, url: str, every_s: float) -> None:
+        path = self.folder / ABOUT
+        about = {"version": 1, "job": self._job, "url": url, "every_s": every_s}
+        if not path.is_file():
+            if self.folder.is_dir() and any(one.name != LOCK for one in self.folder.iterdir()):
+                told = f"{self.folder} has something else in it; name an empty or a new folder"
+                raise SpecError("--out", [told])
+            write_json(path, about)
+            return
+        there = read_json(path)
+        if there["job"] != self._job:
+            told = f"{self.folder} has a recording of {there['job']!r}; name another folder"
+            raise SpecError("--out", [told])
+        write_json(path, {**there, **about})
+
+
+def _operator_rows(
+    at_s: float, now: JobReading, rates: JobRates | None
+) -> Iterator[tuple[Any, ...]]:
+    for one in now.operators:
+        of = rates.operators[one.operator] if rates else None
+        yield (
+            at_s,
+            one.operator,
+            one.parallelism if now.running else None,
+            one.asked_least,
+            one.asked_most,
+            one.max_parallelism,
+            *(_part(of, name) for name in ("in_per_s", "out_per_s", "busy_share")),
+            _rounded(one.busiest_share if of else None),
+            *(_part(of, name) for name in ("idle_share", "back_pressured_share")),
+            one.pending_records,
+            _rounded(one.buffered_s),
+            one.watermark_ms,
+            one.records_in,
+            one.records_out,
+            _rounded(one.busy_s),
+        )
+
+
+def _job_row(
+    at_s: float,
+    now: JobReading,
+    rates: JobRates | None,
+    latency_s: float | None,
+    fetched_before: JobReading | None,
+) -> tuple[Any, ...]:
+    cpu, memory = _used(now, fetched_before if rates else None)
+    return (
+        at_s,
+        now.job,
+        now.state,
+        now.slots if now.running else None,
+        now.asked_slots if now.elastic else None,
+        len(now.task_managers) or None,
+        sum(one.free_slots for one in now.task_managers) if now.task_managers else None,
+        *(_part(rates, name) for name in ("rate_per_s", "arrivals_per_s", "lag_records")),
+        _rounded(latency_s),
+        _part(rates, "busy_share"),
+        _rounded(cpu),
+        _rounded(memory),
+        int(now.checkpoint_running),
+        now.last_checkpoint_s,
+        now.restarts,
+        "; ".join(now.missing)[:300] or None,
+    )
+
+
+def _used(now: JobReading, before: JobReading | None) -> tuple[float | None, float | None]:
+    """CPU of what TaskManagers reserve since then, and memory of what they may use: means."""
+    was = {one.id: one for one in before.task_managers} if before else {}
+    passed_s = now.at_s - before.at_s if before else 0.0
+    cpu = [
+        _cpu_share(was[one.id], one, passed_s)
+        for one in now.task_managers
+        if one.id in was and passed_s > 0
+    ]
+    memory = [
+        one.memory_bytes / one.memory_limit_bytes
+        for one in now.task_managers
+        if one.memory_bytes is not None and one.memory_limit_bytes
+    ]
+    return _mean([one for one in cpu if one is not None]), _mean(memory)
+
+
+def _cpu_share(
+    before: TaskManagerReading, now: TaskManagerReading, passed_s: float
+) -> float | None:
+    if before.cpu_s is None or now.cpu_s is None or not now.reserved_cores:
+        return None
+    return max(0.0, now.cpu_s - before.cpu_s) / passed_s / now.reserved_cores
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _part(rates: OperatorRates | JobRates | None, name: str) -> float | None:
+    return _rounded(getattr(rates, name, None))
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
+
+
+@contextmanager
+def alone_in(folder: Path, what: str) -> Iterator[None]:
+    """Only one process at a time does ``what`` in a folder; the lock ends with the process.
+
+    Raises SetupError when another one does, or the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise SetupError(f"{folder} cannot be written ({error.strerror})") from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise SetupError(
+            f"another process {what} in {folder}; end it, or name another folder"
+        ) from None
+    finally:
+        os.close(file)
+
+
+Told = Callable[[str], None]
+Seen = Callable[[JobReading, JobRates | None], None]
+Missed = Callable[[float, str], None]
+
+
+def record(  # noqa: PLR0913  what a user may say
+    url: str,
+    job: str,
+    folder: Path,
+    *,
+    every_s: float,
+    lasts_s: float,
+    stop: threading.Event,
+    told: Told,
+    seen: Seen = lambda reading, rates: None,
+    missed: Missed = lambda at_s, why: None,
+    clock: SteadyClock | None = None,
+) -> int:
+    """Poll until it is late or stopped; how many polls were kept. See `Recorder` for errors.
+
+    ``told`` gets a line where something is not as it should be, ``seen`` every reading once it is
+    kept, and ``missed`` when and why Flink did not answer. Raises NoAnswerError when Flink does not
+    answer at first, or has no job of that name.
+    """
+    clock = clock or SteadyClock()
+    with (
+        alone_in(folder, "records"),
+        closing(FlinkRest(url, now_s=clock.now_s)) as flink,
+    ):
+        flink.job_named(job)
+        recorder = Recorder(folder, job, flink.url, every_s)
+        clock.not_before(recorder.last_s + every_s / 2)
+        recorder.begin(clock.now_s())
+        kept, silent = 0, False
+        for at_s in turns(clock, every_s, lasts_s, stop):
+            try:
+                if by_s := clock.jumped_s():
+                    how = f"the clock of this machine was set by {by_s:+.0f} s"
+                    recorder.say(at_s, "clock", how)
+                reading = _asked(flink, job)
+                if isinstance(reading, JobReading):
+                    seen(reading, recorder.keep(reading))
+                    kept, silent = kept + 1, False
+                    continue
+                missed(at_s, reading)
+                if not silent:
+                    told(reading)
+                silent = True
+                recorder.miss(at_s, reading)
+            except SetupError as error:  # a full disk may have room again
+                told(f"this poll is lost: {error}")
+        with suppress(SetupError):
+            recorder.end(clock.now_s(), kept)
+        return kept
+
+
+def _asked(flink: FlinkRest, job: str) -> JobReading | str:
+    """A reading, or why there is none."""
+    try:
+        return flink.reading(job)
+    except NoAnswerError as error:
+        return str(error)

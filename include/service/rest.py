@@ -1,0 +1,459 @@
+"""A running Flink by its REST interface alone: what it says of a job, and a request to rescale.
+
+Metrics are those of Flink's last fetch. A request for metrics starts a fetch when the last one is
+older than `metrics.fetcher.update-interval` (10 s by default), and is answered before the fetch
+is over. So a reading asks for metrics first, waits `SETTLES_S`, and reads then. What Flink says of
+states may be as old as `web.refresh-interval` (3 s by default).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import ssl
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from include.advise.edges import plain_name
+from include.model.errors import SpecError
+from include.service.reading import JobReading, OperatorReading, TaskManagerReading
+from include.testbeds.flink.rest import NoAnswerError, first_reason
+
+TIMEOUT_S, POLL_WITHIN_S = 5.0, 20.0
+"""A request, and all requests of a reading, are over by then, whatever the other side does."""
+SETTLES_S = 0.4
+NAMES_FOR_S = 300.0
+"""Names of metrics are asked for again after so long, or when an answer is empty."""
+MOST_TASK_MANAGERS = 40
+"""Of more, CPU and memory are not asked for one by one."""
+LONGEST_NAME = 60
+TOKEN, TOKEN_FILE = "TIDEBENCH_FLINK_TOKEN", "TIDEBENCH_FLINK_TOKEN_FILE"
+"""A bearer token, or the file that has it, which goes before."""
+CA = "TIDEBENCH_FLINK_CA"
+"""A file of certificates that Flink's is checked against, in place of the system's."""
+_SHARES = {
+    "busy_share": "busyTimeMsPerSecond",
+    "idle_share": "idleTimeMsPerSecond",
+    "back_pressured_share": "backPressuredTimeMsPerSecond",
+}
+_WATERMARK, _BUFFERED = "currentInputWatermark", "estimatedTimeToConsumeBuffersMs"
+_NO_WATERMARK = -(2**63)
+_MEMORY = ("Heap.Used", "NonHeap.Used", "Direct.MemoryUsed")
+_OF_JVM = (
+    "Status.JVM.CPU.Load",
+    "Status.JVM.CPU.Time",
+    *(f"Status.JVM.Memory.{part}" for part in _MEMORY),
+)
+_ENDED = ("FINISHED", "CANCELED", "FAILED")
+
+
+class FlinkRest:
+    """The REST interface of a JobManager at ``url``, over one connection that is kept.
+
+    Raises SpecError for an address that is none. Every method raises NoAnswerError when Flink does
+    not answer, or not as it should.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        now_s: Callable[[], float] = time.time,
+        timeout_s: float = TIMEOUT_S,
+        settles_s: float = SETTLES_S,
+    ) -> None:
+        parts, self.url = _address(url)
+        self._prefix = parts.path.rstrip("/")
+        self._now_s, self._timeout_s, self._settles_s = now_s, timeout_s, settles_s
+        self._connection = _connection(parts.scheme, parts.hostname or "", parts.port, timeout_s)
+        self._headers = {"Accept": "application/json", **_authorization()}
+        self._over_at = math.inf
+        self._names: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
+
+    def jobs(self) -> list[Mapping[str, Any]]:
+        """Flink's overview of every job that it knows: ``jid``, ``name``, ``state``, times."""
+        return list(self._get("/jobs/overview")["jobs"])
+
+    def job_named(self, name: str) -> str:
+        """The id of the job of that name that runs, or else was the last to start."""
+        jobs = self.jobs()
+        of_name = [job for job in jobs if job["name"] == name]
+        if not of_name:
+            others = ", ".join(sorted({str(job["name"]) for job in jobs})[:10]) or "none"
+            raise NoAnswerError(f"{self.url} has no job {name!r}; it has: {others}")
+        newest = max(of_name, key=lambda job: (job["state"] not in _ENDED, job["start-time"]))
+        return str(newest["jid"])
+
+    def requirements(self, job: str) -> dict[str, tuple[int, int]]:
+        """The least and most subtasks of each vertex; only an adaptive scheduler has them."""
+        asked = self._get(f"/jobs/{job}/resource-requirements")
+        return {vertex: _bounds(one["parallelism"]) for vertex, one in asked.items()}
+
+    def ask_for(self, job: str, most: Mapping[str, int]) -> None:
+        """Change the upper bounds of these vertices; lower bounds and other vertices are kept."""
+        path = f"/jobs/{job}/resource-requirements"
+        asked = self._get(path)
+        unknown = sorted(set(most) - set(asked))
+        if unknown:
+            raise NoAnswerError(f"the job has no vertex {', '.join(unknown)}")
+        wanted = {
+            vertex: {"parallelism": {**asked[vertex]["parallelism"], "upperBound": count}}
+            for vertex, count in most.items()
+        }
+        self._request("PUT", path, json.dumps({**asked, **wanted}).encode())
+
+    def reading(self, name: str) -> JobReading:
+        """One poll of the job of that name. What a part of it cannot say is in ``missing``."""
+        self._over_at = time.monotonic() + POLL_WITHIN_S
+        try:
+            return self._reading(name)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            told = f"{self.url} answers otherwise than Flink ({type(error).__name__}: {error})"
+            raise NoAnswerError(told) from error
+        finally:
+            self._over_at = math.inf
+
+    def _reading(self, name: str) -> JobReading:
+        at_s, job = self._now_s(), self.job_named(name)
+        missing: list[str] = []
+        details = self._get(f"/jobs/{job}")
+        for vertex in details["vertices"][:1]:
+            self._part(missing, "", self._metrics, job, vertex["id"], ())  # Flink fetches now
+        asked = self._part(missing, "resource requirements", self.requirements, job)
+        checkpoints = self._part(missing, "checkpoints", self._get, f"/jobs/{job}/checkpoints")
+        restarts = self._part(missing, "restarts", self._restarts, job)
+        listed = self._part(missing, "TaskManagers", self._get, "/taskmanagers")
+        time.sleep(self._settles_s)
+        managers = self._task_managers((listed or {}).get("taskmanagers", ()), missing)
+        details = self._get(f"/jobs/{job}")
+        names = operator_names({each["id"]: each["name"] for each in details["vertices"]})
+        fed = {node["id"] for node in details["plan"]["nodes"] if node.get("inputs")}
+        operators = tuple(
+            self._operator(job, each, names[each["id"]], asked or {}, fed, missing)
+            for each in details["vertices"]
+        )
+        state = _state(details)
+        return JobReading(
+            at_s=at_s,
+            job=job,
+            name=name,
+            state=state,
+            started_s=_started_s(details) if state == "RUNNING" else 0.0,
+            operators=operators,
+            edges=_edges(details, names),
+            task_managers=managers,
+            checkpoint_running=bool(checkpoints and checkpoints["counts"]["in_progress"]),
+            last_checkpoint_s=_last_checkpoint_s(checkpoints),
+            restarts=restarts,
+            elastic=asked is not None,
+            missing=tuple(dict.fromkeys(missing)),
+        )
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        self._connection.close()
+
+    # -------------------------------------------------------------------- parts of a reading
+
+    @staticmethod
+    def _part(missing: list[str], what: str, ask: Any, *about: Any) -> Any:
+        """What a request answers; None, and a line in ``missing``, when it fails."""
+        try:
+            return ask(*about)
+        except (NoAnswerError, KeyError, TypeError, ValueError, AttributeError) as error:
+            if what:
+                missing.append(f"{what}: {error}"[:300])
+            return None
+
+    def _operator(
+        self,
+        job: str,
+        vertex: Mapping[str, Any],
+        name: str,
+        asked: Mapping[str, tuple[int, int]],
+        fed: Collection[str],
+        missing: list[str],
+    ) -> OperatorReading:
+        runs = int(vertex["parallelism"])
+        least, most = asked.get(vertex["id"], (runs, runs))
+        of_task = _whole(vertex.get("metrics") or {})
+        wanted = self._part(missing, f"metrics of {name}", self._wanted, job, vertex["id"]) or ()
+        found = self._part(missing, f"metrics of {name}", self._metrics, job, vertex["id"], wanted)
+        found = found or {}
+        counted_in = of_task.get("read-records")
+        if vertex["id"] not in fed:  # of a source its reader counts, and some count nothing
+            counted_in = _total(found, wanted, "numRecordsIn") or None
+        watermark = found.get(_WATERMARK, {}).get("min")
+        return OperatorReading(
+            operator=name,
+            vertex=str(vertex["id"]),
+            parallelism=runs,
+            asked_least=least,
+            asked_most=most,
+            max_parallelism=int(vertex["maxParallelism"]),
+            slot_group=str(vertex.get("slotSharingGroupId", "")),
+            records_in=counted_in,
+            records_out=of_task.get("write-records"),
+            busy_s=_seconds(of_task.get("accumulated-busy-time")),
+            idle_s=_seconds(of_task.get("accumulated-idle-time")),
+            back_pressured_s=_seconds(of_task.get("accumulated-backpressured-time")),
+            busiest_share=_share(found.get(_SHARES["busy_share"], {}).get("max")),
+            pending_records=_total(found, wanted, "pendingRecords"),
+            buffered_s=_seconds(_known(found.get(_BUFFERED, {}).get("avg"))),
+            watermark_ms=None if watermark in (None, _NO_WATERMARK) else watermark,
+            **{kind: _share(found.get(of, {}).get("avg")) for kind, of in _SHARES.items()},
+        )
+
+    def _wanted(self, job: str, vertex: str) -> tuple[str, ...]:
+        """Names of the metrics to ask for: one that does not exist would empty the answer."""
+        known = self._names.get((job, vertex))
+        if known is not None and time.monotonic() - known[0] < NAMES_FOR_S:
+            return known[1]
+        there = [str(one["id"]) for one in self._metrics(job, vertex, ()).values()]
+        wanted = [name for name in (*_SHARES.values(), _WATERMARK, _BUFFERED) if name in there]
+        wanted += [name for name in there if re.fullmatch(_OF_SOURCE, name)]
+        if len(wanted) >= len(_SHARES):
+            self._names[job, vertex] = time.monotonic(), tuple(wanted)
+        return tuple(wanted)
+
+    def _metrics(self, job: str, vertex: str, names: Sequence[str]) -> dict[str, Any]:
+        """Of a vertex by name, summed up over its subtasks; without names: which there are."""
+        path = f"/jobs/{job}/vertices/{vertex}/subtasks/metrics"
+        if names:
+            path += f"?get={quote(','.join(names), safe=',')}&agg=min,max,avg,sum"
+        found = {str(one["id"]): one for one in self._get(path)}
+        if names and not found:
+            self._names.pop((job, vertex), None)
+        return found
+
+    def _restarts(self, job: str) -> int | None:
+        found = self._get(f"/jobs/{job}/metrics?get=numRestarts")
+        return int(float(found[0]["value"])) if found else None
+
+    def _task_managers(
+        self, listed: Iterable[Mapping[str, Any]], missing: list[str]
+    ) -> tuple[TaskManagerReading, ...]:
+        listed = sorted(listed, key=lambda one: str(one["id"]))
+        if len(listed) > MOST_TASK_MANAGERS:
+            missing.append(f"CPU and memory of TaskManagers: there are {len(listed)} of them")
+        found = []
+        for one in listed:
+            values: dict[str, float] = {}
+            if len(listed) <= MOST_TASK_MANAGERS:
+                what = f"CPU and memory of TaskManager {one['id']}"
+                values = self._part(missing, what, self._of_jvm, str(one["id"])) or {}
+            memory = [values[name] for name in _OF_JVM[2:] if name in values]
+            found.append(
+                TaskManagerReading(
+                    id=str(one["id"]),
+                    slots=int(one["slotsNumber"]),
+                    free_slots=int(one["freeSlots"]),
+                    cpu_load=_known(values.get("Status.JVM.CPU.Load")),
+                    cpu_s=_scaled(values.get("Status.JVM.CPU.Time"), 1e-9),
+                    cores=one.get("hardware", {}).get("cpuCores"),
+                    reserved_cores=one.get("totalResource", {}).get("cpuCores"),
+                    memory_bytes=sum(memory) if memory else None,
+                    memory_limit_bytes=one.get("memoryConfiguration", {}).get("totalProcessMemory"),
+                )
+            )
+        return tuple(found)
+
+    def _of_jvm(self, manager: str) -> dict[str, float]:
+        path = f"/taskmanagers/{quote(manager, safe='')}/metrics?get={','.join(_OF_JVM)}"
+        return {str(one["id"]): float(one["value"]) for one in self._get(path)}
+
+    # ------------------------------------------------------------------------------ requests
+
+    def _get(self, path: str) -> Any:
+        return self._request("GET", path, None)
+
+    def _request(self, method: str, path: str, body: bytes | None) -> Any:
+        """The answer as JSON. A connection that Flink has closed meanwhile is opened once more."""
+        what = f"{method} {self.url}{path}"
+        try:
+            status, text = self._exchange(method, self._prefix + path, body)
+        except (OSError, HTTPException, ValueError) as error:
+            reason = str(error) or type(error).__name__
+            raise NoAnswerError(f"Flink does not answer {what}: {reason}") from error
+        try:
+            answer = json.loads(text) if text else {}
+        except ValueError as error:
+            raise NoAnswerError(f"Flink's answer to {what} is no JSON (HTTP {status})") from error
+        if status >= 400:
+            raise NoAnswerError(f"Flink refuses {what} (HTTP {status}): {_complaint(answer)}")
+        return answer
+
+    def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        """Status and body, within the deadline: when it has come, the socket is shut."""
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            if (opened := self._connection.sock) is not None:
+                opened.close() if isinstance(opened, ssl.SSLSocket) else opened.shutdown(2)
+
+        headers = self._headers if body is None else {**self._headers, **_JSON}
+        within_s = min(self._timeout_s, self._over_at - time.monotonic())
+        if within_s <= 0:
+            raise TimeoutError(f"the whole poll took more than {POLL_WITHIN_S:g} s")
+        watch = threading.Timer(within_s, give_up)
+        watch.daemon = True
+        watch.start()
+        done = False
+        try:
+            reused = self._connection.sock is not None
+            try:
+                self._connection.request(method, path, body, headers)
+                answer = self._connection.getresponse()
+            except (ConnectionError, HTTPException):
+                if not reused or late.is_set() or body is not None:  # never ask twice
+                    raise
+                self._connection.close()
+                self._connection.request(method, path, body, headers)
+                answer = self._connection.getresponse()
+            status, text = answer.status, answer.read()
+            done = not late.is_set()
+        finally:
+            watch.cancel()
+            if not done:
+                self._connection.close()
+        if not done:
+            raise TimeoutError(f"no whole answer within {within_s:.3g} s")
+        return status, text
+
+
+_JSON = {"Content-Type": "application/json"}
+_OF_SOURCE = r"Source__[^.]*\.(numRecordsIn|pendingRecords)"
+
+
+def operator_names(vertices: Mapping[str, str]) -> dict[str, str]:
+    """A plain name of each vertex, by id: long ones are cut, equal ones numbered by their ids."""
+    plain = {
+        vertex: plain_name(name)[:LONGEST_NAME].rstrip("_") for vertex, name in vertices.items()
+    }
+    times, seen, names = Counter(plain.values()), Counter[str](), {}
+    for vertex in sorted(plain):
+        name = plain[vertex]
+        seen[name] += 1
+        names[vertex] = name if times[name] == 1 else f"{name}_{seen[name]}"
+    return names
+
+
+def _address(url: str) -> tuple[Any, str]:
+    """The parts of an address, and how messages call it: never with a password."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise SpecError("Flink's address", [_USAGE]) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SpecError("Flink's address", [_USAGE])
+    if "@" in parts.netloc:
+        told = f"credentials do not belong into addresses; set {TOKEN}"
+        raise SpecError("Flink's address", [told])
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return parts, f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+
+
+_USAGE = "write http://HOST:8081 or https://HOST:8081"
+
+
+def _connection(scheme: str, host: str, port: int | None, timeout_s: float) -> HTTPConnection:
+    if scheme == "http":
+        return HTTPConnection(host, port, timeout=timeout_s)
+    try:
+        context = ssl.create_default_context(cafile=os.environ.get(CA) or None)
+    except (OSError, ssl.SSLError) as error:
+        raise SpecError(CA, [f"{os.environ.get(CA)} is no file of certificates: {error}"]) from None
+    return HTTPSConnection(host, port, timeout=timeout_s, context=context)
+
+
+def _authorization() -> dict[str, str]:
+    token = os.environ.get(TOKEN, "")
+    if path := os.environ.get(TOKEN_FILE, ""):
+        try:
+            token = Path(path).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SpecError(TOKEN_FILE, [f"{path} cannot be read: {error}"]) from None
+    if not (token.isascii() and token.isprintable()):
+        raise SpecError(TOKEN, ["has a line end or letters that no token has; set it again"])
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def _complaint(answer: Any) -> str:
+    errors = answer.get("errors") if isinstance(answer, dict) else None
+    return first_reason(str(errors[-1])) if errors else str(answer)[:300]
+
+
+def _state(details: Mapping[str, Any]) -> str:
+    """The job's, or of the first of its tasks that do not run."""
+    if (state := str(details["state"])) != "RUNNING":
+        return state
+    states = [str(each["status"]) for each in details["vertices"]]
+    return next((one for one in states if one not in ("RUNNING", "FINISHED")), state)
+
+
+def _started_s(details: Mapping[str, Any]) -> float:
+    starts = [each["start-time"] for each in details["vertices"]]
+    return float(max([details["timestamps"]["RUNNING"], *starts])) / 1000
+
+
+def _edges(details: Mapping[str, Any], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    pairs = (
+        (names[entry["id"]], names[node["id"]])
+        for node in details["plan"]["nodes"]
+        for entry in node.get("inputs", ())
+    )
+    return tuple(dict.fromkeys(pairs))
+
+
+def _last_checkpoint_s(checkpoints: Mapping[str, Any] | None) -> float | None:
+    done = ((checkpoints or {}).get("latest") or {}).get("completed")
+    return done["trigger_timestamp"] / 1000 if done else None
+
+
+def _bounds(parallelism: Mapping[str, Any]) -> tuple[int, int]:
+    return int(parallelism["lowerBound"]), int(parallelism["upperBound"])
+
+
+def _whole(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Counters of a vertex that are complete: every subtask has told its own. NaN is none."""
+    return {
+        name: float(value)
+        for name, value in metrics.items()
+        if not isinstance(value, bool)
+        and metrics.get(f"{name}-complete", True)
+        and value not in ("NaN", None)
+        and float(value) == float(value)
+    }
+
+
+def _total(found: Mapping[str, Any], wanted: Sequence[str], kind: str) -> float | None:
+    sums = [found[name]["sum"] for name in wanted if name.endswith(f".{kind}") and name in found]
+    return float(sum(sums)) if sums else None
+
+
+def _share(ms_per_s: Any) -> float | None:
+    known = _known(ms_per_s)
+    return None if known is None else min(1.0, max(0.0, known / 1000))
+
+
+def _known(value: Any) -> float | None:
+    """A metric that is none when nothing was measured: NaN, or below 0."""
+    return None if value is None or value == "NaN" or not float(value) >= 0 else float(value)
+
+
+def _seconds(ms: float | None) -> float | None:
+    return _scaled(ms, 1e-3)
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor

@@ -1,0 +1,303 @@
+"""Controllers beside a job that runs: each decides from the same readings, and nobody obeys.
+
+Each sees the job as it is, with hosts of its own on paper. What it would have cost to do as it says
+is for `verdict.py`, which replays the recording that is kept here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from include.controllers import CONTROLLERS
+from include.controllers.base import Controller, Setting
+from include.experiment.options import checked_options, option_types
+from include.files.appended import AppendedRows
+from include.files.whole import json_bytes, read_json, write_bytes
+from include.model.errors import SpecError, StoreError, unknown_name
+from include.model.observation import Observation
+from include.runs.advice import Advice, ask, reasons_of
+from include.runs.guard import check
+from include.service.fleet import PaperFleet
+from include.service.observe import (
+    ServiceGraph,
+    Terms,
+    graph_of,
+    now_s,
+    observation_of,
+    setting_of,
+)
+from include.service.rates import JobRates
+from include.service.reading import JobReading
+from include.service.totals import Totals, added
+
+STATE, DECISIONS = "state.json", "decisions.csv"
+VERSION = 1
+READS_IN_S = 30.0
+"""A job runs so long before anybody decides: records have to pass, or nothing is known of edges."""
+MEASURES_EVERY_S = 600.0
+"""What goes over an edge, and what a record costs, is taken from the counters so often."""
+CAPPED = "max_instances"
+COLUMNS = (
+    "time_s", "controller", "operator", "instances", "wanted", "reason", "because",
+    "holds_until_s", "in_per_s", "busy_share", "waiting_records", "takes_ms", "hosts_wanted",
+    "failed",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advised:
+    """What one controller would do with one operator, the readings it is from, and until when."""
+
+    time_s: float
+    controller: str
+    operator: str
+    instances: int
+    wanted: int
+    reason: str
+    because: str
+    holds_until_s: float
+    in_per_s: float | None
+    busy_share: float | None
+    waiting_records: int | None
+    takes_ms: float | None
+    hosts_wanted: int
+    failed: bool
+
+    @property
+    def changes(self) -> bool:
+        return self.wanted != self.instances
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """As `COLUMNS` have it."""
+        return tuple(getattr(self, name) for name in COLUMNS)
+
+
+@dataclass(slots=True)
+class Shadowed:
+    """One controller between two turns. Its memory is as plain values."""
+
+    options: dict[str, Any] = field(default_factory=dict)
+    memory: Any = None
+    fleet: PaperFleet = field(default_factory=PaperFleet)
+    mark: Totals = field(default_factory=Totals)
+    looked_s: float = -1.0
+    advised: list[Advised] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ShadowState:
+    """All that the service has to know when it goes on; `save` writes it whole."""
+
+    job: str
+    began_s: float = 0.0
+    version: int = VERSION
+    totals: Totals = field(default_factory=Totals)
+    graph: ServiceGraph | None = None
+    measured_s: float = 0.0
+    controllers: dict[str, Shadowed] = field(default_factory=dict)
+
+    def save(self, folder: Path) -> None:
+        """Raises SetupError when it cannot be written; the file before stays then."""
+        write_bytes(folder / STATE, json_bytes(_STATE.dump_python(self, mode="json")))
+
+
+_STATE = TypeAdapter(ShadowState)
+
+
+def opened(folder: Path, job: str, controllers: Mapping[str, Mapping[str, Any]]) -> ShadowState:
+    """The state in ``folder`` for these controllers with their options, or a new one.
+
+    A controller that is new, or has other options, begins anew. Raises SpecError when the folder is
+    of another job, StoreError when it cannot be read.
+    """
+    path = folder / STATE
+    state = ShadowState(job)
+    if path.is_file():
+        try:
+            state = _STATE.validate_python(read_json(path))
+        except ValidationError as error:
+            told = f"{path} is of another version or damaged; name another folder"
+            raise StoreError(told) from error
+        if state.job != job:
+            raise SpecError("--state", [f"{folder} is of {state.job!r}; name another folder"])
+    kept = state.controllers
+    state.controllers = {
+        name: kept[name]
+        if name in kept and kept[name].options == dict(options)
+        else Shadowed(options=dict(options))
+        for name, options in controllers.items()
+    }
+    return state
+
+
+def asked_controllers(
+    names: Iterable[str], options: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Controllers with their options; ``options`` are by ``NAME.OPTION``.
+
+    Raises SpecError with everything that is wrong with them.
+    """
+    names = list(dict.fromkeys(names))
+    problems = [
+        unknown_name("controller", name, CONTROLLERS) for name in names if name not in CONTROLLERS
+    ]
+    problems += [
+        f"{name} has to know the peak, and nobody does"
+        for name in names
+        if name in CONTROLLERS and CONTROLLERS[name].needs_peak
+    ]
+    problems += [] if names else ["name at least one, for example tide,ds2,hpa"]
+    given: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for key, value in options.items():
+        name, dot, option = key.rpartition(".")
+        if not dot or name not in given:
+            problems.append(f"--set {key}: write CONTROLLER.OPTION=VALUE, of one that is named")
+            continue
+        given[name][option] = value
+    for name in given.keys() & set(CONTROLLERS):
+        types = option_types(CONTROLLERS[name].build, ("setting",))
+        given[name], wrong = checked_options(name, types, given[name])
+        problems += wrong
+    if problems:
+        raise SpecError("--controllers", problems)
+    return given
+
+
+class Shadow:
+    """Decides at every turn that a controller is due. ``most_slots`` there may be at most."""
+
+    def __init__(
+        self, folder: Path, state: ShadowState, terms: Terms, *, every_s: float, most_slots: int
+    ) -> None:
+        self.folder, self.state = folder, state
+        self._terms, self._every_s, self._most_slots = terms, every_s, most_slots
+        self._rows = AppendedRows(folder / DECISIONS, COLUMNS)
+        self._built: tuple[Setting, dict[str, Controller]] | None = None
+
+    def turn(self, now: JobReading, rates: JobRates | None) -> list[Advised]:
+        """What controllers that are due advise; nothing while the job does not run or no reading is
+        new. The state is written then."""
+        state = self.state
+        if rates is None or not now.running:
+            return []
+        state.began_s = state.began_s or now.at_s
+        state.totals = added(state.totals, now, rates)
+        if now.ran_s < READS_IN_S:
+            return []
+        setting, controllers = self._controllers(now)
+        advised: list[Advised] = []
+        for name, controller in controllers.items():
+            advised += self._ask(name, controller, setting, now, rates)
+        self._rows.append(one.row for one in advised)
+        state.save(self.folder)
+        return advised
+
+    def close(self) -> None:
+        self._rows.close()
+
+    def _controllers(self, now: JobReading) -> tuple[Setting, dict[str, Controller]]:
+        """Built anew when the job has another graph, or its edges are measured again."""
+        state = self.state
+        graph = state.graph
+        if graph is None or graph.edges != now.edges or set(graph.work_ms) != set(now.instances):
+            if graph is not None:  # another job by the same name: what was learned is of no use
+                state.totals = Totals()
+                state.controllers = {
+                    name: Shadowed(options=one.options) for name, one in state.controllers.items()
+                }
+            state.graph = None
+        if state.graph is None or now.at_s - state.measured_s > MEASURES_EVERY_S:
+            state.graph, state.measured_s, self._built = graph_of(now), now.at_s, None
+        if self._built is None:
+            each = max((one.slots for one in now.task_managers), default=1)
+            most_hosts = max(len(now.task_managers), -(-self._most_slots // each))
+            setting = setting_of(
+                now, state.graph, self._terms, every_s=self._every_s, max_hosts=most_hosts
+            )
+            self._built = (
+                setting,
+                {
+                    name: built(name, one.options, setting, self._most_slots)
+                    for name, one in state.controllers.items()
+                },
+            )
+        return self._built
+
+    def _ask(
+        self,
+        name: str,
+        controller: Controller,
+        setting: Setting,
+        now: JobReading,
+        rates: JobRates,
+    ) -> list[Advised]:
+        state, one = self.state, self.state.controllers[name]
+        time_s = now_s(now, state.began_s, self._every_s)
+        if one.looked_s >= 0 and time_s - one.looked_s < controller.interval_s - self._every_s / 2:
+            return []
+        counts = {operator: now.instances[operator] for operator in now.scaled}
+        one.fleet.follow(counts, setting, time_s)
+        seen = observation_of(
+            now, rates, state.totals, one.mark, one.fleet, setting, began_s=state.began_s
+        )
+        before = controller.initial_memory()
+        adapter = TypeAdapter(type(before))
+        memory = before if one.memory is None else adapter.validate_python(one.memory)
+        advice = ask(name, controller, memory, seen, setting)
+        one.memory = adapter.dump_python(advice.memory, mode="json")
+        one.mark, one.looked_s = state.totals, time_s
+        one.advised = _advised(advice, seen, now, rates, controller.interval_s)
+        if advice.decided is not None:
+            allowed = [c.step.action for c in check(advice.decided, seen, setting) if not c.refusal]
+            one.fleet.carry_out(allowed, setting, time_s)
+        return one.advised
+
+
+def built(name: str, options: Mapping[str, Any], setting: Setting, most_slots: int) -> Controller:
+    """The controller with its options; one that may cap the instances of an operator does so."""
+    factory = CONTROLLERS[name].build
+    values = dict(options)
+    if CAPPED in option_types(factory, ("setting",)):
+        values.setdefault(CAPPED, most_slots)
+    controller: Controller = factory(setting=setting, **values)
+    if wrong := list(controller.problems()):
+        raise SpecError(name, wrong)
+    return controller
+
+
+def _advised(
+    advice: Advice, seen: Observation, now: JobReading, rates: JobRates, interval_s: float
+) -> list[Advised]:
+    """A row per operator that may be scaled."""
+    most = {one.operator: one.max_parallelism for one in now.operators}
+    why = reasons_of(advice)
+    rows = []
+    for operator in now.scaled:
+        count = len(seen.serving(operator)) + advice.would.instances[operator]
+        sample = seen.operators.get(operator)
+        reason, because = why.get(operator, why.get("", ("", "")))
+        rows.append(
+            Advised(
+                time_s=round(now.at_s, 3),
+                controller=advice.advisor,
+                operator=operator,
+                instances=len(seen.serving(operator)),
+                wanted=min(max(1, count), most[operator]),
+                reason=reason,
+                because=because,
+                holds_until_s=round(now.at_s + interval_s, 3),
+                in_per_s=rates.operators[operator].in_per_s,
+                busy_share=sample.busy_share if sample else None,
+                waiting_records=sample.waiting_items if sample else None,
+                takes_ms=sample.duration_ms if sample else None,
+                hosts_wanted=len(seen.hosts) + advice.would.leases - advice.would.releases,
+                failed=advice.decided is None,
+            )
+        )
+    return rows

@@ -1,0 +1,114 @@
+"""What the service knows at this moment, and of the last day: for its page, metrics and health."""
+
+from __future__ import annotations
+
+import csv
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from include.service.act import Actor
+from include.service.rates import JobRates
+from include.service.reading import JobReading
+from include.service.shadow import DECISIONS, Advised
+
+DAY_S = 86_400.0
+MOST_POINTS = 20_000
+"""Of the last day; more than 24 controllers at a decision every two minutes are cut."""
+MISSED_TURNS = 3
+"""A service that has not turned for so long is not well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Instances of all operators that ran, and that one controller wanted then."""
+
+    at_s: float
+    controller: str
+    instances: int
+    wanted: int
+
+
+@dataclass(slots=True)
+class Status:
+    """One writer, the loop; readers see whole values, as each is put in place at once."""
+
+    job: str
+    url: str
+    every_s: float
+    turned_s: float = 0.0
+    """When it last tried to poll."""
+    answered: bool = False
+    trouble: str = ""
+    polls: int = 0
+    missed: int = 0
+    reading: JobReading | None = None
+    rates: JobRates | None = None
+    advised: Mapping[str, tuple[Advised, ...]] = field(default_factory=dict)
+    """The last decision of each controller."""
+    decided: Mapping[str, int] = field(default_factory=dict)
+    failed: Mapping[str, int] = field(default_factory=dict)
+    actor: Actor | None = None
+    """Who follows what is advised; None: nobody does."""
+    day: deque[Point] = field(default_factory=lambda: deque(maxlen=MOST_POINTS))
+
+    def polled(self, now: JobReading, rates: JobRates | None, advised: Iterable[Advised]) -> None:
+        """Take over a reading and what was advised on it."""
+        self.turned_s, self.answered, self.trouble = now.at_s, True, ""
+        self.polls += 1
+        self.reading, self.rates = now, rates if rates is not None else self.rates
+        own = by_controller(advised)
+        self.advised = {**self.advised, **own}
+        self.decided = _counted(self.decided, own)
+        failing = {name: rows for name, rows in own.items() if rows[0].failed}
+        self.failed = _counted(self.failed, failing)
+        for rows in own.values():
+            self.day.append(_point(rows))
+        while self.day and self.day[0].at_s < now.at_s - DAY_S:
+            self.day.popleft()
+
+    def unanswered(self, at_s: float, why: str) -> None:
+        """Take over that Flink said nothing."""
+        self.turned_s, self.answered, self.trouble = at_s, False, why
+        self.missed += 1
+
+    def is_well(self, now_s: float) -> bool:
+        """Whether the loop turns; whether Flink answers is another question."""
+        return now_s - self.turned_s <= MISSED_TURNS * self.every_s + 10
+
+
+def by_controller(rows: Iterable[Advised]) -> dict[str, tuple[Advised, ...]]:
+    """The rows of each controller."""
+    own: dict[str, tuple[Advised, ...]] = {}
+    for row in rows:
+        own[row.controller] = (*own.get(row.controller, ()), row)
+    return own
+
+
+def _counted(before: Mapping[str, int], more: Iterable[str]) -> dict[str, int]:
+    return {**before, **{name: before.get(name, 0) + 1 for name in more}}
+
+
+def _point(rows: tuple[Advised, ...]) -> Point:
+    return Point(
+        rows[0].time_s,
+        rows[0].controller,
+        sum(row.instances for row in rows),
+        sum(row.wanted for row in rows),
+    )
+
+
+def remembered(folder: Path, since_s: float) -> list[Point]:
+    """Points of decisions that are on disk, from then on, in their order."""
+    path = folder / DECISIONS
+    if not path.is_file():
+        return []
+    sums: dict[tuple[float, str], list[int]] = {}
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            if (at_s := float(row["time_s"])) >= since_s:
+                both = sums.setdefault((at_s, row["controller"]), [0, 0])
+                both[0] += int(row["instances"])
+                both[1] += int(row["wanted"])
+    return [Point(at_s, name, *both) for (at_s, name), both in sums.items()]

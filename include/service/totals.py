@@ -1,0 +1,71 @@
+"""What operators have done since the service began, added up over restarts of the job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from include.service.rates import JobRates, OperatorRates, waiting_in_flink
+from include.service.reading import JobReading, OperatorReading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorTotals:
+    """Records, and seconds that subtasks were busy and were there."""
+
+    arrived: float = 0.0
+    completed: float = 0.0
+    busy_s: float = 0.0
+    spent_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """By operator, and of sources what came for them. Never goes back."""
+
+    operators: Mapping[str, OperatorTotals] = field(default_factory=dict)
+    published: Mapping[str, float] = field(default_factory=dict)
+
+
+def waiting_for(now: JobReading) -> dict[str, float]:
+    """Records that wait for each operator: on their way to it, and outside Flink for it if it is a
+    source, or for sources before it that cannot be scaled."""
+    pending = {one.operator: one.pending_records or 0.0 for one in now.operators}
+    waiting = {name: count + pending[name] for name, count in waiting_in_flink(now).items()}
+    for origin, target in now.edges:
+        if origin not in now.scaled:
+            waiting[target] += pending[origin]
+    return waiting
+
+
+def added(before: Totals, now: JobReading, rates: JobRates) -> Totals:
+    """The totals with what was done since the last reading that they have."""
+    waiting = waiting_for(now)
+    operators = dict(before.operators)
+    published = dict(before.published)
+    for one in now.operators:
+        was = operators.get(one.operator, OperatorTotals())
+        of = rates.operators[one.operator]
+        operators[one.operator] = _grown(was, one, of, rates.since_s, waiting[one.operator])
+        if one.operator in now.sources:
+            done = operators[one.operator].completed
+            came = done + (one.pending_records or 0.0)
+            published[one.operator] = max(came, published.get(one.operator, 0.0))
+    return Totals(operators=operators, published=published)
+
+
+def _grown(
+    was: OperatorTotals,
+    now: OperatorReading,
+    of: OperatorRates,
+    since_s: float,
+    waiting: float,
+) -> OperatorTotals:
+    completed = was.completed + (of.taken_per_s or 0.0) * since_s
+    spent_s = 0.0 if of.busy_share is None else since_s * now.parallelism
+    return OperatorTotals(
+        arrived=max(was.arrived, completed + waiting),
+        completed=completed,
+        busy_s=was.busy_s + (of.busy_share or 0.0) * spent_s,
+        spent_s=was.spent_s + spent_s,
+    )

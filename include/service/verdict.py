@@ -1,0 +1,93 @@
+"""What controllers would have cost and left late, on the recording that was kept beside them.
+
+The same replays, ranking, checks and page as of `advise` on that recording.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from include.advise.answer import Answer, advise
+from include.advise.case import keep_case
+from include.advise.publish import publish_answer
+from include.advise.request import SUITABLE, AdviceRequest
+from include.files.whole import read_json
+from include.model.errors import SpecError
+from include.service.shadow import STATE
+
+RECORDING = "recording"
+
+
+def shadowed(folder: Path) -> dict[str, dict[str, Any]]:
+    """The controllers of a shadow with their options. Raises StoreError without its state."""
+    return {name: one["options"] for name, one in read_json(folder / STATE)["controllers"].items()}
+
+
+def request_of(folder: Path, recording: Path, request: AdviceRequest) -> AdviceRequest:
+    """The request for the controllers of a shadow, with their options.
+
+    Raises SpecError when none of them can be replayed for a whole job.
+    """
+    known = {name: options for name, options in shadowed(folder).items() if name in SUITABLE}
+    if not known:
+        raise SpecError("verdict", ["none of the controllers can be replayed for a whole job"])
+    return replace(request, recording=str(recording), controllers=tuple(known), options=known)
+
+
+def verdict(
+    folder: Path, recording: Path, request: AdviceRequest, out: Path
+) -> tuple[Answer, Path]:
+    """The answer for the controllers of a shadow, and the folder of what was published.
+
+    Raises SpecError with what the recording lacks, GateFailed when the ranking is not sound.
+    """
+    case = keep_case(request_of(folder, recording, request), out)
+    answer = advise(case, out)
+    return answer, publish_answer(answer, out)
+
+
+def decision_counts(decisions: Path) -> dict[str, tuple[int, int, int]]:
+    """Of each controller: how often it decided, would have changed something, and failed."""
+    decided: Counter[str] = Counter()
+    changes: Counter[str] = Counter()
+    failed: Counter[str] = Counter()
+    last: dict[str, tuple[str, bool, bool]] = {}
+
+    def count(name: str) -> None:
+        _, change, failure = last[name]
+        decided[name] += 1
+        changes[name] += change
+        failed[name] += failure
+
+    with decisions.open(newline="") as file:
+        for row in csv.DictReader(file):
+            name, at = row["controller"], row["time_s"]
+            if name in last and last[name][0] != at:
+                count(name)
+                del last[name]
+            _, change, failure = last.get(name, (at, False, False))
+            change |= row["instances"] != row["wanted"]
+            last[name] = at, change, failure or row["failed"] == "True"
+    for name in last:
+        count(name)
+    return {name: (decided[name], changes[name], failed[name]) for name in decided}
+
+
+def verdict_lines(answer: Answer, folder: Path, decisions: Path) -> list[str]:
+    """How far to trust it, and what was decided, in sentences."""
+    left_out = [name for name in shadowed(folder) if name not in SUITABLE]
+    lines = ["The model, fed with what was recorded, beside the recording:"]
+    for name, replayed, recorded in answer.fidelity:
+        error = f"{replayed / recorded - 1:+.1%}" if recorded == recorded and recorded else "none"
+        lines.append(f"  {name:<32} {replayed:>10.4g} {recorded:>10.4g}   error {error}")
+    lines.append("Decided beside the running job:")
+    for name, (decided, changes, failed) in decision_counts(decisions).items():
+        told = f"; it failed {failed} times" if failed else ""
+        lines.append(f"  {name}: {decided} times, {changes} of them to change something{told}")
+    if left_out:
+        lines.append(f"Cannot be replayed for a whole job: {', '.join(left_out)}")
+    return lines

@@ -1,0 +1,98 @@
+"""`tidebench act` on a real Flink: it rescales a job within limits, is killed, and hands back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from include.service.journal import Journal, sentence
+from include.service.rest import FlinkRest
+from tests.flink.flink_run import configured, flink_run
+
+pytestmark = pytest.mark.flink
+
+LIMITS = """
+default: {least: 1, most: 3, most_at_once: 1}
+changed_instances_per_hour: 6
+between_changes_s: 10
+up_within_s: 200
+wait_after_failure_s: 1
+"""
+HOSTS = (("front", "back", "end"), ("back", "front"))
+WITHIN_S = 200.0
+
+
+class Service:
+    """The command, its journal, and the job that it acts on."""
+
+    def __init__(self, run, folder):
+        self.url, self.job = f"http://127.0.0.1:{run.state.ports.rest}", run.config.run
+        self.state, self.limits = folder / "state", folder / "limits.yaml"
+        self.limits.write_text(LIMITS)
+
+    @contextmanager
+    def runs(self, *options):
+        command = [sys.executable, "-m", "include.cli", "act", self.url, "--job", self.job]
+        command += ["--controller", "hpa", "--limits", str(self.limits)]
+        command += ["--state", str(self.state), "--every", "2", *options]
+        process = subprocess.Popen(command)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+    def until(self, kind, times=1):
+        """Wait for that many entries of a kind."""
+        crowded = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        end_s = time.monotonic() + WITHIN_S * min(4.0, crowded)
+        while self.kinds().count(kind) < times:
+            assert time.monotonic() < end_s, [sentence(one) for one in Journal(self.state).read()]
+            time.sleep(0.5)
+
+    def kinds(self):
+        return [entry.kind for entry in Journal(self.state).read()]
+
+
+def asked_and_running(flink, job):
+    reading = flink.reading(job)
+    return {one.operator: (one.asked_most, one.parallelism) for one in reading.operators}
+
+
+def test_a_busy_operator_is_scaled_within_limits_others_are_respected_and_it_hands_back(tmp_path):
+    """60 items a second at 40 ms: `front` has two instances, needs three, and would have four."""
+    config = configured(rate=60, emits_s=600, duration_s=700)
+    with flink_run(config, HOSTS) as run:
+        service, flink = (
+            Service(run, tmp_path),
+            FlinkRest(f"http://127.0.0.1:{run.state.ports.rest}"),
+        )
+        with service.runs():
+            service.until("would")
+        assert asked_and_running(flink, service.job)["front"] == (2, 2)
+
+        with service.runs("--really") as process:
+            service.until("asks")
+            process.send_signal(signal.SIGKILL)  # on either side of its request
+        with service.runs("--really") as process:
+            service.until("up")
+            assert asked_and_running(flink, service.job)["front"] == (3, 3)
+
+            job = flink.job_named(service.job)
+            vertices = {one.operator: one.vertex for one in flink.reading(service.job).operators}
+            flink.ask_for(job, {vertices["end"]: 2})
+            service.until("others")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=60) == 0
+        flink.close()
+    assert service.kinds()[-1] == "ended"
+    told = "\n".join(sentence(entry) for entry in Journal(service.state).read())
+    assert "asks for front 2 -> 3 (front uses" in told
+    assert service.kinds().count("asks") - service.kinds().count("not taken") == 1
+    assert "end 1 -> 2" in told

@@ -1,0 +1,77 @@
+"""A job of two operators as readings, and times by a clock that tests set."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+from include.service.history import Entry, History
+from include.service.limits import Limits
+from include.service.moment import Moment
+from include.service.reading import JobReading, OperatorReading
+
+NOON_S = 1_764_072_000.0  # Tuesday, 25 November 2025, 12:00 UTC
+LIMITS: dict[str, Any] = {
+    "default": {"least": 1, "most": 8, "most_at_once": 4},
+    "changed_instances_per_hour": 10,
+    "between_changes_s": 60,
+    "up_within_s": 100,
+    "wait_after_failure_s": 200,
+    "longest_wait_s": 500,
+    "respect_others_s": 1000,
+}
+
+
+def limits_of(**given: Any) -> Limits:
+    return Limits.model_validate({**LIMITS, **given})
+
+
+def moment(after_s: float = 0.0, *, wall_s: float | None = None, boot: str = "b1") -> Moment:
+    return Moment(NOON_S + (after_s if wall_s is None else wall_s), boot, 5000 + after_s)
+
+
+def operator(name: str, runs: int, *, asked: int | None = None, least: int = 1) -> OperatorReading:
+    return OperatorReading(
+        operator=name,
+        vertex=f"v-{name}",
+        parallelism=runs,
+        asked_least=least,
+        asked_most=runs if asked is None else asked,
+        max_parallelism=128,
+    )
+
+
+def job(*operators: OperatorReading, at: Moment | None = None, **given: Any) -> JobReading:
+    at = at or moment()
+    return JobReading(
+        **{
+            "at_s": at.at_s,
+            "job": "j1",
+            "name": "shop",
+            "state": "RUNNING",
+            "started_s": NOON_S - 900,
+            "operators": operators or (operator("parse", 2), operator("store", 3)),
+            "edges": (("parse", "store"),),
+            "task_managers": (),
+            "checkpoint_running": False,
+            "last_checkpoint_s": None,
+            "restarts": 0,
+            "elastic": True,
+            **given,
+        }
+    )
+
+
+def read_before(bounds: dict[str, int] | None = None, *entries: Entry) -> History:
+    """The history of a service that read the job some time ago."""
+    about = {"job": "j1", "bounds": bounds or {"parse": 2, "store": 3}}
+    return reduce(History.after, (Entry(moment(-5000), "job", about), *entries), History())
+
+
+def asks(at: Moment, id_: str = "c1", *, instances: int = 2, **counts: int) -> Entry:
+    about = {"id": id_, "asks": counts, "before": dict.fromkeys(counts, 2), "instances": instances}
+    return Entry(at, "asks", about)
+
+
+def ended(at: Moment, kind: str, id_: str = "c1") -> Entry:
+    return Entry(at, kind, {"id": id_})

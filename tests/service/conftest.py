@@ -1,0 +1,41 @@
+"""A small Flink in virtual time, and one that answers over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from include.service.rest import FlinkRest
+from tests.service.fake_flink import FakeFlink, a_flink
+from tests.service.flink_world import World
+
+Connect = Callable[..., FlinkRest]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def flink(world: World) -> Iterator[FakeFlink]:
+    with a_flink(world) as fake:
+        yield fake
+
+
+@pytest.fixture
+def connect(flink: FakeFlink) -> Iterator[Connect]:
+    """Makes clients, and closes them."""
+    clients = []
+
+    def connected(timeout_s: float = 5.0) -> FlinkRest:
+        client = FlinkRest(
+            flink.url, now_s=lambda: flink.world.now_s, timeout_s=timeout_s, settles_s=0.0
+        )
+        clients.append(client)
+        return client
+
+    yield connected
+    for client in clients:
+        client.close()

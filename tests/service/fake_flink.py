@@ -1,0 +1,244 @@
+"""Answers as Flink 2.2.1 does, from a world in virtual time, and fails as it is told to."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.service.flink_world import NAMES, World, vertex
+
+Fault = Callable[[BaseHTTPRequestHandler], bool]
+"""Answers in its own way and returns True, or leaves it to the world."""
+
+
+class FakeFlink:
+    """What it was asked is in ``asked``, headers of the last request in ``headers``."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.fault: Fault = lambda handler: False
+        self.asked: list[tuple[str, str]] = []
+        self.sent: list[dict[str, Any]] = []
+        self.headers: dict[str, str] = {}
+        self.url = ""
+        self.no_requirements = False
+        self.changed: dict[str, Any] = {}
+        """What the job's own answer has in place of the truth."""
+
+    def answer(self, method: str, path: str, body: bytes) -> tuple[int, Any]:
+        ours = f"/jobs/{self.world.job}"
+        for pattern, answer in self._routes(method, body).items():
+            if found := re.fullmatch(pattern.replace("JOB", ours), path):
+                return answer(*found.groups())
+        return 404, {"errors": [f"{path} not found"]}
+
+    def _routes(self, method: str, body: bytes) -> dict[str, Callable[..., tuple[int, Any]]]:
+        world = self.world
+        managers = [self._manager(i) for i in range(world.managers)]
+        done = {"id": 3, "trigger_timestamp": int(1000 * (world.now_s - 3))}
+        checkpoints = {"counts": {"in_progress": 0}, "latest": {"completed": done}}
+        restarts = [{"id": "numRestarts", "value": str(world.restarts)}]
+        return {
+            "/jobs/overview": lambda: (200, {"jobs": [self._overview()]}),
+            "JOB": lambda: (200, self._details()),
+            "JOB/resource-requirements": lambda: self._resources(method, body),
+            "JOB/checkpoints": lambda: (200, checkpoints),
+            r"JOB/metrics\?get=numRestarts": lambda: (200, restarts),
+            r"JOB/vertices/(\w+)/subtasks/metrics(?:\?get=(.*)&agg=.*)?": self._metrics,
+            "/taskmanagers": lambda: (200, {"taskmanagers": managers}),
+            r"/taskmanagers/tm-\d+/metrics\?get=.*": self._of_jvm,
+        }
+
+    def _resources(self, method: str, body: bytes) -> tuple[int, Any]:
+        if self.no_requirements:
+            return 400, {"errors": ["UnsupportedOperationException: not an adaptive scheduler"]}
+        if method == "PUT":
+            self._ask(json.loads(body))
+            return 200, {}
+        return 200, self._requirements()
+
+    def _of_jvm(self) -> tuple[int, Any]:
+        values = {"Status.JVM.CPU.Load": 0.25, "Status.JVM.CPU.Time": 1e9 * self.world.lasted_s}
+        values |= {"Status.JVM.Memory.Heap.Used": 4e8, "Status.JVM.Memory.NonHeap.Used": 1e8}
+        return 200, [{"id": name, "value": str(value)} for name, value in values.items()]
+
+    def _overview(self) -> dict[str, Any]:
+        world = self.world
+        state = "RUNNING" if world.running else "RESTARTING"
+        return {"jid": world.job, "name": world.name, "state": state, "start-time": 1}
+
+    def _details(self) -> dict[str, Any]:
+        reading = self.world.reading()
+        started_ms = int(1000 * self.world.started_s)
+        nodes: list[dict[str, Any]] = [{"id": vertex(name)} for name in NAMES]
+        for before, node in zip(list(NAMES)[:-1], nodes[1:], strict=True):
+            node["inputs"] = [{"id": vertex(before)}]
+        return {
+            "state": reading.state,
+            "timestamps": {"RUNNING": started_ms},
+            "vertices": [
+                {
+                    "id": one.vertex,
+                    "name": name,
+                    "parallelism": one.parallelism,
+                    "maxParallelism": one.max_parallelism,
+                    "slotSharingGroupId": one.slot_group,
+                    "status": "RUNNING",
+                    "start-time": started_ms,
+                    "metrics": {
+                        "read-records": one.records_in or 0,
+                        "read-records-complete": True,
+                        "write-records": one.records_out,
+                        "write-records-complete": True,
+                        "accumulated-busy-time": 1000 * one.busy_s,
+                        "accumulated-idle-time": 1000 * one.idle_s,
+                        "accumulated-backpressured-time": 0,
+                    },
+                }
+                for one, name in zip(reading.operators, NAMES.values(), strict=True)
+            ],
+            "plan": {"nodes": nodes},
+        } | self.changed
+
+    def _requirements(self) -> dict[str, Any]:
+        return {
+            vertex(name): {"parallelism": {"lowerBound": 1, "upperBound": most}}
+            for name, most in self.world.most.items()
+        }
+
+    def _ask(self, asked: dict[str, Any]) -> None:
+        """Rescales at once, down for five seconds."""
+        self.sent.append(asked)
+        names = {vertex(name): name for name in NAMES}
+        most = {names[one]: of["parallelism"]["upperBound"] for one, of in asked.items()}
+        if most != self.world.most:
+            self.world.most = most
+            self.world.restart(5.0, **most)
+
+    def _manager(self, number: int) -> dict[str, Any]:
+        return {
+            "id": f"tm-{number}",
+            "slotsNumber": 2,
+            "freeSlots": 0,
+            "hardware": {"cpuCores": 8},
+            "totalResource": {"cpuCores": 2.0},
+            "memoryConfiguration": {"totalProcessMemory": 1_000_000_000},
+        }
+
+    def _metrics(self, of: str, get: str | None) -> tuple[int, list[dict[str, Any]]]:
+        """One unknown name empties the answer, as Flink does."""
+        values: dict[str, Any] = {
+            "busyTimeMsPerSecond": 500.0,
+            "idleTimeMsPerSecond": 500.0,
+            "backPressuredTimeMsPerSecond": "NaN",
+            "currentInputWatermark": float(-(2**63)),
+        }
+        if of == vertex("source"):
+            values["Source__events.pendingRecords"] = self.world.pending
+        if get is None:
+            return 200, [{"id": name} for name in values]
+        asked = get.split(",")
+        if any(name not in values for name in asked):
+            return 200, []
+        return 200, [
+            {"id": name, **dict.fromkeys(("min", "max", "avg", "sum"), values[name])}
+            for name in asked
+        ]
+
+
+@contextmanager
+def a_flink(world: World) -> Iterator[FakeFlink]:
+    """It listens on 127.0.0.1 until the end."""
+    fake = FakeFlink(world)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self._answer("GET")
+
+        def do_PUT(self) -> None:
+            self._answer("PUT")
+
+        def _answer(self, method: str) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            fake.asked.append((method, self.path))
+            fake.headers = dict(self.headers)
+            if fake.fault(self):
+                return
+            status, answer = fake.answer(method, self.path, body)
+            content = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    fake.url = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        yield fake
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def hangs(handler: BaseHTTPRequestHandler) -> bool:
+    """Says nothing, but keeps the connection."""
+    time.sleep(3)
+    handler.close_connection = True
+    return True
+
+
+def drips(handler: BaseHTTPRequestHandler) -> bool:
+    """A byte now and then: every read succeeds, the answer never ends."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    try:
+        for _ in range(60):
+            handler.wfile.write(b"[")
+            handler.wfile.flush()
+            time.sleep(0.05)
+    except OSError:
+        pass
+    handler.close_connection = True
+    return True
+
+
+def answers_500(handler: BaseHTTPRequestHandler) -> bool:
+    content = b'{"errors": ["java.lang.Exception: it is broken\\n\\tat A.b(C.java)"]}'
+    handler.send_response(500)
+    handler.send_header("Content-Length", str(len(content)))
+    handler.end_headers()
+    handler.wfile.write(content)
+    return True
+
+
+def truncates(handler: BaseHTTPRequestHandler) -> bool:
+    """Half an answer, then the connection ends."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "400")
+    handler.end_headers()
+    handler.wfile.write(b'{"jobs": [{"jid": "')
+    handler.close_connection = True
+    return True
+
+
+def half_json(handler: BaseHTTPRequestHandler) -> bool:
+    content = b'{"jobs": [{"jid": "'
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(content)))
+    handler.end_headers()
+    handler.wfile.write(content)
+    return True

@@ -1,0 +1,227 @@
+"""A job in memory that others share and that fails in every way, and the rules it holds us to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from include.service.limits import Limits
+from include.service.moment import Moment
+from include.service.reading import JobReading, OperatorReading
+from include.testbeds.flink.rest import NoAnswerError
+from tests.service.acting_world import NOON_S
+
+
+class Killed(BaseException):
+    """kill -9: nothing that the service would do afterwards is done."""
+
+
+@dataclass
+class FailingFlink:
+    """Keeps requirements as Flink does. Breaking a limit of the service is an AssertionError."""
+
+    limits: Limits
+    journal: Path
+    bounds: dict[str, list[int]] = field(
+        default_factory=lambda: {"parse": [1, 2], "store": [1, 3], "sink": [1, 200]}
+    )
+    slots: int = 8
+    job: str = "j1"
+    up_s: float = 10_000.0
+    wall_s: float = NOON_S
+    boot: str = "b1"
+    booted_s: float = 0.0
+    restarts_until_s: float = 0.0
+    checkpoint: bool = False
+    missing: tuple[str, ...] = ()
+    may_ask: bool = True
+    """Neither paused nor a dry run."""
+    hangs: dict[str, str] = field(default_factory=dict)
+    """By method how its next request fails: before, after, late."""
+    between: Callable[[], None] | None = None
+    """What others do between a reading and a request."""
+    die_in: int = -1
+    """Points at which a kill may come until it does; -1: never."""
+    late: list[tuple[float, str, dict[str, int]]] = field(default_factory=list)
+    put: list[tuple[float, int]] = field(default_factory=list)
+    """When a change was asked for and by how many instances, as this side counts."""
+    ids: set[str] = field(default_factory=set)
+    ever_asked: set[tuple[str, int]] = field(default_factory=set)
+    seen: dict[str, int] = field(default_factory=dict)
+    others_s: float = -1e9
+    read_s: float = 0.0
+    last_asks: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.runs = {name: min(most, self.slots) for name, (_, most) in self.bounds.items()}
+        self.ever_asked = {(name, most) for name, (_, most) in self.bounds.items()}
+
+    # ------------------------------------------------------------------------------- world
+
+    def now(self) -> Moment:
+        return Moment(self.wall_s, self.boot, self.up_s - self.booted_s)
+
+    def passes(self, seconds: float) -> None:
+        for due_s, job, asks in sorted(self.late, key=lambda each: each[0]):
+            if due_s <= self.up_s + seconds:
+                self._take(job, asks)
+        self.late = [each for each in self.late if each[0] > self.up_s + seconds]
+        self.up_s += seconds
+        self.wall_s += seconds
+        if self.up_s >= self.restarts_until_s:
+            self.runs = {name: min(most, self.slots) for name, (_, most) in self.bounds.items()}
+
+    def point(self) -> None:
+        """A kill may come here."""
+        if self.die_in == 0:
+            self.die_in = -1
+            raise Killed
+        self.die_in = max(-1, self.die_in - 1)
+
+    def others_ask(self, name: str, most: int) -> None:
+        """To a number that was never asked for, so that nobody can take it for another change."""
+        while (name, most) in self.ever_asked:
+            most += 1
+        self.bounds[name][1] = most
+        self.ever_asked.add((name, most))
+        self._restart()
+
+    def deploy_again(self, job: str) -> None:
+        self.job = job
+        self.bounds = {"parse": [1, 2], "store": [1, 3], "sink": [1, 200]}
+        self.others_s = -1e9  # what was asked of the job before is gone
+        self._restart()
+
+    def _restart(self) -> None:
+        self.restarts_until_s = self.up_s + 5
+
+    def _take(self, job: str, asks: dict[str, int]) -> None:
+        if job == self.job:
+            for name, most in asks.items():
+                self.bounds[name][1] = most
+                self.seen[name] = most
+            self._restart()
+
+    # ------------------------------------------------------------------------------ service
+
+    def reading(self, name: str) -> JobReading:
+        self.point()
+        self.read_s = self.up_s
+        slow = self.hangs.get("reading") in ("late", "slow")
+        if not slow:
+            self._fails("reading")
+        now = {each: most for each, (_, most) in self.bounds.items()}
+        known = any(line["kind"] == "job" and line["job"] == self.job for line in self._lines())
+        if known and now != self.seen:
+            self.others_s = self.up_s
+        self.seen = now
+        reading = JobReading(
+            at_s=self.wall_s,
+            job=self.job,
+            name=name,
+            state="RUNNING" if self.up_s >= self.restarts_until_s else "RESTARTING",
+            started_s=NOON_S - 900,
+            operators=tuple(
+                OperatorReading(
+                    operator=each,
+                    vertex=f"v-{each}",
+                    parallelism=self.runs[each],
+                    asked_least=least,
+                    asked_most=most,
+                    max_parallelism=128,
+                )
+                for each, (least, most) in self.bounds.items()
+            ),
+            edges=(),
+            task_managers=(),
+            checkpoint_running=self.checkpoint,
+            last_checkpoint_s=None,
+            restarts=0,
+            elastic=True,
+            missing=self.missing,
+        )
+        if slow:
+            del self.hangs["reading"]
+            self.passes(70)
+        if self.between:
+            self.between()
+            self.between = None
+        return reading
+
+    def requirements(self, job: str) -> dict[str, tuple[int, int]]:
+        self.point()
+        self._fails("requirements")
+        if job != self.job:
+            raise NoAnswerError("HTTP 404")
+        return {f"v-{each}": (least, most) for each, (least, most) in self.bounds.items()}
+
+    def ask_for(self, job: str, most: dict[str, int]) -> None:
+        self.point()
+        asks = {vertex.removeprefix("v-"): count for vertex, count in most.items()}
+        self._judge(asks)
+        how = self.hangs.pop("ask_for", "")
+        if how == "before" or job != self.job:
+            raise NoAnswerError("HTTP 500")
+        if how == "late":
+            self.late.append((self.up_s + 119, job, asks))
+            raise NoAnswerError("timed out")
+        self._take(job, asks)
+        self.point()
+        if how == "after":
+            raise NoAnswerError("timed out")
+
+    def _fails(self, method: str) -> None:
+        if self.hangs.pop(method, ""):
+            self.passes(5)
+            raise NoAnswerError("timed out")
+
+    def _judge(self, asks: dict[str, int]) -> None:
+        """What no change may do, counted from this side alone."""
+        assert self.may_ask, "nothing may change now"
+        assert self.up_s >= self.restarts_until_s, "a restart is under way"
+        assert not self.checkpoint, "a checkpoint is under way"
+        assert not self.missing, "readings were missing"
+        assert self.up_s - self.read_s <= self.limits.reading_age_s, "read too long ago"
+        assert self.limits.quiet_until(self.wall_s) is None, "quiet hours"
+        assert self.up_s - self.others_s >= self.limits.respect_others_s, "others changed it"
+        assert not self.late, "the last request may still be carried out"
+        assert not self._comes_up(), "the last change is not up yet"
+        instances = 0
+        for name, most in asks.items():
+            least, before = self.bounds[name]
+            limit = self.limits.of(name)
+            assert limit is not None, f"{name} has no limits"
+            assert max(least, limit.least) <= most <= limit.most
+            distance = max(
+                abs(most - self.runs[name]), abs(most - before) if before <= limit.most else 0
+            )
+            assert distance <= limit.most_at_once
+            instances += distance
+            self.ever_asked.add((name, most))
+        recent = sum(each for at_s, each in self.put if self.up_s - at_s < 3600)
+        assert recent + instances <= self.limits.changed_instances_per_hour, "an hour's limit"
+        if self.put:
+            assert self.up_s - self.put[-1][0] >= self.limits.between_changes_s, "too soon"
+        self.put.append((self.up_s, instances))
+        self.last_asks = asks
+        intents = [line for line in self._lines() if line["kind"] == "asks"]
+        assert intents[-1]["asks"] == asks, "the journal does not say so beforehand"
+        assert intents[-1]["id"] not in self.ids, "asked for twice"
+        self.ids.add(intents[-1]["id"])
+
+    def _comes_up(self) -> bool:
+        """Whether the last change was taken, is as it was asked for, and does not run yet."""
+        if not self.put or self.up_s - self.put[-1][0] >= self.limits.up_within_s:
+            return False
+        asked = {name: self.bounds[name][1] for name in self.last_asks}
+        return asked == self.last_asks != {name: self.runs[name] for name in asked}
+
+    def _lines(self):
+        text = self.journal.read_text() if self.journal.exists() else ""
+        for line in text.splitlines():
+            try:
+                yield json.loads(line)
+            except ValueError:
+                continue

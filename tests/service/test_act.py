@@ -1,0 +1,231 @@
+"""An acting service over HTTP: its journal, its switch, and what comes of failures on the way."""
+
+from __future__ import annotations
+
+import resource
+import time
+
+import pytest
+
+from include.model.errors import SetupError, StoreError
+from include.service.act import Actor, Mandate, Wish
+from include.service.history import Entry
+from include.service.journal import FILE, Journal, sentence
+from include.service.moment import moment
+from include.service.pause import pause, resume
+from tests.service.acting_world import limits_of
+
+
+class Acting:
+    """One actor on the Flink of the test, which wants ``counts``; seconds pass before a step."""
+
+    def __init__(self, flink, connect, state, *, really=True, timeout_s=5.0, **limits):
+        self.flink, self.state, self.counts = flink, state, {"map": 3}
+        given = {"between_changes_s": 0, "respect_others_s": 3600, "wait_after_failure_s": 3600}
+        self.client, self.ended = connect(timeout_s=timeout_s), False
+        mandate = Mandate(
+            job_name="orders",
+            controller="tide",
+            really=really,
+            state=state,
+            limits=limits_of(**{**given, **limits}),
+        )
+        self.actor = Actor(mandate, self.client, ends=lambda: self.ended)
+        self.actor.read_journal()
+
+    def step(self):
+        self.flink.world.advance(10)
+        wish = Wish(self.counts, {"map": "the queue grows"})
+        return self.actor.step(self.client.reading("orders"), moment(), wish)
+
+    @property
+    def kinds(self):
+        return [entry.kind for entry in Journal(self.state).read()]
+
+    @property
+    def told(self):
+        return [sentence(entry) for entry in Journal(self.state).read()]
+
+
+@pytest.fixture
+def acting(flink, connect, tmp_path):
+    return lambda **given: Acting(flink, connect, tmp_path, **given)
+
+
+def requests(flink):
+    return [path for method, path in flink.asked if method == "PUT"]
+
+
+def test_a_change_is_asked_for_taken_and_up_and_a_colleague_can_read_why(flink, acting):
+    service = acting()
+    assert service.step().asks == {"map": 3}
+    service.counts["map"] = 20
+    service.step()
+    assert flink.world.most == {"source": 1, "map": 7, "sink": 1}
+    assert "\n".join(service.told).splitlines() == [
+        f"the job is {flink.world.job} and asks for at most map 2, sink 1, source_events 1",
+        "asks for map 2 -> 3 (the queue grows)",
+        "Flink takes map 3",
+        "map 3 run",
+        "asks for map 3 -> 7 (the queue grows)",
+        "    map does not get the 20 that are wanted: at most 4 at once",
+        "Flink takes map 7",
+    ]
+
+
+def test_a_dry_run_says_once_what_it_would_do_and_asks_for_nothing(flink, acting):
+    service = acting(really=False)
+    service.step()
+    service.step()
+    assert requests(flink) == []
+    assert service.kinds == ["job", "would"]
+    assert service.told[1] == "would ask for map 2 -> 3 (the queue grows)"
+
+
+def test_paused_nothing_changes_and_it_goes_on_when_resumed(flink, acting, tmp_path):
+    service = acting()
+    pause(tmp_path, "release day")
+    assert "release day" in service.step().held[0]
+    assert requests(flink) == []
+    assert resume(tmp_path)
+    assert service.step().asks == {"map": 3}
+    assert service.kinds[:4] == ["paused", "job", "held", "resumed"]
+    assert "nothing changes, map 3 wanted:\n    paused since" in service.told[2]
+
+
+def test_a_switch_that_cannot_be_read_stops_all_changes(flink, acting, tmp_path):
+    (tmp_path / "paused.json").write_text("{")
+    assert "cannot be read" in acting().step().held[0]
+    assert requests(flink) == []
+
+
+def test_a_change_of_somebody_else_is_noticed_said_and_respected(flink, acting):
+    service = acting()
+    service.step()
+    flink.world.most["sink"] = 5
+    service.counts["map"] = 4
+    assert "somebody else changed" in service.step().held[0]
+    assert len(requests(flink)) == 1
+    others = "somebody else changed what the job asks for, or Flink began anew: sink 1 -> 5"
+    assert others in service.told
+
+
+def test_a_job_that_is_deployed_again_is_known_as_such(flink, acting):
+    service = acting(between_changes_s=60)
+    service.step()
+    flink.world.job = "b" * 32
+    assert "new to this service" in service.step().held[0]
+    assert f"the job was deployed again as {'b' * 32}" in "".join(service.told)
+
+
+def test_a_request_that_flink_refuses_is_not_repeated(flink, acting):
+    service = acting()
+    flink.fault = lambda handler: handler.command == "PUT" and refused(handler)
+    service.step()
+    flink.fault = lambda handler: False
+    assert "not up yet" in service.step().held[0]  # it may have been carried out: two minutes
+    assert service.kinds == ["job", "asks", "no answer", "held"]
+    assert len(requests(flink)) == 1
+    assert flink.world.most["map"] == 2
+
+
+def refused(handler):
+    handler.send_response(500)
+    handler.send_header("Content-Length", "2")
+    handler.end_headers()
+    handler.wfile.write(b"{}")
+    return True
+
+
+def test_a_request_that_hangs_and_is_carried_out_is_found_out(flink, acting):
+    service = acting(timeout_s=2.0)
+
+    def taken_and_silent(handler):
+        if handler.command == "PUT":
+            flink.world.most["map"] = 3
+            flink.world.restart(5.0, map=3)
+            time.sleep(3)
+            handler.close_connection = True
+        return handler.command == "PUT"
+
+    flink.fault = taken_and_silent
+    service.step()
+    assert service.kinds[-1] == "no answer"
+    service.step()
+    assert service.kinds[-2:] == ["taken", "up"]
+    assert len(requests(flink)) == 1
+
+
+def test_a_connection_that_ends_at_a_request_is_no_reason_to_ask_again(flink, acting):
+    def ends(handler):
+        handler.close_connection = handler.command == "PUT"
+        return handler.close_connection
+
+    service = acting()
+    flink.fault = ends
+    service.step()
+    assert len(requests(flink)) == 1
+    assert service.kinds[-1] == "no answer"
+
+
+@pytest.mark.parametrize(("asks", "end"), [(3, "taken"), (4, "not taken")])
+def test_a_service_killed_at_its_request_finds_out_what_came_of_it(
+    flink, acting, tmp_path, asks, end
+):
+    acting().step()
+    about = {"id": "x", "asks": {"map": asks}, "before": {"map": 9}, "instances": 1}
+    Journal(tmp_path).append(Entry(moment(), "asks", about))  # the last that the killed one wrote
+    again = acting()
+    again.step()
+    assert end in again.kinds[4:]
+    assert len(requests(flink)) == 1
+
+
+def test_with_a_full_disk_nothing_is_asked_for(flink, acting, tmp_path):
+    (tmp_path / FILE).symlink_to("/dev/full")
+    assert "No space left" in acting().step().held[0]
+    assert requests(flink) == []
+
+
+def test_a_service_that_is_told_to_end_asks_for_nothing_more_and_hands_back(flink, acting):
+    service = acting()
+    service.actor.begin()
+    service.step()
+    service.ended, service.counts = True, {"map": 5}
+    service.step()
+    service.actor.end()
+    assert len(requests(flink)) == 1
+    assert service.told[0].startswith("tide acts on orders (process ")
+    assert service.told[-1] == (
+        "hands the job back; it asks for at most map 3, sink 1, source_events 1, "
+        "at first it asked for map 2, sink 1, source_events 1"
+    )
+
+
+def test_half_a_line_is_no_entry_and_the_next_begins_on_its_own(tmp_path):
+    journal = Journal(tmp_path)
+    journal.append(Entry(moment(), "resumed", {}))
+    with (tmp_path / FILE).open("a") as file:
+        file.write('{"kind": "asks", "id": "x", "as')
+    journal.append(Entry(moment(), "paused", {"why": "paused"}))
+    assert [entry.kind for entry in journal.read()] == ["resumed", "paused"]
+
+
+def test_an_entry_of_another_kind_of_file_is_named_with_its_line(tmp_path):
+    (tmp_path / FILE).write_text('{"kind": "asks"}\n')
+    with pytest.raises(StoreError, match="line 1 is no entry"):
+        list(Journal(tmp_path).read())
+
+
+def test_what_cannot_be_written_leaves_no_trace(tmp_path):
+    journal = Journal(tmp_path)
+    journal.append(Entry(moment(), "resumed", {}))
+    size = (tmp_path / FILE).stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, hard))
+    try:
+        with pytest.raises(SetupError, match="nothing is changed"):
+            journal.append(Entry(moment(), "paused", {"why": "x"}))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (tmp_path / FILE).stat().st_size == size

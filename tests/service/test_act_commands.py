@@ -1,0 +1,89 @@
+"""The commands around an acting service, and how advice becomes a wish."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from include.cli import app
+from include.model.errors import SpecError
+from include.service.act import Wish
+from include.service.follow import lines_of, wish_of
+from include.service.guard import Verdict
+from include.service.history import Entry
+from include.service.journal import Journal
+from include.service.pause import why_paused
+from include.service.shadow import Advised
+from tests.service.acting_world import moment
+
+
+def called(*words):
+    return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=True)
+
+
+def advised(operator, wanted, *, holds_until_s=100.0, failed=False):
+    return Advised(
+        time_s=85.0,
+        controller="tide",
+        operator=operator,
+        instances=2,
+        wanted=wanted,
+        reason="backlog",
+        because="it is late",
+        holds_until_s=holds_until_s,
+        in_per_s=None,
+        busy_share=None,
+        waiting_records=None,
+        takes_ms=None,
+        hosts_wanted=1,
+        failed=failed,
+    )
+
+
+def test_advice_that_no_longer_holds_or_failed_is_no_wish():
+    rows = [
+        advised("map", 3),
+        advised("sink", 4, holds_until_s=99),
+        advised("join", 5, failed=True),
+    ]
+    assert wish_of(rows, 100.0) == Wish({"map": 3}, {"map": "it is late"})
+
+
+def test_a_terminal_is_told_what_is_asked_for_held_and_cut():
+    asks = Verdict(asks={"map": 3}, instances=1, cuts={"sink": "at most 1 at once"})
+    assert list(lines_of(asks, really=False)) == [
+        "sink does not get what is wanted: at most 1 at once",
+        "would ask for map 3",
+    ]
+    assert list(lines_of(asks, really=True))[-1] == "asks for map 3"
+    assert list(lines_of(Verdict(held=("paused",)), really=True)) == ["nothing changes: paused"]
+    assert list(lines_of(Verdict(), really=True)) == []
+
+
+def test_the_switch_and_the_journal_on_the_command_line(tmp_path):
+    assert "tidebench resume" in called("pause", tmp_path, "--why", "release day").output
+    assert "release day" in why_paused(tmp_path)
+    assert "resumed" in called("resume", tmp_path).output
+    assert "was not paused" in called("resume", tmp_path).output
+    for number in range(3):
+        Journal(tmp_path).append(Entry(moment(number), "paused", {"why": f"pause {number}"}))
+    assert called("journal", tmp_path, "--last", 2).output.splitlines() == [
+        "2025-11-25 12:00:01Z  pause 1",
+        "2025-11-25 12:00:02Z  pause 2",
+    ]
+
+
+@pytest.mark.parametrize("command", ["pause", "resume", "journal", "keda"])
+def test_a_state_that_is_not_there_is_told(tmp_path, command):
+    error = called(command, tmp_path / "none").exception
+    assert isinstance(error, SpecError)
+    assert "name the --state of shadow or act" in str(error)
+
+
+def test_limits_and_controller_are_checked_before_flink_is_asked(tmp_path):
+    (tmp_path / "limits.yaml").write_text("quiet: [{begin: 25}]\n")
+    given = ("--state", tmp_path / "s", "--limits", tmp_path / "limits.yaml", "--job", "orders")
+    error = called("act", "http://127.0.0.1:1", "--controller", "tide", *given).exception
+    assert isinstance(error, SpecError)
+    assert len(error.problems) == 3
+    assert not (tmp_path / "s").exists()

@@ -1,0 +1,61 @@
+"""What a reading says of the last change, and what a journal folds into."""
+
+from include.service.history import Entry, news
+from tests.service.acting_world import (
+    asks,
+    ended,
+    job,
+    limits_of,
+    moment,
+    operator,
+    read_before,
+)
+
+STORE = operator("store", 3)
+
+
+def kinds(history, reading, now=None):
+    return [entry.kind for entry in news(history, reading, limits_of(), now or moment())]
+
+
+def test_a_change_that_does_not_run_in_time_did_not_come_up_and_the_wait_begins():
+    taken = read_before(None, asks(moment(-101), parse=4), ended(moment(-100), "taken"))
+    short = job(operator("parse", 3, asked=4), STORE)  # a slot is missing
+    [entry] = news(taken, short, limits_of(), moment())
+    assert (entry.kind, entry.about["runs"]) == ("not up", {"parse": 3})
+    assert kinds(taken, short, moment(-1)) == []  # 100 s are not over
+    after = taken.after(entry)
+    assert (after.failures, after.failed, after.pending) == (1, moment(), None)
+    assert after.after(Entry(moment(9), "up", {"id": "c1"})).failures == 0
+
+
+def test_a_restart_under_way_is_not_up():
+    taken = read_before(None, asks(moment(-50), parse=4), ended(moment(-49), "taken"))
+    up = (operator("parse", 4), STORE)
+    assert kinds(taken, job(*up, state="RESTARTING")) == []
+    assert kinds(taken, job(*up)) == ["up"]
+
+
+def test_an_answer_that_never_came_is_found_out_from_what_the_job_asks_for():
+    lost = read_before(None, asks(moment(-119), parse=4))
+    assert kinds(lost, job()) == []  # it may still be carried out
+    assert kinds(lost, job(), moment(2)) == ["not taken"]
+    assert kinds(lost, job(operator("parse", 2, asked=4), STORE), moment(-30)) == ["taken"]
+    other = job(operator("parse", 2, asked=7), STORE)
+    assert kinds(lost, other) == ["not taken", "others"]
+
+
+def test_a_request_that_is_carried_out_after_all_is_no_change_of_somebody_else():
+    given_up = read_before(None, asks(moment(-200), parse=4), ended(moment(-80), "not taken"))
+    assert kinds(given_up, job(operator("parse", 4), STORE)) == ["taken", "up"]
+
+
+def test_a_change_that_others_overrule_or_a_new_deployment_ends_is_waited_for_no_more():
+    taken = read_before(None, asks(moment(-50), parse=4), ended(moment(-49), "taken"))
+    assert kinds(taken, job(operator("parse", 4, asked=6), STORE)) == ["others", "gone"]
+    assert kinds(taken, job(job="j2")) == ["gone", "job"]
+
+
+def test_of_a_job_that_says_nothing_of_what_it_asks_for_nothing_is_learnt():
+    taken = read_before(None, asks(moment(-500), parse=4), ended(moment(-490), "taken"))
+    assert kinds(taken, job(elastic=False)) == []

@@ -1,0 +1,77 @@
+"""The page of a service that acts: what it changed, and the switch that stops it."""
+
+from __future__ import annotations
+
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from include.service.act import Actor, Mandate, Wish
+from include.service.moment import moment
+from include.service.page import page_of, served
+from include.service.pause import why_paused
+from include.service.status import Status
+from tests.service.acting_world import limits_of
+
+
+@pytest.fixture
+def status(flink, connect, world, tmp_path):
+    """After one step in which `map` is scaled."""
+    mandate = Mandate(
+        job_name="orders",
+        controller="tide",
+        really=True,
+        state=tmp_path,
+        limits=limits_of(between_changes_s=0),
+    )
+    client = connect()
+    actor = Actor(mandate, client)
+    actor.begin()
+    reading = client.reading("orders")
+    actor.step(reading, moment(), Wish({"map": 3}, {"map": "it is <late>"}))
+    status = Status("orders", flink.url, 15, turned_s=time.time(), actor=actor)
+    status.polled(reading, None, [])
+    return status
+
+
+def thrown(url, path, origin):
+    request = urllib.request.Request(url + path, data=b"", headers={"Origin": origin})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return answer.read().decode()
+
+
+def test_the_page_says_what_was_changed_and_why(status):
+    page = page_of(status, time.time())
+    assert "asks for map 2 -&gt; 3 (it is &lt;late&gt;)" in page
+    assert "tide may change the job" in page
+    assert "Stop all changes" in page
+
+
+def test_the_switch_stops_and_allows_changes(status, tmp_path):
+    with served(status, "0") as url:
+        assert "Allow changes again" in thrown(url, "/pause", url)
+        assert "on the page" in why_paused(tmp_path)
+        assert "Stop all changes" in thrown(url, "/resume", url)
+        assert why_paused(tmp_path) == ""
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", ""])
+def test_a_page_of_somebody_else_cannot_throw_it(status, tmp_path, origin):
+    with served(status, "0") as url, pytest.raises(urllib.error.HTTPError, match="403"):
+        thrown(url, "/pause", origin)
+    assert why_paused(tmp_path) == ""
+
+
+def test_where_others_can_reach_the_page_there_is_no_switch(status, tmp_path):
+    with served(status, "0.0.0.0:0") as url, pytest.raises(urllib.error.HTTPError, match="403"):
+        thrown(url.replace("0.0.0.0", "127.0.0.1"), "/pause", url.replace("0.0.0.0", "127.0.0.1"))
+    assert why_paused(tmp_path) == ""
+
+
+def test_a_shadow_has_no_switch(status, tmp_path):
+    status.actor = None
+    assert "Stop all changes" not in page_of(status, time.time())
+    with served(status, "0") as url, pytest.raises(urllib.error.HTTPError, match="404"):
+        thrown(url, "/pause", url)

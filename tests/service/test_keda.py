@@ -1,0 +1,132 @@
+"""KEDA's side of the proto against the service: a client as KEDA's, for no KEDA was at hand."""
+
+from __future__ import annotations
+
+import time
+
+import grpc
+import pytest
+
+from include.model.errors import SetupError
+from include.service.keda import externalscaler_pb2 as messages
+from include.service.keda import scaler
+from include.service.shadow import Advised, Shadowed, ShadowState
+
+
+def write_state(folder, *, holds_s=60.0, wanted=4, failed=False, because=""):
+    """As a shadow of two controllers writes it, of which one has not decided yet."""
+    now_s = time.time()
+    advised = [
+        Advised(
+            time_s=now_s,
+            controller="tide",
+            operator=operator,
+            instances=2,
+            wanted=count,
+            reason="",
+            because=because,
+            holds_until_s=now_s + holds_s,
+            in_per_s=None,
+            busy_share=None,
+            waiting_records=None,
+            takes_ms=None,
+            hosts_wanted=3,
+            failed=failed,
+        )
+        for operator, count in (("parse", wanted), ("store", 2))
+    ]
+    controllers = {"tide": Shadowed(advised=advised), "ds2": Shadowed()}
+    ShadowState("orders", controllers=controllers).save(folder)
+
+
+class Keda:
+    """The calls as KEDA makes them, by the names of the proto."""
+
+    def __init__(self, channel):
+        service = messages.DESCRIPTOR.services_by_name["ExternalScaler"]
+        for method in service.methods:
+            kind = channel.unary_stream if method.server_streaming else channel.unary_unary
+            answer = getattr(messages, method.output_type.name)
+            call = kind(
+                f"/{service.full_name}/{method.name}",
+                request_serializer=lambda message: message.SerializeToString(),
+                response_deserializer=answer.FromString,
+            )
+            setattr(self, method.name, call)
+
+
+@pytest.fixture
+def keda(tmp_path):
+    server, port = scaler.serve(tmp_path, "127.0.0.1", 0)
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        yield Keda(channel)
+    server.stop(None).wait()
+
+
+def ref(controller="tide", **metadata):
+    metadata["controller"] = controller
+    return messages.ScaledObjectRef(name="shop", namespace="jobs", scalerMetadata=metadata)
+
+
+def test_an_hpa_arrives_at_what_the_controller_wants(keda, tmp_path):
+    write_state(tmp_path, wanted=4)
+    asked = ref(controller="tide", operator="parse")
+    assert keda.IsActive(asked).result
+    [spec] = keda.GetMetricSpec(asked).metricSpecs
+    assert (spec.metricName, spec.targetSizeFloat) == ("tide-parse", 1.0)
+    request = messages.GetMetricsRequest(scaledObjectRef=asked, metricName=spec.metricName)
+    [value] = keda.GetMetrics(request).metricValues
+    assert value.metricName == "tide-parse"
+    assert value.metricValueFloat / spec.targetSizeFloat == 4  # replicas of an AverageValue
+    write_state(tmp_path, wanted=6)
+    assert keda.GetMetrics(request).metricValues[0].metricValueFloat == 6
+
+
+def test_without_an_operator_it_is_task_managers(keda, tmp_path):
+    write_state(tmp_path)
+    request = messages.GetMetricsRequest(scaledObjectRef=ref(), metricName="x")
+    assert keda.GetMetricSpec(ref()).metricSpecs[0].metricName == "tide-task-managers"
+    assert keda.GetMetrics(request).metricValues[0].metricValue == 3
+
+
+@pytest.mark.parametrize(
+    ("metadata", "row", "code", "message"),
+    [
+        ({"controller": ""}, {}, "INVALID_ARGUMENT", "has to name one"),
+        ({"controller": "btu"}, {}, "INVALID_ARGUMENT", "name one that advises here (ds2, tide)"),
+        ({"operator": "parze"}, {}, "INVALID_ARGUMENT", "it has parse, store"),
+        ({"controller": "ds2"}, {}, "UNAVAILABLE", "has not advised yet"),
+        ({}, {"holds_s": -61}, "UNAVAILABLE", "does the service run"),
+        ({}, {"failed": True, "because": "no rate"}, "UNAVAILABLE", "could not decide: no rate"),
+    ],
+)
+def test_what_keda_cannot_scale_by_is_an_error_with_what_to_do(
+    keda, tmp_path, metadata, row, code, message
+):
+    write_state(tmp_path, **row)
+    with pytest.raises(grpc.RpcError) as error:
+        keda.IsActive(ref(**metadata))
+    assert error.value.code() == grpc.StatusCode[code]
+    assert message in error.value.details()
+
+
+def test_without_a_state_there_is_no_advice(keda):
+    with pytest.raises(grpc.RpcError) as error:
+        keda.GetMetricSpec(ref())
+    assert error.value.code() == grpc.StatusCode.UNAVAILABLE
+
+
+def test_a_push_scaler_is_told_at_once(keda, tmp_path):
+    write_state(tmp_path)
+    stream = keda.StreamIsActive(ref(), timeout=30)
+    assert next(stream).result
+    stream.cancel()
+
+
+def test_a_port_that_is_taken_is_told(tmp_path):
+    server, port = scaler.serve(tmp_path, "127.0.0.1", 0)
+    try:
+        with pytest.raises(SetupError, match="choose another --port"):
+            scaler.serve(tmp_path, "127.0.0.1", port)
+    finally:
+        server.stop(None).wait()

@@ -1,0 +1,102 @@
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from include.model.errors import SpecError
+from include.service.limits import load_limits
+from tests.service.acting_world import limits_of
+
+
+def written(tmp_path, text):
+    path = tmp_path / "limits.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_an_operator_has_its_own_limits_and_else_those_of_all(tmp_path):
+    limits = load_limits(
+        written(
+            tmp_path,
+            "default: {least: 1, most: 8, most_at_once: 4}\n"
+            "operators: {parse: {most: 16}}\n"
+            "changed_instances_per_hour: 20\n",
+        )
+    )
+    assert limits.of("parse") == (1, 16, 4)
+    assert limits.of("store") == (1, 8, 4)
+
+
+def test_without_a_default_only_named_operators_may_be_changed():
+    limits = limits_of(
+        default=None, operators={"parse": {"least": 1, "most": 2, "most_at_once": 1}}
+    )
+    assert limits.of("parse") == (1, 2, 1)
+    assert limits.of("store") is None
+
+
+def test_everything_wrong_is_told_at_once(tmp_path):
+    path = written(
+        tmp_path,
+        "default: {least: 1, most: 8, most_at_once: 2}\n"
+        "operators: {parse: {least: 9}, store: {most: 0}}\n"
+        "quiet: [{days: [monday]}, {begin: 22}]\n"
+        "time_zone: Vienna\n"
+        "hours: 3\n",
+    )
+    with pytest.raises(SpecError) as error:
+        load_limits(path)
+    told = "\n".join(error.value.problems)
+    for words in (
+        "operators.store.most", "changed_instances_per_hour: missing", "quiet.0.days.0",
+        "quiet.1.begin: write a time of day", "time zone 'Vienna'", "hours: unknown field",
+    ):  # fmt: skip
+        assert words in told
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"operators": {"parse": {"least": 9}}},
+            r"parse: least \(9\) must not be above most \(8\)",
+        ),
+        ({"default": {"least": 1}}, "default: most and most_at_once missing"),
+        ({"default": None}, "name an operator"),
+    ],
+)
+def test_limits_that_do_not_fit_each_other_are_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        limits_of(**given)
+
+
+def test_hours_of_the_night_belong_to_the_day_on_which_they_begin():
+    nights = limits_of(
+        time_zone="Europe/Vienna", quiet=[{"days": ["fri"], "begin": "22:00", "end": "06:00"}]
+    )
+
+    def quiet(day, hour, minute=0):
+        return nights.quiet_until(datetime(2025, 11, day, hour, minute, tzinfo=UTC).timestamp())
+
+    assert quiet(28, 20, 59) is None  # Friday, 21:59 in Vienna
+    assert f"{quiet(28, 21):%a %H:%M}" == "Sat 06:00"
+    assert f"{quiet(29, 4, 59):%a %H:%M}" == "Sat 06:00"
+    assert quiet(29, 5) is None
+    assert quiet(28, 3) is None  # Friday, 04:00: the night before began on Thursday
+
+
+def test_the_file_to_begin_with_is_one():
+    example = load_limits(Path("infra/service/limits.yaml"))
+    assert example.of("sink") == (1, 2, 4)
+    assert len(example.quiet) == 2
+
+
+def test_yaml_makes_a_time_without_quotes_minutes(tmp_path):
+    text = "default: {least: 1, most: 8, most_at_once: 4}\nchanged_instances_per_hour: 2\n"
+    limits = load_limits(written(tmp_path, text + "quiet: [{begin: 22:30, end: 24:00}]\n"))
+    assert (limits.quiet[0].begin, limits.quiet[0].end) == (22 * 60 + 30, 24 * 60)
+
+
+def test_hours_that_never_end_are_told_so():
+    always = limits_of(quiet=[{"begin": "00:00", "end": "24:00"}])
+    assert always.quiet_until(0.0).year == 9999

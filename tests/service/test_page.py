@@ -1,0 +1,185 @@
+"""The page, the metrics and the health of a shadow."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import urllib.error
+import urllib.request
+from html.parser import HTMLParser
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from include.model.errors import SetupError, SpecError
+from include.service.beside import beside
+from include.service.page import address_of, health_of, lines_of, metrics_of, page_of, served
+from include.service.shadow import Advised, asked_controllers
+from include.service.status import Point, Status, remembered
+from tests.service.fake_flink import FakeFlink, answers_500
+from tests.service.flink_world import World
+
+VOID = {"meta", "line", "path", "br", "link"}
+
+
+class Nested(HTMLParser):
+    """Raises AssertionError where a tag closes that is not open."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+def advised(controller: str, wanted: int, at_s: float, **more: object) -> Advised:
+    values = {
+        "operator": "map", "instances": 2, "reason": "utilisation_high",
+        "because": "map uses <95 %> of its CPU", "in_per_s": 100.0, "busy_share": 0.95,
+        "waiting_records": 3, "takes_ms": 6.0, "hosts_wanted": 2, "failed": False,
+        "holds_until_s": at_s + 15, **more,
+    }  # fmt: skip
+    return Advised(time_s=at_s, controller=controller, wanted=wanted, **values)
+
+
+@pytest.fixture
+def status(world: World) -> Status:
+    """After two polls; hpa would scale, ds2 has failed."""
+    status = Status("orders & <co>", "http://127.0.0.1:8081", 15)
+    world.advance(15)
+    now = world.reading()
+    status.polled(now, None, [])
+    status.polled(
+        now,
+        None,
+        [advised("hpa", 3, now.at_s), advised("ds2", 2, now.at_s, failed=True, because="broke")],
+    )
+    return status
+
+
+def test_a_page_without_a_reading_says_so() -> None:
+    page = page_of(Status("orders", "http://h", 15, trouble="nobody is there"), 1.8e9)
+    Nested(page)
+    assert "No reading yet: nobody is there" in page
+
+
+def test_the_page_says_what_is_what_each_would_and_why(status: Status) -> None:
+    page = page_of(status, status.turned_s + 60)
+    Nested(page)
+    assert "orders &amp; &lt;co&gt;" in page
+    assert "map uses &lt;95 %&gt; of its CPU" in page
+    assert '<td class="n up">3</td>' in page
+    assert "failed: broke" in page
+    assert "ds2 1 (failed 1)" in page
+
+
+def test_lines_have_changes_only() -> None:
+    day = [Point(1000.0 + i, "hpa", 2, 2 if i < 50 else 4) for i in range(100)]
+    lines = lines_of(day, 1100.0)
+    assert lines["most"] == 4
+    assert lines["wanted"][0][2].count("V") == 1
+    assert lines["runs"].endswith("H900")
+
+
+def test_metrics_are_what_prometheus_reads(status: Status) -> None:
+    families = {
+        family.name: family
+        for family in text_string_to_metric_families(metrics_of(status).decode())
+    }
+    wanted = families["tidebench_shadow_wanted_instances"].samples
+    assert {(one.labels["controller"], one.value) for one in wanted} == {("hpa", 3), ("ds2", 2)}
+    assert families["tidebench_shadow_polls"].samples[0].value == 2
+    assert families["tidebench_shadow_failures"].samples[0].labels == {"controller": "ds2"}
+    assert "tidebench_shadow_lag_records" not in families, "absent is never zero"
+
+
+def test_health_is_that_the_loop_turns(status: Status) -> None:
+    assert health_of(status, status.turned_s + 20)[0] == 200
+    status.unanswered(status.turned_s + 15, "Flink does not answer")
+    code, body = health_of(status, status.turned_s)
+    assert (code, json.loads(body)["flink_answers"]) == (200, False)
+    assert health_of(status, status.turned_s + 500)[0] == 503
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("8077", ("127.0.0.1", 8077)),
+        ("0.0.0.0:80", ("0.0.0.0", 80)),
+        (":80", ("127.0.0.1", 80)),
+        ("[::1]:80", ("::1", 80)),
+    ],
+)
+def test_the_page_is_on_loopback_unless_told(text: str, expected: tuple[str, int]) -> None:
+    assert address_of(text) == expected
+
+
+def test_a_wrong_or_taken_address_is_told(status: Status) -> None:
+    with pytest.raises(SpecError, match="write PORT or HOST:PORT"):
+        address_of("here")
+    with (
+        served(status, "0") as where,
+        pytest.raises(SetupError, match="choose another --page"),
+        served(status, where.rpartition(":")[2]),
+    ):
+        pass
+
+
+def test_a_shadow_over_http_from_the_first_poll_to_its_page(
+    tmp_path: Path, flink: FakeFlink
+) -> None:
+    told: list[str] = []
+    pages: dict[str, tuple[int, str]] = {}
+    stop = threading.Event()
+    polls = 0
+
+    def fault(handler: BaseHTTPRequestHandler) -> bool:
+        nonlocal polls
+        if handler.path == "/jobs/overview":
+            polls += 1
+            flink.world.advance(15)
+        return polls == 5 and answers_500(handler)
+
+    def look() -> None:
+        while not any(line.startswith("Page: ") for line in told) or polls < 9:
+            time.sleep(0.1)
+        where = next(line for line in told if line.startswith("Page: ")).removeprefix("Page: ")
+        for path in ("/", "/metrics", "/healthz", "/etc/passwd"):
+            try:
+                with urllib.request.urlopen(where + path, timeout=10) as answer:
+                    pages[path] = answer.status, answer.read().decode()
+            except urllib.error.HTTPError as error:
+                pages[path] = error.code, ""
+                error.close()
+        stop.set()
+
+    flink.fault = fault
+    looks = threading.Thread(target=look)
+    looks.start()
+    beside(
+        flink.url, "orders", tmp_path, controllers=asked_controllers(["hpa", "tide"], {}),
+        prices="btu60", objective="latency p95 < 2 s", every_s=1, lasts_s=120, most_slots=0,
+        page="0", stop=stop, told=told.append, advised=told.append,
+    )  # fmt: skip
+    looks.join(timeout=30)
+
+    Nested(pages["/"][1])
+    assert "map uses" in pages["/"][1] or "every operator" in pages["/"][1]
+    assert "tidebench_shadow_wanted_instances" in pages["/metrics"][1]
+    assert pages["/healthz"][0] == 200
+    assert pages["/etc/passwd"][0] == 404
+    assert any("it is broken" in line for line in told)
+    points = remembered(tmp_path, 0.0)
+    assert {point.controller for point in points} == {"hpa", "tide"}
+    assert all(point.instances == 4 for point in points)

@@ -1,0 +1,108 @@
+"""Counters as rates, by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from include.service.rates import rates_between, waiting_in_flink
+from tests.service.flink_world import World
+
+
+def test_rates_are_what_was_done(world: World) -> None:
+    world.advance(30)
+    before = world.reading()
+    world.advance(10)
+    rates = rates_between(before, world.reading())
+
+    assert rates.rate_per_s == rates.arrivals_per_s == pytest.approx(100)
+    assert rates.lag_records == 0
+    assert rates.operators["map"].in_per_s == pytest.approx(100)
+    assert rates.operators["map"].busy_share == pytest.approx(100 * 0.005 / 2)
+    assert rates.operators["map"].work_s == pytest.approx(0.005)
+    assert rates.busy_share == pytest.approx(0.25)
+    assert rates.latency_s == pytest.approx(0.006)
+
+
+def test_what_waits_outside_is_arrivals_and_latency(world: World) -> None:
+    world.load = lambda t: 500.0
+    world.advance(30)
+    before = world.reading()
+    world.advance(10)
+    now = world.reading()
+    rates = rates_between(before, now)
+
+    assert rates.rate_per_s == pytest.approx(400)  # what two instances can do
+    assert rates.arrivals_per_s == pytest.approx(500)
+    assert rates.lag_records == pytest.approx(100 * 40)
+    assert rates.latency_s == pytest.approx(4000 / 400 + 0.006)
+    assert rates.busy_share == 1.0
+
+
+def test_without_pending_records_nobody_knows_what_arrives(world: World) -> None:
+    world.advance(30)
+    before = world.reading()
+    world.advance(10)
+    now = world.reading()
+    hidden = replace(now.operators[0], pending_records=None)
+    rates = rates_between(before, replace(now, operators=(hidden, *now.operators[1:])))
+
+    assert rates.rate_per_s == pytest.approx(100)
+    assert rates.arrivals_per_s is None
+    assert rates.lag_records is None
+
+
+def test_counters_that_began_again_tell_nothing(world: World) -> None:
+    world.advance(30)
+    before = world.reading()
+    world.restart(5, map=3)
+    world.advance(3)
+    assert rates_between(before, world.reading()) is None
+    world.advance(10)
+    after = world.reading()
+    assert rates_between(before, after) is None
+    world.advance(10)
+    assert rates_between(after, world.reading()).since_s == 10
+
+
+def test_another_job_by_the_same_name_is_not_compared(world: World) -> None:
+    world.advance(30)
+    before = world.reading()
+    world.job = "b" * 32
+    world.advance(10)
+    assert rates_between(before, world.reading()) is None
+
+
+def test_what_flink_has_not_fetched_again_is_no_standstill(world: World) -> None:
+    world.advance(30)
+    before = world.reading()
+    stale = replace(before, at_s=before.at_s + 5)
+    assert rates_between(before, stale) is None
+
+
+def test_records_on_their_way_are_those_sent_less_those_taken_in(world: World) -> None:
+    world.advance(30)
+    now = world.reading()
+    source, middle, sink = now.operators
+    split = replace(
+        now,
+        operators=(
+            replace(source, records_out=1000.0),
+            replace(middle, records_in=600.0, records_out=600.0),
+            replace(sink, records_in=300.0),
+        ),
+        edges=(("source_events", "map"), ("source_events", "sink")),
+    )
+    waiting = waiting_in_flink(split)
+    assert waiting == {
+        "source_events": 0.0,
+        "map": pytest.approx(200 / 3),
+        "sink": pytest.approx(100 / 3),
+    }
+
+    both = replace(split, operators=(replace(source, records_out=610.0), middle, sink))
+    both = replace(
+        both, operators=(both.operators[0], *split.operators[1:-1], replace(sink, records_in=605.0))
+    )
+    assert waiting_in_flink(both) == {"source_events": 0.0, "map": 10.0, "sink": 5.0}

@@ -1,0 +1,283 @@
+"""What is recorded of a job, and what of it survives."""
+
+from __future__ import annotations
+
+import csv
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from include.advise.edges import edges_of
+from include.advise.operators import fit_operators
+from include.cli import app
+from include.files.appended import AppendedRows
+from include.model.errors import SetupError, SpecError, StoreError
+from include.service.clock import SteadyClock, turns
+from include.service.record import Recorder, alone_in, record
+from include.service.rest import FlinkRest
+from include.testbeds.flink.rest import NoAnswerError
+from include.workloads.recordings import read_recording
+from include.workloads.recordings.operators import read_operators
+from tests.service.fake_flink import FakeFlink, answers_500
+from tests.service.flink_world import World
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def events_of(folder: Path) -> list[str]:
+    return [row["kind"] for row in rows_of(folder / "events.csv")]
+
+
+def a_recorder(folder: Path, world: World, every_s: float = 10.0) -> Recorder:
+    recorder = Recorder(folder, world.name, "http://127.0.0.1:8081", every_s)
+    recorder.begin(world.now_s)
+    return recorder
+
+
+def recorded(folder: Path, world: World, polls: int, every_s: float = 15.0) -> None:
+    recorder = a_recorder(folder, world, every_s)
+    for _ in range(polls):
+        world.advance(every_s)
+        recorder.keep(world.reading())
+    recorder.end(world.now_s, polls)
+
+
+def test_what_is_recorded_is_what_advise_and_operators_take(tmp_path: Path, world: World) -> None:
+    world.load = lambda t: 150.0 + 100.0 * np.sin(t / 600)
+    recorded(tmp_path / "job", world, 200)
+
+    read = read_recording(str(tmp_path / "job"))
+    assert read.name == "job"
+    assert read.instances_per_host == 2
+    assert read.is_busy_time
+    assert read.began_at == 1_800_000_015.0
+    each = {name: np.nanmax(values) for name, values in read.readings.items()}
+    assert each["arrivals_per_s"] == pytest.approx(250, rel=0.05)
+    assert each["instances"] == 2
+    assert each["cpu_share"] == pytest.approx(250 * 0.005 / 2, rel=0.05)
+    assert each["lag_items"] == 0
+    assert each["latency_s"] == pytest.approx(0.006)
+
+    operators = read_operators(str(tmp_path / "job"), {})
+    graph = fit_operators(operators, edges_of(str(tmp_path / "job" / "edges.yaml")))
+    fitted = {one.name: one.demand_ms.value for one in graph.operators}
+    assert fitted == {"map": pytest.approx(5, rel=0.01), "sink": pytest.approx(1, rel=0.01)}
+    assert "hardly busy" in graph.notes[0]
+
+
+def test_operators_of_a_folder_need_no_edges(tmp_path: Path, world: World) -> None:
+    world.load = lambda t: 150.0 + 100.0 * np.sin(t / 600)
+    recorded(tmp_path / "job", world, 100)
+    asked = ["operators", str(tmp_path / "job"), "--out", str(tmp_path / "out")]
+    ran = CliRunner().invoke(app, asked)
+
+    assert ran.exit_code == 0, ran.output
+    assert "map>sink, out per record in  1 " in ran.output
+    assert (tmp_path / "out" / "job_experiment.yaml").is_file()
+
+
+def test_restarts_rescalings_and_redeployments_are_rows_of_what_they_are(
+    tmp_path: Path, world: World
+) -> None:
+    recorder = a_recorder(tmp_path, world)
+
+    def polled(times: int) -> None:
+        for _ in range(times):
+            world.advance(10)
+            recorder.keep(world.reading())
+
+    polled(3)
+    world.restart(25)
+    polled(6)
+    world.most["map"] = 4
+    world.restart(5, map=4)
+    polled(3)
+    world.job, world.restarts = "b" * 32, 0
+    polled(2)
+    world.managers = 1
+    polled(1)
+    recorder.miss(world.now_s + 10, "Flink does not answer GET x: timed out")
+    recorder.miss(world.now_s + 20, "Flink does not answer GET x: timed out")
+    world.advance(30)
+    recorder.keep(world.reading())
+
+    assert events_of(tmp_path) == [
+        "begun", "state", "restarted", "state", "rescaled", "asked", "redeployed",
+        "task_managers_gone", "no_answer", "answers",
+    ]  # fmt: skip
+    rows = rows_of(tmp_path / "job.csv")
+    assert [row["state"] for row in rows[3:6]] == ["RESTARTING", "RESTARTING", "RUNNING"]
+    down = [float(row["latency_s"]) for row in rows[3:5]]
+    assert down == [pytest.approx(10.006), pytest.approx(20.006)]
+    assert rows[5]["rate_per_s"] == "", "no rate across a restart"
+    assert [row["state"] for row in rows[-3:]] == ["no answer", "no answer", "RUNNING"]
+    assert {row["task_manager_slots"] for row in rows[-3:-1]} == {""}
+
+
+def test_a_folder_goes_on_where_it_was_left(tmp_path: Path, world: World) -> None:
+    recorded(tmp_path, world, 3)
+    with (tmp_path / "job.csv").open("a") as file:
+        file.write("1800000060.0,aaaa,RUN")  # it was killed while it wrote
+    world.advance(100)
+    world.job = "c" * 32
+    recorded(tmp_path, world, 3)
+
+    assert events_of(tmp_path) == ["begun", "ended", "gap", "redeployed", "ended"]
+    rows = rows_of(tmp_path / "job.csv")
+    assert len(rows) == 6
+    assert rows[3]["rate_per_s"] == ""
+    read = read_recording(str(tmp_path))
+    assert read.times_s.tolist() == [0, 15, 30, 145, 160, 175]
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path, world: World) -> None:
+    recorded(tmp_path / "job", world, 1)
+    with pytest.raises(SpecError, match="has a recording of 'orders'"):
+        Recorder(tmp_path / "job", "payments", "http://h:1", 5)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").touch()
+    with pytest.raises(SpecError, match="something else in it"):
+        Recorder(tmp_path / "mine", "orders", "http://h:1", 5)
+    (tmp_path / "job" / "job.csv").write_text("time_s,other\n1,2\n")
+    with pytest.raises(StoreError, match="other columns"):
+        Recorder(tmp_path / "job", "orders", "http://h:1", 5)
+
+
+def test_two_do_not_write_into_one_folder(tmp_path: Path) -> None:
+    with (
+        alone_in(tmp_path, "records"),
+        pytest.raises(SetupError, match="another process records"),
+        alone_in(tmp_path, "records"),
+    ):
+        pass
+    with alone_in(tmp_path, "records"):
+        pass
+
+
+def test_a_full_disk_leaves_whole_rows(tmp_path: Path) -> None:
+    """The limit on the size of a file is real, and fails as a full disk does."""
+    rows = AppendedRows(tmp_path / "rows.csv", ("a", "b"))
+    rows.append([(1, "x")])
+    before = (tmp_path / "rows.csv").read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 5, hard))
+    try:
+        with pytest.raises(SetupError, match="cannot be written"):
+            rows.append([(2, "y" * 20)])
+        assert (tmp_path / "rows.csv").read_bytes() == before
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    rows.append([(3, "z")])
+    assert rows.last() == {"a": "3", "b": "z"}
+    rows.close()
+
+
+def test_faults_are_recorded_and_recording_goes_on(tmp_path: Path, flink: FakeFlink) -> None:
+    told: list[str] = []
+    stop = threading.Event()
+    polls = 0
+
+    def fault(handler: BaseHTTPRequestHandler) -> bool:
+        nonlocal polls
+        if handler.path != "/jobs/overview":
+            return False
+        polls += 1
+        flink.world.advance(10)
+        if polls == 7:
+            stop.set()
+        return polls in (4, 5) and answers_500(handler)
+
+    flink.fault = fault
+    kept = record(
+        flink.url, "orders", tmp_path / "job", every_s=0.5, lasts_s=60, stop=stop, told=told.append
+    )
+
+    assert kept == 4
+    assert len(told) == 1
+    assert "it is broken" in told[0]
+    assert events_of(tmp_path / "job")[-3:] == ["no_answer", "answers", "ended"]
+
+
+def test_a_job_that_is_not_there_is_told_at_once(tmp_path: Path, flink: FakeFlink) -> None:
+    with pytest.raises(NoAnswerError, match="has no job 'payments'; it has: orders"):
+        record(
+            flink.url, "payments", tmp_path / "job", every_s=1, lasts_s=1,
+            stop=threading.Event(), told=print,
+        )  # fmt: skip
+    assert not (tmp_path / "job" / "job.csv").exists()
+
+
+def test_a_killed_recorder_loses_one_poll_at_most(tmp_path: Path, flink: FakeFlink) -> None:
+    command = [
+        sys.executable, "-m", "include.cli", "record", flink.url, "--job", "orders",
+        "--out", str(tmp_path / "job"), "--every", "1",
+    ]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    for _ in range(2):
+        process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
+        polled = len(flink.asked)
+        give_up_s = time.monotonic() + 120
+        while len(flink.asked) < polled + 60 and time.monotonic() < give_up_s:
+            flink.world.advance(1)
+            time.sleep(0.2)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+
+    assert events_of(tmp_path / "job").count("gap") == 1
+    rows = rows_of(tmp_path / "job" / "job.csv")
+    assert len(rows) >= 4
+    times = [float(row["time_s"]) for row in rows]
+    assert times == sorted(set(times))
+    assert read_recording(str(tmp_path / "job")).times_s.size == len(rows)
+
+
+def test_a_clock_that_is_set_moves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = time.time
+    clock = SteadyClock()
+    began_s = clock.now_s()
+    monkeypatch.setattr(time, "time", lambda: real() - 3600)
+
+    assert 0 <= clock.now_s() - began_s < 60
+    assert clock.jumped_s() == pytest.approx(-3600, abs=60)
+    assert clock.jumped_s() == 0.0
+    clock.not_before(began_s + 1000)
+    assert clock.now_s() >= began_s + 1000
+    assert clock.jumped_s() == 0.0
+
+
+def test_turns_keep_their_beat_and_leave_out_what_was_missed() -> None:
+    clock, stop = SteadyClock(), threading.Event()
+    times = []
+    for at_s in turns(clock, 0.2, 1.5, stop):
+        times.append(at_s)
+        if len(times) == 2:
+            time.sleep(0.5)
+
+    beats = np.array(times) / 0.2
+    assert np.allclose(beats, np.round(beats), atol=1e-3)
+    assert max(np.diff(np.round(beats))) >= 2
+
+
+def test_a_poll_takes_little_of_a_core(flink: FakeFlink, connect: Callable[..., FlinkRest]) -> None:
+    """At most 1 % of a core at a poll every five seconds."""
+    client = connect()
+    client.reading("orders")
+    began_s = time.thread_time()
+    for _ in range(10):
+        flink.world.advance(5)
+        client.reading("orders")
+    assert (time.thread_time() - began_s) / 10 < 0.05

@@ -1,0 +1,219 @@
+"""The client against a Flink that fails in every way that one can."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from include.model.errors import SpecError
+from include.service.rest import CA, TOKEN, TOKEN_FILE, FlinkRest, operator_names
+from include.testbeds.flink.rest import NoAnswerError
+from tests.service.fake_flink import (
+    FakeFlink,
+    Fault,
+    answers_500,
+    drips,
+    half_json,
+    hangs,
+    truncates,
+)
+from tests.service.flink_world import World, vertex
+
+
+def a_client(flink: FakeFlink, timeout_s: float = 5.0) -> FlinkRest:
+    return FlinkRest(flink.url, now_s=lambda: flink.world.now_s, timeout_s=timeout_s, settles_s=0.0)
+
+
+def test_a_reading_has_what_the_job_does(
+    connect: Callable[..., FlinkRest], flink: FakeFlink, world: World
+) -> None:
+    world.advance(60)
+    reading = connect().reading("orders")
+
+    expected = world.reading()
+    for name in ("at_s", "job", "state", "started_s", "edges", "restarts", "elastic"):
+        assert getattr(reading, name) == getattr(expected, name)
+    kept = (
+        "operator",
+        "vertex",
+        "parallelism",
+        "asked_most",
+        "records_in",
+        "records_out",
+        "busy_s",
+    )
+    for read, real in zip(reading.operators, expected.operators, strict=True):
+        for name in kept:
+            assert getattr(read, name) == pytest.approx(getattr(real, name)), name
+    source = reading.operators[0]
+    assert source.pending_records == world.pending
+    assert source.busy_share == source.busiest_share == 0.5
+    assert source.back_pressured_share is None
+    assert source.watermark_ms is None
+    assert reading.task_managers[0].memory_bytes == 5e8
+    assert reading.missing == ()
+    assert reading.slots == 2
+
+
+def test_metrics_are_asked_for_before_they_are_read(
+    connect: Callable[..., FlinkRest], flink: FakeFlink
+) -> None:
+    """Flink fetches when somebody asks, and answers before it has fetched."""
+    connect().reading("orders")
+
+    paths = [path for _, path in flink.asked]
+    first = next(i for i, path in enumerate(paths) if path.endswith("/subtasks/metrics"))
+    details = [i for i, path in enumerate(paths) if path == f"/jobs/{flink.world.job}"]
+    assert details[0] < first < details[-1]
+
+
+@pytest.mark.parametrize("fault", [hangs, drips, answers_500, truncates, half_json])
+def test_no_fault_lasts_longer_than_the_deadline(
+    connect: Callable[..., FlinkRest], flink: FakeFlink, fault: Fault
+) -> None:
+    client = connect(timeout_s=0.4)
+    flink.fault = fault
+    began = time.monotonic()
+
+    with pytest.raises(NoAnswerError):
+        client.reading("orders")
+    assert time.monotonic() - began < 2.0
+
+    flink.fault = lambda handler: False
+    assert client.reading("orders").running
+
+
+def test_all_requests_of_a_poll_together_have_a_deadline(
+    connect: Callable[..., FlinkRest], flink: FakeFlink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("include.service.rest.POLL_WITHIN_S", 1.0)
+    flink.fault = lambda handler: "metrics" in handler.path and hangs(handler)
+    began = time.monotonic()
+    with pytest.raises(NoAnswerError):
+        connect(timeout_s=0.3).reading("orders")
+    assert time.monotonic() - began < 3.0
+
+
+def test_something_else_at_the_address_is_told(
+    connect: Callable[..., FlinkRest], flink: FakeFlink
+) -> None:
+    flink.changed = {"vertices": [{"hello": "world"}]}
+    with pytest.raises(NoAnswerError, match="answers otherwise than Flink"):
+        connect().reading("orders")
+
+
+def test_what_fails_alone_is_missing_and_the_rest_is_read(
+    connect: Callable[..., FlinkRest], flink: FakeFlink
+) -> None:
+    flink.fault = lambda handler: "checkpoints" in handler.path and answers_500(handler)
+    reading = connect().reading("orders")
+
+    assert reading.last_checkpoint_s is None
+    assert [line.partition(":")[0] for line in reading.missing] == ["checkpoints"]
+    assert "it is broken" in reading.missing[0]
+
+
+def test_a_job_without_an_adaptive_scheduler_is_not_elastic(
+    connect: Callable[..., FlinkRest], flink: FakeFlink
+) -> None:
+    flink.no_requirements = True
+    reading = connect().reading("orders")
+
+    assert not reading.elastic
+    assert {(one.asked_least, one.asked_most) for one in reading.operators} == {(1, 1), (2, 2)}
+
+
+def test_an_unknown_job_is_told_with_those_there_are(
+    connect: Callable[..., FlinkRest], flink: FakeFlink
+) -> None:
+    with pytest.raises(NoAnswerError, match="no job 'payments'; it has: orders"):
+        connect().reading("payments")
+
+
+def test_asking_changes_upper_bounds_only(
+    connect: Callable[..., FlinkRest], flink: FakeFlink, world: World
+) -> None:
+    client = connect()
+    client.ask_for(world.job, {vertex("map"): 5})
+
+    assert flink.sent[0][vertex("map")] == {"parallelism": {"lowerBound": 1, "upperBound": 5}}
+    assert flink.sent[0][vertex("sink")] == {"parallelism": {"lowerBound": 1, "upperBound": 1}}
+    assert client.requirements(world.job)[vertex("map")] == (1, 5)
+    with pytest.raises(NoAnswerError, match="no vertex beef"):
+        client.ask_for(world.job, {"beef": 1})
+
+
+def test_a_token_is_sent_and_never_told(
+    connect: Callable[..., FlinkRest], flink: FakeFlink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(TOKEN, "secret-of-flink")
+    client = connect()
+    client.jobs()
+    assert flink.headers["Authorization"] == "Bearer secret-of-flink"
+
+    flink.fault = answers_500
+    with pytest.raises(NoAnswerError) as caught:
+        client.jobs()
+    assert "secret" not in str(caught.value)
+
+
+def test_a_token_may_be_in_a_file(
+    connect: Callable[..., FlinkRest],
+    flink: FakeFlink,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "token").write_text("of-a-file\n")
+    monkeypatch.setenv(TOKEN_FILE, str(tmp_path / "token"))
+    connect().jobs()
+    assert flink.headers["Authorization"] == "Bearer of-a-file"
+    (tmp_path / "token").write_text("")
+    connect().jobs()
+    assert "Authorization" not in flink.headers
+    monkeypatch.setenv(TOKEN_FILE, str(tmp_path / "none"))
+    with pytest.raises(SpecError, match="cannot be read"):
+        connect()
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("jobmanager:8081", "write http://HOST:8081"),
+        ("http://me:secret@host:8081", f"set {TOKEN}"),
+        ("ftp://host", "write http://HOST:8081"),
+        ("http://host:port", "write http://HOST:8081"),
+    ],
+)
+def test_what_is_no_address_is_refused(url: str, told: str) -> None:
+    with pytest.raises(SpecError, match=told) as caught:
+        FlinkRest(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_wrong_file_of_certificates_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CA, "/nowhere/ca.pem")
+    with pytest.raises(SpecError, match=CA):
+        FlinkRest("https://host:8081")
+
+
+def test_a_task_that_does_not_run_yet_is_the_state(
+    connect: Callable[..., FlinkRest], flink: FakeFlink, world: World
+) -> None:
+    vertices = flink._details()["vertices"]
+    flink.changed = {"vertices": [{**one, "status": "INITIALIZING"} for one in vertices]}
+    reading = connect().reading("orders")
+    assert (reading.state, reading.started_s) == ("INITIALIZING", 0.0)
+    assert replace(reading, state="RUNNING").running
+
+
+def test_names_are_plain_unique_and_stable() -> None:
+    chain = "Source: Kafka -> " + "Filter -> " * 20
+    names = operator_names({"b": "Map", "a": "map", "c": chain, "d": "!!"})
+
+    assert (names["a"], names["b"], names["d"]) == ("map_1", "map_2", "operator")
+    assert names["c"].startswith("source_kafka_filter")
+    assert len(names["c"]) <= 60

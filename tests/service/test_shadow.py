@@ -1,0 +1,268 @@
+"""Controllers beside a job in virtual time: what they see, say and remember."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from include.advise.objective import parse_objective
+from include.cli import app
+from include.controllers import CONTROLLERS
+from include.controllers.base import Registration
+from include.controllers.fixed import Fixed
+from include.experiment.prices import price_book
+from include.model.errors import SpecError, StoreError
+from include.service.beside import terms_of
+from include.service.fleet import PaperFleet
+from include.service.observe import graph_of, observation_of, setting_of
+from include.service.rates import rates_between
+from include.service.record import Recorder
+from include.service.shadow import Shadow, ShadowState, asked_controllers, opened
+from include.service.totals import Totals, added
+from tests.service.flink_world import World
+
+TERMS = terms_of(price_book("btu60"), parse_objective("latency p95 < 2 s"))
+FOUR = ("tide", "ds2", "flink-autoscaler", "hpa")
+
+
+class Beside:
+    """A recorder and a shadow of a world, as the service has them."""
+
+    def __init__(self, folder: Path, world: World, names: tuple[str, ...] = FOUR) -> None:
+        self.world = world
+        self.recorder = Recorder(folder / "recording", "orders", "http://127.0.0.1:1", 15)
+        self.recorder.begin(world.now_s)
+        self.state = opened(folder, "orders", asked_controllers(names, {}))
+        self.shadow = Shadow(folder, self.state, TERMS, every_s=15, most_slots=12)
+
+    def turns(self, count: int) -> list[dict[str, int]]:
+        """What each controller wants of map, by turn."""
+        wanted = []
+        for _ in range(count):
+            self.world.advance(15)
+            reading = self.world.reading()
+            rows = self.shadow.turn(reading, self.recorder.keep(reading))
+            wanted.append({row.controller: row.wanted for row in rows if row.operator == "map"})
+        return wanted
+
+    def end(self) -> None:
+        self.shadow.close()
+        self.recorder.end(self.world.now_s, 0)
+
+
+def test_a_setting_is_the_job_and_its_cluster(world: World) -> None:
+    world.advance(60)
+    now = world.reading()
+    setting = setting_of(now, graph_of(now), TERMS, every_s=15, max_hosts=4)
+
+    assert list(setting.topology.problems()) == []
+    assert setting.flavor.vcpus == 2
+    operators = setting.topology.operator
+    assert operators["map"].service_ms == pytest.approx(5)
+    assert operators["map"].cpu_cores == pytest.approx(1 / 3), "three share a slot"
+    assert operators["map"].slo_ms == pytest.approx(2000 / 3)
+    assert setting.topology.items_per_level() == {"source_events": 1, "map": 1, "sink": 1}
+
+
+def test_a_source_that_cannot_be_scaled_is_no_operator(world: World) -> None:
+    world.advance(60)
+    now = world.reading()
+    from dataclasses import replace
+
+    source = replace(now.operators[0], max_parallelism=1)
+    now = replace(now, operators=(source, *now.operators[1:]))
+    setting = setting_of(now, graph_of(now), TERMS, every_s=15, max_hosts=4)
+
+    assert setting.topology.operator_names == ("map", "sink")
+    assert set(setting.topology.source) == {"source_events"}
+
+
+def test_an_observation_is_what_the_job_did_since_the_last_one(world: World) -> None:
+    world.load = lambda t: 500.0
+    world.advance(60)
+    before = world.reading()
+    world.advance(15)
+    now = world.reading()
+    rates = rates_between(before, now)
+    totals = added(Totals(), now, rates)
+    setting = setting_of(now, graph_of(now), TERMS, every_s=15, max_hosts=4)
+    fleet = PaperFleet()
+    fleet.follow(now.instances, setting, 15)
+    seen = observation_of(now, rates, totals, Totals(), fleet, setting, began_s=now.at_s - 15)
+
+    assert seen.now_s == 15
+    middle = seen.operators["map"]
+    assert middle.completed_items == 15 * 400
+    assert middle.busy_share == 1.0
+    source = seen.operators["source_events"]
+    assert source.waiting_items == 100 * 75
+    assert seen.published_in_all == {"load_of_source_events": 6000 + 7500}
+    assert len(seen.instances) == 4
+    assert len(seen.hosts) == 1
+    assert {one.cpu_share for one in seen.serving("map")} == {1.0}
+
+
+def test_each_decides_at_its_own_interval_and_says_why(tmp_path: Path, world: World) -> None:
+    world.load = lambda t: 380.0
+    beside = Beside(tmp_path, world)
+    wanted = beside.turns(20)
+    beside.end()
+
+    asked = [sorted(turn) for turn in wanted]
+    assert asked[0] == [], "one reading has no rates"
+    assert asked[1] == sorted(FOUR)
+    every = {name: sum(name in turn for turn in asked) for name in FOUR}
+    assert every == {"tide": 19, "ds2": 19, "hpa": 19, "flink-autoscaler": 5}
+    assert wanted[-1]["hpa"] == 3, "95 % busy against 80 %"
+    with (tmp_path / "decisions.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["controller"] == "hpa"]
+    last = [row for row in rows if row["operator"] == "map"][-1]
+    assert last["because"].startswith("map uses 9")
+    assert last["reason"] == "utilisation_high"
+    assert float(last["busy_share"]) == pytest.approx(0.95, abs=0.01)
+    assert float(last["holds_until_s"]) - float(last["time_s"]) == pytest.approx(15)
+
+
+def test_nobody_is_asked_while_the_job_does_not_run(tmp_path: Path, world: World) -> None:
+    beside = Beside(tmp_path, world)
+    beside.turns(4)
+    world.restart(60)
+    assert beside.turns(3) == [{}, {}, {}]
+    assert any(beside.turns(6))
+    beside.end()
+
+
+def test_a_killed_shadow_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:
+    """Its state is written whole after every turn: decisions after it are the same."""
+    load = lambda t: 250 + 120 * math.sin(t / 300)  # noqa: E731
+    whole = Beside(tmp_path / "whole", World(load=load))
+    expected = whole.turns(40)
+    whole.end()
+
+    first = Beside(tmp_path / "killed", World(load=load))
+    before = first.turns(20)
+    again = Beside(tmp_path / "killed", first.world)
+    again.recorder._fetched = first.recorder._fetched  # the poll before, which a kill loses
+    after = again.turns(20)
+    again.end()
+    first.end()
+
+    assert before + after == expected
+
+
+def test_one_that_fails_is_told_and_the_others_go_on(
+    tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @dataclass(frozen=True)
+    class Broken(Fixed):
+        def decide(self, memory: Any, observation: Any) -> Any:
+            raise ZeroDivisionError("no good")
+
+    registered = {**dict(CONTROLLERS._registered), "broken": Registration(Broken)}
+    monkeypatch.setattr(CONTROLLERS, "_registered", registered)
+    beside = Beside(tmp_path, world, ("broken", "hpa"))
+    wanted = beside.turns(3)
+    beside.end()
+
+    assert wanted[-2]["broken"] == 2
+    assert beside.state.controllers["broken"].advised[0].failed
+    assert beside.state.controllers["broken"].advised[0].because == "ZeroDivisionError: no good"
+    assert "hpa" in wanted[-1]
+
+
+def test_a_job_with_another_graph_begins_anew(tmp_path: Path, world: World) -> None:
+    beside = Beside(tmp_path, world)
+    beside.turns(5)
+    graph = beside.state.graph
+    beside.state.graph = type(graph)(
+        edges=(("a", "b"),), factors=(1.0,), work_ms={"a": 1.0, "b": 1.0}
+    )
+    beside.turns(1)
+    assert beside.state.graph.edges == graph.edges
+    assert set(beside.state.controllers) == set(FOUR)
+    beside.end()
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "told"),
+    [
+        (("tied",), {}, "Did you mean 'tide'"),
+        ((), {}, "name at least one"),
+        (("hpa",), {"tide.care": 1}, "of one that is named"),
+        (("hpa",), {"hpa.target": 1}, "unknown option"),
+        (("fixed",), {}, "has to know the peak"),
+    ],
+)
+def test_everything_wrong_with_controllers_is_told(
+    names: tuple[str, ...], options: Mapping[str, Any], told: str
+) -> None:
+    with pytest.raises(SpecError, match=told):
+        asked_controllers(names, options)
+
+
+def test_state_of_something_else_is_refused(tmp_path: Path) -> None:
+    ShadowState("orders").save(tmp_path)
+    with pytest.raises(SpecError, match="is of 'orders'"):
+        opened(tmp_path, "payments", {"hpa": {}})
+    (tmp_path / "state.json").write_text(json.dumps({"job": "orders", "version": "x", "totals": 1}))
+    with pytest.raises(StoreError, match="another version"):
+        opened(tmp_path, "orders", {"hpa": {}})
+
+
+def test_other_options_begin_anew(tmp_path: Path, world: World) -> None:
+    beside = Beside(tmp_path, world)
+    beside.turns(4)
+    beside.end()
+    again = opened(tmp_path, "orders", asked_controllers(FOUR, {"hpa.target_cpu": 0.5}))
+
+    assert again.controllers["hpa"].memory is None
+    assert again.controllers["tide"].memory is not None
+
+
+@pytest.fixture(scope="module")
+def shadowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three hours beside a job that is scaled and restarted now and then."""
+    folder = tmp_path_factory.mktemp("shadow") / "state"
+    world = World(load=lambda t: 300 + 200 * math.sin(t * 2 * math.pi / 5400))
+    world.counts["map"] = world.most["map"] = 4
+    beside = Beside(folder, world, ("ds2", "hpa"))
+    for part in range(6):
+        beside.turns(60)
+        world.restart(20)
+        beside.turns(60)
+        count = 3 if part % 2 else 4
+        world.most["map"] = count
+        world.restart(12, map=count)
+    beside.end()
+    return folder
+
+
+def test_a_verdict_is_what_advise_says_of_the_same_recording(
+    shadowed: Path, tmp_path: Path
+) -> None:
+    runner = CliRunner()
+    judged = runner.invoke(app, ["verdict", str(shadowed), "--out", str(tmp_path / "v")])
+    assert judged.exit_code == 0, judged.output
+    asked = ["advise", str(shadowed / "recording"), "--objective", "latency p95 < 2 s"]
+    advised = runner.invoke(app, [*asked, "--controllers", "ds2", "--out", str(tmp_path / "a")])
+    assert advised.exit_code == 0, advised.output
+
+    def rows(output: str) -> dict[str, str]:
+        return {line[:20].strip(): line for line in output.splitlines() if "%" in line}
+
+    verdict, advice = rows(judged.output), rows(advised.output)
+    for name in ("ds2", "as it was run"):
+        assert verdict[name] == advice[name]
+    assert "*" in verdict["hpa"], "busy time stands in for CPU"
+    assert "*" not in verdict["ds2"]
+    assert "ds2: " in judged.output
+    assert "of them to change something" in judged.output
+    assert (tmp_path / "v" / "published" / "advice.html").is_file()
