@@ -126,7 +126,7 @@ class TestWhatAChangeCosts:
         assert actions_of(decided, StartInstance) == [StartInstance("O2", "h1")]
 
     def test_a_host_goes_only_if_what_it_costs_is_more_than_to_move_what_is_there(self) -> None:
-        """It costs 13.3 late items a second. Of 20 a start of O1 makes 20 pause / 600 n / (n - busy)
+        """It costs 13.3 late items/s. Of 20/s a start of O1 makes 20 pause / 600 n / (n - busy)
         late, with n 2 and busy 0.1: 10.5 or 14."""
         hosts = [a_host(), a_host("h2", paid_until_s=3630.0)]
         running = instances({"h1": "O1 O2 O3", "h2": "O1"})
