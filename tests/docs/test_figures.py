@@ -77,6 +77,15 @@ def test_cells_of_the_btu_based_evaluation() -> None:
     assert (by["tide"] < by["fixed"]).all()
 
 
+def test_cells_in_which_a_change_pauses() -> None:
+    lowest, cells = stated(r"The total is lowest in (\d+) of (\d+), 0.83", "docs/tide.md")
+    pairs = list(beside(table("tide_pauses"), CELL))
+    assert len(pairs) == cells
+    totals = [tide[TOTAL] / rivals[TOTAL].min() for tide, rivals in pairs]
+    assert sum(total < 1 for total in totals) == lowest
+    assert round(sum(totals) / cells, 2) == 0.83
+
+
 def test_walks_that_nobody_had_looked_at() -> None:
     lower, walks, good = stated(
         r"(\d+) of (\d+) runs, and it is at least as good in all in (\d+)\."
