@@ -171,7 +171,7 @@ def test_no_change_goes_beyond_the_limits_and_none_is_asked_for_twice(steps, lim
 
 
 @pytest.mark.long
-@settings(QUICK, max_examples=3000)
+@settings(QUICK, max_examples=1000)
 @given(steps=st.lists(STEP, min_size=30, max_size=120), limits=LIMITS, at_once=AT_ONCE)
 def test_the_same_over_many_more_faults(steps, limits, at_once):
     hold(steps, limits, at_once)
