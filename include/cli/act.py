@@ -109,10 +109,10 @@ def journal(
     last: Annotated[int, typer.Option(min=0, help="So many entries at most; 0: all.")] = 50,
 ) -> None:
     """Print what an acting service changed and did not, and why."""
-    from include.service.journal import Journal, sentence
+    from include.service.journal import ChangeJournal, sentence
 
     _require_state(state)
-    for entry in deque(Journal(state).read(), maxlen=last or None):
+    for entry in deque(ChangeJournal(state).read(), maxlen=last or None):
         time = f"{datetime.fromtimestamp(entry.at.at_s, UTC):%Y-%m-%d %H:%M:%SZ}"
         typer.echo(f"{time}  {sentence(entry)}")
 

@@ -16,10 +16,10 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from include.model.errors import SetupError
-from include.service.guard import Present, Verdict, allowed_change
-from include.service.history import TAKEN, Entry, History, news
-from include.service.journal import Journal
-from include.service.limits import Limits
+from include.service.guard import Permission, Present, allowed_change
+from include.service.history import TAKEN, ChangeHistory, Entry, news
+from include.service.journal import ChangeJournal
+from include.service.limits import ChangeLimits
 from include.service.moment import Moment, moment
 from include.service.pause import why_paused
 from include.service.reading import JobReading
@@ -51,7 +51,7 @@ class Mandate:
 
     job_name: str
     controller: str
-    limits: Limits
+    limits: ChangeLimits
     really: bool
     """Else a dry run: the journal says what would be asked for."""
     state: Path
@@ -69,10 +69,10 @@ class Actor:
         now: Callable[[], Moment] = moment,
     ) -> None:
         self.mandate, self._flink, self._ends, self._now = mandate, flink, ends, now
-        self._journal = Journal(mandate.state)
+        self._journal = ChangeJournal(mandate.state)
         self.recent: deque[Entry] = deque(maxlen=RECENT)
         """The newest entries, for the page."""
-        self._history = History()
+        self._history = ChangeHistory()
         self._found: Mapping[str, int] = {}
         self._noted: Any = None
         self._paused = ""
@@ -101,7 +101,7 @@ class Actor:
         with suppress(SetupError):  # a full disk is no reason not to end
             self._write("ended", {"bounds": self._history.bounds, "found": self._found})
 
-    def step(self, reading: JobReading, read: Moment, wish: Wish) -> Verdict:
+    def step(self, reading: JobReading, read: Moment, wish: Wish) -> Permission:
         """At most one change, from a reading that was begun at ``read``.
 
         Never fails for what Flink or the disk does; nothing is changed then.
@@ -109,9 +109,9 @@ class Actor:
         try:
             return self._step(reading, read, wish)
         except (NoAnswerError, SetupError) as error:
-            return Verdict(held=(str(error),))
+            return Permission(held=(str(error),))
 
-    def _step(self, reading: JobReading, read: Moment, wish: Wish) -> Verdict:
+    def _step(self, reading: JobReading, read: Moment, wish: Wish) -> Permission:
         self._note_pause()
         for entry in news(self._history, reading, self.mandate.limits, self._now()):
             self._write(entry.kind, entry.about)
@@ -119,19 +119,19 @@ class Actor:
         verdict = self._verdict(reading, read, wish)
         if verdict.asks and self.mandate.really:
             if self._flink.requirements(reading.job) != _asked(reading):
-                return Verdict(held=("what the job asks for changes; reading again",))
+                return Permission(held=("what the job asks for changes; reading again",))
             verdict = self._verdict(reading, read, wish)  # asking took time
         self._note(verdict, wish, reading)
         if verdict.asks and self.mandate.really:
             self._ask(verdict, wish, reading)
         return verdict
 
-    def _verdict(self, reading: JobReading, read: Moment, wish: Wish) -> Verdict:
+    def _verdict(self, reading: JobReading, read: Moment, wish: Wish) -> Permission:
         stopped = ENDS if self._ends() else why_paused(self.mandate.state)
         present = Present(self._now(), read, stopped)
         return allowed_change(wish.counts, reading, self.mandate.limits, self._history, present)
 
-    def _ask(self, verdict: Verdict, wish: Wish, reading: JobReading) -> None:
+    def _ask(self, verdict: Permission, wish: Wish, reading: JobReading) -> None:
         change = uuid4().hex[:12]
         self._write("asks", {"id": change, **_about(verdict, wish, reading)})
         vertices = {each.operator: each.vertex for each in reading.operators}
@@ -144,7 +144,7 @@ class Actor:
         else:
             self._write(TAKEN, {"id": change, "asks": verdict.asks})
 
-    def _note(self, verdict: Verdict, wish: Wish, reading: JobReading) -> None:
+    def _note(self, verdict: Permission, wish: Wish, reading: JobReading) -> None:
         """Say once what is held or cut of what is wanted, and in a dry run what would be done."""
         most = {each.operator: each.asked_most for each in reading.operators}
         if all(most.get(name) in (None, count) for name, count in wish.counts.items()):
@@ -176,7 +176,7 @@ class Actor:
         self.recent.append(entry)
 
 
-def _about(verdict: Verdict, wish: Wish, reading: JobReading) -> dict[str, Any]:
+def _about(verdict: Permission, wish: Wish, reading: JobReading) -> dict[str, Any]:
     most = {each.operator: each.asked_most for each in reading.operators}
     return {
         "asks": verdict.asks,

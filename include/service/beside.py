@@ -22,7 +22,7 @@ from include.service.reading import JobReading
 from include.service.record import Told, alone_in, record
 from include.service.rest import FlinkRest
 from include.service.shadow import Advised, Shadow, opened
-from include.service.status import DAY_S, Status, by_controller, remembered
+from include.service.status import DAY_S, ShadowStatus, by_controller, remembered
 from include.service.verdict import RECORDING
 
 SHORTEST_BTU_S = 600.0
@@ -70,7 +70,7 @@ def beside(  # noqa: PLR0913  what a user may say
         shadow: Shadow | None = None
         said: dict[str, dict[str, int]] = {}
         clock = SteadyClock()
-        status = Status(job, FlinkRest(url).url, every_s, turned_s=time.time())
+        status = ShadowStatus(job, FlinkRest(url).url, every_s, turned_s=time.time())
         status.actor = follower.actor if follower else None
         status.day.extend(remembered(folder, time.time() - DAY_S))
 

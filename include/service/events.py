@@ -8,7 +8,7 @@ from typing import NamedTuple
 from include.service.reading import JobReading
 
 
-class Event(NamedTuple):
+class JobEvent(NamedTuple):
     """``at_s`` in epoch seconds, one word, and a sentence."""
 
     at_s: float
@@ -16,10 +16,10 @@ class Event(NamedTuple):
     detail: str
 
 
-def events_between(before: JobReading, now: JobReading) -> Iterator[Event]:
+def events_between(before: JobReading, now: JobReading) -> Iterator[JobEvent]:
     """Every change that somebody who reads the recording has to know of."""
     for kind, detail in _changes(before, now):
-        yield Event(now.at_s, kind, detail)
+        yield JobEvent(now.at_s, kind, detail)
 
 
 def _changes(before: JobReading, now: JobReading) -> Iterator[tuple[str, str]]:

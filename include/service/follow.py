@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 
 from include.service.act import Actor, Wish
-from include.service.guard import Verdict
+from include.service.guard import Permission
 from include.service.history import named
 from include.service.moment import moment
 from include.service.reading import JobReading
@@ -53,7 +53,7 @@ def wish_of(advised: Sequence[Advised], at_s: float) -> Wish:
     return Wish(counts, {row.operator: row.because or row.reason for row in rows})
 
 
-def lines_of(verdict: Verdict, *, really: bool) -> Iterator[str]:
+def lines_of(verdict: Permission, *, really: bool) -> Iterator[str]:
     """What a terminal says of a step; nothing when all is as it should be."""
     for reason in verdict.held:
         yield f"nothing changes: {reason}"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from include.service.history import History, named
-from include.service.limits import Bounds, Limits
+from include.service.history import ChangeHistory, named
+from include.service.limits import Bounds, ChangeLimits
 from include.service.moment import Moment
 from include.service.reading import JobReading, OperatorReading
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Permission:
     """The change that is allowed; upper bounds of none while something holds all of it."""
 
     asks: Mapping[str, int] = field(default_factory=dict)
@@ -38,10 +38,10 @@ class Present:
 def allowed_change(
     wanted: Mapping[str, int],
     reading: JobReading,
-    limits: Limits,
-    history: History,
+    limits: ChangeLimits,
+    history: ChangeHistory,
     present: Present,
-) -> Verdict:
+) -> Permission:
     """What of ``wanted``, instances by operator, may be asked for now.
 
     A change counts by its distance from what runs or from what was asked for before, whichever is
@@ -49,7 +49,7 @@ def allowed_change(
     """
     held = tuple(_holds(reading, limits, history, present))
     if held:
-        return Verdict(held=held)
+        return Permission(held=held)
     asks: dict[str, int] = {}
     cuts: dict[str, str] = {}
     there = {each.operator: each for each in reading.operators}
@@ -67,11 +67,11 @@ def allowed_change(
             if count is not None and count != operator.asked_most:
                 asks[name] = count
                 left -= _amount(count, operator, limit)
-    return Verdict(asks=asks, instances=room - left, cuts=cuts)
+    return Permission(asks=asks, instances=room - left, cuts=cuts)
 
 
 def _holds(
-    reading: JobReading, limits: Limits, history: History, present: Present
+    reading: JobReading, limits: ChangeLimits, history: ChangeHistory, present: Present
 ) -> Iterator[str]:
     """Every reason why nothing may change now."""
     if present.stopped:
@@ -106,7 +106,7 @@ def _not_ready(reading: JobReading) -> Iterator[str]:
         yield f"readings are missing: {'; '.join(reading.missing)}"
 
 
-def _just_changed(limits: Limits, history: History, now: Moment) -> Iterator[str]:
+def _just_changed(limits: ChangeLimits, history: ChangeHistory, now: Moment) -> Iterator[str]:
     """Reasons that lie in changes before, ours and those of others."""
     if history.pending:
         yield f"the change to {named(history.pending.asks)} is not up yet"
@@ -131,7 +131,7 @@ def _in_a_row(failures: int) -> str:
     )
 
 
-def _wait_s(limits: Limits, failures: int) -> float:
+def _wait_s(limits: ChangeLimits, failures: int) -> float:
     doubled = limits.wait_after_failure_s * 2.0 ** min(failures - 1, 60)
     return min(limits.longest_wait_s, doubled)
 

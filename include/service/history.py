@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from include.service.limits import Limits
+from include.service.limits import ChangeLimits
 from include.service.moment import Moment
 from include.service.reading import JobReading
 
@@ -31,7 +31,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MadeChange:
     """Upper bounds that were asked for; ``state`` says how far it came."""
 
     id: str
@@ -45,7 +45,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class ChangeHistory:
     """What the next change has to heed."""
 
     job: str = ""
@@ -54,7 +54,7 @@ class History:
     """When this service first read it."""
     bounds: Mapping[str, int] = field(default_factory=dict)
     """Upper bounds as they are expected to be."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[MadeChange, ...] = ()
     """Those of the last hour, and the last one."""
     others: Moment | None = None
     """When somebody else's change was last noticed."""
@@ -63,11 +63,11 @@ class History:
     failed: Moment | None = None
 
     @property
-    def last(self) -> Change | None:
+    def last(self) -> MadeChange | None:
         return self.changes[-1] if self.changes else None
 
     @property
-    def pending(self) -> Change | None:
+    def pending(self) -> MadeChange | None:
         """The last change, while nobody knows how it ends."""
         return self.last if self.last and self.last.state in (OPEN, TAKEN) else None
 
@@ -75,11 +75,11 @@ class History:
         """Instances that were changed, or asked to be, within the last hour."""
         return sum(each.instances for each in self.changes if now.since(each.at) < HOUR_S)
 
-    def after(self, entry: Entry) -> History:
+    def after(self, entry: Entry) -> ChangeHistory:
         """The history with one more entry."""
         about = entry.about
         if entry.kind == "asks":
-            change = Change(
+            change = MadeChange(
                 about["id"], entry.at, about["asks"], about["before"], about["instances"]
             )
             recent = (each for each in self.changes if entry.at.since(each.at) < HOUR_S)
@@ -93,7 +93,7 @@ class History:
             return self._ended(entry)
         return self
 
-    def _ended(self, entry: Entry) -> History:
+    def _ended(self, entry: Entry) -> ChangeHistory:
         named = [each for each in self.changes if each.id == entry.about["id"]]
         if not named:
             return self
@@ -110,7 +110,9 @@ class History:
         return history
 
 
-def news(history: History, reading: JobReading, limits: Limits, now: Moment) -> list[Entry]:
+def news(
+    history: ChangeHistory, reading: JobReading, limits: ChangeLimits, now: Moment
+) -> list[Entry]:
     """What a reading says of the last change and of what others did, as entries to write."""
     if not reading.elastic:
         return []
@@ -129,7 +131,7 @@ def news(history: History, reading: JobReading, limits: Limits, now: Moment) -> 
     return entries + _ends(history, differing, reading, limits, now)
 
 
-def _answers(history: History, bounds: Mapping[str, int], now: Moment) -> list[Entry]:
+def _answers(history: ChangeHistory, bounds: Mapping[str, int], now: Moment) -> list[Entry]:
     """Requests of which nobody knew whether Flink had taken them."""
     for change in reversed(history.changes):
         has = {name: bounds.get(name) for name in change.asks}
@@ -144,10 +146,10 @@ def _answers(history: History, bounds: Mapping[str, int], now: Moment) -> list[E
 
 
 def _ends(
-    history: History,
+    history: ChangeHistory,
     differing: Mapping[str, int],
     reading: JobReading,
-    limits: Limits,
+    limits: ChangeLimits,
     now: Moment,
 ) -> list[Entry]:
     """Whether the instances of a change that Flink has taken run by now."""
@@ -164,7 +166,7 @@ def _ends(
     return []
 
 
-def _of(change: Change, kind: str, now: Moment) -> Entry:
+def _of(change: MadeChange, kind: str, now: Moment) -> Entry:
     return Entry(now, kind, {"id": change.id, "asks": change.asks})
 
 

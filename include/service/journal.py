@@ -22,7 +22,7 @@ from include.service.moment import Moment
 FILE = "journal.jsonl"
 
 
-class Journal:
+class ChangeJournal:
     """One file of JSON lines; only the service that holds the lease writes to it."""
 
     def __init__(self, state: Path) -> None:

@@ -107,7 +107,7 @@ class QuietHours(Strict):
         )
 
 
-class Limits(Strict):
+class ChangeLimits(Strict):
     """Limits of one job. Every change keeps all of them, whatever a controller wants."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -171,13 +171,13 @@ class Limits(Strict):
         return any(hours.hold(local) for hours in self.quiet)
 
 
-def load_limits(path: Path) -> Limits:
+def load_limits(path: Path) -> ChangeLimits:
     """Limits from a YAML file. Raises SpecError with every problem."""
     try:
         values = read_yaml(input_text(path, "limits"))
         if not isinstance(values, Mapping):
             raise SpecError(path.name, ["write the limits as a mapping; docs/act.md has one"])
-        return Limits.model_validate(values)
+        return ChangeLimits.model_validate(values)
     except yaml.YAMLError as error:
         raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
     except ValidationError as error:

@@ -23,7 +23,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from include.model.errors import SetupError, SpecError
 from include.service.journal import sentence
 from include.service.pause import pause, resume, why_paused
-from include.service.status import DAY_S, Point, Status
+from include.service.status import DAY_S, ShadowStatus, StatusPoint
 
 HERE = Path(__file__).parent
 LOOPBACK = "127.0.0.1"
@@ -49,7 +49,7 @@ def address_of(text: str) -> tuple[str, int]:
     return host.strip("[]") or LOOPBACK, int(port)
 
 
-def page_of(status: Status, now_s: float) -> str:
+def page_of(status: ShadowStatus, now_s: float) -> str:
     """The page as HTML."""
     templates = Environment(
         loader=FileSystemLoader([HERE, HERE.parent / "results" / "reports"]),
@@ -76,7 +76,7 @@ def _clock(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def lines_of(day: Sequence[Point], now_s: float) -> dict[str, Any]:
+def lines_of(day: Sequence[StatusPoint], now_s: float) -> dict[str, Any]:
     """What runs and what each controller wanted over the last day, as steps of an SVG."""
     since_s = max(now_s - DAY_S, min((point.at_s for point in day), default=now_s))
     most = max((max(point.wanted, point.instances) for point in day), default=1)
@@ -112,7 +112,7 @@ def lines_of(day: Sequence[Point], now_s: float) -> dict[str, Any]:
 class _Collector:
     """Metrics of one status."""
 
-    def __init__(self, status: Status) -> None:
+    def __init__(self, status: ShadowStatus) -> None:
         self._status = status
 
     def collect(self) -> Iterator[Metric]:
@@ -138,7 +138,7 @@ class _Collector:
         yield wanted
 
 
-def _own(status: Status) -> Iterator[Metric]:
+def _own(status: ShadowStatus) -> Iterator[Metric]:
     """Of the service itself."""
     yield GaugeMetricFamily(
         "tidebench_shadow_flink_answers", "1 if Flink answered the last poll.", status.answered
@@ -162,7 +162,7 @@ def _own(status: Status) -> Iterator[Metric]:
         yield family
 
 
-def _rates(status: Status) -> Iterator[Metric]:
+def _rates(status: ShadowStatus) -> Iterator[Metric]:
     """Of the job; what is not known has no sample."""
     rates = status.rates
     for name, told, value in (
@@ -175,14 +175,14 @@ def _rates(status: Status) -> Iterator[Metric]:
             yield GaugeMetricFamily(f"tidebench_shadow_{name}", told, value)
 
 
-def metrics_of(status: Status) -> bytes:
+def metrics_of(status: ShadowStatus) -> bytes:
     """In the text format of Prometheus."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collector(status))
     return generate_latest(registry)
 
 
-def health_of(status: Status, now_s: float) -> tuple[int, bytes]:
+def health_of(status: ShadowStatus, now_s: float) -> tuple[int, bytes]:
     """200 while the loop turns, else 503; and what is to be known, as JSON."""
     well = status.is_well(now_s)
     about = {
@@ -194,7 +194,7 @@ def health_of(status: Status, now_s: float) -> tuple[int, bytes]:
 
 
 @contextmanager
-def served(status: Status, address: str) -> Iterator[str]:
+def served(status: ShadowStatus, address: str) -> Iterator[str]:
     """Serve until the end, and yield where; nothing with an empty address.
 
     Raises SpecError for what is no address, SetupError when nobody can listen there.
@@ -218,7 +218,7 @@ def served(status: Status, address: str) -> Iterator[str]:
         server.server_close()
 
 
-def thrown(status: Status, path: str, *, ours: bool) -> tuple[int, str]:
+def thrown(status: ShadowStatus, path: str, *, ours: bool) -> tuple[int, str]:
     """The switch at ``path``: a code of HTTP, and what is to be said.
 
     ``ours``: a browser says that the page is this one, and it is on this machine.
@@ -237,7 +237,7 @@ def thrown(status: Status, path: str, *, ours: bool) -> tuple[int, str]:
     return 303, ""
 
 
-def _handler(status: Status, host: str) -> type[BaseHTTPRequestHandler]:
+def _handler(status: ShadowStatus, host: str) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = 10  # of a client that says nothing
 

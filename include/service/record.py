@@ -20,7 +20,7 @@ from include.files.appended import AppendedRows
 from include.files.whole import read_json, write_bytes, write_json
 from include.model.errors import SetupError, SpecError
 from include.service.clock import SteadyClock, turns
-from include.service.events import Event, events_between
+from include.service.events import JobEvent, events_between
 from include.service.rates import JobRates, OperatorRates, comparable, fetched, rates_between
 from include.service.reading import JobReading, TaskManagerReading
 from include.service.rest import FlinkRest
@@ -78,9 +78,9 @@ class Recorder:
         """Say that recording begins or goes on, and since when nobody has looked."""
         if last_s := self.last_s:
             gap = f"nobody recorded for {now_s - last_s:.0f} s"
-            self._say(Event(now_s, "gap", gap))
+            self._say(JobEvent(now_s, "gap", gap))
         else:
-            self._say(Event(now_s, "begun", f"job {self._job}, every {self._every_s:g} s"))
+            self._say(JobEvent(now_s, "begun", f"job {self._job}, every {self._every_s:g} s"))
 
     def keep(self, now: JobReading) -> JobRates | None:
         """Write a reading; what was done since the last one that Flink had fetched, if known."""
@@ -89,9 +89,9 @@ class Recorder:
             self._say(event)
         if before is None and self._job_before not in ("", now.job):
             told = f"the job of this name is {now.job} now, and was {self._job_before}"
-            self._say(Event(now.at_s, "redeployed", told))
+            self._say(JobEvent(now.at_s, "redeployed", told))
         if self._silent:
-            self._say(Event(now.at_s, "answers", "Flink answers again"))
+            self._say(JobEvent(now.at_s, "answers", "Flink answers again"))
             self._silent = False
         was = self._fetched
         rates = rates_between(was, now) if was else None
@@ -114,7 +114,7 @@ class Recorder:
     def miss(self, now_s: float, why: str) -> None:
         """Write that Flink did not answer: a row without readings, and once why."""
         if not self._silent:
-            self._say(Event(now_s, "no_answer", why))
+            self._say(JobEvent(now_s, "no_answer", why))
         self._silent = True
         row: dict[str, Any] = dict.fromkeys(JOB_COLUMNS)
         row |= {"time_s": round(now_s, 3), "state": "no answer", "missing": why[:200]}
@@ -122,15 +122,15 @@ class Recorder:
 
     def say(self, now_s: float, kind: str, detail: str) -> None:
         """Write an event."""
-        self._say(Event(now_s, kind, detail))
+        self._say(JobEvent(now_s, kind, detail))
 
     def end(self, now_s: float, kept: int) -> None:
         """Say that recording ends, and let the files go."""
-        self._say(Event(now_s, "ended", f"{kept} polls were kept"))
+        self._say(JobEvent(now_s, "ended", f"{kept} polls were kept"))
         for rows in (self._jobs, self._operators, self._managers, self._events):
             rows.close()
 
-    def _say(self, event: Event) -> None:
+    def _say(self, event: JobEvent) -> None:
         self._events.append([(round(event.at_s, 3), event.kind, " ".join(event.detail.split()))])
 
     def _latency_s(self, now: JobReading, rates: JobRates | None) -> float | None:

@@ -21,7 +21,7 @@ MISSED_TURNS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class StatusPoint:
     """Instances of all operators that ran, and that one controller wanted then."""
 
     at_s: float
@@ -31,7 +31,7 @@ class Point:
 
 
 @dataclass(slots=True)
-class Status:
+class ShadowStatus:
     """One writer, the loop; readers see whole values, as each is put in place at once."""
 
     job: str
@@ -51,7 +51,7 @@ class Status:
     failed: Mapping[str, int] = field(default_factory=dict)
     actor: Actor | None = None
     """Who follows what is advised; None: nobody does."""
-    day: deque[Point] = field(default_factory=lambda: deque(maxlen=MOST_POINTS))
+    day: deque[StatusPoint] = field(default_factory=lambda: deque(maxlen=MOST_POINTS))
 
     def polled(self, now: JobReading, rates: JobRates | None, advised: Iterable[Advised]) -> None:
         """Take over a reading and what was advised on it."""
@@ -90,8 +90,8 @@ def _counted(before: Mapping[str, int], more: Iterable[str]) -> dict[str, int]:
     return {**before, **{name: before.get(name, 0) + 1 for name in more}}
 
 
-def _point(rows: tuple[Advised, ...]) -> Point:
-    return Point(
+def _point(rows: tuple[Advised, ...]) -> StatusPoint:
+    return StatusPoint(
         rows[0].time_s,
         rows[0].controller,
         sum(row.instances for row in rows),
@@ -99,7 +99,7 @@ def _point(rows: tuple[Advised, ...]) -> Point:
     )
 
 
-def remembered(folder: Path, since_s: float) -> list[Point]:
+def remembered(folder: Path, since_s: float) -> list[StatusPoint]:
     """Points of decisions that are on disk, from then on, in their order."""
     path = folder / DECISIONS
     if not path.is_file():
@@ -111,4 +111,4 @@ def remembered(folder: Path, since_s: float) -> list[Point]:
                 both = sums.setdefault((at_s, row["controller"]), [0, 0])
                 both[0] += int(row["instances"])
                 both[1] += int(row["wanted"])
-    return [Point(at_s, name, *both) for (at_s, name), both in sums.items()]
+    return [StatusPoint(at_s, name, *both) for (at_s, name), both in sums.items()]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from include.service.journal import Journal, sentence
+from include.service.journal import ChangeJournal, sentence
 from include.service.rest import FlinkRest
 from tests.flink.flink_run import configured, flink_run
 
@@ -53,11 +53,13 @@ class Service:
         crowded = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
         end_s = time.monotonic() + WITHIN_S * min(4.0, crowded)
         while self.kinds().count(kind) < times:
-            assert time.monotonic() < end_s, [sentence(one) for one in Journal(self.state).read()]
+            assert time.monotonic() < end_s, [
+                sentence(one) for one in ChangeJournal(self.state).read()
+            ]
             time.sleep(0.5)
 
     def kinds(self):
-        return [entry.kind for entry in Journal(self.state).read()]
+        return [entry.kind for entry in ChangeJournal(self.state).read()]
 
 
 def asked_and_running(flink, job):
@@ -92,7 +94,7 @@ def test_a_busy_operator_is_scaled_within_limits_others_are_respected_and_it_han
             assert process.wait(timeout=60) == 0
         flink.close()
     assert service.kinds()[-1] == "ended"
-    told = "\n".join(sentence(entry) for entry in Journal(service.state).read())
+    told = "\n".join(sentence(entry) for entry in ChangeJournal(service.state).read())
     assert "asks for front 2 -> 3 (front uses" in told
     assert service.kinds().count("asks") - service.kinds().count("not taken") == 1
     assert "end 1 -> 2" in told

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from include.service.history import Entry, History
-from include.service.limits import Limits
+from include.service.history import ChangeHistory, Entry
+from include.service.limits import ChangeLimits
 from include.service.moment import Moment
 from include.service.reading import JobReading, OperatorReading
 
@@ -22,8 +22,8 @@ LIMITS: dict[str, Any] = {
 }
 
 
-def limits_of(**given: Any) -> Limits:
-    return Limits.model_validate({**LIMITS, **given})
+def limits_of(**given: Any) -> ChangeLimits:
+    return ChangeLimits.model_validate({**LIMITS, **given})
 
 
 def moment(after_s: float = 0.0, *, wall_s: float | None = None, boot: str = "b1") -> Moment:
@@ -62,10 +62,12 @@ def job(*operators: OperatorReading, at: Moment | None = None, **given: Any) -> 
     )
 
 
-def read_before(bounds: dict[str, int] | None = None, *entries: Entry) -> History:
+def read_before(bounds: dict[str, int] | None = None, *entries: Entry) -> ChangeHistory:
     """The history of a service that read the job some time ago."""
     about = {"job": "j1", "bounds": bounds or {"parse": 2, "store": 3}}
-    return reduce(History.after, (Entry(moment(-5000), "job", about), *entries), History())
+    return reduce(
+        ChangeHistory.after, (Entry(moment(-5000), "job", about), *entries), ChangeHistory()
+    )
 
 
 def asks(at: Moment, id_: str = "c1", *, instances: int = 2, **counts: int) -> Entry:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from include.service.limits import Limits
+from include.service.limits import ChangeLimits
 from include.service.moment import Moment
 from include.service.reading import JobReading, OperatorReading
 from include.testbeds.flink.rest import NoAnswerError
@@ -22,7 +22,7 @@ class Killed(BaseException):
 class FailingFlink:
     """Keeps requirements as Flink does. Breaking a limit of the service is an AssertionError."""
 
-    limits: Limits
+    limits: ChangeLimits
     journal: Path
     bounds: dict[str, list[int]] = field(
         default_factory=lambda: {"parse": [1, 2], "store": [1, 3], "sink": [1, 200]}

@@ -10,7 +10,7 @@ import pytest
 from include.model.errors import SetupError, StoreError
 from include.service.act import Actor, Mandate, Wish
 from include.service.history import Entry
-from include.service.journal import FILE, Journal, sentence
+from include.service.journal import FILE, ChangeJournal, sentence
 from include.service.moment import moment
 from include.service.pause import pause, resume
 from tests.service.acting_world import limits_of
@@ -40,11 +40,11 @@ class Acting:
 
     @property
     def kinds(self):
-        return [entry.kind for entry in Journal(self.state).read()]
+        return [entry.kind for entry in ChangeJournal(self.state).read()]
 
     @property
     def told(self):
-        return [sentence(entry) for entry in Journal(self.state).read()]
+        return [sentence(entry) for entry in ChangeJournal(self.state).read()]
 
 
 @pytest.fixture
@@ -174,7 +174,9 @@ def test_a_service_killed_at_its_request_finds_out_what_came_of_it(
 ):
     acting().step()
     about = {"id": "x", "asks": {"map": asks}, "before": {"map": 9}, "instances": 1}
-    Journal(tmp_path).append(Entry(moment(), "asks", about))  # the last that the killed one wrote
+    ChangeJournal(tmp_path).append(
+        Entry(moment(), "asks", about)
+    )  # the last that the killed one wrote
     again = acting()
     again.step()
     assert end in again.kinds[4:]
@@ -203,7 +205,7 @@ def test_a_service_that_is_told_to_end_asks_for_nothing_more_and_hands_back(flin
 
 
 def test_half_a_line_is_no_entry_and_the_next_begins_on_its_own(tmp_path):
-    journal = Journal(tmp_path)
+    journal = ChangeJournal(tmp_path)
     journal.append(Entry(moment(), "resumed", {}))
     with (tmp_path / FILE).open("a") as file:
         file.write('{"kind": "asks", "id": "x", "as')
@@ -214,11 +216,11 @@ def test_half_a_line_is_no_entry_and_the_next_begins_on_its_own(tmp_path):
 def test_an_entry_of_another_kind_of_file_is_named_with_its_line(tmp_path):
     (tmp_path / FILE).write_text('{"kind": "asks"}\n')
     with pytest.raises(StoreError, match="line 1 is no entry"):
-        list(Journal(tmp_path).read())
+        list(ChangeJournal(tmp_path).read())
 
 
 def test_what_cannot_be_written_leaves_no_trace(tmp_path):
-    journal = Journal(tmp_path)
+    journal = ChangeJournal(tmp_path)
     journal.append(Entry(moment(), "resumed", {}))
     size = (tmp_path / FILE).stat().st_size
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -9,9 +9,9 @@ from include.cli import app
 from include.model.errors import SpecError
 from include.service.act import Wish
 from include.service.follow import lines_of, wish_of
-from include.service.guard import Verdict
+from include.service.guard import Permission
 from include.service.history import Entry
-from include.service.journal import Journal
+from include.service.journal import ChangeJournal
 from include.service.pause import why_paused
 from include.service.shadow import Advised
 from tests.service.acting_world import moment
@@ -50,14 +50,14 @@ def test_advice_that_no_longer_holds_or_failed_is_no_wish():
 
 
 def test_a_terminal_is_told_what_is_asked_for_held_and_cut():
-    asks = Verdict(asks={"map": 3}, instances=1, cuts={"sink": "at most 1 at once"})
+    asks = Permission(asks={"map": 3}, instances=1, cuts={"sink": "at most 1 at once"})
     assert list(lines_of(asks, really=False)) == [
         "sink does not get what is wanted: at most 1 at once",
         "would ask for map 3",
     ]
     assert list(lines_of(asks, really=True))[-1] == "asks for map 3"
-    assert list(lines_of(Verdict(held=("paused",)), really=True)) == ["nothing changes: paused"]
-    assert list(lines_of(Verdict(), really=True)) == []
+    assert list(lines_of(Permission(held=("paused",)), really=True)) == ["nothing changes: paused"]
+    assert list(lines_of(Permission(), really=True)) == []
 
 
 def test_the_switch_and_the_journal_on_the_command_line(tmp_path):
@@ -66,7 +66,7 @@ def test_the_switch_and_the_journal_on_the_command_line(tmp_path):
     assert "resumed" in called("resume", tmp_path).output
     assert "was not paused" in called("resume", tmp_path).output
     for number in range(3):
-        Journal(tmp_path).append(Entry(moment(number), "paused", {"why": f"pause {number}"}))
+        ChangeJournal(tmp_path).append(Entry(moment(number), "paused", {"why": f"pause {number}"}))
     assert called("journal", tmp_path, "--last", 2).output.splitlines() == [
         "2025-11-25 12:00:01Z  pause 1",
         "2025-11-25 12:00:02Z  pause 2",

@@ -12,7 +12,7 @@ from include.service.act import Actor, Mandate, Wish
 from include.service.moment import moment
 from include.service.page import page_of, served
 from include.service.pause import why_paused
-from include.service.status import Status
+from include.service.status import ShadowStatus
 from tests.service.acting_world import limits_of
 
 
@@ -31,7 +31,7 @@ def status(flink, connect, world, tmp_path):
     actor.begin()
     reading = client.reading("orders")
     actor.step(reading, moment(), Wish({"map": 3}, {"map": "it is <late>"}))
-    status = Status("orders", flink.url, 15, turned_s=time.time(), actor=actor)
+    status = ShadowStatus("orders", flink.url, 15, turned_s=time.time(), actor=actor)
     status.polled(reading, None, [])
     return status
 

@@ -18,7 +18,7 @@ from include.model.errors import SetupError, SpecError
 from include.service.beside import beside
 from include.service.page import address_of, health_of, lines_of, metrics_of, page_of, served
 from include.service.shadow import Advised, asked_controllers
-from include.service.status import Point, Status, remembered
+from include.service.status import ShadowStatus, StatusPoint, remembered
 from tests.service.fake_flink import FakeFlink, answers_500
 from tests.service.flink_world import World
 
@@ -54,9 +54,9 @@ def advised(controller: str, wanted: int, at_s: float, **more: object) -> Advise
 
 
 @pytest.fixture
-def status(world: World) -> Status:
+def status(world: World) -> ShadowStatus:
     """After two polls; hpa would scale, ds2 has failed."""
-    status = Status("orders & <co>", "http://127.0.0.1:8081", 15)
+    status = ShadowStatus("orders & <co>", "http://127.0.0.1:8081", 15)
     world.advance(15)
     now = world.reading()
     status.polled(now, None, [])
@@ -69,12 +69,12 @@ def status(world: World) -> Status:
 
 
 def test_a_page_without_a_reading_says_so() -> None:
-    page = page_of(Status("orders", "http://h", 15, trouble="nobody is there"), 1.8e9)
+    page = page_of(ShadowStatus("orders", "http://h", 15, trouble="nobody is there"), 1.8e9)
     Nested(page)
     assert "No reading yet: nobody is there" in page
 
 
-def test_the_page_says_what_is_what_each_would_and_why(status: Status) -> None:
+def test_the_page_says_what_is_what_each_would_and_why(status: ShadowStatus) -> None:
     page = page_of(status, status.turned_s + 60)
     Nested(page)
     assert "orders &amp; &lt;co&gt;" in page
@@ -85,14 +85,14 @@ def test_the_page_says_what_is_what_each_would_and_why(status: Status) -> None:
 
 
 def test_lines_have_changes_only() -> None:
-    day = [Point(1000.0 + i, "hpa", 2, 2 if i < 50 else 4) for i in range(100)]
+    day = [StatusPoint(1000.0 + i, "hpa", 2, 2 if i < 50 else 4) for i in range(100)]
     lines = lines_of(day, 1100.0)
     assert lines["most"] == 4
     assert lines["wanted"][0][2].count("V") == 1
     assert lines["runs"].endswith("H900")
 
 
-def test_metrics_are_what_prometheus_reads(status: Status) -> None:
+def test_metrics_are_what_prometheus_reads(status: ShadowStatus) -> None:
     families = {
         family.name: family
         for family in text_string_to_metric_families(metrics_of(status).decode())
@@ -104,7 +104,7 @@ def test_metrics_are_what_prometheus_reads(status: Status) -> None:
     assert "tidebench_shadow_lag_records" not in families, "absent is never zero"
 
 
-def test_health_is_that_the_loop_turns(status: Status) -> None:
+def test_health_is_that_the_loop_turns(status: ShadowStatus) -> None:
     assert health_of(status, status.turned_s + 20)[0] == 200
     status.unanswered(status.turned_s + 15, "Flink does not answer")
     code, body = health_of(status, status.turned_s)
@@ -125,7 +125,7 @@ def test_the_page_is_on_loopback_unless_told(text: str, expected: tuple[str, int
     assert address_of(text) == expected
 
 
-def test_a_wrong_or_taken_address_is_told(status: Status) -> None:
+def test_a_wrong_or_taken_address_is_told(status: ShadowStatus) -> None:
     with pytest.raises(SpecError, match="write PORT or HOST:PORT"):
         address_of("here")
     with (
