@@ -12,7 +12,7 @@ import pytest
 
 import include
 from include.controllers.base import Delays, Setting
-from include.controllers.tide.changes import Changes, Pauses
+from include.controllers.tide.changes import LASTS_S, Pauses
 from include.controllers.tide.controller import LONG_BTU_S, Tide
 from include.controllers.tide.estimates import TideMemory
 from include.controllers.tide.leases import hosts_for_work, instances_worth_leasing
@@ -107,14 +107,14 @@ class TestWhoGetsAPlace:
 
 
 class TestWhatAChangeCosts:
-    """A change is presumed to last 600 s, in which one item per second arrives."""
+    """A change lasts 200 s, in each of which one item arrives."""
 
     PAUSES = replace(SETTING, delays=Delays(pause_on_start_s=60.0, pause_on_stop_s=60.0))
 
     def test_an_instance_that_saves_less_than_its_start_costs_is_not_started(self) -> None:
         host, running = a_host(), instances({"h1": "O1 O2 O3"})
         saves = a_loss(a_load(rate_per_s=[1.0], service_s=[0.5]), age_s=60.0).gain(np.array([1.0]))
-        assert 0.01 < saves[0] < 60 / 600
+        assert 0.01 < saves[0] < 60 / 200
         assert actions_of(decide(remembered(), [host], running)[1], StartInstance)
         assert not actions_of(
             decide(remembered(), [host], running, setting=self.PAUSES)[1], StartInstance
@@ -126,8 +126,8 @@ class TestWhatAChangeCosts:
         assert actions_of(decided, StartInstance) == [StartInstance("O2", "h1")]
 
     def test_a_host_goes_only_if_what_it_costs_is_more_than_to_move_what_is_there(self) -> None:
-        """It costs 13.3 late items/s. Of 20/s a start of O1 makes 20 pause / 600 n / (n - busy)
-        late, with n 2 and busy 0.1: 10.5 or 14."""
+        """It costs 13.3 late items/s. Of 20/s a start of O1 makes 20 pause / 200 n / (n - busy)
+        late, with n 2 and busy 0.1: 10.5 or 14.7."""
         hosts = [a_host(), a_host("h2", paid_until_s=3630.0)]
         running = instances({"h1": "O1 O2 O3", "h2": "O1"})
         of_all = dict.fromkeys(FLOW.names, 20.0)
@@ -135,29 +135,29 @@ class TestWhatAChangeCosts:
             long_known(), rate_per_s=of_all, mean_per_s=of_all, source_per_s={"S1": 20.0},
             work_s=dict.fromkeys(FLOW.names, 5e3),
         )  # fmt: skip
-        for pause_s, goes in ((300.0, True), (400.0, False)):
+        for pause_s, goes in ((100.0, True), (140.0, False)):
             setting = replace(SETTING, delays=Delays(pause_on_start_s=pause_s))
             _, decided = decide(known, hosts, running, arrived=300, setting=setting)
             assert bool(actions_of(decided, ReleaseHost)) == goes
 
     def test_what_is_late_is_what_arrives_until_a_pause_is_worked_off(self) -> None:
         """A fluid: 10 items/s for 6 s are 60, which the spare third works off in 12 s."""
-        pauses = Pauses(np.array([10.0]), np.array([2.0]), np.array([600.0]), 6.0, 0.0)
-        assert pauses.start(np.array([2.0])) == pytest.approx(10 * (6 + 12) / 600)
+        pauses = Pauses(np.array([10.0]), np.array([2.0]), 6.0, 0.0)
+        assert pauses.start(np.array([2.0 + 1e-6])) == pytest.approx(10 * (6 + 12) / LASTS_S)
         assert not pauses.stop(np.array([3.0])).any()
 
-    def test_what_never_works_it_off_is_late_as_long_as_the_change_lasts(self) -> None:
-        pauses = Pauses(np.array([10.0]), np.array([2.0]), np.array([600.0]), 6.0, 6.0)
-        assert pauses.stop(np.array([3.0])) == pytest.approx(10)
+    def test_where_all_are_late_in_any_case_a_pause_makes_late_what_arrives_in_it(self) -> None:
+        pauses = Pauses(np.array([10.0]), np.array([2.0]), 6.0, 6.0)
+        assert pauses.start(np.array([2.0])) == pytest.approx(10 * 6 / LASTS_S)
+        assert pauses.stop(np.array([3.0])) == pytest.approx(10 * 6 / LASTS_S)
 
-    def test_a_change_lasts_until_the_operator_is_changed_again(self) -> None:
-        """Three changes of O1 in 120 s and none of O2; what is presumed counts as one more."""
-        changes = Changes()
-        for turn, there in enumerate(("O2 O1", "O2 O1 O1", "O2 O1 O1", "O2 O1", "O2 O1 O1")):
-            seen = an_observation(running=instances({"h1": there}), now_s=30.0 * turn)
-            changes = changes.updated(seen, 1e9)
-        assert changes.last_s("O1", 600.0) == pytest.approx((600 + 120) / 4)
-        assert changes.last_s("O2", 600.0) == pytest.approx(600 + 120)
+    def test_what_a_pause_piles_up_asks_for_nothing(self) -> None:
+        pauses = Pauses(np.array([10.0, 10.0]), np.array([2.0, 2.0]), 6.0, 4.0)
+        assert pauses.without_piled_up(np.array([50.0, 70.0])).tolist() == [0, 10]
+
+    def test_no_more_than_everything_is_late(self) -> None:
+        pauses = Pauses(np.array([10.0]), np.array([1.99]), 6.0, 6.0)
+        assert pauses.stop(np.array([3.0])) == pytest.approx(10)
 
 
 def test_the_longer_the_pauses_the_fewer_changes(tmp_path: Path) -> None:

@@ -105,17 +105,16 @@ class Tide:
             plan.keep_leases(0.0)
             return memory, plan.decision(Why(Reason.NO_MEASUREMENT, "no operator was read"))
         load = load_of(memory, self._flow)
-        wavering = likely(load, memory, self._flow, self.interval_s)
-        needed = self._needed(wavering or self._soon(load, memory, self.lead_s), plan)
-        last_s = [memory.changes.last_s(name, self.horizon_s) for name in self._flow.names]
         delays = self.setting.delays
         pauses = Pauses(
             load.rate_per_s,
             load.rate_per_s * load.service_s,
-            np.array(last_s),
             delays.pause_on_start_s or 0.0,
             delays.pause_on_stop_s or 0.0,
         )
+        load = replace(load, waiting=pauses.without_piled_up(load.waiting))
+        wavering = likely(load, memory, self._flow, self.interval_s)
+        needed = self._needed(wavering or self._soon(load, memory, self.lead_s), plan)
         leaving = self._leaving(plan, needed, pauses) if memory.rate_per_s else ()
         staying = {host.host for host in plan.hosts} - set(leaving)
         for name in leaving:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from include.controllers.base import Setting
-from include.controllers.tide.changes import Changes
 from include.controllers.tide.repeats import WAVERING_S, ahead, remembered, round_of, wavers
 from include.model.observation import Observation, OperatorSample
 
@@ -42,7 +41,6 @@ class TideMemory:
     waiting: Mapping[str, float] = field(default_factory=dict)
     work_s: Mapping[str, float] = field(default_factory=dict)
     done: Mapping[str, float] = field(default_factory=dict)
-    changes: Changes = field(default_factory=Changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +127,7 @@ def learned(
         waiting = {
             name: float(sample.waiting_items) for name, sample in observation.operators.items()
         }
-        return TideMemory(
-            seen_s=observation.now_s,
-            waiting=waiting,
-            counted=_counted(observation),
-            changes=memory.changes.updated(observation, horizon_s),
-        )
+        return TideMemory(seen_s=observation.now_s, waiting=waiting, counted=_counted(observation))
     since_s = flow.read_s(observation.now_s) - flow.read_s(memory.seen_s)
     if since_s <= 0 or not observation.operators:
         return memory
@@ -175,7 +168,6 @@ def learned(
         waiting=waiting,
         work_s=work_s,
         done=done,
-        changes=memory.changes.updated(observation, horizon_s),
     )
 
 
