@@ -73,6 +73,15 @@ def test_a_request_keeps_what_it_does_not_name_and_never_a_lower_bound_above_one
     assert sent[-1] == ("PUT", path, wanted)
 
 
+def test_a_job_without_its_graph_yet_is_no_answer():
+    """A JobManager that was started again knows the job before it knows its operators."""
+    begun = {**JOB_ANSWER, "vertices": []}
+    with a_server({("GET", f"/jobs/{JOB}"): (200, begun)}) as (rest, sent):
+        with pytest.raises(NoAnswerError, match="does not know back, front of the job yet"):
+            rest.ask_for({"front": 5, "back": 1})
+        assert [method for method, *_ in sent] == ["GET"]
+
+
 def test_vertices_are_known_by_the_names_of_the_topology():
     with a_server({("GET", f"/jobs/{JOB}"): (200, JOB_ANSWER)}) as (rest, _):
         assert rest.vertices() == {"S": "s1", "front": "v1"}

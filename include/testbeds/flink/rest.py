@@ -76,6 +76,8 @@ class Rest:
     def ask_for(self, instances: Mapping[str, int]) -> None:
         """So many subtasks of each operator, once there is a checkpoint and there are slots."""
         ids = self.vertices()
+        if unknown := instances.keys() - ids.keys():
+            raise NoAnswerError(f"Flink does not know {', '.join(sorted(unknown))} of the job yet")
         wanted = {
             ids[name]: {"parallelism": {**BOUND, "upperBound": count}}
             for name, count in instances.items()
