@@ -25,12 +25,10 @@ class Moment:
     def since(self, earlier: Moment) -> float:
         """Seconds that have passed for certain, at least 0.
 
-        A clock that jumps changes nothing. What was before the machine started again may seem as
-        young as that start, for no other clock can be relied on.
+        A clock that jumps changes nothing. What was before the machine started again seems as young
+        as that start, for no other clock can be relied on.
         """
-        if self.boot == earlier.boot:
-            return max(0.0, self.up_s - earlier.up_s)
-        return max(0.0, min(self.up_s, self.at_s - earlier.at_s))
+        return self.up_s if self.boot != earlier.boot else max(0.0, self.up_s - earlier.up_s)
 
 
 def moment() -> Moment:
