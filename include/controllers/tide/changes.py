@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 LASTS_S = 200.0
-"""Time for which a change is good. To learn it from the time between changes was worse: the fewer
-changes there are, the cheaper they seem (docs/tide.md)."""
+"""Time for which a change is good: chosen, not learned (docs/tide.md, "What was tuned on what")."""
 
 
 @dataclass(frozen=True, slots=True)
