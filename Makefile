@@ -142,7 +142,7 @@ bench: setup  ## Measure the simulator against its peers, how it grows (hours, o
 	@$(ENV) python -m tests.bench && python -m tests.bench --gate && python -m tests.bench.growth --gate && python -m tests.bench.wide --gate \
 	    && python -m tests.bench.page
 
-dictionary: setup  ## Write docs/metrics.md, every column with its formula, from the schemas
+dictionary: setup  ## Write docs/metrics.md, the list of tables, from the schemas
 	@$(ENV) python -m include.results.tables.dictionary > docs/metrics.md
 
 lock: setup  ## Resolve requirements*.in again, keeping what is pinned where possible

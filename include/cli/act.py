@@ -48,7 +48,10 @@ def act(  # noqa: PLR0913  options of a command
         str, typer.Option(help="Where its page is: PORT or HOST:PORT; none without.")
     ] = "",
 ) -> None:
-    """Let a controller rescale a running job within limits; a dry run without --really."""
+    """Let a controller rescale a job within limits.
+
+    Without --really nothing is changed: the decisions are printed and logged.
+    """
     from include.cli.advise import parsed_options
     from include.service.act import Actor, Mandate
     from include.service.beside import beside
@@ -88,7 +91,7 @@ def pause(
     state: State,
     why: Annotated[str, typer.Option(help="For the journal, and whoever looks next.")] = "",
 ) -> None:
-    """Stop all changes of an acting service from its next reading on; it goes on watching."""
+    """Stop the changes of an acting service; it goes on watching."""
     from include.service.pause import pause as paused
 
     _require_state(state)
@@ -108,7 +111,7 @@ def journal(
     state: State,
     last: Annotated[int, typer.Option(min=0, help="So many entries at most; 0: all.")] = 50,
 ) -> None:
-    """Print what an acting service changed and did not, and why."""
+    """Print the changes of an acting service, with reasons."""
     from include.service.journal import ChangeJournal, sentence
 
     _require_state(state)
@@ -124,7 +127,7 @@ def keda(
         str, typer.Option(help="The address to listen on; 0.0.0.0: all of this machine.")
     ] = "127.0.0.1",
 ) -> None:
-    """Serve what shadow or act advise as a metric to KEDA, as one of its external scalers."""
+    """Serve the advice of shadow or act to KEDA, as an external scaler."""
     from include.service.keda.scaler import serve
 
     _require_state(state)

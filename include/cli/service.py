@@ -33,7 +33,7 @@ def record(
     every: Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")] = 5.0,
     lasts: Lasts = "",
 ) -> None:
-    """Record a running job from Flink's REST interface; advise and operators take the folder."""
+    """Record a job on Flink into a folder for advise and operators."""
     from include.service.record import record as recorded
 
     stop = stopped_by_signal()
@@ -73,7 +73,7 @@ def shadow(  # noqa: PLR0913  options of a command
         str, typer.Option(help="Where its page is: PORT or HOST:PORT; none without.")
     ] = "",
 ) -> None:
-    """Ask controllers what they would do with a running job; nobody obeys them."""
+    """Record a job and log what controllers would do with it."""
     from include.cli.advise import parsed_options
     from include.service.beside import beside
     from include.service.shadow import asked_controllers
@@ -113,7 +113,7 @@ def verdict(  # noqa: PLR0913  options of a command
         Path | None, typer.Option(help="The folder for it; STATE/verdict without.")
     ] = None,
 ) -> None:
-    """Say what each controller of a shadow would have cost and left late, beside the bound."""
+    """Compare the controllers of a shadow by cost and latency."""
     from include.advise.publish import PAGE
     from include.advise.request import AdviceRequest
     from include.cli.advise import advice_table

@@ -17,7 +17,7 @@ from include.model.errors import GateFailed, SpecError
 from tests.command_line import said
 
 OUTCOMES = conform(packaged_rows())
-LEDGER = Path("docs/autoscalers.md").read_text(encoding="utf-8")
+LEDGER = Path("include/controllers/autoscalers/deviations.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ def test_a_file_of_rows_is_run_and_counted(tmp_path):
     for text in (
         'ok    keda/a\n      expected {"replicas": 3}, got {"replicas": 3}',
         'DIFF  keda/b\n      expected {"replicas": 4}, got {"replicas": 3}',
-        '-     keda/c\n      expected {"replicas": 3}, not run: AUTO-ONE in docs/autoscalers.md\n',
-        "not run: AUTO-CONFORM in docs/autoscalers.md; its inputs are none of such a row",
-        "not run: AUTO-CONFORM in docs/autoscalers.md; unknown first part of id 'hpas'",
-        "not run: AUTO-CONFORM in docs/autoscalers.md; its expectation names none of replicas",
+        '-     keda/c\n      expected {"replicas": 3}, not run: AUTO-ONE in include/controllers/autoscalers/deviations.md\n',
+        "not run: AUTO-CONFORM in include/controllers/autoscalers/deviations.md; its inputs are none of such a row",
+        "not run: AUTO-CONFORM in include/controllers/autoscalers/deviations.md; unknown first part of id 'hpas'",
+        "not run: AUTO-CONFORM in include/controllers/autoscalers/deviations.md; its expectation names none of replicas",
         "1 of 2 rows as expected; 4 of 6 cannot be represented",
     ):
         assert text in ran.output

@@ -47,6 +47,9 @@ INPUT_CHECKS = "input_checks"
 ADVICE_RANKING = "advice_ranking"
 """The table of `advise`, built and checked like the others, over a recording in place of runs."""
 
+DOCUMENTED = (*PUBLISHED, INPUT_CHECKS, ADVICE_RANKING)
+"""Tables that `tidebench columns` explains and docs/metrics.md lists."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
