@@ -56,9 +56,7 @@ COMMANDS = {
 }  # fmt: skip
 """Every command, by the heading that `tidebench --help` lists it under."""
 
-app = typer.Typer(
-    no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="markdown"
-)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="markdown")
 for _heading, _functions in COMMANDS.items():
     for _function in _functions:
         app.command(rich_help_panel=_heading)(_function)
@@ -78,7 +76,7 @@ def _say_version(asked: bool) -> None:
 @app.callback(epilog=EXAMPLES)
 def tidebench(
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Print the version.")
+        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Show it.")
     ] = False,
 ) -> None:
     """Compare autoscalers of stream processing: on a simulator, on a recording, on a real job."""

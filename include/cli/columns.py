@@ -18,11 +18,10 @@ def columns(
 ) -> None:
     """Explain the columns of a published table: unit, meaning, formula."""
     from include.results.tables.catalogue import DOCUMENTED, schema_of
-    from include.results.tables.dictionary import first_sentence
 
     if not table:
         for name in DOCUMENTED:
-            typer.echo(f"{name:<18} {first_sentence(name)}")
+            typer.echo(f"{name:<18} {schema_of(name).summary}")
         return
     if table not in DOCUMENTED:
         raise SpecError("columns", [unknown_name("table", table, DOCUMENTED)])

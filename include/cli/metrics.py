@@ -23,7 +23,7 @@ def metrics(
     within_min: Annotated[
         float, typer.Option(min=0, help="Hide runs without a new file for so many minutes.")
     ] = 180,
-    runs: Annotated[int, typer.Option(min=1, max=1000, help="Show at most so many runs, the newest.")] = 20,
+    runs: Annotated[int, typer.Option(min=1, max=1000, help="Show the newest runs.")] = 20,
 ) -> None:
     """Serve metrics of current and recent runs to Prometheus."""
     from prometheus_client import CollectorRegistry, start_http_server

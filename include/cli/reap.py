@@ -12,7 +12,7 @@ from include.model.errors import SpecError
 def reap(
     remove: Annotated[bool, typer.Option(help="Release the resources of dead runs.")] = False,
     after_s: Annotated[
-        float, typer.Option(min=0, help="A run is dead after so many seconds without a sign of life.")
+        float, typer.Option(min=0, help="Seconds without a sign of life after which a run is dead.")
     ] = 600,
     testbed: Annotated[str, typer.Option(help="Only this testbed.")] = "",
 ) -> None:

@@ -15,10 +15,11 @@ import yaml
 from typer.main import get_command
 
 from include.cli import app
+from include.controllers import CONTROLLERS
 from include.controllers.tide.controller import Tide
 from include.experiment.prices.books import load_book
 from include.experiment.run import resolve
-from include.experiment.spec import load_spec
+from include.experiment.spec import ExperimentSpec, load_spec
 from include.model.errors import command
 from include.results.quality.expectations import suite_of
 from include.studies.provenance import read_seen
@@ -68,6 +69,20 @@ def test_every_file_that_is_named_is_there(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
     missing += [link for link in links if not (page.parent / link).exists()]
     assert missing == []
+
+
+def test_a_reader_finds_every_field_of_a_spec() -> None:
+    text = "".join((REPOSITORY / name).read_text() for name in ("README.md", "docs/adding.md"))
+    unsaid = [
+        name for name in ExperimentSpec.model_fields if not re.search(rf"\b{name}\b[`:]", text)
+    ]
+    assert unsaid == []
+
+
+def test_a_reader_finds_every_controller() -> None:
+    names = ("reproduction", "autoscalers", "tide")
+    text = "".join((REPOSITORY / "docs" / f"{name}.md").read_text() for name in names)
+    assert [name for name in CONTROLLERS if f"`{name}`" not in text] == []
 
 
 def yaml_blocks() -> Mapping[str, tuple[Code, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 
 from include.results.tables.catalogue import DOCUMENTED, schema_of
@@ -28,50 +27,44 @@ resource_cost [cost]
 ...
 ```
 
-Names in formulas are columns of the same table, of a table that the formula names, or of the measured
-rows (`include/runs/measurements/rows.py`). An empty value means that there was nothing to count.
+Names in formulas are columns of the same table, of a table that the formula names, or of the
+measured rows (`include/runs/measurements/rows.py`). An empty value: there was nothing to count.
 
 ## Strict metrics
 
-The papers count completed items only. An item that is never processed appears in none of their figures,
+The papers count completed items only. An item that is never processed is in none of their figures,
 so a controller that starts too few instances looks good. Rank controllers by these metrics instead:
 
-- **Strict** compliance and penalty: an item whose deadline has passed counts as late, completed or not.
-  The deadline is 1, 2 or 5 times o_slo after the item arrived at the operator. An item that waits and is
-  still in time is not counted.
+- **Strict** compliance and penalty: an item whose deadline has passed counts as late, completed or
+  not. The deadline is 1, 2 or 5 times o_slo after the item arrived at the operator. An item that
+  waits and is still in time is not counted.
 - **Unprocessed items** arrived at an operator and were not completed when the run ended.
-- **Age** is the time since the source emitted the item. Compliance looks at one operator at a time; age
-  includes the waits at the operators before.
+- **Age** is the time since the source emitted the item. Compliance looks at one operator at a time;
+  age includes the waits at the operators before.
 
-Overdue items are counted per queue from the monitor's readings: items that arrived before the last passed
-deadline, less completed items. The count is exact if items arrive evenly within a monitoring period and
-are served in order; if instances overtake each other, more are overdue. It ends at the last reading.
-Items that complete late after that reading count twice; if these span more than a minute, the run is left
-out. Items on the way between two operators have not arrived yet, and operators behind a starved one look
-fine: read the rows per operator, and the age.
+Overdue items are counted per queue from the monitor's readings: items that arrived before the last
+passed deadline, less completed items. The count is exact if items arrive evenly within a monitoring
+period and are served in order; if instances overtake each other, more are overdue. It ends at the
+last reading. Items that complete late after it count twice; if these span more than a minute, the
+run is left out. Items between two operators have not arrived yet, and operators behind a starved
+one look fine: read the rows per operator, and the age. Arrived and completed mean:
 
-| testbed | arrived | completed |
-|---|---|---|
-| `simulated` | reached the queue; an item returns to its place if its instance dies | finished by an instance |
-| `flow` | amount that reached the queue, in whole items | amount that left it; items in service included |
-| `docker`, `openstack` | sent, as its producer noted | done in the ledger, each item once; lost or rejected items stay unprocessed |
-| `flink` | sent to the operator | confirmed by a checkpoint, each item once |
+- `simulated`: reached the queue (again if its instance died); finished by an instance.
+- `flow`: the amount that reached the queue, in whole items; that left it, with items in service.
+- `docker`, `openstack`: sent, as the producer noted; done in the ledger, each item once. Lost and
+  rejected items stay unprocessed.
+- `flink`: sent to the operator; confirmed by a checkpoint, each item once.
 
 ## Tables
 
 """
 
 
-def first_sentence(table: str) -> str:
-    """What a table holds, from the description in its schema."""
-    return re.split(r"(?<=\.) (?=[A-Z])", schema_of(table).description)[0].rstrip(".")
-
-
 def dictionary() -> str:
     """The page as Markdown, tables in the order in which they are published."""
     rows = (
-        f'| <a id="{name}"></a>`{name}` | {first_sentence(name)} | {", ".join(schema_of(name).key)} |'
-        for name in DOCUMENTED
+        f'| <a id="{name}"></a>`{name}` | {schema.summary} | {", ".join(schema.key)} |'
+        for name, schema in ((name, schema_of(name)) for name in DOCUMENTED)
     )
     return _HEAD + "\n".join(("| table | content | one row per |", "|---|---|---|", *rows, ""))
 
