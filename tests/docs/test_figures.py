@@ -122,20 +122,22 @@ def test_runs_behind_the_figures() -> None:
 
 def test_where_tide_is_weak() -> None:
     first, other = stated(r"it rescaled (\d+) and (\d+) times in a run and leased the most hosts")
-    look = table("flink_look").pivot(index="pattern", columns="controller")
-    assert list(look["rescales"]["tide"]) == [first, other]
-    assert (look["resource_cost"].idxmax(axis=1) == "tide").all()
+    look = table("flink_look")
+    assert list(look.query("controller == 'tide'")["rescales"]) == [first, other]
+    dearest = look.sort_values("resource_cost").groupby("pattern").tail(1)
+    assert list(dearest["controller"]) == ["tide", "tide"]
 
-    cells = table("tide_cells").set_index(["pattern", "btu_min", "controller"])
-    tide, threshold = (cells.loc["random_walk_1", 10, one] for one in ("tide", "threshold"))
     assert "on random walk 1 at BTU 10 `threshold` costs 0.5 less" in page("README.md")
-    assert round(tide["resource_cost"] - threshold["resource_cost"], 1) == 0.5
-    assert 30 < 100 - threshold["near_real_time_compliance"] < 37, "a third"
+    cell = table("tide_cells").query("pattern == 'random_walk_1' and btu_min == 10")
+    costs = dict(zip(cell["controller"], cell["resource_cost"], strict=True))
+    assert round(costs["tide"] - costs["threshold"], 1) == 0.5
+    (near,) = cell.query("controller == 'threshold'")["near_real_time_compliance"]
+    assert 30 < 100 - near < 37, "a third is late"
 
-    trading = table("tournament").query("topology == 'trading_queries'").set_index("controller")
     assert "pays 35.3, a fixed deployment 30.0" in page("README.md")
-    costs = trading["resource_cost"].round(1)
-    assert (costs["tide"], costs["fixed"]) == (35.3, 30.0)
+    trading = table("tournament").query("topology == 'trading_queries'").round(1)
+    paid = dict(zip(trading["controller"], trading["resource_cost"], strict=True))
+    assert (paid["tide"], paid["fixed"]) == (35.3, 30.0)
 
 
 @pytest.mark.parametrize("name", ["README.md", "ARTIFACT.md", "docs/reproduction.md"])
