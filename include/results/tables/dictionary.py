@@ -49,7 +49,7 @@ last reading. Items that complete late after it count twice; if these span more 
 run is left out. Items between two operators have not arrived yet, and operators behind a starved
 one look fine: read the rows per operator, and the age. Arrived and completed mean:
 
-- `simulated`: reached the queue (again if its instance died); finished by an instance.
+- `simulated`: reached the queue, to which an item returns if its instance dies; finished.
 - `flow`: the amount that reached the queue, in whole items; that left it, with items in service.
 - `docker`, `openstack`: sent, as the producer noted; done in the ledger, each item once. Lost and
   rejected items stay unprocessed.
