@@ -21,7 +21,7 @@ def columns(
 
     if not table:
         for name in DOCUMENTED:
-            typer.echo(f"{name:<18} {schema_of(name).summary}")
+            typer.echo(f"{name:<18} {schema_of(name).summary.rstrip('.')}")
         return
     if table not in DOCUMENTED:
         raise SpecError("columns", [unknown_name("table", table, DOCUMENTED)])

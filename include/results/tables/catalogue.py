@@ -76,8 +76,8 @@ class TableSchema:
 
     @property
     def summary(self) -> str:
-        """The first sentence of the description."""
-        return re.split(r"(?<=\.) (?=[A-Z])", self.description)[0].rstrip(".")
+        """The first sentence of the description; "Figs. 8-11" ends none."""
+        return re.split(r"(?<=\.) (?=[A-Z`])", self.description, maxsplit=1)[0]
 
     @property
     def column_names(self) -> tuple[str, ...]:

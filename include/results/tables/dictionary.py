@@ -63,7 +63,7 @@ one look fine: read the rows per operator, and the age. Arrived and completed me
 def dictionary() -> str:
     """The page as Markdown, tables in the order in which they are published."""
     rows = (
-        f'| <a id="{name}"></a>`{name}` | {schema.summary} | {", ".join(schema.key)} |'
+        f'| <a id="{name}"></a>`{name}` | {schema.summary.rstrip(".")} | {", ".join(schema.key)} |'
         for name, schema in ((name, schema_of(name)) for name in DOCUMENTED)
     )
     return _HEAD + "\n".join(("| table | content | one row per |", "|---|---|---|", *rows, ""))
