@@ -9,10 +9,11 @@
     light: ["#0b6e8a", "#b4470f", "#5b4bb5", "#2f7d32", "#a8326f", "#7a5c00", "#37474f", "#c2185b"],
     dark: ["#5cc8e6", "#f5a36b", "#b3a6ff", "#86d489", "#f39ac7", "#e3c44f", "#b8c4ca", "#ff8fb2"],
   };
-  const dark = matchMedia("(prefers-color-scheme: dark)");
   let data, plots = [], shown = [];
 
-  const colourOf = (k) => COLOURS[dark.matches ? "dark" : "light"][k % 8];
+  const theme = () => document.documentElement.dataset.theme
+    ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  const colourOf = (k) => COLOURS[theme()][k % 8];
   const dashOf = (k) => DASHES[k % DASHES.length];
   const read = (value) => value == null ? "-" : value.toLocaleString("en", { maximumSignificantDigits: 4 });
 
@@ -28,8 +29,8 @@
   }
 
   function draw(chart, place) {
-    const style = getComputedStyle(document.documentElement);
-    const ink = style.getPropertyValue("--soft").trim(), line = style.getPropertyValue("--line").trim();
+    const ink = getComputedStyle(section.querySelector(".bar")).color;
+    const line = getComputedStyle(place.parentNode).borderTopColor;
     const columns = [data.x], series = [{ label: "minute" }], bands = [];
     chart.series.forEach((own, k) => {
       if (own.low) bands.push({ series: [series.length + 1, series.length + 2], fill: `${colourOf(k)}2e` });
@@ -140,7 +141,7 @@
       const button = event.target.closest("[data-zoom]");
       if (button) zoom(button.dataset.zoom);
     });
-    dark.addEventListener("change", () => { legend(); redraw(); });
+    document.documentElement.addEventListener("theme", () => { legend(); redraw(); });
     new ResizeObserver(() => plots.forEach((plot) => {
       const width = plot.root.parentNode.clientWidth;
       if (width && width !== plot.width) plot.setSize({ width, height: 240 });
