@@ -171,7 +171,7 @@ def test_runs_are_removed_after_a_question_by_who_may_trigger_that_dag(airflow: 
 def test_runs_stand_side_by_side(airflow: Airflow) -> None:
     page = read_page(airflow, FIRST + "&run=other/threshold-x")
     assert "2 runs side by side" in page
-    assert "Relaxed compliance (percent)" in page
+    assert "Relaxed compliance (%)" in page
     assert 'class="differs"' in page
     figure = f"/tidebench/figures/first/{RUN}/timeline.svg"
     assert read_page(airflow, figure).startswith("<svg")

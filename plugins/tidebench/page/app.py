@@ -21,7 +21,6 @@ from fastapi.responses import (
     Response,
     StreamingResponse,
 )
-
 from starlette.exceptions import HTTPException as AnyHTTPException
 
 from include.model.errors import PublishError
