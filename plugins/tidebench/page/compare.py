@@ -128,7 +128,10 @@ def compared(database_url: str, root: Path, chosen: Sequence[str], by: str) -> M
             for title, lines in sections.items()
             if lines
         },
-        "books": {book: over_cases(lines) for book, lines in _by_price_book(tables_by_run).items()},
+        "books": {
+            book: [line.over(cases) for line in lines]
+            for book, lines in _by_price_book(tables_by_run).items()
+        },
         "scatter": scatter_of(labels_of(cases), first) if len(cases) > 1 else None,
         "figures": FIGURES,
         "beside": f"?{urlencode({'beside': chosen}, doseq=True)}" if len(chosen) > 1 else "",
@@ -150,7 +153,9 @@ def found_runs(
     """Runs, each given as `experiment/run`, with rows of some tables. HTTPException 404 for none,
     for too many, and for one that is not there."""
     if not chosen:
-        raise HTTPException(404, "Choose at least one run in the list, then compare again.")
+        raise HTTPException(
+            404, "Choose at least one run in the list, then press “Compare the chosen”."
+        )
     if len(chosen) > MOST_RUNS:
         raise HTTPException(404, f"At most {MOST_RUNS} runs fit side by side; choose fewer.")
     keys = [(experiment, run) for experiment, _, run in (text.partition("/") for text in chosen)]
