@@ -7,6 +7,7 @@ are made from it, and a test compares it with what the query returns.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -69,6 +70,11 @@ class TableSchema:
     description: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the description; "Figs. 8-11" ends none."""
+        return re.split(r"(?<=\.) (?=[A-Z`])", self.description, maxsplit=1)[0]
 
     @property
     def column_names(self) -> tuple[str, ...]:

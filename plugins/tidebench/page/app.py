@@ -46,6 +46,7 @@ from tidebench.page.files import (
     KINDS,
     files_of,
     find_file,
+    in_theme,
     styled,
     with_way_back,
 )
@@ -205,7 +206,7 @@ def show_bundle(experiment: str) -> StreamingResponse:
     )
 
 
-def show_file(experiment: str, path: str) -> Response:
+def show_file(request: Request, experiment: str, path: str) -> Response:
     """A published file, or one of the Data Docs; our page of checks in place of their index."""
     root = data_root()
     file = find_file(root, experiment, path)
@@ -217,6 +218,7 @@ def show_file(experiment: str, path: str) -> Response:
         docs = path.startswith("data_docs/")
         text = styled(file) if docs else file.read_text(encoding="utf-8", errors="replace")
         text = with_way_back(text, home(), experiment, files_of(root, experiment))
+        text = in_theme(text, request.cookies.get("tidebench_theme", ""))
         return HTMLResponse(text, headers=dict(HEADERS))
     return FileResponse(file, media_type=KINDS[file.suffix], headers=dict(HEADERS))
 

@@ -8,6 +8,8 @@
     const theme = localStorage.getItem("theme");
     if (theme === "light" || theme === "dark") root.dataset.theme = theme;
     else delete root.dataset.theme;
+    // Reports are served without scripts: the server puts the theme into them.
+    document.cookie = `tidebench_theme=${root.dataset.theme ?? ""}; path=/; SameSite=Strict`;
     root.dispatchEvent(new Event("theme"));
   };
   follow();
