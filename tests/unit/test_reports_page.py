@@ -255,7 +255,8 @@ def test_ids_are_unique_also_with_several_runs(tmp_path: Path) -> None:
 
 def _outcome(controller: str, seed: int, cost: float | None, **values: object) -> Row:
     (row,) = tables_of(f"{controller}-{seed}", controller=controller, seed=seed)["outcomes"]
-    return {**row, "controller": controller, "strict_total_cost": cost, **values}
+    row |= {"controller": controller, "variant": "", "strict_total_cost": cost}
+    return row | values
 
 
 def test_a_glance_has_the_mean_of_every_case_and_the_cheapest_first() -> None:

@@ -19,8 +19,9 @@ MOST_CASES = 12
 def glance_of(outcomes: Sequence[Row]) -> list[dict[str, Any]]:
     """Cases by load, the cheapest first; empty where there is one, or more than fit.
 
-    ``load`` has what loads differ in. ``cost`` is the strict total cost, ``share`` the strict near real-time compliance in percent and
-    ``age_s`` the 95th percentile of the age; each None where a run of the case has none.
+    ``load`` is what the loads differ in, ``cost`` the strict total cost, ``share`` the strict near
+    real-time compliance in percent, ``age_s`` the 95th percentile of the age: means over seeds,
+    None where a run has none.
     """
     ordered = sorted(outcomes, key=_case)
     cases = [list(rows) for _, rows in groupby(ordered, key=_case)]

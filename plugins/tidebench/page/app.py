@@ -25,6 +25,7 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 
 from include.model.errors import PublishError
 from tidebench.connections import RESULTS, results_database_url
+from tidebench.page.advice import advice_list
 from tidebench.page.cases import cases_of, way_of
 from tidebench.page.changes import (
     MAY_REMOVE,
@@ -92,6 +93,7 @@ def create_app() -> FastAPI:
     app.get("/", response_class=HTMLResponse)(show_list)
     app.get("/runs.csv")(show_csv)
     app.get("/under-way", response_class=HTMLResponse)(show_under_way)
+    app.get("/advice", response_class=HTMLResponse)(show_advice)
     app.get("/compare", response_class=HTMLResponse)(show_runs)
     may_run, may_remove = Depends(MAY_RUN), Depends(MAY_REMOVE)
     from_here = Depends(require_same_site)
@@ -137,6 +139,11 @@ def _under_way(user: BaseUser, experiment: str) -> list[UnderWay]:
     """
     with create_session(scoped=False) as session:
         return under_way(session, user, experiment)
+
+
+def show_advice() -> HTMLResponse:
+    """What is advised, newest first."""
+    return _page("advice", {"advice": advice_list(data_root())})
 
 
 def show_runs(
