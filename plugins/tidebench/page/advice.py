@@ -6,6 +6,7 @@ import csv
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from include.advise.publish import PAGE
 from include.results.tables.catalogue import ADVICE_RANKING
@@ -15,7 +16,7 @@ AS_RUN = "0"
 """The rank of the job as it was run."""
 
 
-def advice_list(root: Path) -> list[Mapping[str, object]]:
+def advice_list(root: Path) -> list[Mapping[str, Any]]:
     """Answers, the newest first: the best policy, and the job as it was run where that is known."""
     folders = (
         [page.parents[1] for page in root.glob(f"*/published/{PAGE}")] if root.is_dir() else []
@@ -24,7 +25,7 @@ def advice_list(root: Path) -> list[Mapping[str, object]]:
     return sorted((one for one in listed if one), key=lambda one: str(one["at"]), reverse=True)
 
 
-def _answer(root: Path, name: str) -> Mapping[str, object] | None:
+def _answer(root: Path, name: str) -> Mapping[str, Any] | None:
     """None where a file is not there (any more), or may not be looked at."""
     page = find_file(root, name, f"published/{PAGE}")
     ranking = find_file(root, name, f"published/{ADVICE_RANKING}.csv")
