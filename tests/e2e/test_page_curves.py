@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.airflow
 
-CONTROLLERS = {"btu": 40.0, "threshold": 60.0, "fixed": 90.0, EVIL: 61.0}
+CONTROLLERS = {"btu": 40.0, "threshold": 60.0, "fixed": 90.0, EVIL: 60.2}
 RUNS = [(name, seed) for name in CONTROLLERS for seed in range(1, 6)]
 KEYS = [f"many/r{k}" for k in range(len(RUNS) + 1)]
 

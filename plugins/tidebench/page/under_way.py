@@ -127,7 +127,7 @@ def _tasks(
 ) -> Mapping[tuple[str, str], list[TasksInState]]:
     """Tasks of these DAG runs, counted by state: a matrix may have a thousand copies of one."""
     ti = TaskInstance
-    fresh = func.coalesce(ti.start_date >= DagRun.start_date, False)
+    fresh = ti.start_date >= DagRun.start_date  # null where either has not begun
     statement = (
         select(
             ti.dag_id, ti.run_id, ti.task_id, ti.state, fresh.label("fresh"),
@@ -141,6 +141,7 @@ def _tasks(
     tasks = defaultdict(list)
     for row in session.execute(statement).mappings():
         values = {name: row[name] for name in TasksInState.__slots__}
+        values["fresh"] = bool(row["fresh"])
         tasks[row["dag_id"], row["run_id"]].append(TasksInState(**values))
     return tasks
 
