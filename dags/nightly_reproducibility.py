@@ -1,8 +1,8 @@
 """
 Measure the evaluations of published systems anew, and say whether they still come out.
 
-It runs when triggered, or nightly if `TIDEBENCH_SCHEDULES` has it. Pages: `nightly_<study>`, with
-`seeds` or `patterns` `nightly_<study>_part`, which nothing judges. A failure means:
+It runs when triggered, or nightly if `TIDEBENCH_SCHEDULES` has it. `studies` says which. Pages:
+`nightly_<study>`, with `seeds` or `patterns` in `nightly_<study>_part`, unjudged. A failure means:
 - `check_cells`: runs broke. The log of their `measure_cell` says why; clear it with what follows.
 - `check_tables`: the tables contradict themselves, nothing was published. See `data_docs/`.
 - `publish_report`: runs did not pass their checks; its log names them. Others are published.
