@@ -19,7 +19,7 @@ from airflow.sdk import Param, dag
 
 from include.advise.form import advice_params
 from tidebench import advice
-from tidebench.stage import DEFAULTS
+from tidebench.stage import DEFAULTS, first_line
 
 OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_advice', key='experiment') }}"}
 
@@ -34,6 +34,7 @@ OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_advice', key='experiment'
     default_args=DEFAULTS,
     params={name: Param(**keywords) for name, keywords in advice_params().items()},
     tags=["advice"],
+    description=first_line(__doc__),
     doc_md=__doc__,
 )
 def advise() -> None:

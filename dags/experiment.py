@@ -17,7 +17,7 @@ from airflow.sdk import Param, dag
 
 from include.experiment.form import experiment_params
 from tidebench import locks, spark, tasks, windows
-from tidebench.stage import DEFAULTS
+from tidebench.stage import DEFAULTS, first_line
 
 EXPERIMENT = "{{ ti.xcom_pull(task_ids='resolve_spec', key='experiment') }}"
 
@@ -33,6 +33,7 @@ AT_ONCE = {"places": 3, "timeout": 6 * 86400}
     default_args=DEFAULTS,
     params={name: Param(**keywords) for name, keywords in experiment_params().items()},
     tags=["experiment"],
+    description=first_line(__doc__),
     doc_md=__doc__,
 )
 def experiment() -> None:

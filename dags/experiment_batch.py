@@ -7,8 +7,7 @@ Run a matrix of controllers, patterns, BTUs and seeds, and publish one report ov
 - `check_cells`: fails the DAG run and names the cells when not all of them were measured
 - `build_tables`, `check_tables`, `publish_report`: one Spark application for all complete cells
 
-**When a cell fails**, the others are published. Put right what its log says, then clear its copy
-of `measure_cell` or `trigger_run` with what is downstream: complete cells of this code are reused.
+**When a cell fails**, correct what its log says and clear the cell: complete ones are reused.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from airflow.sdk import Param, dag, task_group
 
 from include.experiment.form import batch_params
 from tidebench import batch, locks, runs, spark, tasks
-from tidebench.stage import DEFAULTS
+from tidebench.stage import DEFAULTS, first_line
 
 WAYS = {"task": "measure_cell", "dag_run": "cell_run.trigger_run"}
 OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_matrix', key='experiment') }}"}
@@ -34,6 +33,7 @@ OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_matrix', key='experiment'
     default_args=DEFAULTS,
     params={name: Param(**keywords) for name, keywords in batch_params().items()},
     tags=["experiment"],
+    description=first_line(__doc__),
     doc_md=__doc__,
 )
 def experiment_batch() -> None:

@@ -1,9 +1,8 @@
 """
-The evaluations of published systems, measured anew, and whether they still come out: when it is
-triggered, and every night if `TIDEBENCH_SCHEDULES` in Airflow's environment names this DAG.
-`studies` says which; their pages are in `nightly_<study>/published/`. `seeds` or `patterns` make
-parts of them, in `nightly_<study>_part`, that nothing judges. A failure means:
+Measure the evaluations of published systems anew, and say whether they still come out.
 
+It runs when triggered, or nightly if `TIDEBENCH_SCHEDULES` has it. `studies` says which. Pages:
+`nightly_<study>`, with `seeds` or `patterns` in `nightly_<study>_part`, unjudged. A failure means:
 - `check_cells`: runs broke. The log of their `measure_cell` says why; clear it with what follows.
 - `check_tables`: the tables contradict themselves, nothing was published. See `data_docs/`.
 - `publish_report`: runs did not pass their checks; its log names them. Others are published.
@@ -20,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from airflow.sdk import Param, dag, task_group
 
 from tidebench import batch, locks, spark, studies, tasks
-from tidebench.stage import DEFAULTS, schedule_of
+from tidebench.stage import DEFAULTS, first_line, schedule_of
 
 
 @dag(
@@ -34,6 +33,7 @@ from tidebench.stage import DEFAULTS, schedule_of
     default_args=DEFAULTS,
     params={name: Param(**keywords) for name, keywords in studies.PARAMS.items()},
     tags=["reproduction"],
+    description=first_line(__doc__),
     doc_md=__doc__,
 )
 def nightly_reproducibility() -> None:

@@ -22,7 +22,7 @@ from airflow.sdk import Param, dag
 
 from include.experiment.form import WITHIN_64_BITS
 from tidebench import reap as tasks
-from tidebench.stage import DEFAULTS, schedule_of
+from tidebench.stage import DEFAULTS, first_line, schedule_of
 
 PARAMS = {
     "remove": Param(
@@ -50,6 +50,7 @@ PARAMS = {
     default_args={**DEFAULTS, "execution_timeout": timedelta(minutes=20)},
     params=PARAMS,
     tags=["testbeds"],
+    description=first_line(__doc__),
     doc_md=__doc__,
 )
 def reap() -> None:

@@ -17,7 +17,7 @@ from datetime import timedelta
 from airflow.sdk import Param, dag
 
 from tidebench import locks, removal, spark, tasks
-from tidebench.stage import DEFAULTS
+from tidebench.stage import DEFAULTS, first_line
 
 EXPERIMENT = "{{ params.experiment }}"
 PARAMS = {
@@ -43,6 +43,7 @@ PARAMS = {
     default_args=DEFAULTS,
     params=PARAMS,
     tags=["experiment"],
+    description=first_line(__doc__),
     doc_md=__doc__,
 )
 def remove_runs() -> None:

@@ -19,7 +19,7 @@ from airflow.sdk import Param, dag
 
 from include.service.form import shadow_params
 from tidebench import advice, shadow
-from tidebench.stage import DEFAULTS, schedule_of
+from tidebench.stage import DEFAULTS, first_line, schedule_of
 
 OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_day', key='experiment') }}"}
 
@@ -36,6 +36,7 @@ OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_day', key='experiment') }
     default_args=DEFAULTS,
     params={name: Param(**keywords) for name, keywords in shadow_params().items()},
     tags=["advice"],
+    description=first_line(__doc__),
     doc_md=__doc__,
 )
 def shadow_report() -> None:

@@ -19,7 +19,7 @@ from airflow.sdk import Param, dag
 
 from include.experiment.form import sweep_params
 from tidebench import locks, spark, sweep, tasks
-from tidebench.stage import DEFAULTS
+from tidebench.stage import DEFAULTS, first_line
 
 LONG = {"execution_timeout": timedelta(hours=24)}
 PATH = "{{ params.spec }}"
@@ -34,6 +34,7 @@ PATH = "{{ params.spec }}"
     default_args=DEFAULTS,
     params={name: Param(**keywords) for name, keywords in sweep_params().items()},
     tags=["experiment"],
+    description=first_line(__doc__),
     doc_md=__doc__,
 )
 def sweep_points() -> None:

@@ -15,12 +15,16 @@ from tidebench.naming import name_of
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun as AirflowRun
 
-OURS = ("experiment", "experiment_batch", "sweep", "remove_runs")
+OURS = (
+    "experiment", "experiment_batch", "sweep", "remove_runs", "advise", "shadow_report",
+    "nightly_reproducibility",
+)  # fmt: skip
+"""DAGs whose runs have a name, and say why they failed."""
 REASON = "reason"
 """The XCom that says why a task failed. Airflow deletes it when the task is tried again."""
 MARKED_FAILED = (
-    "The DAG run was marked failed. Clear it to go on: windows that are committed are kept where "
-    "the testbed is not in real time."
+    "Ended by hand: the DAG run was marked failed. Clear it to go on: what is complete is kept, "
+    "except for windows on a testbed in real time."
 )
 MOST_LETTERS = 2000
 
@@ -39,12 +43,14 @@ def on_dag_run_running(dag_run: AirflowRun, msg: str) -> None:
 
 @hookimpl
 def on_dag_run_failed(dag_run: AirflowRun, msg: str) -> None:
-    """Fail the last tasks of a DAG run that is marked failed while its teardown is due.
+    """Keep that a DAG run was marked failed, and see that it ends as one.
 
-    Airflow then keeps the DAG run going for its teardown, skips the other tasks, and decides by
-    the last ones: without one that failed the DAG run ends as a success.
+    While its teardown is due Airflow keeps it going, skips the other tasks, and decides by the last
+    ones: without one that failed the DAG run ends as a success.
     """
-    if dag_run.dag_id not in OURS or dag_run.dag is None or dag_run.state == "failed":
+    teardown_due = dag_run.state != "failed"
+    by_hand = teardown_due or "manually" in msg  # the scheduler calls this where a task failed
+    if dag_run.dag_id not in OURS or dag_run.dag is None or not by_hand:
         return
     from airflow.models.xcom import XComModel
     from sqlalchemy.orm import object_session
@@ -55,7 +61,8 @@ def on_dag_run_failed(dag_run: AirflowRun, msg: str) -> None:
         if task.is_teardown or task.downstream_task_ids:
             continue
         if last := dag_run.get_task_instance(task.task_id, session=session):
-            last.set_state("failed", session=session)
+            if teardown_due:
+                last.set_state("failed", session=session)
             XComModel.set(
                 key=REASON,
                 value=MARKED_FAILED,

@@ -31,6 +31,13 @@ def name_of(dag_id: str, params: Mapping[str, Any]) -> str:
         return _joined(params, "experiment", "controllers", "patterns", last=seeds)
     if dag_id == "remove_runs":
         return _joined(params, "experiment", last=f"remove {_text(params.get('runs'))}")
+    if dag_id == "advise":
+        recording = PurePath(_text(params.get("recording"), most=1000)).name
+        return _joined(params, "name", last=f"advice on {_text(recording)}")
+    if dag_id == "shadow_report":
+        return f"{_text(params.get('shadow'))}{BETWEEN}day {_text(params.get('day') or 'before')}"
+    if dag_id == "nightly_reproducibility":
+        return f"reproducibility{BETWEEN}{_text(params.get('studies'))}"
     return ""
 
 

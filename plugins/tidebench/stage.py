@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from include.runs.measurements.origin import DagRun
 
 DEFAULTS = {
+    "owner": "tidebench",
     "retries": 2,
     "retry_delay": timedelta(seconds=10),
     "execution_timeout": timedelta(hours=2),
@@ -49,6 +50,11 @@ def data_root() -> Path:
 def spec_file(text: str) -> Path:
     """The spec file of a sweep; a relative path starts at this repository."""
     return REPOSITORY / Path(text).expanduser()
+
+
+def first_line(doc: str | None) -> str:
+    """What a DAG is for, in the list of DAGs: the first line of its docstring."""
+    return (doc or "").strip().partition("\n")[0]
 
 
 def schedule_of(dag_id: str) -> str | None:

@@ -45,6 +45,6 @@ def test_a_dag_run_that_is_marked_failed_stays_failed_and_its_teardown_still_run
     )
     released_before = {"once all is released"}
     assert {moment for moment, end in ends.items() if not end["teardown_due"]} == released_before
-    for moment in MOMENTS.keys() - released_before:
+    for moment in MOMENTS:
         (reason,) = ends[moment]["reasons"]
-        assert "marked failed" in reason
+        assert "Ended by hand" in reason, moment

@@ -80,6 +80,8 @@ def test_every_dag_is_documented_tagged_and_bounded(dags: dict[str, Any]) -> Non
     for dag_id, dag in dags.items():
         assert len(dag["doc"].split()) > 20, dag_id
         assert dag["tags"], dag_id
+        assert 30 < len(dag["description"]) < 100, dag_id
+        assert dag["owner"] == "tidebench", dag_id
         assert dag["timeout_s"], dag_id
 
 

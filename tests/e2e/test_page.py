@@ -44,6 +44,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "secret.csv").write_text("secret")
     (first / "published" / "manifest.json").write_text(json.dumps({"left_out": ["short"]}))
     let_pass(first, "short")
+    (first / "runs" / "short").mkdir(parents=True)
     other = stage(root / "other", "threshold-x", controller="threshold")
     tables = tables_of("threshold-x", controller="threshold")
     restage(other, "runs", [tables["runs"][0] | {"variant": EVIL}])
@@ -81,8 +82,10 @@ def test_who_is_not_logged_in_sees_nothing(airflow: Airflow, path: str) -> None:
 
 
 def test_nothing_is_there_but_the_page(airflow: Airflow) -> None:
-    for path in ("/tidebench/docs", "/tidebench/openapi.json", "/tidebench/redoc"):
-        assert get(airflow, path, airflow.token)[0] == 404
+    for path in ("docs", "openapi.json", "redoc", "tables/a%2fb"):
+        status, _, page = get(airflow, f"/tidebench/{path}", airflow.token)
+        assert status == 404
+        assert "All experiments" in page, "a page, and no dead end"
 
 
 def test_the_plugin_is_in_the_navigation(airflow: Airflow) -> None:
@@ -155,8 +158,10 @@ def test_runs_are_removed_after_a_question_by_who_may_trigger_that_dag(airflow: 
     for foreign in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "http://elsewhere.example"}):
         asked = get(airflow, path, None, "POST", Cookie=f"_token={airflow.token}", **foreign)
         assert asked[0] == 403, foreign
-    for wrong in ("/tidebench/remove", "/tidebench/remove?run=first", "/tidebench/remove?run=../x"):
-        assert get(airflow, wrong, airflow.token, "POST")[0] == 404, wrong
+    for wrong in ("", "?run=first", "?run=../x", "?run=nope/nope", "?run=first/nope"):
+        for method in ("GET", "POST"):
+            assert get(airflow, f"/tidebench/remove{wrong}", airflow.token, method)[0] == 404, wrong
+    assert "no run nope/nope" in get(airflow, "/tidebench/remove?run=nope/nope", airflow.token)[2]
     assert airflow.runs("remove_runs") == {}
     status, _, page = get(airflow, path, airflow.token, "POST")
     assert status == 200, page
@@ -168,10 +173,20 @@ def test_runs_are_removed_after_a_question_by_who_may_trigger_that_dag(airflow: 
     assert triggered["triggering_user_name"]
 
 
+def test_a_viewer_sees_no_button_that_is_refused(airflow: Airflow) -> None:
+    viewer = airflow.log_in(VIEWER)
+    for path, allowed in (("/tidebench/", "Compare the chosen"), (FIRST, "checks</a>"),
+                          ("/tidebench/checks/first", "left out: run short")):  # fmt: skip
+        page = get(airflow, path, viewer)[2]
+        assert allowed in page
+        for refused in ("Archive the chosen", "Remove the chosen", ">Tag<", ">Keep<", "remove it"):
+            assert refused not in page, path
+
+
 def test_runs_stand_side_by_side(airflow: Airflow) -> None:
     page = read_page(airflow, FIRST + "&run=other/threshold-x")
     assert "2 runs side by side" in page
-    assert "Relaxed compliance (percent)" in page
+    assert "Relaxed compliance (%)" in page
     assert 'class="differs"' in page
     figure = f"/tidebench/figures/first/{RUN}/timeline.svg"
     assert read_page(airflow, figure).startswith("<svg")

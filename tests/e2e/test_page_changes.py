@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import http.client
 import io
 import re
@@ -115,6 +116,25 @@ def test_runs_are_tagged_noted_archived_and_taken_back(airflow: Airflow) -> None
     assert KEY in read_page(airflow, "/tidebench/")
 
 
+def test_an_action_with_nothing_chosen_names_itself(airflow: Airflow) -> None:
+    for fields, button in (
+        ({"archived": "yes"}, "Archive the chosen"), ({"archived": "no"}, "Take the chosen back"),
+        ({"add_tags": "x"}, "Tag"),
+    ):  # fmt: skip
+        answer = send(airflow, "/tidebench/label", fields, airflow.token, **LEFT)
+        assert f"press “{button}”" in answer[2]
+    for page, button in (("remove", "Remove the chosen"), ("compare", "Compare the chosen")):
+        assert f"press “{button}”" in get(airflow, f"/tidebench/{page}", airflow.token)[2]
+
+
+def test_the_matching_runs_are_a_csv(airflow: Airflow) -> None:
+    rows = list(csv.DictReader(io.StringIO(read_page(airflow, "/tidebench/runs.csv?seed=7"))))
+    assert [(row["experiment"], row["run"]) for row in rows] == [("given", SPEC.run_id)]
+    assert float(rows[0]["strict_total_cost"]) == 77.0
+    assert read_page(airflow, "/tidebench/runs.csv?cost_from=1000").strip() == ""
+    assert get(airflow, "/tidebench/runs.csv")[0] == 401
+
+
 def test_what_cannot_be_said_is_refused_in_words(airflow: Airflow) -> None:
     for fields, status in (
         ({"run": KEY, "add_tags": "<b>"}, 422), ({"run": KEY, "note": "x" * 2001}, 422),
@@ -171,6 +191,8 @@ def test_what_is_queued_is_listed_under_its_experiment(airflow: Airflow) -> None
     assert 'class="queued"' in page
     assert "given · threshold" in read_page(airflow, "/tidebench/under-way?experiment=given")
     assert "given · threshold" not in read_page(airflow, "/tidebench/under-way?experiment=other")
+    airflow.pause("experiment")
+    assert 'class="paused"' in read_page(airflow, "/tidebench/under-way")
 
 
 def test_a_failed_matrix_is_listed_with_its_reason_to_who_may_read_it(airflow: Airflow) -> None:
@@ -181,6 +203,6 @@ def test_a_failed_matrix_is_listed_with_its_reason_to_who_may_read_it(airflow: A
     assert "many · btu, &lt;script&gt;" in page
     assert EVIL not in page
     assert 'class="failed"' in page
-    assert "It was marked failed by hand" in page
+    assert "Ended by hand" in page
     assert "many · btu" in get(airflow, "/tidebench/under-way", airflow.log_in(VIEWER))[2]
     assert get(airflow, "/tidebench/under-way")[0] == 401

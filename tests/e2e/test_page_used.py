@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 import pytest
@@ -53,6 +53,47 @@ def test_the_list_shows_what_begins_while_somebody_looks(airflow: Airflow, page:
     airflow.end_by_hand("experiment_batch", run_id)
     page.locator("#under-way .failed").wait_for()
     assert page.evaluate("window.same"), "without a reload: whoever types or has chosen goes on"
+
+
+@NEEDS_CHROMIUM
+def test_a_run_that_is_published_comes_into_the_list(
+    airflow: Airflow, page: Page, root: Path
+) -> None:
+    page.goto(f"{airflow.url}/tidebench/")
+    page.get_by_label(f"choose one/{RUN}").check()
+    page.evaluate("document.getElementById('under-way').innerHTML += '<i data-dag-run=x></i>'")
+    publish(let_pass(stage(root / "third")), "third", f"sqlite:///{root / 'results.db'}")
+    page.get_by_label(f"choose third/{RUN}").wait_for()
+    assert page.get_by_label(f"choose one/{RUN}").is_checked(), "what was chosen stays chosen"
+
+
+@NEEDS_CHROMIUM
+def test_buttons_are_off_until_a_run_is_chosen(airflow: Airflow, page: Page) -> None:
+    page.goto(f"{airflow.url}/tidebench/")
+    compare = page.get_by_role("button", name="Compare the chosen")
+    every = page.get_by_label("choose all on this page")
+    assert compare.is_disabled()
+    every.check()
+    assert compare.is_enabled()
+    assert page.locator("input[name=run]:not(:checked)").count() == 0
+    assert page.locator("#count").inner_text().endswith(" chosen")
+    every.uncheck()
+    assert compare.is_disabled()
+
+
+@NEEDS_CHROMIUM
+@pytest.mark.parametrize(("theme", "system", "dark"), [
+    ("dark", "light", True), ("light", "dark", False), ("system", "dark", True),
+])  # fmt: skip
+def test_pages_have_the_theme_of_airflow(
+    airflow: Airflow, page: Page, theme: str, system: Literal["light", "dark"], dark: bool
+) -> None:
+    page.emulate_media(color_scheme=system)
+    page.add_init_script(f"localStorage.setItem('theme', '{theme}')")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    for path in ("", "files/one/published/report.html"):
+        page.goto(f"{airflow.url}/tidebench/{path}")
+        assert page.evaluate(paper) == ("rgb(20, 24, 27)" if dark else "rgb(251, 251, 249)"), path
 
 
 @NEEDS_CHROMIUM

@@ -11,7 +11,8 @@ from tidebench.page.advance import TAIL, TasksInState, advance_of
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TOOK_S = dict.fromkeys(TAIL, 20.0)
-UNBEGUN = [TasksInState(task_id=task, state=None, count=1) for task in TAIL]
+REPORT = ("build_tables", "check_tables", "publish_report")
+UNBEGUN = [TasksInState(task_id=task, state=None, count=1) for task in REPORT]
 
 
 def ago(minutes: float) -> datetime:
@@ -26,9 +27,10 @@ def windows(
     ended: float | None = None,
     highest: int = 11,
     task: str = "control_window",
+    fresh: bool = True,
 ) -> TasksInState:
     return TasksInState(
-        task_id=task, state=state, count=count, highest=highest,
+        task_id=task, state=state, count=count, highest=highest, fresh=fresh,
         began=None if began is None else ago(began), ended=None if ended is None else ago(ended),
     )  # fmt: skip
 
@@ -69,6 +71,27 @@ def test_before_the_first_window_has_ended_only_real_time_says_how_long() -> Non
     tasks = [windows("running", 1, began=4, highest=0), windows(None, 11), *UNBEGUN]
     assert advance_of(tasks, NOW, TOOK_S).to_go_s is None
     assert advance_of(tasks, NOW, TOOK_S, part_s=600).to_go_s == 12 * 600 - 240 + 60
+
+
+def test_after_a_clear_only_what_is_measured_anew_says_how_long() -> None:
+    kept = windows("success", 3, began=500, ended=490, highest=2, fresh=False)
+    cleared = windows(None, 9, began=480, ended=470, fresh=False)
+    assert advance_of([kept, cleared, *UNBEGUN], NOW, TOOK_S).to_go == ""
+    again = windows("success", 1, began=10, ended=0, highest=3)
+    left = windows(None, 8, began=470, ended=470, fresh=False)
+    assert advance_of([kept, again, left, *UNBEGUN], NOW, TOOK_S).to_go_s == 8 * 600 + 60
+
+
+def test_between_two_tasks_behind_the_windows_the_next_one_is_said() -> None:
+    windows_done = windows("success", 12, began=60, ended=1)
+    tables_done = [
+        TasksInState(task_id=task, state="success", count=1)
+        for task in ("build_tables", "check_tables")
+    ]
+    waiting = TasksInState(task_id="publish_report", state=None, count=1)
+    assert advance_of([windows_done, *tables_done, waiting], NOW, TOOK_S).text == (
+        "publishes the report"
+    )
 
 
 def test_behind_the_last_window_only_the_tables_are_left() -> None:
@@ -119,6 +142,12 @@ def test_nothing_is_said_of_nothing() -> None:
         ("experiment_batch", {"spec": "/x/tournament.yaml"}, "matrix of tournament"),
         ("sweep", {"spec": "specs/fine.yaml"}, "sweep of fine"),
         ("remove_runs", {"experiment": "one", "runs": ["r1"]}, "one · remove r1"),
+        ("advise", {"name": "ads", "recording": "/x/ads.csv"}, "ads · advice on ads.csv"),
+        ("shadow_report", {"shadow": "s", "day": "2026-01-01"}, "s · day 2026-01-01"),
+        (
+            "nightly_reproducibility", {"studies": ["peerj", "henge"]},
+            "reproducibility · peerj, henge",
+        ),
         ("reap", {}, ""),
     ],
 )  # fmt: skip

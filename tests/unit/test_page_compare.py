@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from include.results.reports.results import Row
 from tests.builders_staged import tables_of
 from tidebench.page.better import Mean, direction_of, mean_of, verdict_of
 from tidebench.page.cases import BY_CASE, BY_RUN, cases_of, labels_of, way_of
+from tidebench.page.compare import Line
 from tidebench.page.curves import MOST_POINTS, curves_of
+from tidebench.page.scatter import COST, LABEL_HEIGHT, LEFT, SHARE, scatter_of
 
 
 def run(seed: int, **values: Any) -> dict[str, Any]:
@@ -70,11 +73,16 @@ def test_a_mean_has_the_interval_of_students_t() -> None:
     assert mean_of([5.0]).half is None
 
 
-def test_single_runs_are_compared_as_they_are() -> None:
-    assert verdict_of(mean_of([10]), mean_of([9]), -1) == "better"
-    assert verdict_of(mean_of([10]), mean_of([9]), 1) == "worse"
-    assert verdict_of(mean_of([10]), mean_of([9]), 0) == ""
-    assert verdict_of(mean_of([10]), mean_of([10]), 1) == ""
+def test_one_seed_cannot_tell_better_from_worse() -> None:
+    single, several = mean_of([10.0]), mean_of([99.0, 100.0, 101.0])
+    for first, second in ((single, several), (several, single), (single, mean_of([9.0]))):
+        assert verdict_of(first, second, -1) == verdict_of(first, second, 1) == ""
+
+
+def test_nothing_is_said_of_what_has_no_direction_or_no_difference() -> None:
+    means = mean_of([10.0, 11.0, 12.0]), mean_of([90.0, 91.0, 92.0])
+    assert verdict_of(*means, 0) == ""
+    assert verdict_of(means[0], means[0], 1) == ""
 
 
 def test_means_are_told_apart_only_where_welchs_interval_does() -> None:
@@ -84,8 +92,43 @@ def test_means_are_told_apart_only_where_welchs_interval_does() -> None:
     far = mean_of([10.0, 11, 12, 13, 14]), mean_of([22.0, 23.5, 24, 25, 26])
     assert verdict_of(*far, -1) == "worse"
     assert verdict_of(*far, 1) == "better"
-    assert verdict_of(mean_of([1.0, 2.0]), mean_of([99.0]), 1) == "unclear", "one run has no spread"
     assert verdict_of(Mean(1.0, 0.0, 3), Mean(2.0, 0.0, 3), 1) == "better", "no spread at all"
+
+
+def line(name: str, *values: Any) -> Line:
+    return Line(name=name, label=name, about="", decimals=1, values=values, unit="")
+
+
+def points(costs: list[Any], shares: list[Any]) -> list[Any]:
+    labels = [f"run {k}" for k in range(len(costs))]
+    scatter = scatter_of(labels, [line(COST, *costs), line(SHARE, *shares)])
+    assert scatter is not None
+    for point in scatter.points:
+        assert LEFT <= point.x - point.half_x <= point.x + point.half_x <= scatter.right
+        assert 0 <= point.y - point.half_y <= point.y + point.half_y <= scatter.bottom
+        assert point.label_y <= scatter.bottom
+    return list(scatter.points)
+
+
+def test_cheaper_is_to_the_left_and_more_in_time_is_higher() -> None:
+    cheap, dear = points([10.0, 20.0], [80.0, 90.0])
+    assert cheap.x < dear.x
+    assert cheap.y > dear.y, "y counts from above"
+    several = points([mean_of([10.0, 12.0, 14.0]), 20.0], [80.0, mean_of([90.0, 91.0])])
+    assert several[0].half_x > 0 == several[0].half_y
+    assert several[1].half_y > 0 == several[1].half_x
+
+
+def test_labels_of_points_in_one_place_cover_none_of_each_other() -> None:
+    heights = sorted(point.label_y for point in points([10.0] * 20, [80.0] * 20))
+    assert min(b - a for a, b in pairwise(heights)) >= LABEL_HEIGHT
+
+
+def test_there_is_no_scatter_of_one_case_or_of_what_was_not_measured() -> None:
+    one = [line(COST, 1.0), line(SHARE, 2.0)]
+    unknown = [line(COST, 1.0, None), line(SHARE, 2.0, 3.0)]
+    assert scatter_of(["a"], one) is scatter_of(["a", "b"], unknown) is None
+    assert scatter_of(["a", "b"], []) is None
 
 
 def test_curves_have_one_grid_and_end_where_a_run_ends() -> None:

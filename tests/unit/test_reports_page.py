@@ -22,13 +22,14 @@ from include.results.reports.comparison import (
 )
 from include.results.reports.figures.bill import PARTS
 from include.results.reports.figures.bill import draw as draw_bill
+from include.results.reports.glance import MOST_CASES, glance_of
 from include.results.reports.page import pages
 from include.results.reports.publish import publish
 from include.results.reports.summary import summary
-from include.results.tables.catalogue import PUBLISHED, is_by_run
+from include.results.tables.catalogue import PUBLISHED, is_by_run, schema_of
 from include.results.tables.staged import Row, read_staged
 from include.studies import printed
-from tests.builders_staged import RUN, change, let_pass, parts_of, restage, stage
+from tests.builders_staged import RUN, change, let_pass, parts_of, restage, stage, tables_of
 
 ORIGIN = {"experiment": "demo", "edition": "0", "git_commit": None, "versions": {"python": "3.11"}}
 CHECK = {"table": "cost", "sentence": "Fine.", "passed": True}
@@ -250,6 +251,32 @@ def test_ids_are_unique_also_with_several_runs(tmp_path: Path) -> None:
     assert len(ids) == len(set(ids)) > 20
     assert page.count("<svg") == 8
     assert "2 runs of 2 minutes" in page
+
+
+def _outcome(controller: str, seed: int, cost: float | None, **values: object) -> Row:
+    (row,) = tables_of(f"{controller}-{seed}", controller=controller, seed=seed)["outcomes"]
+    row |= {"controller": controller, "variant": "", "strict_total_cost": cost}
+    return row | values
+
+
+def test_a_glance_has_the_mean_of_every_case_and_the_cheapest_first() -> None:
+    rows = [
+        _outcome("btu", 1, 40.0, age_p95_ms=1000.0), _outcome("btu", 2, 50.0, age_p95_ms=3000.0),
+        _outcome("tide", 1, 30.0), _outcome("tide", 2, None, pattern="stepwise"),
+    ]  # fmt: skip
+    first, second, third = glance_of(rows)
+    assert (first["controller"], first["cost"], first["seeds"]) == ("tide", 30.0, 1)
+    assert (second["controller"], second["cost"], second["age_s"]) == ("btu", 45.0, 2.0)
+    assert (third["load"], third["cost"]) == ("stepwise", None)
+    assert glance_of(rows[:2]) == [], "one case is the page itself"
+    assert glance_of([_outcome(f"c{k}", 1, 1.0) for k in range(MOST_CASES + 1)]) == []
+
+
+def test_a_summary_is_a_whole_sentence() -> None:
+    summaries = {table: schema_of(table).summary for table in PUBLISHED}
+    assert "Figs. 8-11" in summaries["timeline"]
+    assert {table for table, text in summaries.items() if not text.endswith(".")} == set()
+    assert summaries["cost"] == "Cost of a run under each of its price books."
 
 
 def _of_many(folder: Path, runs: int) -> dict[str, list[Row]]:

@@ -24,9 +24,9 @@ from include.results.reports.comparison import (
 from include.results.reports.documents import FORMATS, WRITERS, suffixes
 from include.results.reports.figures import bill, rescales
 from include.results.reports.figures import tournament as tournament_figure
+from include.results.reports.glance import glance_of
 from include.results.reports.run_pages import (
     MANY_RUNS,
-    OPEN_FIGURES,
     Figures,
     Tables,
     about_runs,
@@ -94,6 +94,7 @@ def _rendered(
             origin=origin,
             runs=runs,
             sentence=_sentence(runs),
+            glance=glance_of(tables["outcomes"]),
             tournament=_tournament(tables),
             bill=_bill(tables),
             compliance=by(shares, lambda comparison: comparison.run),
@@ -116,7 +117,6 @@ def _rendered(
             checks=_by_table(verdict),
             warnings=[check for check in verdict["checks"] if not check["passed"]],
             spec_columns=_SPEC_COLUMNS,
-            open_figures=OPEN_FIGURES,
             many_runs=MANY_RUNS,
             published=PUBLISHED,
             formats={table: _formats(tables[table]) for table in PUBLISHED},

@@ -23,8 +23,8 @@ from include.results.tables.staged import Row
 
 MANY_RUNS = 20
 """With more than these, tables are folded and every run has a page of its own."""
-OPEN_FIGURES = 3
-"""Runs whose figures are open when the page is; those of the others unfold, or are elsewhere."""
+FIRST_FIGURES = 3
+"""Of many runs, those whose figures are on the page of all."""
 
 Tables = Mapping[str, Sequence[Row]]
 Figures = Callable[[Row], Mapping[str, Markup]]
@@ -47,7 +47,7 @@ def templates() -> Environment:
 
 def on_first_page(runs: Sequence[Row]) -> Sequence[Row]:
     """Runs whose figures are on the page of all."""
-    return runs if len(runs) <= MANY_RUNS else runs[:OPEN_FIGURES]
+    return runs if len(runs) <= MANY_RUNS else runs[:FIRST_FIGURES]
 
 
 def run_pages(tables: Tables, experiment: str, figures: Figures) -> Iterator[tuple[str, str]]:

@@ -10,21 +10,34 @@ DOING: Mapping[str, str] = {
     "resolve_spec": "looks up what was asked for",
     "resolve_matrix": "looks up what was asked for",
     "resolve_points": "looks up what was asked for",
+    "resolve_advice": "reads the recording",
+    "resolve_day": "reads the recording",
+    "choose_studies": "looks up what was asked for",
+    "resolve_runs": "looks up what was asked for",
     "wait_for_turn": "waits for its turn",
     "provision_testbed": "provisions the testbed",
     "deploy_images": "deploys the operators",
     "replay_arrivals": "begins the arrivals",
     "measure_points": "measures all points",
+    "remove_runs": "removes the runs",
     "build_tables": "builds the tables",
     "check_tables": "checks the tables",
     "publish_report": "publishes the report",
+    "build_ranking": "ranks the policies",
+    "publish_advice": "publishes the advice",
+    "publish_day": "publishes the day",
 }
 """What a DAG run does while a task is at work. Other tasks are too short to be named."""
 PARTS: Mapping[str, str] = {
     "control_window": "window", "measure_cell": "cell", "cell_run.wait_for_run": "cell",
+    "replay_policy": "policy",
 }  # fmt: skip
 """Tasks that are mapped over the parts of a DAG run, and what a part is called."""
-TAIL = ("build_tables", "check_tables", "publish_report")
+TAIL = (
+    "build_tables", "check_tables", "publish_report", "build_ranking", "publish_advice",
+    "publish_day",
+)  # fmt: skip
+"""Tasks behind the parts, in their order."""
 AT_WORK = ("running", "deferred", "queued", "scheduled", "up_for_retry", "up_for_reschedule")
 
 
@@ -41,6 +54,8 @@ class TasksInState:
     """When the first of them began."""
     ended: datetime | None = None
     """When the last of them ended."""
+    fresh: bool = True
+    """Whether they began since the DAG run was triggered or cleared last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +106,9 @@ def advance_of(
     parts = _parts(tasks)
     ended = [part for part in parts if part.state == "success"]
     done, total = sum(part.count for part in ended), max((p.highest + 1 for p in parts), default=0)
-    stage = _stage(tasks)
-    to_go_s = _parts_to_go_s(parts, done, total, now, part_s) if total else None
     left = [task for task in TAIL if not _is_over(tasks, task)]
+    stage = _stage(tasks) or (DOING[left[0]] if total and done == total and left else "")
+    to_go_s = _parts_to_go_s(parts, done, total, now, part_s) if total else None
     if to_go_s is not None:
         to_go_s += sum(tail_s.get(task, 0.0) for task in left)
     return Advance(
@@ -125,16 +140,20 @@ def _parts_to_go_s(
     now: datetime,
     part_s: float | None,
 ) -> float | None:
-    """As long as the parts so far took on average, less what the present one has taken."""
-    begun = min((part.began for part in parts if part.began), default=None)
-    last = max(
-        (part.ended for part in parts if part.ended and part.state == "success"), default=begun
-    )
+    """As long as the fresh parts so far took on average, less what the present one has taken.
+
+    A part from before the last clear says when it ended then, and not how long one takes now.
+    """
     if done == total:
         return 0.0
+    fresh = [part for part in parts if part.fresh and part.state in ("success", *AT_WORK)]
+    ended = [part for part in fresh if part.state == "success"]
+    begun = min((part.began for part in fresh if part.began), default=None)
+    last = max((part.ended for part in ended if part.ended), default=begun)
     if begun is None or last is None:
-        return None if part_s is None else total * part_s
-    each_s = (last - begun).total_seconds() / done if done else part_s
+        return None if part_s is None else (total - done) * part_s
+    done_now = sum(part.count for part in ended)
+    each_s = (last - begun).total_seconds() / done_now if done_now else part_s
     if each_s is None:
         return None
     return max((total - done) * each_s - (now - last).total_seconds(), 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,15 +21,19 @@ from fastapi.responses import (
     Response,
     StreamingResponse,
 )
+from starlette.exceptions import HTTPException as AnyHTTPException
 
 from include.model.errors import PublishError
 from tidebench.connections import RESULTS, results_database_url
+from tidebench.page.advice import advice_list
 from tidebench.page.cases import cases_of, way_of
 from tidebench.page.changes import (
     MAY_REMOVE,
+    MAY_RUN,
     label,
+    removable,
     require_same_site,
-    runs_by_experiment,
+    rights_of,
     trigger_removal,
 )
 from tidebench.page.checks import checks_of
@@ -42,10 +47,11 @@ from tidebench.page.files import (
     KINDS,
     files_of,
     find_file,
+    in_theme,
     styled,
     with_way_back,
 )
-from tidebench.page.listing import runs_list
+from tidebench.page.listing import runs_csv, runs_list
 from tidebench.page.query import query_of
 from tidebench.page.render import PAGE_HEADERS, home, render
 from tidebench.page.tables import bundle, tables_of
@@ -59,6 +65,7 @@ HERE = Path(__file__).parent
 ASSETS = {
     "page.css": KINDS[".css"],
     "page.js": "text/javascript",
+    "theme.js": "text/javascript",
     "curves.js": "text/javascript",
     "icon.svg": KINDS[".svg"],
     "vendor/uplot/uPlot.iife.min.js": "text/javascript",
@@ -67,8 +74,6 @@ ASSETS = {
 """Files of the page itself, and the library that draws its curves."""
 MAY_READ = requires_access_dag("GET", DagAccessEntity.RUN, param_dag_id="experiment")
 """Who may see the runs of the DAG `experiment` may see what came of them. Airflow's own check."""
-MAY_RUN = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id="experiment")
-"""Who may trigger the DAG `experiment` may label what came of it. Airflow's own check."""
 
 
 def create_app() -> FastAPI:
@@ -78,7 +83,7 @@ def create_app() -> FastAPI:
         dependencies=[Depends(MAY_READ)],
         openapi_url=None,
         exception_handlers={
-            HTTPException: _refused,
+            AnyHTTPException: _refused,
             PublishError: _unpublished,
             RequestValidationError: _misunderstood,
         },
@@ -86,7 +91,9 @@ def create_app() -> FastAPI:
     busy = _message("Many pages are asked for at once. Load this one again in a moment.", 503)
     app.add_middleware(ConcurrencyLimit, busy=busy)
     app.get("/", response_class=HTMLResponse)(show_list)
+    app.get("/runs.csv")(show_csv)
     app.get("/under-way", response_class=HTMLResponse)(show_under_way)
+    app.get("/advice", response_class=HTMLResponse)(show_advice)
     app.get("/compare", response_class=HTMLResponse)(show_runs)
     may_run, may_remove = Depends(MAY_RUN), Depends(MAY_REMOVE)
     from_here = Depends(require_same_site)
@@ -108,7 +115,15 @@ def show_list(request: Request, user: GetUserDep) -> HTMLResponse:
     root = data_root()
     query = query_of(request.query_params)
     going = _under_way(user, str(query.equal.get("experiment", "")))
-    return _page("list", {**runs_list(_database(root), root, query), "under_way": going})
+    content = {**runs_list(_database(root), root, query), **rights_of(user), "under_way": going}
+    return _page("list", content)
+
+
+def show_csv(request: Request) -> Response:
+    """All runs that match the address, as the list has them."""
+    name = {"Content-Disposition": 'attachment; filename="runs.csv"'}
+    text = runs_csv(_database(data_root()), query_of(request.query_params))
+    return Response(text, media_type=KINDS[".csv"], headers={**HEADERS, **name})
 
 
 def show_under_way(user: GetUserDep, experiment: str = "") -> HTMLResponse:
@@ -126,11 +141,18 @@ def _under_way(user: BaseUser, experiment: str) -> list[UnderWay]:
         return under_way(session, user, experiment)
 
 
-def show_runs(run: Annotated[list[str] | None, Query()] = None, by: str = "") -> HTMLResponse:
+def show_advice() -> HTMLResponse:
+    """What is advised, newest first."""
+    return _page("advice", {"advice": advice_list(data_root())})
+
+
+def show_runs(
+    user: GetUserDep, run: Annotated[list[str] | None, Query()] = None, by: str = ""
+) -> HTMLResponse:
     """One run, or several side by side; each is given as `experiment/run`."""
     chosen = list(dict.fromkeys(run or ()))
     root = data_root()
-    return _page("compare", compared(_database(root), root, chosen, by))
+    return _page("compare", {**compared(_database(root), root, chosen, by), **rights_of(user)})
 
 
 def show_curves(run: Annotated[list[str] | None, Query()] = None, by: str = "") -> Response:
@@ -142,21 +164,21 @@ def show_curves(run: Annotated[list[str] | None, Query()] = None, by: str = "") 
 
 def ask_removal(run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
     """Which runs would be removed, and a button that does it."""
-    return _page("remove", {"runs": runs_by_experiment(run or ()), "dag_runs": {}})
+    return _page("remove", {"runs": removable(run or (), data_root()), "dag_runs": {}})
 
 
 def remove(user: GetUserDep, run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
     """Trigger the DAG that removes the runs."""
-    runs = runs_by_experiment(run or ())
+    runs = removable(run or (), data_root())
     return _page("remove", {"runs": runs, "dag_runs": trigger_removal(runs, user.get_name())})
 
 
-def show_checks(experiment: str) -> HTMLResponse:
+def show_checks(user: GetUserDep, experiment: str) -> HTMLResponse:
     """What the gate said about the tables of an experiment, and its evidence."""
     checks = checks_of(data_root(), experiment)
     if checks is None:
         raise HTTPException(404, "There are no checks of such an experiment here.")
-    return _page("checks", checks)
+    return _page("checks", {**checks, **rights_of(user)})
 
 
 def show_figure(
@@ -191,7 +213,7 @@ def show_bundle(experiment: str) -> StreamingResponse:
     )
 
 
-def show_file(experiment: str, path: str) -> Response:
+def show_file(request: Request, experiment: str, path: str) -> Response:
     """A published file, or one of the Data Docs; our page of checks in place of their index."""
     root = data_root()
     file = find_file(root, experiment, path)
@@ -203,6 +225,7 @@ def show_file(experiment: str, path: str) -> Response:
         docs = path.startswith("data_docs/")
         text = styled(file) if docs else file.read_text(encoding="utf-8", errors="replace")
         text = with_way_back(text, home(), experiment, files_of(root, experiment))
+        text = in_theme(text, request.cookies.get("tidebench_theme", ""))
         return HTMLResponse(text, headers=dict(HEADERS))
     return FileResponse(file, media_type=KINDS[file.suffix], headers=dict(HEADERS))
 
@@ -224,12 +247,14 @@ def _page(name: str, content: Mapping[str, object]) -> HTMLResponse:
 
 async def _refused(request: Request, error: Exception) -> Response:
     """Who is not logged in goes to the log-in and comes back; what is wrong is said in words."""
-    assert isinstance(error, HTTPException)
+    assert isinstance(error, AnyHTTPException)
     reader = "text/html" in request.headers.get("accept", "")
     if error.status_code == 401 and reader:
         here = str(request.url.replace(scheme="", netloc=""))
         return RedirectResponse(get_auth_manager().get_url_login(next_url=here), 302)
-    return _message(str(error.detail), error.status_code)
+    is_unknown = error.detail == HTTPStatus(error.status_code).phrase  # of the router itself
+    text = "There is no such page here." if is_unknown else error.detail
+    return _message(text, error.status_code)
 
 
 async def _unpublished(request: Request, error: Exception) -> Response:

@@ -40,6 +40,14 @@ def mean_of(values: Sequence[float]) -> Mean:
     )
 
 
+def as_mean(value: object) -> Mean | None:
+    """A number as the mean of itself; None for words and where there is none."""
+    if isinstance(value, Mean):
+        return value
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return mean_of([value]) if is_number else None  # type: ignore[list-item]
+
+
 @cache
 def _half_of_one(runs: int) -> float:
     """Half the width of the interval over so many runs where the standard deviation is 1."""
@@ -59,16 +67,15 @@ def direction_of(name: str) -> int:
 def verdict_of(first: Mean, second: Mean, direction: int) -> str:
     """Whether the second is `better` or `worse` than the first, `unclear`, or nothing is said.
 
-    Single runs are held against each other as they are. Means have to differ by more than Welch's
-    95 % interval of their difference; a mean and a single run cannot be told apart.
+    Means have to differ by more than Welch's 95 % interval of their difference. Where either is a
+    single run nothing is said: one seed cannot tell.
     """
     difference = second.mean - first.mean
-    if not direction or not difference:
+    if not direction or not difference or 1 in (first.runs, second.runs):
         return ""
-    if first.runs > 1 or second.runs > 1:
-        half = _welch_half(first, second)
-        if half is None or abs(difference) <= half:
-            return "unclear"
+    half = _welch_half(first, second)
+    if half is None or abs(difference) <= half:
+        return "unclear"
     return "better" if difference * direction > 0 else "worse"
 
 

@@ -6,11 +6,13 @@ Nothing of what was measured is changed here, and nothing by a page of another s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 from airflow.api.common.trigger_dag import trigger_dag
-from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
 from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
 from airflow.exceptions import DagNotFound
 from airflow.utils.types import DagRunTriggeredByType
@@ -20,15 +22,32 @@ from pydantic import BaseModel
 
 from include.model.errors import SpecError
 from include.results.reports.labels import Change, change_labels, tags_in
+from include.results.reports.removal import known_runs
 from tidebench.connections import RESULTS, results_database_url
 from tidebench.page.files import is_experiment
 from tidebench.page.query import address_of, query_of
 from tidebench.page.render import home
 from tidebench.stage import data_root
 
+if TYPE_CHECKING:
+    from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+
 DAG_ID = "remove_runs"
+MAY_RUN = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id="experiment")
+"""Who may trigger the DAG `experiment` may label what came of it. Airflow's own check."""
 MAY_REMOVE = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id=DAG_ID)
 """Who may trigger the DAG `remove_runs` may remove runs. Airflow's own check."""
+
+
+def rights_of(user: BaseUser) -> Mapping[str, bool]:
+    """What this user may change, so that a page shows no button that would be refused."""
+    auth = get_auth_manager()
+    return {
+        right: auth.is_authorized_dag(
+            method="POST", access_entity=DagAccessEntity.RUN, details=DagDetails(id=dag), user=user
+        )
+        for right, dag in (("may_label", "experiment"), ("may_remove", DAG_ID))
+    }
 
 
 def require_same_site(request: Request) -> None:
@@ -45,8 +64,11 @@ def require_same_site(request: Request) -> None:
         raise HTTPException(403, "This is changed from the page Experiments only.")
 
 
-def runs_by_experiment(chosen: Sequence[str]) -> Mapping[str, list[str]]:
-    """The chosen runs by experiment, each given as `experiment/run`. HTTPException 404 for none."""
+def runs_by_experiment(chosen: Sequence[str], action: str) -> Mapping[str, list[str]]:
+    """The chosen runs by experiment, each given as `experiment/run`. HTTPException 404 for none.
+
+    ``action`` is the button that was pressed.
+    """
     runs: dict[str, list[str]] = {}
     for chosen_run in dict.fromkeys(chosen):
         experiment, _, run = chosen_run.partition("/")
@@ -54,7 +76,21 @@ def runs_by_experiment(chosen: Sequence[str]) -> Mapping[str, list[str]]:
             raise HTTPException(404, f"{chosen_run} is not a run; choose in the list.")
         runs.setdefault(experiment, []).append(run)
     if not runs:
-        raise HTTPException(404, "Choose at least one run in the list, then remove again.")
+        raise HTTPException(404, f"Choose at least one run in the list, then press “{action}”.")
+    return runs
+
+
+def removable(chosen: Sequence[str], root: Path) -> Mapping[str, list[str]]:
+    """The chosen runs by experiment. HTTPException 404 for those neither stored nor published."""
+    runs = runs_by_experiment(chosen, "Remove the chosen")
+    url = results_database_url(RESULTS, root)
+    absent = [
+        f"{experiment}/{run}"
+        for experiment, run_ids in runs.items()
+        for run in set(run_ids) - known_runs(root / experiment, url)
+    ]
+    if absent:
+        raise HTTPException(404, f"There is no run {', '.join(sorted(absent))}: none to remove.")
     return runs
 
 
@@ -87,6 +123,13 @@ class LabelForm(BaseModel):
     note: str | None = None
     archived: str | None = None
 
+    @property
+    def action(self) -> str:
+        """The button of the list that sends this form."""
+        if self.archived is None:
+            return "Tag"
+        return "Archive the chosen" if self.archived == "yes" else "Take the chosen back"
+
 
 def label(
     request: Request, user: GetUserDep, form: Annotated[LabelForm, Form()]
@@ -97,7 +140,7 @@ def label(
     """
     runs = [
         (experiment, run)
-        for experiment, run_ids in runs_by_experiment(form.run).items()
+        for experiment, run_ids in runs_by_experiment(form.run, form.action).items()
         for run in run_ids
     ]
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ from fastapi import HTTPException
 from include.model.compliance import in_words
 from include.results.reports.results import Row, read_runs
 from include.results.tables.catalogue import Column, schema_of
-from tidebench.page.better import Mean, direction_of, mean_of, verdict_of
-from tidebench.page.cases import BY_CASE, BY_RUN, SeedCase, cases_of, way_of
+from tidebench.page.better import Mean, as_mean, direction_of, mean_of, verdict_of
+from tidebench.page.cases import BY_CASE, BY_RUN, SeedCase, cases_of, labels_of, way_of
 from tidebench.page.figures import FIGURES
 from tidebench.page.files import files_of
+from tidebench.page.scatter import scatter_of
 
 MOST_RUNS = 20
 TABLES = ("outcomes", "cost", "compliance", "scaling_total", "utilisation")
@@ -24,17 +25,19 @@ GIVEN = (
     "experiment", "controller", "variant", "topology", "pattern", "conditions", "btu_min", "seed",
     "duration_min", "testbed", "flavor",
 )  # fmt: skip
+FIRST = (
+    "strict_total_cost", "strict_near_real_time_compliance_percent",
+    "strict_relaxed_compliance_percent", "age_p95_ms", "unprocessed_items", "host_hours",
+    "resource_cost", "total_regret", "scaling_events", "utility_percent",
+)  # fmt: skip
+"""Outcomes that most readers want; the others are folded."""
 COST = (
-    "strict_near_real_time_total_cost", "strict_relaxed_total_cost", "strict_real_time_total_cost",
-    "resource_cost", "begun_cost", "regret", "total_regret", "real_time_total_cost",
-    "near_real_time_total_cost", "relaxed_total_cost",
+    "resource_cost", "begun_cost", "strict_relaxed_total_cost", "strict_near_real_time_total_cost",
+    "strict_real_time_total_cost", "regret", "total_regret", "relaxed_total_cost",
+    "near_real_time_total_cost", "real_time_total_cost",
 )  # fmt: skip
-COMPLIANCE = (
-    "strict_near_real_time_compliance_percent", "strict_relaxed_compliance_percent",
-    "age_p95_ms", "strict_real_time_compliance_percent", "unprocessed_items",
-    "real_time_compliance_percent", "near_real_time_compliance_percent",
-    "relaxed_compliance_percent", "duration_p95_ms",
-)  # fmt: skip
+COMPLIANCE = ("near_real_time_compliance_percent", "duration_p95_ms")
+"""Of all operators, what outcomes do not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class Line:
     A column is a run, or a case with the mean of its runs.
     """
 
+    name: str
     label: str
     about: str
     decimals: int | None
@@ -59,17 +63,22 @@ class Line:
         return self.unit == "percent" and any(value > 100 for value in numbers if value)
 
     @property
+    def is_known(self) -> bool:
+        """Whether any column has a value."""
+        return any(value not in (None, "", "-") for value in self.values)
+
+    @property
     def differs(self) -> bool:
         return len(set(self.values)) > 1
 
     def difference(self, place: int) -> float | None:
         """Of one column from the first; None for words, and where either has no number."""
-        first, other = _mean(self.values[0]), _mean(self.values[place])
+        first, other = as_mean(self.values[0]), as_mean(self.values[place])
         return None if place == 0 or first is None or other is None else other.mean - first.mean
 
     def verdict(self, place: int) -> str:
         """Whether it is better or worse than the first, as `verdict_of` says it."""
-        first, other = _mean(self.values[0]), _mean(self.values[place])
+        first, other = as_mean(self.values[0]), as_mean(self.values[place])
         if place == 0 or first is None or other is None:
             return ""
         return verdict_of(first, other, self.direction)
@@ -91,30 +100,50 @@ def compared(database_url: str, root: Path, chosen: Sequence[str], by: str) -> M
     runs = [tables["runs"][0] for tables in tables_by_run]
     way = way_of(runs, by)
     cases = cases_of(runs, way)
+
+    def over_cases(lines: Iterable[Line]) -> list[Line]:
+        return [line for line in (one.over(cases) for one in lines) if line.is_known]
+
+    outcomes = {line.name: line for line in over_cases(_lines("outcomes", tables_by_run))}
+    first = [outcomes.pop(name) for name in FIRST if name in outcomes]
+    others = [*outcomes.values(), *over_cases(_compliance(tables_by_run))]
     sections = {
-        "What was run": [_given(name, runs) for name in GIVEN],
-        "What came of it": list(_lines("outcomes", tables_by_run)),
-        "Cost by price book": list(_keyed("cost", "price_book", COST, tables_by_run)),
-        "Compliance of all operators": list(
-            _keyed("compliance", "scope", COMPLIANCE, tables_by_run)
-        ),
-        "Scaling": list(_lines("scaling_total", tables_by_run)),
-        "Utilisation": list(_lines("utilisation", tables_by_run)),
+        "What was run": over_cases(_given(name, runs) for name in GIVEN),
+        "What came of it": first,
+        "More of what came of it": others,
+        "Scaling": over_cases(_lines("scaling_total", tables_by_run)),
+        "Utilisation": over_cases(_lines("utilisation", tables_by_run)),
     }
     return {
         "runs": runs,
         "cases": cases,
+        "labels": labels_of(cases),
         "by": way,
         "other_way": _address(chosen, BY_CASE if way == BY_RUN else BY_RUN)
         if len(cases_of(runs, BY_CASE)) < len(runs)
         else "",
         "here": _address(chosen, way),
         "sections": {
-            title: [line.over(cases) for line in lines] for title, lines in sections.items()
+            title: _folded_lines(lines, len(cases) > 1 or title == "What was run")
+            for title, lines in sections.items()
+            if lines
         },
+        "books": {
+            book: [line.over(cases) for line in lines]
+            for book, lines in _by_price_book(tables_by_run).items()
+        },
+        "scatter": scatter_of(labels_of(cases), first) if len(cases) > 1 else None,
         "figures": FIGURES,
         "beside": f"?{urlencode({'beside': chosen}, doseq=True)}" if len(chosen) > 1 else "",
         "files_at": {run["experiment"]: files_of(root, run["experiment"]) for run in runs},
+    }
+
+
+def _folded_lines(lines: Sequence[Line], fold: bool) -> Mapping[str, list[Line]]:
+    """Lines to show as rows, and those that are equal in all columns to show as one."""
+    return {
+        "differ": [line for line in lines if line.differs or not fold],
+        "equal": [line for line in lines if fold and not line.differs],
     }
 
 
@@ -124,7 +153,9 @@ def found_runs(
     """Runs, each given as `experiment/run`, with rows of some tables. HTTPException 404 for none,
     for too many, and for one that is not there."""
     if not chosen:
-        raise HTTPException(404, "Choose at least one run in the list, then compare again.")
+        raise HTTPException(
+            404, "Choose at least one run in the list, then press “Compare the chosen”."
+        )
     if len(chosen) > MOST_RUNS:
         raise HTTPException(404, f"At most {MOST_RUNS} runs fit side by side; choose fewer.")
     keys = [(experiment, run) for experiment, _, run in (text.partition("/") for text in chosen)]
@@ -140,18 +171,11 @@ def _address(chosen: Sequence[str], by: str) -> str:
     return urlencode({"run": chosen, "by": by}, doseq=True)
 
 
-def _mean(value: Any) -> Mean | None:
-    if isinstance(value, Mean):
-        return value
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return mean_of([value]) if is_number else None
-
-
 def _folded(values: Sequence[Any]) -> Any:
     """Of one run its own value, of several the mean, where all have a number."""
     if len(values) == 1:
         return values[0]
-    means = [_mean(value) for value in values]
+    means = [as_mean(value) for value in values]
     if all(mean is not None for mean in means) and values:
         return mean_of(values)
     distinct = dict.fromkeys(values)
@@ -169,18 +193,34 @@ def _lines(table: str, tables_by_run: Sequence[Mapping[str, list[Row]]]) -> Iter
             yield _line_of(column.name, rows, column)
 
 
-def _keyed(
-    table: str, key: str, columns: Sequence[str], tables_by_run: Sequence[Mapping[str, list[Row]]]
-) -> Iterator[Line]:
-    """Columns of a table with several rows per run; of compliance only those over all operators."""
-    by_key = [{row[key]: row for row in tables[table]} for tables in tables_by_run]
-    names = dict.fromkeys(name for rows in by_key for name in rows)
-    shown_names = [name for name in names if table != "compliance" or name == "overall"]
-    for name in shown_names:
-        for column in columns:
-            rows = [rows_of_run.get(name, {}) for rows_of_run in by_key]
-            prefix = "" if name == "overall" else f"{name}: "
-            yield _line_of(column, rows, _column(table, column), prefix)
+def _compliance(tables_by_run: Sequence[Mapping[str, list[Row]]]) -> Iterator[Line]:
+    """Of all operators together."""
+    rows = [_keyed(tables["compliance"], "scope").get("overall", {}) for tables in tables_by_run]
+    for name in COMPLIANCE:
+        yield _line_of(name, rows, _column("compliance", name))
+
+
+def _by_price_book(
+    tables_by_run: Sequence[Mapping[str, list[Row]]],
+) -> Mapping[str, list[Line]]:
+    """Columns of costs by price book, those alone that some book has a value of."""
+    rows_by_run = [_keyed(tables["cost"], "price_book") for tables in tables_by_run]
+    books = dict.fromkeys(book for rows in rows_by_run for book in rows)
+    lines = {
+        book: [
+            _line_of(name, [rows.get(book, {}) for rows in rows_by_run], _column("cost", name))
+            for name in COST
+        ]
+        for book in books
+    }
+    known = {line.name for of_book in lines.values() for line in of_book if line.is_known}
+    return {
+        book: [line for line in of_book if line.name in known] for book, of_book in lines.items()
+    }
+
+
+def _keyed(rows: Sequence[Row], key: str) -> Mapping[str, Row]:
+    return {row[key]: row for row in rows}
 
 
 def _given(name: str, runs: Sequence[Row]) -> Line:
@@ -192,20 +232,29 @@ def _given(name: str, runs: Sequence[Row]) -> Line:
     return replace(line, decimals=None, values=values)
 
 
-def _line_of(name: str, rows: Sequence[Row], column: Column | None, prefix: str = "") -> Line:
-    label = in_words(name.removesuffix("_percent")).replace("btu ", "BTU ")
+def _line_of(name: str, rows: Sequence[Row], column: Column | None) -> Line:
+    values = tuple(row.get(name) for row in rows)
     unit = (
         "" if column is None or column.unit in ("name", "text", "number", "count") else column.unit
     )
-    words = label.removesuffix(" ms").removesuffix(" min")
-    title = f"{prefix}{words}" + (f" ({unit})" if unit and unit not in words else "")
+    decimals = None if column is None else column.decimals
+    words = in_words(name.removesuffix("_percent")).replace("btu ", "BTU ")
+    words = words.removesuffix(" ms").removesuffix(" min")
+    if unit == "ms":  # two places of a short time, none of a long one
+        unit = "s"
+        values = tuple(None if value is None else value / 1000 for value in values)
+        longest_s = max((value for value in values if value is not None), default=0.0)
+        decimals = 2 if longest_s < 10 else 1 if longest_s < 100 else 0
+    symbol = "%" if unit == "percent" else unit
+    title = words + (f" ({symbol})" if unit and unit not in words else "")
     return Line(
-        title if prefix else title[:1].upper() + title[1:],
-        "" if column is None else column.description,
-        None if column is None else column.decimals,
-        tuple(row.get(name) for row in rows),
-        unit,
-        direction_of(name),
+        name=name,
+        label=title[:1].upper() + title[1:],
+        about="" if column is None else column.description,
+        decimals=decimals,
+        values=values,
+        unit=unit,
+        direction=direction_of(name),
     )
 
 

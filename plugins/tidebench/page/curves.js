@@ -9,10 +9,12 @@
     light: ["#0b6e8a", "#b4470f", "#5b4bb5", "#2f7d32", "#a8326f", "#7a5c00", "#37474f", "#c2185b"],
     dark: ["#5cc8e6", "#f5a36b", "#b3a6ff", "#86d489", "#f39ac7", "#e3c44f", "#b8c4ca", "#ff8fb2"],
   };
-  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const HEIGHT = 150;
   let data, plots = [], shown = [];
 
-  const colourOf = (k) => COLOURS[dark.matches ? "dark" : "light"][k % 8];
+  const theme = () => document.documentElement.dataset.theme
+    ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  const colourOf = (k) => COLOURS[theme()][k % 8];
   const dashOf = (k) => DASHES[k % DASHES.length];
   const read = (value) => value == null ? "-" : value.toLocaleString("en", { maximumSignificantDigits: 4 });
 
@@ -28,8 +30,8 @@
   }
 
   function draw(chart, place) {
-    const style = getComputedStyle(document.documentElement);
-    const ink = style.getPropertyValue("--soft").trim(), line = style.getPropertyValue("--line").trim();
+    const ink = getComputedStyle(section.querySelector(".bar")).color;
+    const line = getComputedStyle(place.parentNode).borderTopColor;
     const columns = [data.x], series = [{ label: "minute" }], bands = [];
     chart.series.forEach((own, k) => {
       if (own.low) bands.push({ series: [series.length + 1, series.length + 2], fill: `${colourOf(k)}2e` });
@@ -37,7 +39,7 @@
     });
     const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "12px system-ui" };
     return new uPlot({
-      width: place.clientWidth, height: 240, series, bands,
+      width: place.clientWidth, height: HEIGHT, series, bands,
       scales: { x: { time: false }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.05] } },
       axes: [{ ...axis, label: "minute", labelSize: 18, size: 36, labelFont: "12px system-ui" }, { ...axis, size: 56 }],
       legend: { show: false },
@@ -114,11 +116,17 @@
     section.querySelector(".legend").replaceChildren(table);
   }
 
+  /** What a reader who does not see the curves hears; the table above has the same figures. */
+  function spoken(chart) {
+    const means = chart.series.map((own, k) => `${data.labels[k]} ${read(average(own.mean))}`);
+    return `${chart.title} over ${read(data.x.at(-1))} minutes, on average: ${means.join("; ")}`;
+  }
+
   function redraw() {
     const kept = plots.length ? { ...plots[0].scales.x } : null;
     for (const plot of plots) plot.destroy();
     plots = [];
-    const places = data.charts.map((chart) => element("div", { class: "chart" }, element("h3", {}, chart.title), element("div")));
+    const places = data.charts.map((chart) => element("div", { class: "chart", role: "img", "aria-label": spoken(chart) }, element("h3", {}, chart.title), element("div")));
     section.querySelector(".charts").replaceChildren(...places);
     plots = data.charts.map((chart, c) => draw(chart, places[c].lastChild));
     if (kept) plots[0].setScale("x", { min: kept.min, max: kept.max });
@@ -140,10 +148,10 @@
       const button = event.target.closest("[data-zoom]");
       if (button) zoom(button.dataset.zoom);
     });
-    dark.addEventListener("change", () => { legend(); redraw(); });
+    document.documentElement.addEventListener("theme", () => { legend(); redraw(); });
     new ResizeObserver(() => plots.forEach((plot) => {
       const width = plot.root.parentNode.clientWidth;
-      if (width && width !== plot.width) plot.setSize({ width, height: 240 });
+      if (width && width !== plot.width) plot.setSize({ width, height: HEIGHT });
     })).observe(section);
   }
 

@@ -76,6 +76,13 @@ def files_of(root: Path, experiment: str) -> Mapping[str, bool]:
     }
 
 
+def in_theme(page: str, theme: str) -> str:
+    """A served page in the theme of Airflow, which no script there can ask for."""
+    if theme not in ("light", "dark"):
+        return page
+    return page.replace("</head>", f"<style>:root {{ color-scheme: {theme}; }}</style>\n</head>", 1)
+
+
 def with_way_back(page: str, address: str, experiment: str, there: Mapping[str, bool]) -> str:
     """A served page with a way back to ours on top; its own links lead to files beside it only.
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,16 +22,16 @@ HEADINGS: tuple[tuple[str, str, str], ...] = (
     ("controller", "Controller", ""),
     ("topology", "Topology", ""),
     ("pattern", "Pattern", ""),
-    ("btu", "BTU", "n"),
+    ("btu", "BTU [min]", "n"),
     ("seed", "Seed", "n"),
     ("cost", "Strict cost", "n"),
-    ("near_real_time", "Strict near real-time %", "n"),
-    ("compliance", "Strict relaxed %", "n"),
-    ("age", "Age p95 ms", "n"),
+    ("near_real_time", "Strict near real-time [%]", "n"),
+    ("compliance", "Strict relaxed [%]", "n"),
+    ("age", "Age p95 [s]", "n"),
     ("when", "Measured", ""),
 )
 """Columns: what they sort by, their heading, their class in the style sheet."""
-CALLED = {"btu_min": "BTU"}
+CALLED = {"btu_min": "BTU [min]"}
 """Fields whose name is not that of the column."""
 MOST_REFUSED = 20
 
@@ -56,6 +59,21 @@ def runs_list(database_url: str, root: Path, query: Query) -> Mapping[str, objec
         "sorted_by": partial(sorted_by, query),
         "page_of": lambda page: address_of(query, page=page),
     }
+
+
+def runs_csv(database_url: str, query: Query) -> str:
+    """Every run that matches, one a line, in the order of the list; empty where none does."""
+    first = find_runs(database_url, replace(query, page=1))
+    others = (
+        find_runs(database_url, replace(query, page=page)) for page in range(2, first.pages + 1)
+    )
+    sheet = io.StringIO()
+    columns = list(first.runs[0]) if first.runs else []
+    writer = csv.DictWriter(sheet, columns, lineterminator="\n")
+    writer.writeheader()
+    for runs_page in (first, *others):
+        writer.writerows(runs_page.runs)
+    return sheet.getvalue()
 
 
 def refused(root: Path) -> Iterator[Mapping[str, Any]]:

@@ -27,7 +27,7 @@ def tables_of(root: Path, experiment: str) -> Mapping[str, object] | None:
     tables = [
         {
             "name": name,
-            "about": schema_of(name).description,
+            "about": schema_of(name),
             "rows": content.get("rows", {}).get(name),
             "files": {
                 format_name: f"{name}.{suffix}"

@@ -1,4 +1,4 @@
-"""DAG runs that measure and are not published yet: queued, running, or failed in the last days.
+"""DAG runs that measure, advise or remove: queued, running, or failed in the last days.
 
 They are read from Airflow's own database, as its own pages do.
 """
@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
+from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
@@ -22,7 +23,7 @@ from sqlalchemy import func, select, tuple_
 
 from include.experiment.form import batch_params, experiment_params
 from include.testbeds import TESTBEDS
-from tidebench.listener import REASON
+from tidebench.listener import MARKED_FAILED, OURS, REASON
 from tidebench.naming import name_of
 from tidebench.page.advance import TAIL, Advance, TasksInState, advance_of
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
     from sqlalchemy.orm import Session
 
-DAGS = ("experiment", "experiment_batch", "sweep")
 FAILED_FOR = timedelta(days=7)
 """How long a failed DAG run is listed; Airflow's own list has all of them."""
 MOST_UNDER_WAY, MOST_FAILED = 50, 5
@@ -47,6 +47,7 @@ class UnderWay:
     experiment: str
     name: str
     state: str
+    """Of the DAG run; `paused` while its DAG is, so that none of its tasks begin."""
     since: datetime | None
     by: str
     advance: Advance
@@ -79,7 +80,7 @@ def under_way(session: Session, user: BaseUser, experiment: str = "") -> list[Un
                 run_id=run.run_id,
                 experiment=_experiment_of(run),
                 name=name_of(run.dag_id, _params(run)),
-                state=run.state,
+                state="paused" if run.is_paused and run.state != "failed" else run.state,
                 since=run.end_date or run.start_date or run.queued_at,
                 by=run.triggering_user_name or "",
                 advance=advance_of(tasks[key], now, tails[run.dag_id], _part_s(_params(run))),
@@ -95,16 +96,20 @@ def _runs(session: Session, user: BaseUser, now: datetime) -> list[Any]:
     auth = get_auth_manager()
     readable = [
         dag
-        for dag in DAGS
+        for dag in OURS
         if auth.is_authorized_dag(
             method="GET", access_entity=DagAccessEntity.RUN, details=DagDetails(id=dag), user=user
         )
     ]
     columns = (
         DagRun.dag_id, DagRun.run_id, DagRun.state, DagRun.conf, DagRun.queued_at,
-        DagRun.start_date, DagRun.end_date, DagRun.triggering_user_name,
+        DagRun.start_date, DagRun.end_date, DagRun.triggering_user_name, DagModel.is_paused,
     )  # fmt: skip
-    readable_runs = select(*columns).where(DagRun.dag_id.in_(readable))
+    readable_runs = (
+        select(*columns)
+        .join(DagModel, DagModel.dag_id == DagRun.dag_id)
+        .where(DagRun.dag_id.in_(readable))
+    )
     going = readable_runs.where(DagRun.state.in_(("queued", "running"))).order_by(DagRun.id.desc())
     ended = func.coalesce(DagRun.end_date, DagRun.updated_at)  # one that never began has no end
     failed = readable_runs.where(DagRun.state == "failed", ended >= now - FAILED_FOR).order_by(
@@ -122,18 +127,21 @@ def _tasks(
 ) -> Mapping[tuple[str, str], list[TasksInState]]:
     """Tasks of these DAG runs, counted by state: a matrix may have a thousand copies of one."""
     ti = TaskInstance
+    fresh = ti.start_date >= DagRun.start_date  # null where either has not begun
     statement = (
         select(
-            ti.dag_id, ti.run_id, ti.task_id, ti.state,
+            ti.dag_id, ti.run_id, ti.task_id, ti.state, fresh.label("fresh"),
             func.count().label("count"), func.max(ti.map_index).label("highest"),
             func.min(ti.start_date).label("began"), func.max(ti.end_date).label("ended"),
         )
+        .join(DagRun, (DagRun.dag_id == ti.dag_id) & (DagRun.run_id == ti.run_id))
         .where(tuple_(ti.dag_id, ti.run_id).in_(keys))
-        .group_by(ti.dag_id, ti.run_id, ti.task_id, ti.state)
+        .group_by(ti.dag_id, ti.run_id, ti.task_id, ti.state, fresh)
     )  # fmt: skip
     tasks = defaultdict(list)
     for row in session.execute(statement).mappings():
         values = {name: row[name] for name in TasksInState.__slots__}
+        values["fresh"] = bool(row["fresh"])
         tasks[row["dag_id"], row["run_id"]].append(TasksInState(**values))
     return tasks
 
@@ -141,7 +149,10 @@ def _tasks(
 def _reasons(
     session: Session, keys: Sequence[tuple[str, str]]
 ) -> Mapping[tuple[str, str], tuple[str, str]]:
-    """By DAG run, why its first failed task failed, and the address of its log."""
+    """By DAG run, why its first failed task failed, and the address of its log.
+
+    One that was ended by hand says so, whatever its tasks said as they were stopped.
+    """
     statement = (
         select(
             XComModel.dag_id, XComModel.run_id, XComModel.task_id, XComModel.map_index,
@@ -150,13 +161,14 @@ def _reasons(
         .where(XComModel.key == REASON, tuple_(XComModel.dag_id, XComModel.run_id).in_(keys))
         .order_by(XComModel.timestamp.desc())
     )  # fmt: skip
-    return {
-        (row.dag_id, row.run_id): (
-            str(XComModel.deserialize_value(row)),
-            _task(row.task_id, row.map_index),
-        )
-        for row in session.execute(statement)
-    }
+    reasons: dict[tuple[str, str], tuple[str, str]] = {}
+    for row in session.execute(statement):
+        reason = str(XComModel.deserialize_value(row))
+        if reason == MARKED_FAILED:
+            reasons[row.dag_id, row.run_id] = reason, ""
+        elif reasons.get((row.dag_id, row.run_id), ("",))[0] != MARKED_FAILED:
+            reasons[row.dag_id, row.run_id] = reason, _task(row.task_id, row.map_index)
+    return reasons
 
 
 def _fallback(run: Any, tasks: Sequence[TasksInState]) -> tuple[str, str]:
@@ -165,10 +177,10 @@ def _fallback(run: Any, tasks: Sequence[TasksInState]) -> tuple[str, str]:
         return "", ""
     failed = sorted((task for task in tasks if task.state == "failed"), key=_when_ended)
     if not failed:
-        return "It was marked failed by hand, or took longer than it may.", ""
+        return "The DAG run was ended by hand, or took longer than it may.", ""
     first = failed[0]
     task = _task(first.task_id, -1 if first.highest < 0 or first.count > 1 else first.highest)
-    return f"{first.task_id} failed and could not say why; its log may.", task
+    return f"{first.task_id} was stopped before it could say why. See its log.", task
 
 
 def _when_ended(task: TasksInState) -> float:
@@ -186,7 +198,7 @@ def _tails(session: Session, now: datetime) -> Mapping[str, Mapping[str, float]]
     statement = (
         select(ti.dag_id, ti.task_id, func.avg(ti.duration).label("took_s"))
         .where(
-            ti.dag_id.in_(DAGS), ti.task_id.in_(TAIL), ti.state == "success",
+            ti.dag_id.in_(OURS), ti.task_id.in_(TAIL), ti.state == "success",
             ti.end_date >= now - RECENTLY,
         )
         .group_by(ti.dag_id, ti.task_id)

@@ -1,0 +1,56 @@
+"""What came of an experiment at a glance: one row per case, the mean over its seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from statistics import fmean
+from typing import Any
+
+from include.results.reports.tournament import controller_name
+from include.results.tables.staged import Row
+
+LOAD = ("topology", "pattern", "conditions", "btu_min")
+CASE = (*LOAD, "controller", "variant")
+MOST_CASES = 12
+"""As many as fit on a screen below the heading."""
+
+
+def glance_of(outcomes: Sequence[Row]) -> list[dict[str, Any]]:
+    """Cases by load, the cheapest first; empty where there is one, or more than fit.
+
+    ``load`` is what the loads differ in, ``cost`` the strict total cost, ``share`` the strict near
+    real-time compliance in percent, ``age_s`` the 95th percentile of the age: means over seeds,
+    None where a run has none.
+    """
+    ordered = sorted(outcomes, key=_case)
+    cases = [list(rows) for _, rows in groupby(ordered, key=_case)]
+    if not 1 < len(cases) <= MOST_CASES:
+        return []
+    telling = [name for name in LOAD if len({rows[0][name] for rows in cases}) > 1]
+    glance = [
+        {
+            "load": _load(rows[0], telling or ["pattern"]),
+            "controller": controller_name(rows[0]),
+            "seeds": len(rows),
+            "cost": _mean(rows, "strict_total_cost"),
+            "share": _mean(rows, "strict_near_real_time_compliance_percent"),
+            "age_s": _mean(rows, "age_p95_ms", 1000.0),
+        }
+        for rows in cases
+    ]
+    return sorted(glance, key=lambda case: (case["load"], case["cost"] or 0.0))
+
+
+def _case(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in CASE)
+
+
+def _load(row: Row, names: Sequence[str]) -> str:
+    texts = [f"BTU {row[name]:g} min" if name == "btu_min" else row[name] for name in names]
+    return ", ".join(filter(None, texts))
+
+
+def _mean(rows: Sequence[Row], name: str, divided_by: float = 1.0) -> float | None:
+    values = [row[name] for row in rows]
+    return None if None in values else fmean(values) / divided_by
