@@ -14,12 +14,13 @@ from include.advise.case import DAY_S
 from include.advise.job import JobModel, fit
 from include.advise.objective import LatencyObjective
 from include.advise.outcomes import scalings_of
-from include.advise.readings import Readings, median_of, readings_of
+from include.advise.readings import Readings, averaged, median_of, readings_of
 from include.advise.replay import ReplayConditions, Replayed, replay
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording
 from include.workloads.recordings.recording import FloatArray
 
+READ = ("instances", "cpu_share", "lag_items", "latency_s")
 LEAST_OVERLAP = 0.6
 MOST_CPU_ERROR = 0.15
 """Recordings of one job that were at hand have at least 0.94 and at most 0.08 more than the error
@@ -71,7 +72,8 @@ def backtest(
     """Fit the model to ``fitted`` alone (or take it) and replay the load of ``seen``.
 
     Of ``seen`` the replay knows the load, the instances at the start and, where the options say
-    nothing, the most that there were. Raises SpecError with what is wrong with either recording
+    nothing, the most that there were. Figures are of means over the time between its readings, of
+    the replay as well. Raises SpecError with what is wrong with either recording
     or the options.
     """
     job = fitted if isinstance(fitted, JobModel) else fit(fitted)
@@ -87,11 +89,22 @@ def backtest(
     made = policy(controller, options, given)
     given = under(made, given, job.times.asked_restart_s)
     runs = [replay(job, read.load_per_s, replace(given, seed=seed), made.build()) for seed in seeds]
+    steps = round(read.interval_s / read.step_s)
+    shown = read if steps == 1 else readings_of(seen, read.interval_s)
+    runs = [_at_interval(run, steps) for run in runs]
     return Backtest(
         job=job,
-        rows=tuple(_compared(runs, read, limits)),
-        correlation=tuple(_correlation(run, read) for run in runs),
+        rows=tuple(_compared(runs, shown, limits)),
+        correlation=tuple(_correlation(run, shown) for run in runs),
     )
+
+
+def _at_interval(run: Replayed, steps: int) -> Replayed:
+    """The replay as the monitor of the recording would have kept it."""
+    if steps == 1:
+        return run
+    means = {name: averaged(getattr(run, name), steps) for name in READ}
+    return replace(run, **means)
 
 
 def doubts(job: JobModel, fitted: Recording, seen: Recording) -> list[str]:

@@ -215,11 +215,11 @@ def _case(
         busy=recording.is_busy_time,
         asked=request.options,
     )
-    recorded = _recorded(request.recorded, known, policies)
+    recorded = _recorded(request.recorded, lasting_counts(known, read.dip_steps), policies)
     return Case(question=question, job=job, read=read, policies=policies, recorded=recorded)
 
 
-def _recorded(name: str, counts: FloatArray, policies: Sequence[Policy]) -> Policy | None:
+def _recorded(name: str, lasting: FloatArray, policies: Sequence[Policy]) -> Policy | None:
     """The policy that the job was recorded under: the one that is named, or where the count never
     changed, that count. Raises SpecError for a name that is not tried."""
     if name:
@@ -227,7 +227,6 @@ def _recorded(name: str, counts: FloatArray, policies: Sequence[Policy]) -> Poli
         if name not in by_name:
             raise SpecError("--recorded", [unknown_name("policy", name, by_name)])
         return by_name[name]
-    lasting = lasting_counts(counts)
     return None if np.ptp(lasting) else fixed(max(1, int(lasting[0])))
 
 

@@ -12,6 +12,7 @@ from include.advise.readings import (
     STEP_S,
     Flags,
     Readings,
+    interval_of,
     lasting_changes,
     lasting_counts,
     median_of,
@@ -109,7 +110,7 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
             f"{told}; map the CPU of the instances, or record more of the load's ups and downs"
         )
         raise SpecError(recording.name, [problem])
-    changed = lasting_changes(read.instances)
+    changed = lasting_changes(read.instances, read.dip_steps)
     own = [start for start in starts if not changed[max(0, start - 4) : start + 4].any()]
     restarts, notes = learned(read, own, changed, (rates, shares))
     counts = np.unique(np.round(read.instances[settled]))
@@ -174,7 +175,7 @@ def _most_per_s(recording: Recording, read: Readings) -> tuple[float, list[str]]
     """
     name = "rate_per_s" if "rate_per_s" in recording.readings else "arrivals_per_s"
     processed = filled(evenly(recording, read.step_s), LOAD_WINDOW_S).readings[name]
-    counts = np.fmax(read.instances, lasting_counts(read.instances))
+    counts = np.fmax(read.instances, lasting_counts(read.instances, read.dip_steps))
     each = processed / np.maximum(counts, 1.0)
     single = float(np.nanmax(each))
     if each.size < 2:
@@ -188,7 +189,7 @@ def _most_per_s(recording: Recording, read: Readings) -> tuple[float, list[str]]
 
 def _coarse(recording: Recording, step_s: float) -> list[str]:
     """A note where readings come so seldom that a restart is smeared over them."""
-    apart_s = float(np.median(np.diff(recording.times_s))) if recording.times_s.size > 1 else 0.0
+    apart_s = interval_of(recording)
     if apart_s <= 2 * step_s:
         return []
     told = f"readings come every {apart_s:g} s, so what a restart does is smeared"
@@ -202,7 +203,8 @@ def _settled(read: Readings, starts: list[int]) -> Flags:
     )
     wait = round(SETTLES_S / read.step_s)
     known[:wait] = False
-    for start in (*starts, *np.flatnonzero(lasting_changes(read.instances)).tolist()):
+    changes = np.flatnonzero(lasting_changes(read.instances, read.dip_steps))
+    for start in (*starts, *changes.tolist()):
         known[max(0, start - 4) : start + wait] = False
     return known
 

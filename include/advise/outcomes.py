@@ -14,7 +14,14 @@ from include.advise.candidates import Policy, under
 from include.advise.case import DAY_S, Case, Question, load_of, seeded
 from include.advise.cluster import ReplayLease
 from include.advise.job import JobModel
-from include.advise.readings import Readings, held_counts, lasting_changes, lasting_counts
+from include.advise.readings import (
+    Readings,
+    averaged,
+    dip_steps,
+    held_counts,
+    lasting_changes,
+    lasting_counts,
+)
 from include.advise.replay import Replayed, replay
 from include.files.whole import read_json, write_json
 from include.model.errors import StoreError
@@ -157,7 +164,7 @@ def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
     Instances that are away for a moment have kept their hosts: no cloud bills them as new leases.
     """
     counts = held_counts(read.instances)
-    kept = np.fmax(counts, lasting_counts(counts))
+    kept = np.fmax(counts, lasting_counts(counts, read.dip_steps))
     leases = leases_of(np.ceil(kept / question.conditions.instances_per_host), read.step_s)
     run = Replayed(
         instances=counts,
@@ -166,13 +173,21 @@ def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
         latency_s=read.latency_s,
         leases=tuple(leases),
     )
-    return outcome_of(run, read.load_per_s, read.step_s, question)
+    found = outcome_of(run, read.load_per_s, read.step_s, question)
+    steps = round(read.interval_s / read.step_s)
+    if steps == 1:
+        return found
+    days = read.load_per_s.size * read.step_s / DAY_S
+    scalings = scalings_of(averaged(counts, steps), read.interval_s)
+    return replace(found, scalings_per_day=scalings / days)
 
 
 def scalings_of(instances: FloatArray, step_s: float) -> int:
-    """Changes of the count that last; those within a minute of each other are one."""
-    changes = np.flatnonzero(lasting_changes(held_counts(instances)))
-    return int(changes.size and 1 + (np.diff(changes) * step_s >= QUIET_S).sum())
+    """Changes of the count that last; those within a minute of each other are one, and so are
+    those of two steps on end: a mean over a step shows one that begins within it in both."""
+    counts, dip = held_counts(instances), dip_steps(step_s, step_s)
+    changes = np.flatnonzero(lasting_changes(counts, dip))
+    return int(changes.size and 1 + (np.diff(changes) * step_s >= max(QUIET_S, 2 * step_s)).sum())
 
 
 def leases_of(hosts: FloatArray, step_s: float) -> list[ReplayLease]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from include.advise.backtest import Backtest, Limits, PredictedFigure, backtest, doubts
 from include.advise.candidates import policy, tried
 from include.advise.job import fit
+from include.advise.readings import averaged
 from include.advise.replay import ReplayConditions, replay
 from include.cli import app
 from include.cli.advise import backtest_table, parsed_options
@@ -69,6 +71,27 @@ def test_with_other_seeds_it_is_near(fitted: Recording, seen: Recording) -> None
     assert abs(rows(result)["median latency"].error) < 0.02
     lag = rows(result)["time with lag above 10000"]
     assert abs(lag.predicted - lag.recorded) < 0.02
+
+
+def seldom(given_: Recording, every: int) -> Recording:
+    """The recording of a monitor that keeps one mean in place of so many readings on end."""
+    readings = {name: averaged(values, every) for name, values in given_.readings.items()}
+    return replace(given_, times_s=given_.times_s[::every], readings=readings)
+
+
+@pytest.mark.parametrize("every", [2, 4, 8])
+def test_a_replay_is_held_against_a_recording_at_its_own_interval(
+    fitted: Recording, seen: Recording, every: int
+) -> None:
+    """A model that made the recording predicts it, however seldom readings are kept."""
+    result = rows(backtest(fitted, seldom(seen, every), "hpa", HPA, seeds=(7,)))
+    for name in ("mean instances", "mean CPU", "median latency"):
+        assert abs(result[name].error) < 0.02
+    scalings = result["scalings a day"]
+    assert scalings.recorded > 10
+    assert abs(scalings.error) < 0.15
+    within = result["records within 2 s"]
+    assert abs(within.predicted - within.recorded) < 0.01
 
 
 def test_another_policy_than_the_one_that_ran_is_seen_to_be_wrong(

@@ -320,12 +320,12 @@ def test_gaps_of_a_recorder_are_no_scalings() -> None:
 def test_a_change_across_a_gap_is_of_unknown_time_and_fits_nothing() -> None:
     counts = np.array([24.0] * 40 + [np.nan] * 60 + [20.0] * 40)
 
-    assert not lasting_changes(counts).any()
+    assert not lasting_changes(counts, 6).any()
     assert scalings_of(counts, STEP_S) == 1, "that there was one is known"
     counts[40:100] = 24.0
-    assert np.flatnonzero(lasting_changes(counts)).tolist() == [100]
+    assert np.flatnonzero(lasting_changes(counts, 6)).tolist() == [100]
 
 
 def test_nothing_read_at_the_beginning_is_no_change() -> None:
-    assert not lasting_changes(np.array([np.nan] * 30 + [24.0] * 40)).any()
-    assert not lasting_changes(np.full(30, np.nan)).any()
+    assert not lasting_changes(np.array([np.nan] * 30 + [24.0] * 40), 6).any()
+    assert not lasting_changes(np.full(30, np.nan), 6).any()
