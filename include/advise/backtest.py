@@ -11,7 +11,7 @@ import numpy as np
 
 from include.advise.candidates import policy, under
 from include.advise.case import DAY_S
-from include.advise.job import JobModel, fit
+from include.advise.job import JobModel, drawn, fit
 from include.advise.objective import LatencyObjective
 from include.advise.outcomes import scalings_of
 from include.advise.readings import Readings, averaged, median_of, readings_of
@@ -88,7 +88,10 @@ def backtest(
     )
     made = policy(controller, options, given)
     given = under(made, given, job.times.asked_restart_s)
-    runs = [replay(job, read.load_per_s, replace(given, seed=seed), made.build()) for seed in seeds]
+    runs = [
+        replay(drawn(job, seed), read.load_per_s, replace(given, seed=seed), made.build())
+        for seed in seeds
+    ]
     steps = round(read.interval_s / read.step_s)
     shown = read if steps == 1 else readings_of(seen, read.interval_s)
     runs = [_at_interval(run, steps) for run in runs]

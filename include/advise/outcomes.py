@@ -13,7 +13,7 @@ from include.advise.bill import bound_of, cost_of
 from include.advise.candidates import Policy, under
 from include.advise.case import DAY_S, Case, Question, load_of, seeded
 from include.advise.cluster import ReplayLease
-from include.advise.job import JobModel
+from include.advise.job import JobModel, drawn
 from include.advise.readings import (
     Readings,
     averaged,
@@ -133,7 +133,7 @@ def replayed(job: JobModel, load: FloatArray, question: Question, policy: Policy
     start = policy.at_start or question.conditions.instances_at_start
     given = replace(question.conditions, instances_at_start=start)
     conditions = under(policy, given, job.times.asked_restart_s)
-    return replay(job, load, conditions, policy.build())
+    return replay(drawn(job, given.seed), load, conditions, policy.build())
 
 
 def outcome_of(run: Replayed, load: FloatArray, step_s: float, question: Question) -> PolicyOutcome:
