@@ -89,8 +89,14 @@ class JobModel:
         known = self.times.start_up.value
         return TAKES_S if known is None else known.value
 
+    def is_beyond(self, load_per_s: FloatArray, instances: FloatArray) -> Flags:
+        """Where the load of an instance is above all that were recorded."""
+        beyond: Flags = (instances >= 1) & (load_per_s > instances * self.known_to_per_s)
+        return beyond
+
     def cpu_share(self, rate_per_s: FloatArray) -> FloatArray:
-        """CPU of instances that process that much each; a line beyond what was recorded."""
+        """CPU of instances that process that much each; beyond what was recorded a line, on which
+        no verdict relies (`is_beyond`)."""
         rates, shares = np.array(self.rates_per_s), np.array(self.cpu_at)
         slope = self.demand_ms.value / 1000
         inside: FloatArray = np.interp(rate_per_s, rates, shares)

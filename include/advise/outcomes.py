@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from include.advise.candidates import Policy, under
 from include.advise.case import DAY_S, Case, Question, load_of, seeded
 from include.advise.cluster import ReplayLease
 from include.advise.job import JobModel, drawn
+from include.advise.margins import Margin
 from include.advise.readings import (
     Readings,
     averaged,
@@ -34,10 +36,16 @@ QUIET_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyOutcome:
-    """One policy over one load: cost of a month, share within the limit, and how it went."""
+    """One policy over one load: cost of a month, share within the limit, and how it went.
+
+    ``known_share`` and ``possible_share`` are within the limit if all or none of the records is
+    late that comes at a load of an instance of which nothing was recorded.
+    """
 
     cost_per_month: float
     share_within: float
+    known_share: float
+    possible_share: float
     worst_hour_share: float
     scalings_per_day: float
     mean_instances: float
@@ -50,6 +58,7 @@ class ReplayOutcome(PolicyOutcome):
     ``guessed`` says that the policy decides by something that was not recorded.
     ``position`` says how early the policy was tried. Costs are of a month, ``bound_cost`` is that
     of the bound over the same recording, and ``asked_share`` the share of the objective.
+    ``share_margin`` and ``cost_margin`` say how far off such a prediction may be.
     """
 
     position: int
@@ -59,23 +68,32 @@ class ReplayOutcome(PolicyOutcome):
     guessed: bool
     seed: int
     asked_share: float
+    share_margin: float
+    cost_margin: float
     bound_cost: float
 
 
 def measure_policy(case: Case, position: int, folder: Path) -> Path:
     """Replay the policy at ``position`` with every seed; write its rows, and return the file."""
-    policy, rows = case.policies[position], []
+    policy, found = case.policies[position], dict[int, PolicyOutcome]()
     for seed in range(1, case.question.seeds + 1):
         load = load_of(case.read, seed)
-        found = outcome(case.job, load, seeded(case.question, seed), policy)
-        rows.append(_row(case, position + 1, policy, seed, found))
+        found[seed] = outcome(case.job, load, seeded(case.question, seed), policy)
+    margin = case.margin(policy)
+    if case.recorded is not None and policy.name == case.recorded.name:  # how far off is known
+        mean, as_run = (
+            fmean(one.share_within for one in found.values()),
+            recorded_outcome(case.read, case.question).share_within,
+        )
+        margin = replace(margin, share=abs(mean - as_run))
+    rows = [_row(case, position + 1, policy, seed, one, margin) for seed, one in found.items()]
     return _write(folder, position + 1, rows)
 
 
 def measure_recorded(case: Case, folder: Path) -> Path:
     """Write what the recording says of itself, as position 0."""
     found = recorded_outcome(case.read, case.question)
-    return _write(folder, 0, [_row(case, 0, Policy(AS_RUN, ""), 0, found)])
+    return _write(folder, 0, [_row(case, 0, Policy(AS_RUN, ""), 0, found, Margin())])
 
 
 def forget_outcomes(folder: Path) -> None:
@@ -102,7 +120,7 @@ def read_outcomes(folder: Path) -> list[ReplayOutcome]:
 
 
 def _row(
-    case: Case, position: int, policy: Policy, seed: int, found: PolicyOutcome
+    case: Case, position: int, policy: Policy, seed: int, found: PolicyOutcome, margin: Margin
 ) -> ReplayOutcome:
     return ReplayOutcome(
         position=position,
@@ -113,6 +131,8 @@ def _row(
         seed=seed,
         **asdict(found),
         asked_share=case.question.objective.share,
+        share_margin=margin.share,
+        cost_margin=margin.cost,
         bound_cost=bound_of(case, load_of(case.read, max(1, seed))).cost,
     )
 
@@ -125,7 +145,13 @@ def _write(folder: Path, position: int, rows: Sequence[ReplayOutcome]) -> Path:
 
 def outcome(job: JobModel, load: FloatArray, question: Question, policy: Policy) -> PolicyOutcome:
     """One replay, summed up."""
-    return outcome_of(replayed(job, load, question, policy), load, job.step_s, question)
+    run = replayed(job, load, question, policy)
+    found = outcome_of(run, load, job.step_s, question)
+    if found.scalings_per_day and not job.restart.latency_excess_s:
+        return replace(found, known_share=0.0, possible_share=1.0)  # what a scaling does is unknown
+    beyond = job.is_beyond(load, run.instances)
+    known, possible = question.objective.between(load, run.latency_s, beyond)
+    return replace(found, known_share=known, possible_share=possible)
 
 
 def replayed(job: JobModel, load: FloatArray, question: Question, policy: Policy) -> Replayed:
@@ -138,10 +164,12 @@ def replayed(job: JobModel, load: FloatArray, question: Question, policy: Policy
 
 def outcome_of(run: Replayed, load: FloatArray, step_s: float, question: Question) -> PolicyOutcome:
     """What a replay cost, and how it held the objective."""
-    days = load.size * step_s / DAY_S
+    days, share = load.size * step_s / DAY_S, question.objective.within(load, run.latency_s)
     return PolicyOutcome(
         cost_per_month=cost_of(run.leases, question.book, load.size * step_s, step_s),
-        share_within=question.objective.within(load, run.latency_s),
+        share_within=share,
+        known_share=share,
+        possible_share=share,
         worst_hour_share=_worst_hour(load, run.latency_s, step_s, question),
         scalings_per_day=scalings_of(run.instances, step_s) / days,
         mean_instances=float(np.nanmean(run.instances)),

@@ -41,7 +41,7 @@ for function in (
     results.report, bound.bound, results.figure, results.crate, results.copy, results.remove,
     papers.paper, papers.reproduce, papers.calibrate,
     fidelity.fidelity, fidelity.fit_flink,
-    advise.advise, advise.backtest, advise.operators,
+    advise.advise, advise.backtest, advise.backtest_errors, advise.operators,
     prices.prices, reap.reap, metrics.metrics, conform.conform,
     act.act, act.pause, act.resume, act.journal, act.keda,
     service.record, service.shadow, service.verdict,
