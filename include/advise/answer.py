@@ -81,7 +81,8 @@ class WhatIf:
 class Answer:
     """Everything that the page says. ``rows`` are those that hold the objective by cost, then those
     of which it cannot be told, then the others by how much they miss; ``recommended`` is the first,
-    or None when none is known to hold it. ``idle`` are left out of ``rows``: they kept the instances they started with throughout.
+    or None when none is known to hold it. ``idle`` are left out of ``rows``: they kept the
+    instances they started with throughout.
     """
 
     question: Question
@@ -126,11 +127,8 @@ class Answer:
             dear = best is not None and row.cost_per_month >= best.cost_per_month
             if row.holds != CANNOT_TELL or row.share_within < asked.share or dear or row.guessed:
                 continue
-            more = ""
-            if "load" in row.to_record:
-                more = (
-                    f" (above {self.job.known_to_per_s:,.0f} records/s), such as with fewer of them"
-                )
+            more = f" (above {self.job.known_to_per_s:,.0f} records/s), such as with fewer of them"
+            more *= "load" in row.to_record
             return (
                 f"{row.name} may hold {asked} at {row.cost_per_month:,.2f} {self.currency} a month "
                 f"({row.lowest_cost:,.2f} to {row.highest_cost:,.2f}), which cannot be told from "

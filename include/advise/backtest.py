@@ -20,7 +20,6 @@ from include.model.errors import SpecError
 from include.workloads.recordings import Recording
 from include.workloads.recordings.recording import FloatArray
 
-READ = ("instances", "cpu_share", "lag_items", "latency_s")
 SEEDS = (1, 2, 3)
 LEAST_OVERLAP = 0.6
 MOST_CPU_ERROR = 0.15
@@ -117,8 +116,13 @@ def replays_of(
 
 def _at_interval(run: Replayed, steps: int) -> Replayed:
     """The replay as the monitor of the recording would have kept it."""
-    means = {name: averaged(getattr(run, name), steps) for name in READ}
-    return replace(run, **means)
+    return replace(
+        run,
+        instances=averaged(run.instances, steps),
+        cpu_share=averaged(run.cpu_share, steps),
+        lag_items=averaged(run.lag_items, steps),
+        latency_s=averaged(run.latency_s, steps),
+    )
 
 
 def doubts(job: JobModel, fitted: Recording, seen: Recording) -> list[str]:

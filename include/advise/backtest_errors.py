@@ -1,4 +1,4 @@
-"""How far off backtests of recordings are, all of one job against each other: the table of errors."""
+"""The table of backtest errors: recordings of one job, all against each other."""
 
 from __future__ import annotations
 

@@ -109,12 +109,20 @@ def errors_csv(errors: Sequence[BacktestError]) -> str:
 
 def read_errors(text: str, name: str) -> tuple[BacktestError, ...]:
     """What `errors_csv` wrote. Raises SpecError for anything else."""
-    columns = {field.name: float if field.type == "float" else str
-               for field in fields(BacktestError)}  # fmt: skip
-    rows = list(csv.DictReader(text.splitlines()))
+    rows = csv.DictReader(text.splitlines())
     try:
         found = tuple(
-            BacktestError(**{column: as_type(row[column]) for column, as_type in columns.items()})
+            BacktestError(
+                fitted=row["fitted"],
+                fitted_under=row["fitted_under"],
+                against=row["against"],
+                under=row["under"],
+                limit_over_rest=float(row["limit_over_rest"]),
+                predicted_share=float(row["predicted_share"]),
+                recorded_share=float(row["recorded_share"]),
+                predicted_instances=float(row["predicted_instances"]),
+                recorded_instances=float(row["recorded_instances"]),
+            )
             for row in rows
         )
     except (KeyError, ValueError, TypeError) as error:

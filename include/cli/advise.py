@@ -249,10 +249,8 @@ def advice_table(answer: Answer) -> str:
     most = answer.question.conditions.max_instances
     if best:
         won = f"{round(best.share_cheapest * best.seeds)} of {best.seeds}"
-        lines = [
-            f"{best.name} holds {asked} at the lowest cost ({cost_range(best)} "
-            f"{answer.currency} a month; the cheapest with {won} seeds)."
-        ]
+        cost = f"{cost_range(best)} {answer.currency} a month; the cheapest with {won} seeds"
+        lines = [f"{best.name} holds {asked} at the lowest cost ({cost})."]
     else:
         lines = [f"No policy is known to hold {asked}."]
     if answer.untold:
