@@ -98,6 +98,8 @@ class Answer:
     fidelity: tuple[tuple[str, float, float], ...]
     """Of the model fed with recorded load and instances: name, mean as replayed, as recorded; and
     the share within the limit of the recorded policy, where that is known. NaN: not recorded."""
+    against: tuple[str, ...] = ()
+    """What a second recording of the job says against it."""
 
     @property
     def currency(self) -> str:

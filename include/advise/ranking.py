@@ -41,7 +41,7 @@ def ranked(outcomes: Sequence[ReplayOutcome]) -> list[dict[str, Any]]:
     are predicted to hold it), then the others by how much they miss it.
 
     What was recorded is no candidate: rank 0. Of policies that come to the same the one is first
-    that scales least, then the one that was tried first.
+    that scales least, then the one of which most is known, then the one that was tried first.
     """
     in_order = sorted(outcomes, key=lambda replay: (replay.position, replay.seed))
     policies = [list(replays) for _, replays in groupby(in_order, key=lambda replay: replay.policy)]
@@ -86,17 +86,18 @@ def _seeds_won(policies: Sequence[Sequence[ReplayOutcome]]) -> dict[str, int]:
     return won
 
 
-def _price(replay: ReplayOutcome) -> tuple[float, float]:
-    return round(replay.cost_per_month, DECIMALS), replay.scalings_per_day
+def _price(replay: ReplayOutcome) -> tuple[float, float, float]:
+    return round(replay.cost_per_month, DECIMALS), replay.scalings_per_day, replay.share_margin
 
 
-def _place(row: Mapping[str, Any], asked: float) -> tuple[int, float, float]:
+def _place(row: Mapping[str, Any], asked: float) -> tuple[int, float, float, float]:
+    ties = row["scalings_per_day"], row["share_margin"]
     if row["holds"] == HOLDS:
-        return int(row["guessed"]), row["cost_per_month"], row["scalings_per_day"]
+        return int(row["guessed"]), row["cost_per_month"], *ties
     if row["holds"] == CANNOT_TELL and row["share_within"] >= asked:
-        return 2, row["cost_per_month"], row["scalings_per_day"]
+        return 2, row["cost_per_month"], *ties
     place = 3 if row["holds"] == CANNOT_TELL else 4
-    return place, -row["share_within"], row["scalings_per_day"]
+    return place, -row["share_within"], *ties
 
 
 def _means(replays: Sequence[ReplayOutcome], won: int) -> dict[str, Any]:

@@ -152,12 +152,16 @@ def advise(  # noqa: PLR0913  options of a command
     errors: Annotated[
         str, typer.Option(help="A table of backtest-errors; else that of Tidebench.")
     ] = "",
+    beside: Annotated[
+        str, typer.Option(help="Another recording of the job: does it say the opposite?")
+    ] = "",
     out: Annotated[Path, typer.Option(help="The folder for what comes of it.")] = Path(
         "var/advice"
     ),
 ) -> None:
     """Say which policy would have run a recorded job at the lowest cost; write a page about it."""
     from include.advise.answer import advise as answer_to
+    from include.advise.beside import advise_beside
     from include.advise.case import keep_case
     from include.advise.publish import EXPERIMENT, PAGE, publish_answer
     from include.advise.request import AdviceRequest
@@ -178,9 +182,13 @@ def advise(  # noqa: PLR0913  options of a command
         errors=errors,
         controllers=tuple(name.strip() for name in controllers.split(",") if name.strip()),
     )
-    case = keep_case(request, out)
-    typer.echo(f"replaying {len(case.policies)} policies with {seeds} seeds each ...")
-    answer = answer_to(case, out)
+    if beside:
+        typer.echo(f"replaying {recording} and {beside} with {seeds} seeds each ...")
+        answer = advise_beside(request, beside, out)
+    else:
+        case = keep_case(request, out)
+        typer.echo(f"replaying {len(case.policies)} policies with {seeds} seeds each ...")
+        answer = answer_to(case, out)
     published = publish_answer(answer, out)
     typer.echo(advice_table(answer))
     typer.echo(f"\nPage: {published / PAGE}")
@@ -253,8 +261,7 @@ def advice_table(answer: Answer) -> str:
         lines = [f"{best.name} holds {asked} at the lowest cost ({cost})."]
     else:
         lines = [f"No policy is known to hold {asked}."]
-    if answer.untold:
-        lines.append(answer.untold)
+    lines += [*answer.against, *([answer.untold] if answer.untold else [])]
     if answer.most_needed > most:
         needed = f"the load needs {answer.most_needed} instances at its highest"
         lines.append(f"Mind that {needed}, and there may be {most}; raise --max-instances.")
