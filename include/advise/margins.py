@@ -15,6 +15,7 @@ from include.model.errors import SpecError
 
 TABLE = Path(__file__).with_name("backtest_errors.csv")
 """Backtests of the recordings that docs/advise.md names, written by `tidebench backtest-errors`."""
+BUSY_TIME = "busy time"
 HOLDS, MISSES, CANNOT_TELL = "yes", "no", "cannot tell"
 
 
@@ -53,7 +54,7 @@ def scaler_kind(controller: str) -> str:
         return "fixed"
     if controller in BY_CPU:
         return "cpu"
-    return "busy time" if controller in BY_BUSY_TIME else "other"
+    return BUSY_TIME if controller in BY_BUSY_TIME else "other"
 
 
 def margin_of(
@@ -62,11 +63,16 @@ def margin_of(
     """The margin of what is predicted for a scaler of the kind ``under`` from a recording that was
     made under ``fitted_under`` (None: not known).
 
-    Backtests of the same kinds count; where there is none of a kind, all do. Of n backtests the
+    Backtests of scalers of the kind count, of recordings that were both made under a scaler by busy
+    time or both not: that one deploys a job again for every change, so a recording tells of little
+    else. Where there is none of a kind, all count. Of n backtests the
     largest error is taken (n + 1) / n times: of n draws from 0 to an unknown end that is the
     unbiased estimate of the end. Shares are of the limits on both sides of the one asked for.
     """
-    errors = [one for one in errors if one.fitted_under == fitted_under] or errors
+    if fitted_under is not None:
+        redeployed = fitted_under == BUSY_TIME
+        same = [one for one in errors if (one.fitted_under == BUSY_TIME) == redeployed]
+        errors = same or errors
     errors = [one for one in errors if one.under == under] or errors
     limits = sorted({one.limit_over_rest for one in errors})
     place = bisect_left(limits, limit_over_rest)

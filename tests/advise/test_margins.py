@@ -60,7 +60,12 @@ def test_backtests_of_the_same_kinds_count_and_all_of_them_where_there_is_none()
     assert margin_of(errors, "fixed", "busy time", 2.0).share == pytest.approx(2 * 0.3)
     assert margin_of(errors, "fixed", "other", 2.0).share == pytest.approx(1.5 * 0.3)
     assert margin_of(errors, None, "other", 2.0).share == pytest.approx(1.5 * 0.3)
-    assert margin_of(errors, "busy time", "cpu", 2.0).share == pytest.approx(2 * 0.02)
+    assert margin_of(errors, "cpu", "cpu", 2.0).share == pytest.approx(2 * 0.02)
+    redeployed = replace(error(0.9, 0.5, fitted="d"), fitted_under="busy time")
+    errors.append(redeployed)
+    assert margin_of(errors, "fixed", "cpu", 2.0).share == pytest.approx(2 * 0.02)
+    assert margin_of(errors, "busy time", "cpu", 2.0).share == pytest.approx(2 * 0.4)
+    assert margin_of(errors, None, "cpu", 2.0).share == pytest.approx(1.5 * 0.4)
 
 
 def test_limits_on_both_sides_of_the_one_that_is_asked_for_count() -> None:
