@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -80,14 +80,27 @@ def measure_policy(case: Case, position: int, folder: Path) -> Path:
         load = load_of(case.read, seed)
         found[seed] = outcome(case.job, load, seeded(case.question, seed), policy)
     margin = case.margin(policy)
-    if case.recorded is not None and policy.name == case.recorded.name:  # how far off is known
-        mean, as_run = (
-            fmean(one.share_within for one in found.values()),
-            recorded_outcome(case.read, case.question).share_within,
-        )
-        margin = replace(margin, share=abs(mean - as_run))
+    if case.recorded is not None and policy.name == case.recorded.name:
+        found, margin = _beside_recorded(found, recorded_outcome(case.read, case.question))
     rows = [_row(case, position + 1, policy, seed, one, margin) for seed, one in found.items()]
     return _write(folder, position + 1, rows)
+
+
+def _beside_recorded(
+    found: Mapping[int, PolicyOutcome], as_run: PolicyOutcome
+) -> tuple[dict[int, PolicyOutcome], Margin]:
+    """Replays of the policy that was recorded itself: the share is between theirs and what was
+    recorded, and how far off its cost is, is known."""
+    off = as_run.cost_per_month / fmean(one.cost_per_month for one in found.values()) - 1
+    between = {
+        seed: replace(
+            one,
+            known_share=min(one.share_within, as_run.share_within),
+            possible_share=max(one.share_within, as_run.share_within),
+        )
+        for seed, one in found.items()
+    }
+    return between, Margin(cost=abs(off))
 
 
 def measure_recorded(case: Case, folder: Path) -> Path:

@@ -23,7 +23,7 @@ from include.advise.margins import (
     verdict,
 )
 from include.advise.objective import LatencyObjective
-from include.advise.outcomes import outcome
+from include.advise.outcomes import measure_policy, outcome, read_outcomes, recorded_outcome
 from include.advise.ranking import ranked
 from include.advise.replay import ReplayConditions
 from include.advise.request import AdviceRequest
@@ -146,6 +146,21 @@ def test_without_a_restart_nothing_is_known_of_what_scales() -> None:
     found = outcome(job(), daily(hours=3), seeded(question, 1), hpa)
     assert found.scalings_per_day > 0
     assert (found.known_share, found.possible_share) == (0, 1)
+
+
+def test_of_the_policy_that_was_recorded_the_recording_says_what_it_holds(tmp_path: Path) -> None:
+    write_small_recording(tmp_path / "job.csv")
+    asked = AdviceRequest(recording=str(tmp_path / "job.csv"), objective="90 % within 1 s")
+    case = case_of(replace(asked, controllers=("fixed",), max_instances=8, seeds=2))
+    as_run = recorded_outcome(case.read, case.question)
+    at = [one.name for one in case.policies].index("fixed, 4")
+    measure_policy(case, at, tmp_path)
+    (recorded,) = ranked(read_outcomes(tmp_path))
+
+    replayed = outcome(case.job, case.read.load_per_s, seeded(case.question, 1), fixed(4))
+    ends = sorted((as_run.share_within, replayed.share_within))
+    assert [recorded["lowest_share"], recorded["highest_share"]] == pytest.approx(ends)
+    assert recorded["share_margin"] == 0
 
 
 def test_kinds_are_what_scalers_decide_by() -> None:
