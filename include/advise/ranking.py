@@ -71,10 +71,12 @@ def _range(replays: Sequence[ReplayOutcome]) -> tuple[float, float]:
 
 def _to_record(replays: Sequence[ReplayOutcome]) -> str:
     """What would tell whether the objective is held, where that is not known."""
-    if not any(replay.known_share < replay.possible_share for replay in replays):
-        return f"a day under {replays[0].policy}"
-    nothing = all(replay.known_share == 0 for replay in replays)
-    return "scalings" if nothing else "a higher load of each instance"
+    first, shares = replays[0], [replay.share_within for replay in replays]
+    if all((replay.known_share, replay.possible_share) == (0.0, 1.0) for replay in replays):
+        return "scalings"
+    if verdict(first.asked_share, *share_range(shares, shares, first.share_margin)) != CANNOT_TELL:
+        return "a higher load of each instance"
+    return f"a day under {first.policy}"
 
 
 def _seeds_won(policies: Sequence[Sequence[ReplayOutcome]]) -> dict[str, int]:
