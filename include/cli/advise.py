@@ -116,7 +116,7 @@ def backtest_errors(
     ],
     out: Annotated[Path, typer.Option(help="The table to write.")] = Path("backtest_errors.csv"),
 ) -> None:
-    """Backtest all recordings of every job against each other; write how far off each was."""
+    """Backtest recordings of a job against each other; write errors."""
     from include.advise.backtest_errors import backtest_errors as errors_of
     from include.advise.backtest_errors import read_scaled
     from include.advise.margins import errors_csv
