@@ -8,26 +8,29 @@ ENV := source .ci/env.sh &&
 .DEFAULT_GOAL := help
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
-help:  ## List what can be made
-	@echo "Tidebench: experiments on elastic stream processing"
-	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+##@ Start
+help:  ## List all targets
+	@echo "Tidebench: compare autoscalers of stream processing. Begin with make demo."
+	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} \
+	    /^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup:  ## Create .venv with everything pinned (says first what the machine lacks)
+setup:  ## Create .venv with pinned packages; first name what the machine lacks
 	@bash .ci/setup.sh
 	@$(if $(filter setup,$(MAKECMDGOALS)),echo 'To have tidebench on the path: export PATH="$(CURDIR)/.venv/bin:$$PATH"')
 
 demo: setup  ## Run one experiment through Airflow and print its tables
 	@$(ENV) python .ci/demo.py
 
-reproduce: setup  ## Repeat the evaluation of the paper and compare it with the published figures
+##@ Papers
+reproduce: setup  ## Repeat the evaluation of PeerJ CS 141 and compare it with the published figures
 	@$(ENV) python -m include.cli reproduce --root "$$TIDEBENCH_DATA_ROOT"
 
-tournament: setup  ## Run every approach on every workload, publish the table, draw the figure
+tournament: setup  ## Run every controller on every workload, publish the table, draw the figure
 	@$(ENV) python -m include.cli run include/experiment/specs/tournament.yaml --root "$$TIDEBENCH_DATA_ROOT"
 	@$(ENV) python -m include.cli report "$$TIDEBENCH_DATA_ROOT/tournament"
 	@$(ENV) python -m include.cli figure "$$TIDEBENCH_DATA_ROOT/tournament" --out docs/images/tournament.svg
 
+##@ Tests
 test: test-fast test-spark test-airflow  ## Run the tests; installs nothing on the system and needs no root
 
 test-fast: setup  ## Run the tests that need neither Spark nor Airflow
@@ -39,19 +42,20 @@ test-spark: setup  ## Run the tests of tables, gates and reports
 test-airflow: setup  ## Run the tests of the DAGs and their tasks
 	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "airflow and not long and not live and not openstack"
 
-test-long: setup  ## Run the tests that go through everything, end to end, killed in the middle
+test-long: setup  ## Run the long tests: end to end, and processes killed in the middle
 	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "long and not scheduler and not live and not openstack"
 
-test-scheduler: setup  ## Run every DAG under a real scheduler, and the UI in a browser (long; not in make test)
+test-scheduler: setup  ## Run the tests of every DAG under a real scheduler, and of the UI in a browser (long)
 	@$(ENV) pytest -q -m scheduler
 
-test-recorded: setup  ## Run the tests on recordings and traces that are in TIDEBENCH_TEST_DATA
+test-recorded: setup  ## Run the tests on the recordings and traces in TIDEBENCH_TEST_DATA
 	@$(ENV) pytest -q -m recorded
 
 test-live: setup  ## Run the tests on real hosts, containers and services (root, Debian; else skipped)
 	@$(ENV) infra/live/live.sh test
 
-live-services:  ## Start broker, Redis and registry of a live testbed (as root, Debian)
+##@ Real containers
+live-services:  ## Start broker, Redis and registry of a live testbed (root, Debian)
 	@infra/live/services.sh packages
 	@infra/live/services.sh up
 
@@ -61,17 +65,18 @@ live-images: setup live-services  ## Build the operators' images and push them t
 live: setup live-images  ## Measure threshold and tide on real containers, threshold also by DAG (root, Debian)
 	@$(ENV) infra/live/live.sh run
 
-live-faults: setup live-images  ## Lose nothing of ITEMS=100000 while everything fails that can (root, Debian)
+live-faults: setup live-images  ## Make every part fail in turn under ITEMS=100000, and count lost items (root, Debian)
 	@$(ENV) python -m tests.live.fault_run $(or $(ITEMS),100000) $(or $(RATE),250)
 
-live-calibrate: setup live-images  ## Record what operators take on real containers; the simulator beside it
+live-calibrate: setup live-images  ## Record service and start-up times on real containers; compare the simulator
 	@$(ENV) python -m include.studies.live --root "$$TIDEBENCH_DATA_ROOT" \
 	    --out "$$TIDEBENCH_DATA_ROOT/manufacturing_live.yaml"
 	@$(ENV) python -m include.cli paper live --root "$$TIDEBENCH_DATA_ROOT"
 
-live-down:  ## Give back everything that live runs hold, and stop hosts and services
+live-down:  ## Release everything that live runs hold; stop hosts and services
 	@$(ENV) infra/live/live.sh down
 
+##@ Apache Flink
 flink: setup  ## Install Apache Flink 2.2.1 below var/.flink (313 MB once) and compile its job (javac 17)
 	@$(ENV) python -m infra.flink.install
 
@@ -81,71 +86,74 @@ live-flink: flink  ## Measure threshold and tide on a real Flink, ten minutes, a
 test-flink: flink  ## Run the tests on a real Flink (under four minutes)
 	@$(ENV) pytest -q -m flink tests/flink
 
+##@ OpenStack
 openstack-up: setup live-images  ## Start a real OpenStack control plane on this machine (root, Debian)
 	@infra/openstack/openstack.sh up
 
-openstack-down:  ## Give back everything that runs hold in it, and end it
+openstack-down:  ## Release everything that runs hold in it, and stop it
 	@$(ENV) infra/openstack/live.sh down
 
-test-openstack: setup  ## Test leases, faults, kills and reaping against that control plane (else skipped)
+test-openstack: setup  ## Run the tests of leases, faults, kills and reaping against it (else skipped)
 	@$(ENV) infra/live/live.sh test "openstack and not guests" tests/openstack
 
-test-leases: setup  ## Run of those the tests of leases and of reaping only
+test-leases: setup  ## Run only the tests of leases and reaping
 	@$(ENV) infra/live/live.sh test openstack tests/openstack/test_leases.py tests/openstack/test_reap.py
 
-test-guests: setup  ## Test real guests as servers of it, and its faults with them (long; else skipped)
+test-guests: setup  ## Run the tests with real guests as its servers (long; else skipped)
 	@$(ENV) TIDEBENCH_HYPERVISOR=$${TIDEBENCH_HYPERVISOR:-qemu} infra/live/live.sh test guests tests/openstack
 	@$(ENV) TIDEBENCH_HYPERVISOR=$${TIDEBENCH_HYPERVISOR:-qemu} \
 	    infra/live/live.sh test "openstack and not guests" \
 	    tests/openstack/test_faults.py tests/openstack/test_reap.py
 
-live-guests: setup live-images  ## Measure by DAG on two real guests, one of which loses its power
+live-guests: setup live-images  ## Measure by DAG on two real guests; one loses its power
 	@TIDEBENCH_HYPERVISOR=$${TIDEBENCH_HYPERVISOR:-qemu} infra/openstack/openstack.sh up
 	@$(ENV) infra/openstack/live.sh guests
 
-live-openstack: openstack-up  ## Measure by DAG on servers of that control plane, and print the tables
+live-openstack: openstack-up  ## Measure by DAG on its servers, and print the tables
 	@$(ENV) infra/openstack/live.sh run
 
-airflow: setup  ## Start Airflow on this machine and say where its UI is; Ctrl-C stops it
+##@ Airflow
+airflow: setup  ## Start Airflow on this machine and print the address of its UI; Ctrl-C stops it
 	@$(ENV) exec python -m infra.airflow.local up
 
-airflow-down:  ## Stop what make airflow has started elsewhere
+airflow-down:  ## Stop what make airflow started
 	@$(ENV) python -m infra.airflow.local down
 
-compose-secrets:  ## Make up the passwords of docker-compose.yaml, in .env
+compose-secrets:  ## Write random passwords for docker-compose.yaml into .env
 	@python3 infra/compose/passwords.py
 
-compose-up: compose-secrets  ## Build and start docker-compose.yaml, and wait until all of it is well
+compose-up: compose-secrets  ## Build and start docker-compose.yaml; wait until every service is healthy
 	@docker compose up --detach --build --wait --wait-timeout 600
 
-compose-try:  ## Run an experiment in it by the REST API and print the published tables
+compose-try:  ## Run an experiment in it through the REST API, and print its tables
 	@python3 -m infra.airflow.first_experiment http://127.0.0.1:$${TIDEBENCH_PORT:-8080} .env
 	@docker compose exec -T worker python3 -c 'from pathlib import Path; from include.results.reports.summary import summary; from include.studies import printed; print(summary(Path("/opt/tidebench/var/first"), printed))'
 
 compose-leaks:  ## Search its logs, image, files and databases for its passwords
 	@python3 infra/compose/leaks.py
 
-compose-down:  ## Stop it and delete all of its data; docker compose down keeps them
+compose-down:  ## Stop it and delete its data; docker compose down keeps them
 	@docker compose down --volumes --remove-orphans
 
-audit: setup  ## Hold every pinned package against the published advisories (needs their server)
+##@ Development
+audit: setup  ## Check every pinned package against the published advisories (needs their server)
 	@$(ENV) uv tool run --from pip-audit==2.10.1 pip-audit --strict --disable-pip --no-deps \
 	    --progress-spinner off -r requirements.txt -r requirements-dev.txt
 
-check: setup  ## Hold format, lint, types and import contracts against the code; runs no tests
+check: setup  ## Check format, lint, types and import contracts; run no tests
 	@$(ENV) ruff format --check . && ruff check . && mypy && lint-imports
 
-format: setup  ## Format and fix what can be fixed
+format: setup  ## Format, and fix lint where a tool can
 	@$(ENV) ruff check --fix . ; $(ENV) ruff format .
 
-bench: setup  ## Measure the simulator against its peers, how it grows (hours, operators), and a page of a thousand runs
+bench: setup  ## Measure the simulator, how it grows with hours and operators, and a page of a thousand runs
 	@$(ENV) python -m tests.bench && python -m tests.bench --gate && python -m tests.bench.growth --gate && python -m tests.bench.wide --gate \
 	    && python -m tests.bench.page
 
-dictionary: setup  ## Write docs/metrics.md, every column with its formula, from the schemas
+dictionary: setup  ## Write docs/metrics.md, the list of tables, from the schemas
 	@$(ENV) python -m include.results.tables.dictionary > docs/metrics.md
 
-lock: setup  ## Resolve requirements*.in again, keeping what is pinned where possible
+lock: setup  ## Resolve requirements*.in again; keep pins where possible
 	@$(ENV) for name in requirements requirements-dev; do \
 	    uv pip compile --quiet --python-version 3.11 --custom-compile-command "make lock" \
 	        --no-emit-index-url --no-emit-find-links $$name.in --output-file $$name.txt; \

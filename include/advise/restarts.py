@@ -19,7 +19,8 @@ LEAST_SEEN = 5
 """So many scalings, and restarts of their own, a comparison of the two takes."""
 PLANNED_RANGE = (0.3, 3.0)
 """What a scaling does of what a restart does by itself, where no recording tells. Chosen: the two
-recordings that tell have 0.50 (0.38 to 0.65) and 1.35 (0.84 to 2.03); the ends are wider. Replays are spread over it (`include.advise.job.drawn`)."""
+recordings that tell have 0.50 (0.38 to 0.65) and 1.35 (0.84 to 2.03); the ends are wider. Replays
+are spread over it (`include.advise.job.drawn`)."""
 PLANNED_SHARE = math.sqrt(PLANNED_RANGE[0] * PLANNED_RANGE[1])
 """The middle of it, by ratios."""
 

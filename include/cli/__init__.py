@@ -16,6 +16,7 @@ from include.cli import (
     act,
     advise,
     bound,
+    columns,
     conform,
     fidelity,
     metrics,
@@ -31,22 +32,36 @@ from include.model.errors import TidebenchError
 # Looking for plug-ins that nobody has takes pydantic longer than checking a spec.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
 
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-)
-for function in (
-    run.check, run.run,
-    results.report, bound.bound, results.figure, results.crate, results.copy, results.remove,
-    papers.paper, papers.reproduce, papers.calibrate,
-    fidelity.fidelity, fidelity.fit_flink,
-    advise.advise, advise.backtest, advise.backtest_errors, advise.operators,
-    prices.prices, reap.reap, metrics.metrics, conform.conform,
-    act.act, act.pause, act.resume, act.journal, act.keda,
-    service.record, service.shadow, service.verdict,
-):  # fmt: skip
-    app.command()(function)
+EXAMPLES = """\
+**Examples**
+
+- `tidebench run mine.yaml && tidebench report var/mine`
+- `tidebench record http://localhost:8081 --out job`
+- `tidebench advise job --objective "latency p95 < 2 s"`
+- `tidebench paper henge`
+"""
+
+COMMANDS = {
+    "Experiments": (
+        run.check, run.run, results.report, results.figure, bound.bound, columns.columns,
+        results.remove, results.copy, results.crate,
+    ),
+    "A running job": (
+        service.record, service.shadow, service.verdict,
+        act.act, act.pause, act.resume, act.journal, act.keda,
+    ),
+    "A recorded job": (
+        advise.advise, advise.backtest, advise.backtest_errors, advise.operators, prices.prices,
+    ),
+    "Papers": (papers.reproduce, papers.paper, papers.calibrate, conform.conform),
+    "Real testbeds": (metrics.metrics, reap.reap, fidelity.fidelity, fidelity.fit_flink),
+}  # fmt: skip
+"""Every command, by the heading that `tidebench --help` lists it under."""
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="markdown")
+for _heading, _functions in COMMANDS.items():
+    for _function in _functions:
+        app.command(rich_help_panel=_heading)(_function)
 
 
 def _say_version(asked: bool) -> None:
@@ -60,13 +75,13 @@ def _say_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(epilog=EXAMPLES)
 def tidebench(
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Say which.")
+        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Show it.")
     ] = False,
 ) -> None:
-    """Experiments on elastic stream processing, without Airflow."""
+    """Compare autoscalers of stream processing: on a simulator, on a recording, on a real job."""
 
 
 def main() -> None:

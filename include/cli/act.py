@@ -27,12 +27,12 @@ State = Annotated[Path, typer.Argument(help="The folder of its state.")]
 
 def act(  # noqa: PLR0913  options of a command
     url: URL,
-    controller: Annotated[str, typer.Option(help="Who decides.")],
-    limits: Annotated[Path, typer.Option(help="What it may change: a file as docs/act.md says.")],
-    state: Annotated[Path, typer.Option(help="The folder of its state, to go on in as well.")],
+    controller: Annotated[str, typer.Option(help="The controller that decides.")],
+    limits: Annotated[Path, typer.Option(help="File of limits (docs/act.md).")],
+    state: Annotated[Path, typer.Option(help="Folder of its state; an old one is continued.")],
     job: Job = "",
     really: Annotated[
-        bool, typer.Option("--really", help="Change the job. Without, only say what would be done.")
+        bool, typer.Option("--really", help="Change the job; a dry run without it.")
     ] = False,
     options: Annotated[
         list[str] | None, typer.Option("--set", help="OPTION=VALUE of the controller.")
@@ -48,7 +48,10 @@ def act(  # noqa: PLR0913  options of a command
         str, typer.Option(help="Where its page is: PORT or HOST:PORT; none without.")
     ] = "",
 ) -> None:
-    """Let a controller rescale a running job within limits; a dry run without --really."""
+    """Let a controller rescale a job within limits.
+
+    Without --really nothing is changed: the decisions are printed and logged.
+    """
     from include.cli.advise import parsed_options
     from include.service.act import Actor, Mandate
     from include.service.beside import beside
@@ -86,9 +89,9 @@ def act(  # noqa: PLR0913  options of a command
 
 def pause(
     state: State,
-    why: Annotated[str, typer.Option(help="For the journal, and whoever looks next.")] = "",
+    why: Annotated[str, typer.Option(help="The reason, for the journal.")] = "",
 ) -> None:
-    """Stop all changes of an acting service from its next reading on; it goes on watching."""
+    """Stop the changes of an acting service; it goes on watching."""
     from include.service.pause import pause as paused
 
     _require_state(state)
@@ -106,9 +109,9 @@ def resume(state: State) -> None:
 
 def journal(
     state: State,
-    last: Annotated[int, typer.Option(min=0, help="So many entries at most; 0: all.")] = 50,
+    last: Annotated[int, typer.Option(min=0, help="Number of entries; 0: all.")] = 50,
 ) -> None:
-    """Print what an acting service changed and did not, and why."""
+    """Print the changes of an acting service, with reasons."""
     from include.service.journal import ChangeJournal, sentence
 
     _require_state(state)
@@ -119,12 +122,12 @@ def journal(
 
 def keda(
     state: State,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Where KEDA asks.")] = 6000,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 6000,
     host: Annotated[
         str, typer.Option(help="The address to listen on; 0.0.0.0: all of this machine.")
     ] = "127.0.0.1",
 ) -> None:
-    """Serve what shadow or act advise as a metric to KEDA, as one of its external scalers."""
+    """Serve the advice of shadow or act to KEDA, as an external scaler."""
     from include.service.keda.scaler import serve
 
     _require_state(state)

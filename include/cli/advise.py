@@ -51,7 +51,7 @@ def backtest(  # noqa: PLR0913  options of a command
     start_up_s: StartUp = None,
     restart_s: RestartTime = None,
 ) -> None:
-    """Fit a model to one recording; predict another of the same job, and compare."""
+    """Fit a model to one recording and test it on another."""
     from include.advise.backtest import Limits, doubts
     from include.advise.backtest import backtest as held_against
     from include.advise.candidates import policy
@@ -159,7 +159,7 @@ def advise(  # noqa: PLR0913  options of a command
         "var/advice"
     ),
 ) -> None:
-    """Say which policy would have run a recorded job at the lowest cost; write a page about it."""
+    """Rank policies by the cost at which they would have run a job."""
     from include.advise.answer import advise as answer_to
     from include.advise.beside import advise_beside
     from include.advise.case import keep_case
@@ -206,7 +206,7 @@ def operators(
         "var/operators"
     ),
 ) -> None:
-    """Fit a model of every operator of a recorded job; write it as an experiment for `run`."""
+    """Fit a model of every operator; write it as a spec for run."""
     from include.advise.edges import edges_of
     from include.advise.operators import fit_operators, write_graph
     from include.workloads.recordings import parse_mapping

@@ -21,18 +21,17 @@ def bound(
         typer.Argument(metavar="SPEC", help="The experiment, a YAML file; or its folder."),
     ],
     within_s: Annotated[
-        float, typer.Option(min=1, help="Seconds that the solver may take for one floor.")
+        float, typer.Option(min=1, help="Time limit of the solver for one floor, in seconds.")
     ] = 60,
-    floor: Annotated[bool, typer.Option(help="The floor, too; it takes longest.")] = True,
+    floor: Annotated[bool, typer.Option(help="Compute the floor, too; it takes longest.")] = True,
     parts: Annotated[
-        bool, typer.Option(help="Of a folder: print what each run was billed, taken apart.")
+        bool, typer.Option(help="Print where the cost of each run went; needs a folder.")
     ] = False,
 ) -> None:
-    """Say what the hosts of an experiment must cost at least, for whoever knows all arrivals.
+    """Compute the lowest cost of hosts with perfect foresight.
 
-    The floor gets all work done by the end; the cover never falls behind. Given the folder of an
-    experiment, this is of its complete runs, and keeps their covers and the parts of their costs
-    there for the next report.
+    The floor completes all work by the end of the run; the cover never falls behind. With the
+    folder of an experiment, the bounds of its complete runs are stored for the next report.
     """
     from include.experiment.matrix import runs_in_file
     from include.experiment.run import resolve

@@ -12,13 +12,15 @@ from include.controllers.conformance import Conformity, packaged_rows, read_rows
 from include.controllers.conformance import conform as outcomes_of
 from include.model.errors import GateFailed
 
+LEDGER = "include/controllers/autoscalers/deviations.md"
+
 
 def conform(
     rows: Annotated[
-        list[Path] | None, typer.Argument(help="Files of rows in JSON; else those of the package.")
+        list[Path] | None, typer.Argument(help="JSON files of test rows; without, the stored ones.")
     ] = None,
 ) -> None:
-    """Run rows of upstream's tests: id, expected, got, and a count. Fails where one differs."""
+    """Run the upstream tests of autoscalers against ours."""
     cases = [row for path in rows for row in read_rows(path)] if rows else packaged_rows()
     outcomes = outcomes_of(cases)
     for outcome in outcomes:
@@ -37,7 +39,7 @@ def line(outcome: Conformity) -> str:
     """One row as a person reads it."""
     expected = json.dumps(outcome.row.expected)
     if outcome.got is None:
-        why = f"{outcome.deviation} in docs/autoscalers.md"
+        why = f"{outcome.deviation} in {LEDGER}"
         detail = f"; {outcome.detail}" if outcome.detail else ""
         return f"-     {outcome.row.id}\n      expected {expected}, not run: {why}{detail}"
     mark = "ok   " if outcome.holds else "DIFF "

@@ -23,7 +23,7 @@ def fidelity(  # noqa: PLR0913  options of a command
     folder: Folder,
     calibration: Annotated[
         list[str],
-        typer.Option(help="Of the simulator; by name or file, more than one if you like."),
+        typer.Option(help="Calibration of the simulator, a name or a file; may be repeated."),
     ],
     fitted: Annotated[
         str, typer.Option(help="Seeds or runs that a calibration has seen, with commas.")
@@ -35,10 +35,10 @@ def fidelity(  # noqa: PLR0913  options of a command
     out: Annotated[Path, typer.Option(help="The page; its CSV goes to results/ beside it.")] = PAGE,
     processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
 ) -> None:
-    """Simulate runs that an engine has measured, and say how far off the simulator is.
+    """Compare the simulator with runs that were measured on Flink.
 
-    Runs that are not complete yet are left out, and so are those in which the machine lost hosts
-    that nobody asked it to lose; the page says which.
+    Incomplete runs are left out, and runs that lost a host without being asked to; the page names
+    them.
     """
     from include.files.whole import write_bytes
     from include.model.errors import command
@@ -84,10 +84,10 @@ def fit_flink(
         str, typer.Option(help="Seeds or runs to look at, with commas; all by default.")
     ] = "",
 ) -> None:
-    """Fit the simulator to runs on Flink; the file says which it has seen, and how sure it is.
+    """Fit the simulator to runs that were measured on Flink.
 
-    Fit before you look at others: `tidebench fidelity` with the same --fitted holds it against
-    them.
+    The file names the runs that it was fitted to. `tidebench fidelity` with the same --fitted tests
+    it on the others.
     """
     from include.files.whole import write_bytes
     from include.studies.fidelity.fit import as_yaml, fit

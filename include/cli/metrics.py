@@ -16,16 +16,16 @@ PATH = "/metrics"
 
 def metrics(
     root: Root = DEFAULT_ROOT,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 9464,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 9464,
     host: Annotated[
-        str, typer.Option(help="The address to listen on; nobody is asked for a password.")
+        str, typer.Option(help="Address to listen on; there is no password.")
     ] = "127.0.0.1",
     within_min: Annotated[
-        float, typer.Option(min=0, help="Of runs of which something was written so lately.")
+        float, typer.Option(min=0, help="Hide runs without a new file for so many minutes.")
     ] = 180,
-    runs: Annotated[int, typer.Option(min=1, max=1000, help="At most so many, the newest.")] = 20,
+    runs: Annotated[int, typer.Option(min=1, max=1000, help="Show the newest runs.")] = 20,
 ) -> None:
-    """Serve metrics of the runs that are under way or have just ended, for Prometheus."""
+    """Serve metrics of current and recent runs to Prometheus."""
     from prometheus_client import CollectorRegistry, start_http_server
 
     from include.model.errors import SetupError

@@ -21,14 +21,14 @@ def reproduce(
     processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
     seeds: Annotated[str, typer.Option(help="Separated by commas; else those of its specs.")] = "",
     set_baseline: Annotated[
-        bool, typer.Option(help="Hold the next reproductions against this one.")
+        bool, typer.Option(help="Compare the next reproductions with this one.")
     ] = False,
     strict: Annotated[
         bool, typer.Option(help="Fail when an error is above its limit, or runs were left out.")
     ] = False,
     database: Database = "",
 ) -> None:
-    """Repeat the evaluation of PeerJ CS 141 and hold it against the published figures."""
+    """Repeat the evaluation of PeerJ CS 141 and compare every figure."""
     from include.results.tables.quarantine import require_none_left_out
     from include.studies import study_named
     from include.studies.nightly import keep_as_baseline
@@ -50,9 +50,9 @@ def paper(
     seeds: Annotated[str, typer.Option(help="Separated by commas; else those of its specs.")] = "",
     database: Database = "",
 ) -> None:
-    """Repeat the evaluation of a paper and hold its claims against what is measured.
+    """Repeat the evaluation of a paper and test each of its claims.
 
-    Ends with exit code 1, after publishing the others, when runs were left out.
+    A run that fails its checks is left out; the others are published and the exit code is 1.
     """
     from include.results.tables.quarantine import require_none_left_out
     from include.studies import study_named
@@ -100,7 +100,7 @@ def calibrate(
     seeds: Annotated[int, typer.Option(min=1, help="Seeds to take part.")] = 12,
     processes: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 2,
 ) -> None:
-    """Fit the simulator to stepwise and random walk 1, and report on the held-out patterns."""
+    """Fit the simulator to two patterns of PeerJ CS 141."""
     from concurrent.futures import ProcessPoolExecutor
 
     from include.files.whole import write_bytes

@@ -25,7 +25,7 @@ def prices(
     type_: Annotated[str, typer.Option("--type", help="This type, whatever its size.")] = "",
     out: Annotated[Path | None, typer.Option(help="Write a price book of the first one.")] = None,
 ) -> None:
-    """List what hosts cost on demand, the cheapest first, from the data of apache-libcloud."""
+    """List on-demand prices of a provider; write a price book."""
     for line in offer_lines(provider, region, like, type_, out):
         typer.echo(line)
 

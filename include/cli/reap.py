@@ -1,4 +1,4 @@
-"""What runs hold on testbeds that lease, and giving it back."""
+"""The command `tidebench reap`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from include.model.errors import SpecError
 
 
 def reap(
-    remove: Annotated[bool, typer.Option(help="Give back instead of listing.")] = False,
+    remove: Annotated[bool, typer.Option(help="Release the resources of dead runs.")] = False,
     after_s: Annotated[
-        float, typer.Option(min=0, help="A run that nobody looked after for so long is dead.")
+        float, typer.Option(min=0, help="Seconds without a sign of life after which a run is dead.")
     ] = 600,
-    testbed: Annotated[str, typer.Option(help="Of this testbed only.")] = "",
+    testbed: Annotated[str, typer.Option(help="Only this testbed.")] = "",
 ) -> None:
-    """List what runs hold on testbeds that lease, and give back what dead ones have left."""
+    """List what live runs hold; with --remove, release dead ones."""
     from include.model.errors import unknown_name
     from include.testbeds import TESTBEDS
     from include.testbeds.reap import reap as reap_testbeds
@@ -26,4 +26,4 @@ def reap(
     chosen = [testbed] if testbed else list(TESTBEDS)
     dead = reap_testbeds(remove=remove, after_s=after_s, testbeds=chosen, say=typer.echo)
     if dead and not remove:
-        typer.echo(f"{dead} dead; --remove gives back what they hold")
+        typer.echo(f"{dead} dead; --remove releases what they hold")

@@ -1,4 +1,4 @@
-"""What becomes of measurements: tables, pages, figures, crates; and their removal."""
+"""Commands on measured runs: report, figure, crate, copy, remove."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def report(
         str, typer.Option(envvar="TIDEBENCH_SPARK_MASTER", help="Spark master.")
     ] = "local[*]",
 ) -> None:
-    """Build the tables of an experiment with Spark, validate and publish them.
+    """Build, check and publish tables and the page of measured runs.
 
-    Ends with exit code 1, after publishing the others, when runs were left out. What lies elsewhere
-    is fetched, and what was made of it is sent back.
+    A run that fails its checks is left out; the others are published and the exit code is 1. An
+    experiment at a URI is fetched, and its tables and page are sent back.
     """
     from include.results.quality.gates import check_tables
     from include.results.reports.summary import summary
@@ -56,9 +56,9 @@ def report(
 
 def copy(
     folder: Annotated[Path, typer.Argument(help="The folder of an experiment.")],
-    to: Annotated[str, typer.Argument(help="Where to, a URI such as s3://bucket/mine.")],
+    to: Annotated[str, typer.Argument(help="Target URI, such as s3://bucket/mine.")],
 ) -> None:
-    """Copy an experiment to wherever pyarrow reaches: S3, Google Cloud Storage, Azure, HDFS."""
+    """Copy an experiment to S3, Google Cloud Storage, Azure or HDFS."""
     from include.runs.measurements.remote_store import copy, without_secrets
 
     typer.echo(f"{copy(folder.resolve(), to)} files: {without_secrets(to)}")
@@ -66,13 +66,13 @@ def copy(
 
 def remove(
     folder: Annotated[Path, typer.Argument(help="The folder of an experiment.")],
-    runs: Annotated[list[str], typer.Argument(help="Runs of it.")],
+    runs: Annotated[list[str], typer.Argument(help="Runs to remove.")],
     database: Database = "",
     even_if_taken: Annotated[
-        bool, typer.Option(help="Also interrupted runs that a DAG run has begun and left.")
+        bool, typer.Option(help="Also interrupted runs of a DAG run.")
     ] = False,
 ) -> None:
-    """Remove runs for good: what was measured of them and their rows in the results database."""
+    """Remove runs: their measurements and their rows in the database."""
     from include.results.reports.removal import remove_runs
 
     folder = folder.resolve()
@@ -90,7 +90,7 @@ def crate(
     ] = "",
     overwrite: Annotated[bool, typer.Option(help="Replace the file where there is one.")] = False,
 ) -> None:
-    """Pack a published experiment as a Workflow Run RO-Crate, for an archive that keeps it."""
+    """Pack a published experiment as an RO-Crate, for an archive."""
     from include.results.reports.crate import pack_crate
 
     files = pack_crate(folder.resolve(), out, license_, overwrite=overwrite)
@@ -107,7 +107,7 @@ def figure(
         str, typer.Option(help="Patterns that options were chosen on, separated by commas.")
     ] = "",
 ) -> None:
-    """Draw cost against compliance or utility of every controller on every workload."""
+    """Draw cost against compliance for every controller and workload."""
     from include.files.whole import write_bytes
     from include.results.reports.figures import front as front_figure
     from include.results.reports.figures import style, tournament

@@ -1,4 +1,4 @@
-"""Look an experiment through, and measure it."""
+"""Check a spec, and measure its runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from include.model.errors import command
 
 
 def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file.")]) -> None:
-    """Say everything that is wrong with an experiment, or what it would run."""
+    """List every problem of a spec, or the runs that it stands for."""
     from include.experiment.levels import trace_notes
     from include.experiment.matrix import runs_in_file
     from include.experiment.problems import keyed_notes
@@ -32,17 +32,17 @@ def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file
 def run(
     spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file.")],
     root: Root = DEFAULT_ROOT,
-    fresh: Annotated[bool, typer.Option(help="Measure again what is stored already.")] = False,
+    fresh: Annotated[bool, typer.Option(help="Measure stored runs again.")] = False,
     on: Annotated[
         str,
-        typer.Option(help="A Spark master that shares the runs out, such as spark://HOST:7077."),
+        typer.Option(help="Spark master that distributes the runs, such as spark://HOST:7077."),
     ] = "",
     side_by_side: Annotated[
         int,
-        typer.Option(min=1, help="How many runs in real time share this machine at a time."),
+        typer.Option(min=1, help="Real-time runs to measure at a time."),
     ] = 1,
 ) -> None:
-    """Measure every run of an experiment on its testbed. Complete runs are reused.
+    """Measure the runs of a spec; complete ones are reused.
 
     With --on each run is a task of Spark, and <experiment>/sweep_status.csv says how each went.
     """

@@ -28,12 +28,12 @@ _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 
 def record(
     url: URL,
-    out: Annotated[Path, typer.Option(help="The folder to record into, or to go on in.")],
+    out: Annotated[Path, typer.Option(help="Folder to record into; an old one is continued.")],
     job: Job = "",
     every: Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")] = 5.0,
     lasts: Lasts = "",
 ) -> None:
-    """Record a running job from Flink's REST interface; advise and operators take the folder."""
+    """Record a job on Flink into a folder for advise and operators."""
     from include.service.record import record as recorded
 
     stop = stopped_by_signal()
@@ -54,10 +54,10 @@ def record(
 
 def shadow(  # noqa: PLR0913  options of a command
     url: URL,
-    state: Annotated[Path, typer.Option(help="The folder of its state, to go on in as well.")],
+    state: Annotated[Path, typer.Option(help="Folder of its state; an old one is continued.")],
     job: Job = "",
     controllers: Annotated[
-        str, typer.Option(help="Whom to ask, with commas.")
+        str, typer.Option(help="Controllers to ask, separated by commas.")
     ] = "tide,ds2,flink-autoscaler,hpa",
     options: Annotated[
         list[str] | None, typer.Option("--set", help="CONTROLLER.OPTION=VALUE, such as tide.care=2")
@@ -73,7 +73,7 @@ def shadow(  # noqa: PLR0913  options of a command
         str, typer.Option(help="Where its page is: PORT or HOST:PORT; none without.")
     ] = "",
 ) -> None:
-    """Ask controllers what they would do with a running job; nobody obeys them."""
+    """Record a job and log what controllers would do with it."""
     from include.cli.advise import parsed_options
     from include.service.beside import beside
     from include.service.shadow import asked_controllers
@@ -106,14 +106,14 @@ def verdict(  # noqa: PLR0913  options of a command
     state: Annotated[Path, typer.Argument(help="The folder of a shadow.")],
     objective: Objective = "latency p95 < 2 s",
     prices: Prices = "per_second",
-    day: Annotated[str, typer.Option(help="Of one day in UTC, such as 2026-01-31.")] = "",
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="How many replays.")] = 3,
+    day: Annotated[str, typer.Option(help="Only this day in UTC, such as 2026-01-31.")] = "",
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Number of replays.")] = 3,
     max_instances: Annotated[int, typer.Option(help="0: the most recorded.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="The folder for it; STATE/verdict without.")
     ] = None,
 ) -> None:
-    """Say what each controller of a shadow would have cost and left late, beside the bound."""
+    """Compare the controllers of a shadow by cost and latency."""
     from include.advise.publish import PAGE
     from include.advise.request import AdviceRequest
     from include.cli.advise import advice_table

@@ -44,14 +44,12 @@ def setting_of(
 def delays_of(calibration: Mapping[str, Any]) -> Delays:
     """How long things take on a testbed of this calibration; a range is its middle."""
     mean = {name: _middle(calibration.get(name)) for name in ("host_boot_s", "instance_start_s")}
-    # The fluid testbed has one pause for both, the other one each.
+    # The fluid testbed has one pause for both, the other one each. What stops the whole job is
+    # not here: controllers see it.
     pauses = [
         calibration.get("rescale_pause_s", calibration.get(f"pause_on_{change}_s"))
         for change in ("start", "stop")
     ]
-    if restart := calibration.get("restart"):
-        down_s = _middle(restart.get("down_s")) or 0.0
-        pauses = [down_s + (pause_s or 0.0) for pause_s in pauses]
     return Delays(
         **mean,
         image_pull_s=_middle(calibration.get("image_pull_s")),

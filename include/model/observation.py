@@ -117,6 +117,10 @@ class Observation:
     when the monitor missed."""
     job_started_s: float = 0.0
     """When the job as a whole was started last, where a change or a failure starts it again."""
+    job_starts: int = 0
+    """How often that was since the run began, as far as it is known how long nothing came out."""
+    job_paused_in_all_s: float = 0.0
+    """For how long nothing came out, over ``job_starts``."""
 
     def serving(self, operator: str) -> tuple[InstanceSample, ...]:
         """Instances of the operator that run or start, in order of their start."""

@@ -15,16 +15,19 @@ import yaml
 from typer.main import get_command
 
 from include.cli import app
+from include.controllers import CONTROLLERS
 from include.controllers.tide.controller import Tide
 from include.experiment.prices.books import load_book
 from include.experiment.run import resolve
-from include.experiment.spec import load_spec
+from include.experiment.spec import ExperimentSpec, load_spec
 from include.model.errors import command
 from include.results.quality.expectations import suite_of
 from include.studies.provenance import read_seen
 from include.testbeds import TESTBEDS
 from include.workloads.topologies import load_topology
 from tests.docs.pages import PAGES, REPOSITORY, Code, blocks, named
+
+LEDGERS = sorted((REPOSITORY / "include").rglob("*.md"))
 
 
 def test_every_command_line_parses() -> None:
@@ -65,9 +68,44 @@ def test_every_file_that_is_named_is_there(page: Path) -> None:
         if "mine" not in path  # the reader's own
     }
     missing = [path for path in sorted(named_files) if not (REPOSITORY / path).exists()]
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
-    missing += [link for link in links if not (page.parent / link).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, *LEDGERS], ids=lambda page: f"{page.parent.name}/{page.name}"
+)
+def test_every_link_leads_to_a_file_and_its_heading(page: Path) -> None:
+    lost = []
+    for link in re.findall(r"\]\((?!\w+:)([^)\s]+)\)", page.read_text()):
+        name, _, heading = link.partition("#")
+        to = page.parent / name if name else page
+        if not to.exists() or (heading and heading not in headings(to)):
+            lost.append(link)
+    assert lost == []
+
+
+def headings(page: Path) -> set[str]:
+    """What a link into a page may name, as GitHub spells it."""
+    text = page.read_text()
+    titles = (
+        title.replace("`", "").lower() for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    )
+    anchors = (re.sub(r"[^\w -]", "", title).replace(" ", "-") for title in titles)
+    return {*anchors, *re.findall(r'<a id="([^"]+)">', text)}
+
+
+def test_a_reader_finds_every_field_of_a_spec() -> None:
+    text = "".join((REPOSITORY / name).read_text() for name in ("README.md", "docs/adding.md"))
+    unsaid = [
+        name for name in ExperimentSpec.model_fields if not re.search(rf"\b{name}\b[`:]", text)
+    ]
+    assert unsaid == []
+
+
+def test_a_reader_finds_every_controller() -> None:
+    names = ("reproduction", "autoscalers", "tide")
+    text = "".join((REPOSITORY / "docs" / f"{name}.md").read_text() for name in names)
+    assert [name for name in CONTROLLERS if f"`{name}`" not in text] == []
 
 
 def yaml_blocks() -> Mapping[str, tuple[Code, Any]]:

@@ -92,13 +92,3 @@ def test_no_two_panels_lie_on_each_other(dashboard: dict[str, Any]) -> None:
         for x in range(at["x"], at["x"] + at["w"]):
             for y in range(at["y"], at["y"] + at["h"]):
                 assert taken.setdefault((x, y), panel["title"]) == panel["title"]
-
-
-def test_the_page_explains_every_metric_in_the_words_of_the_endpoint() -> None:
-    page = (REPOSITORY / "docs" / "monitoring.md").read_text()
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.+) \|$", page, re.MULTILINE)
-    explained = {name: (labels, text) for name, labels, text in rows if name in METRICS}
-    assert explained == {
-        name: (", ".join(f"`{one}`" for one in own), text[0].lower() + text[1:].rstrip("."))
-        for name, (text, own) in METRICS.items()
-    }

@@ -62,8 +62,10 @@ def decide(
     waiting: dict[str, int] | None = None,
     arrived: int = 15,
     setting: Setting = SETTING,
+    job_paused_s: float = 0.0,
     **options: float,
 ) -> tuple[TideMemory, Decision]:
+    """``job_paused_s``: what each of two starts of the job took, if it starts as a whole."""
     samples = [
         replace(
             a_sample(name, (waiting or {}).get(name, 0)),
@@ -73,7 +75,11 @@ def decide(
         for name in FLOW.names
     ]
     given_share = [replace(instance, cpu_share=0.5) for instance in running]
-    observation = an_observation(operators=samples, hosts=hosts, running=given_share)
+    observation = replace(
+        an_observation(operators=samples, hosts=hosts, running=given_share),
+        job_starts=2,
+        job_paused_in_all_s=2 * job_paused_s,
+    )
     return Tide(setting=setting, **options).decide(memory, observation)
 
 
@@ -160,22 +166,63 @@ class TestWhatAChangeCosts:
         assert pauses.stop(np.array([3.0])) == pytest.approx(10)
 
 
-def test_the_longer_the_pauses_the_fewer_changes(tmp_path: Path) -> None:
+class TestWhatAPauseOfTheJobCosts:
+    """Of O1 to O3, 20 items/s of 0.1 s each arrive: 4 instances have a spare rate of 20/s."""
+
+    LOAD = a_load(rate_per_s=[20.0], service_s=[0.1])
+
+    def test_what_arrives_until_all_is_worked_off_is_late(self) -> None:
+        calm = a_loss(self.LOAD, disturbed=0.0, uneven=0.0)
+        assert calm.late_in(200.0, np.array([4.0]), np.array([100.0])) == pytest.approx(20 * 5)
+
+    def test_with_too_few_instances_everything_is_and_the_rest_is_left(self) -> None:
+        calm = a_loss(self.LOAD, disturbed=0.0, uneven=0.0)
+        late = calm.late_in(200.0, np.array([1.0]), np.array([100.0]))
+        assert late == pytest.approx(20 * 200 + 100 + 10 * 200)
+
+    @pytest.mark.parametrize(("paused_s", "changes"), [(0.0, True), (2.0, True), (90.0, False)])
+    def test_what_saves_less_is_left(self, paused_s: float, changes: bool) -> None:
+        """60 items of O2 wait; they are worked off sooner with a second instance."""
+        running = instances({"h1": "O1 O2 O3"})
+        _, decided = decide(remembered(), [a_host()], running, {"O2": 60}, job_paused_s=paused_s)
+        assert bool(actions_of(decided, StartInstance)) == changes
+
+
+@pytest.mark.parametrize(
+    ("of", "pause", "counted"),
+    [
+        (
+            "manufacturing",
+            "pause_on_start_s: {0}\npause_on_stop_s: {0}",
+            ("scaling_activity", "activity", ("upscaling", "downscaling")),
+        ),
+        (
+            "manufacturing_flink",
+            "rescale: {{packs: true, gap_s: [{0}]}}",
+            ("event", "event", ("job_restart",)),
+        ),
+    ],
+    ids=["of an operator", "of the job"],
+)
+def test_the_longer_the_pauses_the_fewer_changes(
+    of: str, pause: str, counted: tuple[str, str, tuple[str, ...]], tmp_path: Path
+) -> None:
     """They were the more, for what waited after a pause asked for the next change."""
     folder = Path(include.__file__).parent / "workloads/manufacturing/calibrations/virtual"
-    usual = (folder / "manufacturing.yaml").read_text()
+    usual = (folder / f"{of}.yaml").read_text().partition("# 12 gaps")[0]
     made = []
     for pause_s in (0, 15, 30, 60):
         paused = tmp_path / f"pause_{pause_s}.yaml"
-        paused.write_text(f"{usual}pause_on_start_s: {pause_s}\npause_on_stop_s: {pause_s}\n")
+        paused.write_text(f"{usual}{pause.format(pause_s)}\n")
         at = {"seed": 1, "btu_min": 10, "duration_min": 60, "calibration": str(paused)}
         session = Session.open(
             resolve(RunSpec(experiment="e", controller="tide", pattern="stepwise", **at))
         )
         session.deploy()
         session.run(0.0, 3600.0)
-        activities = session.loop.testbed.take_measurements()["scaling_activity"]["activity"]
-        made.append(sum(each in ("upscaling", "downscaling") for each in activities))
+        tables = session.loop.testbed.take_measurements()
+        table, column, kinds = counted
+        made.append(sum(each in kinds for each in tables[table][column]))
     assert made == sorted(made, reverse=True)
     assert made[-1] < made[0] / 2
 

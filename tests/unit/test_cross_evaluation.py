@@ -1,4 +1,4 @@
-"""Controllers on workloads they were not made for: docs/deviations.md, "Cross evaluation"."""
+"""Controllers on workloads they were not made for: include/controllers/deviations.md."""
 
 from __future__ import annotations
 

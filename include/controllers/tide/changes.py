@@ -28,6 +28,8 @@ class Pauses:
     busy: Array
     start_s: float
     stop_s: float
+    job_s: float = 0.0
+    """Pause of the whole job when anything starts or stops, however much does."""
 
     def start(self, instances: Array) -> Array:
         """Of one more, where there are so many."""
@@ -37,9 +39,14 @@ class Pauses:
         """Of one fewer."""
         return self._late_per_s(self.stop_s, instances - 1, instances - 1)
 
+    @property
+    def piled_up(self) -> Array:
+        """Items that wait at each operator after a pause."""
+        return self.rate_per_s * max(self.start_s, self.stop_s, self.job_s)
+
     def without_piled_up(self, waiting: Array) -> Array:
         """Waiting items but those that a pause piles up, or each change would ask for the next."""
-        return np.maximum(0.0, waiting - self.rate_per_s * max(self.start_s, self.stop_s))
+        return np.maximum(0.0, waiting - self.piled_up)
 
     def _late_per_s(self, pause_s: float, instances: Array, least: Array) -> Array:
         """``instances`` work it off, if ``least`` would not leave everything late."""

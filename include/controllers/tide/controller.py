@@ -10,8 +10,9 @@ import numpy as np
 
 from include.controllers.base import Setting
 from include.controllers.plan import Plan
-from include.controllers.tide.changes import Pauses
+from include.controllers.tide.changes import LASTS_S, Pauses
 from include.controllers.tide.estimates import (
+    Array,
     Flow,
     Load,
     TideMemory,
@@ -111,22 +112,30 @@ class Tide:
             load.rate_per_s * load.service_s,
             delays.pause_on_start_s or 0.0,
             delays.pause_on_stop_s or 0.0,
+            observation.job_paused_in_all_s / max(1, observation.job_starts),
         )
-        load = replace(load, waiting=pauses.without_piled_up(load.waiting))
+        waiting, load = load.waiting, replace(load, waiting=pauses.without_piled_up(load.waiting))
         wavering = likely(load, memory, self._flow, self.interval_s)
         needed = self._needed(wavering or self._soon(load, memory, self.lead_s), plan)
-        leaving = self._leaving(plan, needed, pauses) if memory.rate_per_s else ()
+        loss = self._loss(self._soon(load, memory, START_S))
+        leaving = self._leaving(plan, needed, pauses, loss) if memory.rate_per_s else ()
         staying = {host.host for host in plan.hosts} - set(leaving)
         for name in leaving:
             del plan.free[name]
+        cleared = [
+            host
+            for host in plan.hosts
+            if host.host in leaving and host.paid_until_s - plan.now_s <= self._clear_before_s
+        ]
+        tried = plan.copy() if pauses.job_s else plan
         sentence = f"{needed} hosts are worth their price, {len(staying)} stay"
         while len(staying) < min(needed, self.setting.max_hosts):
-            staying.add(plan.lease(Why(Reason.NO_CAPACITY, sentence)))
-        soon = self._soon(load, memory, START_S)
-        self._share_out(plan, self._loss(soon), staying, observation, pauses)
-        for host in plan.hosts:
-            if host.host in leaving and host.paid_until_s - plan.now_s <= self._clear_before_s:
-                self._clear(plan, host, observation)
+            staying.add(tried.lease(Why(Reason.NO_CAPACITY, sentence)))
+        self._share_out(tried, loss, staying, observation, pauses)
+        if cleared or _is_worth_a_pause(tried, plan, loss, waiting, pauses):
+            plan.adopt(tried)
+        for host in cleared:
+            self._clear(plan, host, observation)
         plan.keep_leases(0.0)
         return memory, plan.decision(nothing)
 
@@ -198,12 +207,17 @@ class Tide:
             hosts = max(hosts, hosts_for_work(mean_busy(load, self.backlog_s), flavor.vcpus))
         return hosts
 
-    def _leaving(self, plan: Plan, needed: int, pauses: Pauses) -> tuple[str, ...]:
+    def _leaving(self, plan: Plan, needed: int, pauses: Pauses, loss: Loss) -> tuple[str, ...]:
         """Hosts to leave at the end of their BTU.
 
         The other hosts suffice, and moving the host's instances costs less than the host.
         """
         counts = plan.counts.astype(np.float64)
+        of_job = 0.0
+        if pauses.job_s:
+            none = np.zeros_like(counts)
+            calm = loss.late_in(LASTS_S, counts, none)
+            of_job = (loss.late_in(LASTS_S, counts, pauses.piled_up) - calm) / LASTS_S
         both = (pauses.start(counts - 1) + pauses.stop(counts)).tolist()
         moved = dict(zip(self._flow.names, both, strict=True))
         staying, leaving = len(plan.hosts), []
@@ -211,7 +225,7 @@ class Tide:
             if not self._may_go(host, plan) or staying <= max(1, needed):
                 continue
             if (
-                sum(moved[instance.operator] for instance in plan.on_host(host.host))
+                sum(moved[instance.operator] for instance in plan.on_host(host.host)) + of_job
                 <= self._host_per_s()
             ):
                 leaving.append(host.host)
@@ -251,3 +265,15 @@ class Tide:
             tried.migrate(instance, to, why, overlaps=tried.leaves_in_time(instance, to))
         tried.release(host, why)
         plan.adopt(tried)
+
+
+def _is_worth_a_pause(tried: Plan, plan: Plan, loss: Loss, waiting: Array, pauses: Pauses) -> bool:
+    """Whether fewer items are late with what was tried, after a pause of the whole job.
+
+    Where only parts of a job pause, each start and stop was held against its own pause.
+    """
+    if not pauses.job_s or (tried.counts[plan.counts == 0] > 0).any():
+        return True
+    before, after = plan.counts.astype(np.float64), tried.counts.astype(np.float64)
+    as_it_is = loss.late_in(LASTS_S, before, waiting)
+    return loss.late_in(LASTS_S, after, waiting + pauses.piled_up) < as_it_is

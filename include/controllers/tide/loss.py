@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -156,6 +156,21 @@ class Loss:
         saved = [(late[:count] - late[k : k + count]) / k for k in range(1, LOOKAHEAD + 1)]
         gains: Array = np.where(ahead[:count] < 1, FIRST, np.max(saved, axis=0))
         return gains
+
+    def late_in(self, lasts_s: float, instances: Array, waiting: Array) -> float:
+        """Late items in so many seconds with ``waiting`` items at first, the load's own aside.
+
+        Of a fluid: what arrives until all that waits is worked off, what is late after that, and
+        what is left in the end.
+        """
+        load = self.load
+        spare_per_s = instances / load.service_s - load.rate_per_s
+        busy_s = np.where(spare_per_s > 0, waiting / np.maximum(spare_per_s, 1e-9), lasts_s)
+        busy_s = np.minimum(busy_s, lasts_s)
+        left = np.maximum(0.0, waiting - spare_per_s * lasts_s)
+        calm = replace(self, load=replace(load, waiting=np.zeros_like(waiting)))
+        later = calm.late_per_s(instances) * (lasts_s - busy_s)
+        return float((load.rate_per_s * busy_s + later + left).sum())
 
     def late_ahead(self, instances: Array, rows: Rows) -> Array:
         """:meth:`late_per_s` of many counts of instances."""

@@ -7,6 +7,7 @@ are made from it, and a test compares it with what the query returns.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -47,6 +48,9 @@ INPUT_CHECKS = "input_checks"
 ADVICE_RANKING = "advice_ranking"
 """The table of `advise`, built and checked like the others, over a recording in place of runs."""
 
+DOCUMENTED = (*PUBLISHED, INPUT_CHECKS, ADVICE_RANKING)
+"""Tables that `tidebench columns` explains and docs/metrics.md lists."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
@@ -69,6 +73,11 @@ class TableSchema:
     description: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the description; "Figs. 8-11" ends none."""
+        return re.split(r"(?<=\.) (?=[A-Z`])", self.description, maxsplit=1)[0]
 
     @property
     def column_names(self) -> tuple[str, ...]:

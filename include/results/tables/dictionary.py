@@ -1,87 +1,72 @@
-"""docs/metrics.md from the schemas, which ``make dictionary`` writes."""
+"""docs/metrics.md: what strict means, and every table in a line; ``make dictionary`` writes it."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
 
-from include.results.tables.catalogue import (
-    ADVICE_RANKING,
-    INPUT_CHECKS,
-    PUBLISHED,
-    Column,
-    schema_of,
-)
+from include.results.tables.catalogue import DOCUMENTED, schema_of
 
 _HEAD = """\
-# Every column of every table
+# Metrics
 
-Made from `sql/tables/*/schema.yaml`; `make dictionary` makes it again, and a test fails when it is
-not current. Names in formulas are columns: of the same table where nothing else is said, of another
-one where it is named, else of the measured rows (`include/runs/measurements/rows.py`). Percentiles
-and means are over rows of one run; a missing value means that there was nothing to count.
+Every column has a unit, a meaning and a formula. Print those of a table:
 
-## What strict means
+```sh
+tidebench columns cost
+```
 
-The papers count what was completed: how many items were in time, what the others cost. An item that
-is never processed is in neither figure, so a controller that starts too few instances is praised
-for what it left undone. Plain columns stay as in the papers, to be held against them. Rank
-controllers by these instead:
+```
+Cost of a run under each of its price books. The unit is the cost of PeerJ CS 141, where a host
+...
+resource_cost [cost]
+    Paid BTUs times the price of one, in the currency of the price book; of every lease at most the
+    cap a month, where there is one.
+    = paid_btus * price_per_btu; with a cap the sum over leases of min(cap_per_month, paid_btus *
+    price_per_btu)
+...
+```
 
-- A **strict** compliance or penalty counts every item whose deadline has passed as late, whether or
-  not it was completed. The deadline of an item at an operator is 1, 2 or 5 times o_slo after it
-  arrived there. What still waits in time counts nowhere.
+Names in formulas are columns of the same table, of a table that the formula names, or of the
+measured rows (`include/runs/measurements/rows.py`). An empty value: there was nothing to count.
+
+## Strict metrics
+
+The papers count completed items only. An item that is never processed is in none of their figures,
+so a controller that starts too few instances looks good. Rank controllers by these metrics instead:
+
+- **Strict** compliance and penalty: an item whose deadline has passed counts as late, completed or
+  not. The deadline is 1, 2 or 5 times o_slo after the item arrived at the operator. An item that
+  waits and is still in time is not counted.
 - **Unprocessed items** arrived at an operator and were not completed when the run ended.
-- The **age** of a completed item is the time since its source emitted it. Compliance looks at one
-  operator at a time, so it does not see how long an item waited at those before.
+- **Age** is the time since the source emitted the item. Compliance looks at one operator at a time;
+  age includes the waits at the operators before.
 
-Overdue items are counted queue by queue, from what the monitor read: of all that arrived before the
-last deadline that has passed, whatever exceeds the completed items is overdue. This is exact where
-items come evenly within a monitoring period and are served in the order in which they came; where
-instances overtake each other more are overdue. It ends with the last reading: what came after it is
-not counted, and what was completed late after it counts twice, for a minute at most, or the run is
-left out. An item on its way between two operators has not arrived yet, and what a starved operator
-would have sent on does not exist: operators behind it look fine, so look at the rows per operator
-and at the age as well.
+Overdue items are counted per queue from the monitor's readings: items that arrived before the last
+passed deadline, less completed items. The count is exact if items arrive evenly within a monitoring
+period and are served in order; if instances overtake each other, more are overdue. It ends at the
+last reading. Items that complete late after it count twice; if these span more than a minute, the
+run is left out. Items between two operators have not arrived yet, and operators behind a starved
+one look fine: read the rows per operator, and the age. Arrived and completed mean:
 
-What counts as arrived and as completed depends on the testbed:
+- `simulated`: reached the queue, to which an item returns if its instance dies; finished.
+- `flow`: the amount that reached the queue, in whole items; that left it, with items in service.
+- `docker`, `openstack`: sent, as the producer noted; done in the ledger, each item once. Lost and
+  rejected items stay unprocessed.
+- `flink`: sent to the operator; confirmed by a checkpoint, each item once.
 
-- `simulated`: arrived is what reached the queue; one whose instance dies goes back to its place.
-  Completed is what an instance has finished.
-- `flow`: arrived is the amount that reached the queue, in whole items, completed the amount that
-  left it. Service is not followed item by item: what is in service counts as completed.
-- `docker`, `openstack`: arrived is what its producer has noted as sent, completed what the ledger
-  has as done, each item once. An item that was lost or rejected stays unprocessed.
-- `flink`: arrived is what was sent to the operator, completed what a checkpoint after it has made
-  certain, each item once.
+## Tables
+
 """
 
 
 def dictionary() -> str:
     """The page as Markdown, tables in the order in which they are published."""
-    tables = (*PUBLISHED, INPUT_CHECKS, ADVICE_RANKING)
-    return "\n".join([_HEAD, *(line for name in tables for line in _table(name))])
-
-
-def _table(name: str) -> Iterator[str]:
-    schema = schema_of(name)
-    yield from (
-        f"## {name}",
-        "",
-        schema.description,
-        "",
-        f"One row per {', '.join(schema.key)}.",
-        "",
+    rows = (
+        f'| <a id="{name}"></a>`{name}` | {schema.summary.rstrip(".")} | {", ".join(schema.key)} |'
+        for name, schema in ((name, schema_of(name)) for name in DOCUMENTED)
     )
-    yield from ("| column | unit | what it is | formula |", "|---|---|---|---|")
-    yield from map(_line, schema.columns)
-    yield ""
-
-
-def _line(column: Column) -> str:
-    cells = (f"`{column.name}`", column.unit, column.description, column.formula)
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    return _HEAD + "\n".join(("| table | content | one row per |", "|---|---|---|", *rows, ""))
 
 
 if __name__ == "__main__":

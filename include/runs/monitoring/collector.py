@@ -1,7 +1,7 @@
 """Runs as metrics of Prometheus. A value that no window committed has no sample, never a zero.
 
-To add a metric: a line in ``METRICS`` and one in ``samples_of``. A test holds the dashboard in
-infra/grafana and docs/monitoring.md against ``METRICS``.
+To add a metric: a line in ``METRICS`` and one in ``samples_of``. A test compares the dashboard in
+infra/grafana with ``METRICS``.
 """
 
 from __future__ import annotations

@@ -34,7 +34,11 @@ class RestartRows:
             if first_s is None and waited_s < SHOWN_AFTER_S and not at_end:
                 left.append(restart)
                 continue
-            state.journal.append("rescale", [self._row(restart, first_s, starts, files)])
+            row = self._row(restart, first_s, starts, files)
+            state.journal.append("rescale", [row])
+            if not math.isnan(gap_s := float(row[3])):
+                state.job_starts += 1
+                state.job_paused_in_all_s += gap_s
         state.restarts = left
 
     def _row(

@@ -123,6 +123,8 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
     crashed: bool = False
     """Something was lost since the job was up last."""
     job_started_s: float = 0.0
+    job_starts: int = 0
+    job_paused_in_all_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.clock = Clock(scale=self.calibration.time_scale)
@@ -187,6 +189,8 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
             "again": self.again,
             "crashed": self.crashed,
             "job_started_s": self.job_started_s,
+            "job_starts": self.job_starts,
+            "job_paused_in_all_s": self.job_paused_in_all_s,
         }
 
     def save(self) -> None:

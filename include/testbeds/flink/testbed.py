@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from include.files.whole import write_bytes
 from include.model.decision import Decision, LeaseHost, Outcome
 from include.model.errors import TestbedError, TestbedNotReady
-from include.model.observation import HostSample, InstanceSample, OperatorSample
+from include.model.observation import HostSample, InstanceSample, Observation, OperatorSample
 from include.testbeds.base import TestbedConfig
 from include.testbeds.flink.calibration import FlinkCalibration
 from include.testbeds.flink.cluster import Ports
@@ -197,8 +198,16 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
             memory_share=reading.memory_share.get(one.name),
         )
 
-    def _job_started_s(self) -> float:
-        return self._state.job_started_s
+    def _look(self, by: str) -> tuple[Observation, Watch]:
+        seen, watch = super()._look(by)
+        state = self._state
+        seen = replace(
+            seen,
+            job_started_s=state.job_started_s,
+            job_starts=state.job_starts,
+            job_paused_in_all_s=state.job_paused_in_all_s,
+        )
+        return seen, watch
 
     # ------------------------------------------------------------------- end
 

@@ -128,7 +128,12 @@ class FlowTestbed(VirtualTestbed):
         """The last reading of the monitor, and the hosts and instances as they are now."""
         seen = VirtualTestbed.look(self, by)
         missed = self.monitor.reading.missed
-        return replace(seen, tenants={} if missed else dict(self.tenants.samples))
+        return replace(
+            seen,
+            tenants={} if missed else dict(self.tenants.samples),
+            job_starts=self.cloud.restarts,
+            job_paused_in_all_s=self.cloud.paused_us / 1e6,
+        )
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The state of the queues, for a snapshot."""

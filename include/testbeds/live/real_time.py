@@ -200,7 +200,6 @@ class RealTimeTestbed(Generic[H, I]):
                 for instance in record.fleet.instances.values()
             },
             published_in_all=published,
-            job_started_s=self._job_started_s(),
         )
         return observation, now
 
@@ -213,10 +212,6 @@ class RealTimeTestbed(Generic[H, I]):
 
     def _instance(self, instance: I) -> InstanceSample:
         raise NotImplementedError
-
-    def _job_started_s(self) -> float:
-        """0, where nothing ever starts everything again."""
-        return 0.0
 
     # ------------------------------------------------------------- recording
 

@@ -28,6 +28,8 @@ from include.testbeds.virtual.fleet import VirtualInstance
 AGAIN_US = 500_000
 """How soon a checkpoint that is not possible yet is tried again."""
 NEVER_US = 2**63 - 1
+NUMBERS = ("rescales", "paused_us", "up_us", "was_up_us", "retry_us", "asked_us")
+"""What a snapshot keeps beside who is to join."""
 
 
 def slots_of_host(host: Capacity, topology: Topology) -> int:
@@ -43,6 +45,8 @@ class WholeJob:
     network: QueueingNetwork
     cloud: VirtualCloud
     rescales: int = 0
+    paused_us: int = 0
+    """In all, over the rescales."""
     up_us: int = 0
     """Since when the job is up, or from when on it will be."""
     was_up_us: int = 0
@@ -109,6 +113,7 @@ class WholeJob:
         gap_s = self.settings.gap(self.cloud.draws, self.rescales)
         self.was_up_us = self.started_us(now_us)
         self.up_us, self.asked_us = now_us + us(gap_s), -1
+        self.paused_us += us(gap_s)
         for number in joining:
             del self.joins_us[number]
             fleet.instances[number].ready_us = self.up_us
@@ -137,14 +142,12 @@ class WholeJob:
         """What cannot be computed again, for a snapshot."""
         joins = [[*pair] for pair in self.joins_us.items()]
         return {
-            "job": np.array(
-                [self.rescales, self.up_us, self.was_up_us, self.retry_us, self.asked_us]
-            ),
+            "job": np.array([getattr(self, name) for name in NUMBERS]),
             "job_joins_us": np.array(joins, dtype=np.int64).reshape(-1, 2),
         }
 
     def load(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Continue from :meth:`arrays`."""
-        about = arrays["job"].tolist()
-        self.rescales, self.up_us, self.was_up_us, self.retry_us, self.asked_us = about
+        for name, value in zip(NUMBERS, arrays["job"].tolist(), strict=True):
+            setattr(self, name, value)
         self.joins_us = dict(arrays["job_joins_us"].tolist())

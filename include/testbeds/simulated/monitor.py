@@ -9,7 +9,7 @@ import numpy as np
 from include.model.host import Capacity
 from include.testbeds.simulated import kernel, rings
 from include.testbeds.simulated.job import slots_of_host
-from include.testbeds.simulated.network import QueueingNetwork
+from include.testbeds.simulated.network import LATER_US, QueueingNetwork
 from include.testbeds.virtual.busy import F64, I64
 from include.testbeds.virtual.fleet import VirtualFleet
 from include.testbeds.virtual.monitor import Noise, VirtualMonitor, late_ms
@@ -94,6 +94,9 @@ class SimulatedMonitor(VirtualMonitor):
         ]
         if serve_on:  # stopped, so not ready
             per_server[np.isin(per_server[:, 0], serve_on), 3] = kernel.NEVER
+        if self.packs:  # where an instance will run is not known before it runs
+            joined = per_server[:, 3] < LATER_US
+            per_server, busy_share, paused = per_server[joined], busy_share[joined], paused[joined]
         up = [leased.number for leased in fleet.leased() if leased.up_us <= now_us]
         self._deferred.append(_Deferred(now_us, per_operator, per_server, busy_share, paused, up))
         self.period_us = period_us

@@ -49,7 +49,12 @@ class SimulatedTestbed(VirtualTestbed):
         seen = VirtualTestbed.look(self, by)
         if not self.job:
             return seen
-        seen = replace(seen, job_started_s=self.job.started_us(self.now_us) / 1e6)
+        seen = replace(
+            seen,
+            job_started_s=self.job.started_us(self.now_us) / 1e6,
+            job_starts=self.job.rescales,
+            job_paused_in_all_s=self.job.paused_us / 1e6,
+        )
         if self.now_us < us(self.config.monitor_every_s):
             seen = replace(seen, operators={}, published_in_all={})
         return seen

@@ -1,0 +1,37 @@
+"""`tidebench --help` lists every command on one line; `tidebench columns` explains tables."""
+
+from __future__ import annotations
+
+import pytest
+from typer.main import get_command
+
+from include.cli import app
+from include.results.tables.catalogue import DOCUMENTED, schema_of
+from tests.command_line import refused, said
+
+COMMANDS = getattr(get_command(app), "commands")  # noqa: B009 (a click group, says typer)
+ROOM = 66
+"""Characters beside the names, in a terminal of 80."""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_fits_its_line(name: str) -> None:
+    assert len(COMMANDS[name].help.partition("\n")[0]) <= ROOM
+
+
+def test_columns_lists_the_tables() -> None:
+    listed = [line.split()[0] for line in said("columns").splitlines()]
+    assert listed == list(DOCUMENTED)
+
+
+@pytest.mark.parametrize("table", DOCUMENTED)
+def test_columns_explains_every_column(table: str) -> None:
+    printed = " ".join(said("columns", table).split())
+    for column in schema_of(table).columns:
+        assert all((column.unit, column.description, column.formula)), column.name
+        explained = f"{column.name} [{column.unit}] {column.description} = {column.formula}"
+        assert " ".join(explained.split()) in printed
+
+
+def test_columns_of_a_table_that_is_not_there_names_the_closest() -> None:
+    assert "Did you mean 'cost'?" in refused("columns", "csot")
