@@ -18,6 +18,7 @@ from include.advise.bill import HostBound, bound_of
 from include.advise.candidates import CAPPED, Policy, fixed
 from include.advise.case import Case, Question, load_of, seeded
 from include.advise.job import JobModel
+from include.advise.margins import CANNOT_TELL, HOLDS, MISSES, share_range, verdict
 from include.advise.outcomes import (
     forget_outcomes,
     measure_policy,
@@ -41,17 +42,22 @@ ASKED_WHAT_IF = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyRow:
-    """A row of the table advice_ranking; None as policy is the job as it was run."""
+    """A row of the table advice_ranking; None as policy is the job as it was run. ``holds`` is yes,
+    no or cannot tell, ``to_record`` what would tell."""
 
     policy: Policy | None
     name: str
-    holds: bool
+    holds: str
+    to_record: str
     guessed: bool
     cost_per_month: float
     lowest_cost: float
     highest_cost: float
     regret: float
     share_within: float
+    lowest_share: float
+    highest_share: float
+    share_margin: float
     worst_hour_share: float
     scalings_per_day: float
     mean_instances: float
@@ -62,20 +68,21 @@ class PolicyRow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
     """A policy under changed conditions: means over the seeds of the ranking, and whether the
-    objective still holds with every seed."""
+    objective still holds (yes, no or cannot tell)."""
 
     change: str
     policy: str
     cost: float
     within: float
-    holds: bool
+    holds: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Everything that the page says. ``rows`` are those that hold the objective by cost, then the
-    others by how much they miss; ``recommended`` is the first, or None when none holds. ``idle``
-    are left out of ``rows``: they kept the instances they started with throughout.
+    """Everything that the page says. ``rows`` are those that hold the objective by cost, then those
+    of which it cannot be told, then the others by how much they miss; ``recommended`` is the first,
+    or None when none is known to hold it. ``idle`` are left out of ``rows``: they kept the
+    instances they started with throughout.
     """
 
     question: Question
@@ -91,6 +98,8 @@ class Answer:
     fidelity: tuple[tuple[str, float, float], ...]
     """Of the model fed with recorded load and instances: name, mean as replayed, as recorded; and
     the share within the limit of the recorded policy, where that is known. NaN: not recorded."""
+    against: tuple[str, ...] = ()
+    """What a second recording of the job says against it."""
 
     @property
     def currency(self) -> str:
@@ -112,6 +121,24 @@ class Answer:
         return f"With other seeds the cheapest is {rivals}: {told}."
 
     @property
+    def untold(self) -> str:
+        """The cheapest policy that may hold the objective for less, and what would tell; empty
+        where there is none."""
+        best, asked = self.recommended, self.question.objective
+        for row in sorted(self.rows, key=lambda row: row.cost_per_month):
+            dear = best is not None and row.cost_per_month >= best.cost_per_month
+            if row.holds != CANNOT_TELL or row.share_within < asked.share or dear or row.guessed:
+                continue
+            more = f" (above {self.job.known_to_per_s:,.0f} records/s), such as with fewer of them"
+            more *= "load" in row.to_record
+            return (
+                f"{row.name} may hold {asked} at {row.cost_per_month:,.2f} {self.currency} a month "
+                f"({row.lowest_cost:,.2f} to {row.highest_cost:,.2f}), which cannot be told from "
+                f"this recording: record {row.to_record}{more}."
+            )
+        return ""
+
+    @property
     def idle_policies(self) -> str:
         """Which policies never scaled, and what they come to; empty where every one did."""
         if not self.idle:
@@ -119,9 +146,8 @@ class Answer:
         first, count = self.idle[0], len(self.idle)
         names = "; ".join(f"{row.name}{'*' * row.guessed}" for row in self.idle)
         size = f"{self.question.conditions.instances_at_start} instances from beginning to end"
-        held = (
-            f"{'holds' if first.holds else 'misses'} the objective at {first.cost_per_month:,.2f}"
-        )
+        words = {HOLDS: "holds", MISSES: "misses", CANNOT_TELL: "may hold"}
+        held = f"{words[first.holds]} the objective at {first.cost_per_month:,.2f}"
         return (
             f"{count} {'policy' if count == 1 else 'policies'} never scaled ({names}), but kept "
             f"{size}, which {held} {self.currency} a month."
@@ -168,7 +194,7 @@ def answer_of(case: Case, folder: Path) -> Answer:
         as_run=as_run,
         rows=tuple(rows),
         idle=tuple(idle),
-        recommended=best if best.holds and not best.guessed else None,
+        recommended=best if best.holds == HOLDS and not best.guessed else None,
         bound=bound_of(case, case.read.load_per_s),
         shown=replayed(case.job, case.read.load_per_s, seeded(case.question, 1), best.policy),
         what_if=what_if(case, [row.policy for row in rows[:ASKED_WHAT_IF] if row.policy]),
@@ -213,14 +239,20 @@ def what_if(case: Case, policies: Sequence[Policy]) -> tuple[WhatIf, ...]:
     with ProcessPoolExecutor(AT_ONCE) as pool:
         outcomes = list(pool.map(outcome, *zip(*replays, strict=True)))
     by_trial = [outcomes[at : at + len(seeds)] for at in range(0, len(outcomes), len(seeds))]
-    share = case.question.objective.share
     return tuple(
         WhatIf(
             change=change,
             policy=policy.name,
             cost=fmean(one.cost_per_month for one in by_seed),
             within=fmean(one.share_within for one in by_seed),
-            holds=all(one.share_within >= share for one in by_seed),
+            holds=verdict(
+                case.question.objective.share,
+                *share_range(
+                    [one.known_share for one in by_seed],
+                    [one.possible_share for one in by_seed],
+                    case.margin(policy).share,
+                ),
+            ),
         )
         for (change, _, _, policy), by_seed in zip(trials, by_trial, strict=True)
     )

@@ -49,8 +49,8 @@ class HostBound:
 def bound_of(case: Case, load: FloatArray) -> HostBound:
     """What hosts cost at least that process the share of the records that the objective asks for.
 
-    With foresight, without boot, restarts or billed time that is not used, and every instance
-    processing the most that one was seen to. Where a record may wait for a step or longer, work
+    With foresight, without boot, restarts or billed time that is not used, and every instance at
+    the capacity of the model. Where a record may wait for a step or longer, work
     can be put off, and only all of it over the whole recording counts; else every step needs
     whole hosts, of which those go first that would process least, until the share is reached.
     """

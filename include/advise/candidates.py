@@ -10,20 +10,13 @@ from types import MappingProxyType
 from typing import Any
 
 from include.advise.replay import ReplayConditions, setting_for
-from include.advise.request import FIXED, SUITABLE
+from include.advise.request import BY_BUSY_TIME, BY_CPU, FIXED, SUITABLE
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
 from include.experiment.options import checked_options, option_types
 from include.model.errors import SpecError, unknown_name
 
 CAPPED = "max_instances"
-BY_BUSY_TIME = ("flink-autoscaler", "ds2")
-"""They decide by the time that operators are busy. Backtests with CPU in its place are far off."""
-BY_CPU = (
-    "hpa", "target-tracking", "fugu-local", "fugu-global", "fugu-sarsa", "kalman-pure",
-    "kalman-ekf",
-)  # fmt: skip
-"""They decide by CPU, in whose place a recording may have busy time."""
 CPU_TARGETS = (0.35, 0.5, 0.7)
 FLINK = "flink-autoscaler"
 REDEPLOY_S = 60.0

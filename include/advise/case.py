@@ -17,6 +17,14 @@ import yaml
 
 from include.advise.candidates import Policy, chosen_names, fixed, tried
 from include.advise.job import JobModel, fit, with_times
+from include.advise.margins import (
+    BacktestError,
+    Margin,
+    errors_text,
+    margin_of,
+    read_errors,
+    scaler_kind,
+)
 from include.advise.objective import LatencyObjective, parse_objective
 from include.advise.paste import platforms_of
 from include.advise.readings import Readings, lasting_counts, readings_of, require_signals
@@ -43,7 +51,7 @@ MOST_INSTANCES = 2000
 MOST_SEEDS = 100
 Read = TypeVar("Read")
 _REQUEST, _RECORDING, _BOOK = "request.json", "recording.parquet", "book.yaml"
-_SIZES = "fixed_sizes.json"
+_SIZES, _ERRORS = "fixed_sizes.json", "backtest_errors.csv"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,18 +69,37 @@ class Question:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """A recorded job, what is asked about it, and the policies that are tried in their order;
-    ``recorded`` is the policy that it was recorded under, None where that is not known."""
+    ``recorded`` is the policy that it was recorded under, None where that is not known, ``errors``
+    are how far off backtests were."""
 
     question: Question
     job: JobModel
     read: Readings
     policies: tuple[Policy, ...]
     recorded: Policy | None = None
+    errors: tuple[BacktestError, ...]
+
+    def margin(self, policy: Policy) -> Margin:
+        """How far what is predicted of the policy may be off."""
+        return policy_margin(self.errors, self.recorded, policy.controller, self.question, self.job)
+
+
+def policy_margin(
+    errors: Sequence[BacktestError],
+    recorded: Policy | None,
+    controller: str,
+    question: Question,
+    job: JobModel,
+) -> Margin:
+    """How far what is predicted for a controller may be off, as backtests have been."""
+    fitted_under = None if recorded is None else scaler_kind(recorded.controller)
+    over_rest = question.objective.limit_s / max(1e-9, job.quiet_latency_s)
+    return margin_of(errors, fitted_under, scaler_kind(controller), over_rest)
 
 
 def case_of(request: AdviceRequest) -> Case:
     """Read everything that the request names. Raises SpecError with all that is wrong at once."""
-    return _case(request, *_looked_at(request))
+    return _case(request, *_looked_at(request), errors_text(request.errors))
 
 
 def keep_case(request: AdviceRequest, folder: Path) -> Case:
@@ -81,8 +108,10 @@ def keep_case(request: AdviceRequest, folder: Path) -> Case:
     Raises SpecError before it writes, also where the folder has something that no advice has left.
     """
     objective, book, recording = _looked_at(request, folder)
-    case = _case(request, objective, book, recording)
+    errors = errors_text(request.errors)
+    case = _case(request, objective, book, recording, errors)
     inside = folder / "case"
+    write_bytes(inside / _ERRORS, errors.encode())
     keep_recording(recording, inside / _RECORDING)
     if is_file(request.prices):
         write_bytes(inside / _BOOK, input_text(request.prices, "price book").encode())
@@ -112,8 +141,10 @@ def open_case(folder: Path) -> Case:
         book = load_book(inside / _BOOK) if is_file(request.prices) else price_book(request.prices)
         recording = kept_recording(inside / _RECORDING)
         sizes = read_json(inside / _SIZES)
-        return _case(request, parse_objective(request.objective), book, recording, sizes)
-    except (SpecError, TypeError, KeyError, yaml.YAMLError) as error:
+        errors = (inside / _ERRORS).read_text()
+        objective = parse_objective(request.objective)
+        return _case(request, objective, book, recording, errors, sizes)
+    except (SpecError, OSError, TypeError, KeyError, yaml.YAMLError) as error:
         told = f"{inside} cannot be read ({error}); ask for the advice again"
         raise StoreError(told) from error
 
@@ -144,6 +175,7 @@ def _looked_at(
     else:
         book = seen(lambda: price_book(request.prices))
     seen(lambda: chosen_names(request.controllers))
+    seen(lambda: read_errors(errors_text(request.errors), "--errors"))
     if request.platform and request.platform not in PLATFORMS:
         problems.append(unknown_name("platform", request.platform, PLATFORMS))
     if isinstance(book, CloudPriceBook) and book.billed_from != "order":
@@ -172,6 +204,7 @@ def _case(
     objective: LatencyObjective,
     book: PriceBook,
     recording: Recording,
+    errors_csv: str,
     sizes: Sequence[int] | None = None,
 ) -> Case:
     """``sizes`` are the fixed sizes to try, where they have been looked for before."""
@@ -205,8 +238,12 @@ def _case(
         platforms=platforms_of(request.platform, recording.columns, provider),
     )
     names = chosen_names(request.controllers)
+    errors = read_errors(errors_csv, "--errors")
+    lasting = lasting_counts(known, read.dip_steps)
+    lasted = None if request.recorded or np.ptp(lasting) else fixed(max(1, int(lasting[0])))
     if sizes is None:
-        sizes = fixed_sizes(question, job, read) if FIXED in names else ()
+        margin = policy_margin(errors, lasted, FIXED, question, job)
+        sizes = fixed_sizes(question, job, read, margin.share) if FIXED in names else ()
     policies = tried(
         conditions,
         sizes,
@@ -215,25 +252,27 @@ def _case(
         busy=recording.is_busy_time,
         asked=request.options,
     )
-    recorded = _recorded(request.recorded, known, policies)
-    return Case(question=question, job=job, read=read, policies=policies, recorded=recorded)
+    return Case(
+        question=question,
+        job=job,
+        read=read,
+        policies=policies,
+        recorded=_named(request.recorded, policies) if request.recorded else lasted,
+        errors=errors,
+    )
 
 
-def _recorded(name: str, counts: FloatArray, policies: Sequence[Policy]) -> Policy | None:
-    """The policy that the job was recorded under: the one that is named, or where the count never
-    changed, that count. Raises SpecError for a name that is not tried."""
-    if name:
-        by_name = {one.name: one for one in policies}
-        if name not in by_name:
-            raise SpecError("--recorded", [unknown_name("policy", name, by_name)])
-        return by_name[name]
-    lasting = lasting_counts(counts)
-    return None if np.ptp(lasting) else fixed(max(1, int(lasting[0])))
+def _named(name: str, policies: Sequence[Policy]) -> Policy:
+    """The policy of that name. Raises SpecError for one that is not tried."""
+    by_name = {one.name: one for one in policies}
+    if name not in by_name:
+        raise SpecError("--recorded", [unknown_name("policy", name, by_name)])
+    return by_name[name]
 
 
-def fixed_sizes(question: Question, job: JobModel, read: Readings) -> Sequence[int]:
-    """The fixed sizes to try: the fewest instances that hold the objective with every seed and one
-    less, the instances at the start, and the most.
+def fixed_sizes(question: Question, job: JobModel, read: Readings, margin: float) -> Sequence[int]:
+    """The fixed sizes to try: the fewest instances that hold the objective with every seed, the
+    fewest that do so for certain, the instances at the start, and the most.
 
     The fewest are found by halving: in a replay that never scales more instances are not later.
     """
@@ -241,16 +280,21 @@ def fixed_sizes(question: Question, job: JobModel, read: Readings) -> Sequence[i
     loads = [load_of(read, seed) for seed in range(1, question.seeds + 1)]
     loads = list({id(load): load for load in loads}.values())  # noise of CPU moves no latency
 
-    def holds(count: int) -> bool:
+    def holds(count: int, *, certain: bool) -> bool:
         conditions, build = replace(given, instances_at_start=count), fixed(count).build()
-        return all(
-            question.objective.within(load, replay(job, load, conditions, build).latency_s)
-            >= question.objective.share
-            for load in loads
-        )
+        shares = []
+        for load in loads:
+            run = replay(job, load, conditions, build)
+            beyond = job.is_beyond(load, run.instances) & certain
+            shares.append(question.objective.between(load, run.latency_s, beyond)[0])
+        return min(shares) >= question.objective.share + certain * margin
 
-    fewest = 1 + bisect_left(range(1, given.max_instances + 1), True, key=holds)
-    sizes = {fewest - 1, fewest, given.instances_at_start, given.max_instances}
+    def fewest(*, certain: bool) -> int:
+        sizes = range(1, given.max_instances + 1)
+        return 1 + bisect_left(sizes, True, key=lambda count: holds(count, certain=certain))
+
+    sizes = {fewest(certain=False), fewest(certain=True)}
+    sizes |= {given.instances_at_start, given.max_instances}
     return sorted(one for one in sizes if 1 <= one <= given.max_instances)
 
 

@@ -87,6 +87,11 @@ class FineTuning(Section):
         title="Recorded under",
         description="The policy that scaled the job, as the ranking names it: hpa, CPU 35 %.",
     )
+    errors: str | None = Field(
+        None,
+        title="Backtest errors",
+        description="The path of a table that backtest-errors wrote. None: that of Tidebench.",
+    )
     platform: str | None = Field(
         None,
         title="Platform",
@@ -105,7 +110,7 @@ def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
     known = advice_params()
     problems = [unknown_name("param", name, known) for name in params if name not in known]
     values = {name: params.get(name, field["default"]) for name, field in known.items()}
-    texts = (*WhatIsAsked.model_fields, "recorded", "platform")
+    texts = (*WhatIsAsked.model_fields, "recorded", "platform", "errors")
     problems += [
         f"{name} must be text, got {values[name]!r}"
         for name in texts

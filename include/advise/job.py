@@ -12,12 +12,22 @@ from include.advise.readings import (
     STEP_S,
     Flags,
     Readings,
+    interval_of,
     lasting_changes,
     lasting_counts,
     median_of,
     readings_of,
 )
-from include.advise.restarts import PLANNED_SHARE, Restart, learned, restarts_in, timed
+from include.advise.restarts import (
+    EPISODE_S,
+    LEAST_SEEN,
+    PLANNED_RANGE,
+    PLANNED_SHARE,
+    Restart,
+    learned,
+    restarts_in,
+    timed,
+)
 from include.advise.times import EstimatedTime, FittedValue, ScalingTimes, start_up_in
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording, evenly, filled
@@ -27,7 +37,12 @@ SETTLES_S = 300.0
 BINS = 12
 DRAWS = 200
 LEAST_INSTANCES = 0.5
-FAR_OFF = 2.0
+PEAK, STEADY = 90.0, 99.0
+"""Percentiles that count as capacity: of the highest readings after restarts, or of all readings
+where there are too few restarts."""
+SETTLED = 99.9
+"""Percentile of the load of an instance up to which its CPU counts as recorded."""
+LEAST_PLANNED = 1e-3
 TAKES_S = 15.0
 """From the decision to an instance that works, where neither recording nor user tells."""
 
@@ -38,10 +53,12 @@ class JobModel:
 
     ``cpu_at`` (shares) belongs to ``rates_per_s`` (records per second and instance), ascending.
     ``overhead`` (a share of each instance) and ``demand_ms`` (CPU time per record) are the line
-    through the same readings. ``most_per_s`` is the most that an instance was seen to process,
-    ``cpu_at_most`` the highest CPU: what a job uses that is behind.
-    A scaling does ``planned_share`` of what ``restart`` does; ``incidents_s`` are the times of
-    restarts that no scaling explains. ``times`` says how that was known.
+    through the same readings, and ``known_to_per_s`` is the load of an instance up to which there
+    were any: beyond it CPU and latency are not known. ``most_per_s`` is what an instance can
+    process, ``cpu_at_most`` the highest CPU: what a job uses that is behind.
+    A scaling does ``planned_share`` of what ``restart`` does, within ``planned_range``;
+    ``incidents_s`` are the times of restarts that no scaling explains. ``times`` says how that was
+    known.
     """
 
     name: str
@@ -51,12 +68,14 @@ class JobModel:
     overhead: FittedValue
     demand_ms: FittedValue
     most_per_s: float
+    known_to_per_s: float
     cpu_at_most: float
     quiet_lag_s: float
     quiet_latency_s: float
     cpu_noise: float
     restart: Restart
     planned_share: float = PLANNED_SHARE
+    planned_range: tuple[float, float] = PLANNED_RANGE
     incidents_s: tuple[float, ...]
     notes: tuple[str, ...]
     times: ScalingTimes = ScalingTimes()  # noqa: RUF009  frozen
@@ -70,8 +89,14 @@ class JobModel:
         known = self.times.start_up.value
         return TAKES_S if known is None else known.value
 
+    def is_beyond(self, load_per_s: FloatArray, instances: FloatArray) -> Flags:
+        """Where the load of an instance is above all that were recorded."""
+        beyond: Flags = (instances >= 1) & (load_per_s > instances * self.known_to_per_s)
+        return beyond
+
     def cpu_share(self, rate_per_s: FloatArray) -> FloatArray:
-        """CPU of instances that process that much each; a line beyond what was recorded."""
+        """CPU of instances that process that much each; beyond what was recorded a line, on which
+        no verdict relies (`is_beyond`)."""
         rates, shares = np.array(self.rates_per_s), np.array(self.cpu_at)
         slope = self.demand_ms.value / 1000
         inside: FloatArray = np.interp(rate_per_s, rates, shares)
@@ -92,7 +117,8 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
     if settled.sum() < 10 * BINS:
         told = f"has {settled.sum()} readings between restarts, a model needs {10 * BINS}"
         raise SpecError(recording.name, [f"{told}; record at least an hour"])
-    each = read.load_per_s[settled] / read.instances[settled]
+    counts = np.fmax(read.instances, lasting_counts(read.instances, read.dip_steps))
+    each = read.load_per_s[settled] / counts[settled]
     cpu = read.cpu_share[settled]
     if each.max() <= 1.2 * each.min():
         told = f"loads of an instance from {each.min():.0f} to {each.max():.0f} records/s only"
@@ -109,18 +135,19 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
             f"{told}; map the CPU of the instances, or record more of the load's ups and downs"
         )
         raise SpecError(recording.name, [problem])
-    changed = lasting_changes(read.instances)
+    changed = lasting_changes(read.instances, read.dip_steps)
     own = [start for start in starts if not changed[max(0, start - 4) : start + 4].any()]
     restarts, notes = learned(read, own, changed, (rates, shares))
-    counts = np.unique(np.round(read.instances[settled]))
-    if counts.size == 1:
+    sizes = np.unique(np.round(read.instances[settled]))
+    if sizes.size == 1:
         notes.append(
-            f"only {counts[0]:.0f} instances were recorded: that the overhead belongs to each "
+            f"only {sizes[0]:.0f} instances were recorded: that the overhead belongs to each "
             "instance, and not to the job, is assumed; record another count to tell"
         )
     quiet_lag = read.lag_items[settled] / np.maximum(read.load_per_s[settled], 1.0)
-    most, unlikely = _most_per_s(recording, read)
-    notes += [*unlikely, *_coarse(recording, step_s)]
+    known_to = float(np.percentile(each, SETTLED))
+    most, told_most = _most_per_s(recording, read, counts, starts)
+    notes += [told_most, *_coarse(recording, step_s)]
     predicted = np.interp(each, rates, shares)
     return JobModel(
         name=recording.name,
@@ -129,7 +156,8 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
         cpu_at=tuple(shares.tolist()),
         overhead=overhead,
         demand_ms=demand,
-        most_per_s=most,
+        most_per_s=max(most, known_to),
+        known_to_per_s=known_to,
         cpu_at_most=float(np.nanmax(read.cpu_share)),
         quiet_lag_s=median_of(quiet_lag),
         quiet_latency_s=median_of(read.latency_s[settled]),
@@ -137,6 +165,7 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
         cpu_residuals=tuple((cpu - predicted).round(4).tolist()),
         restart=restarts.restart,
         planned_share=restarts.planned_share,
+        planned_range=restarts.planned_range,
         incidents_s=tuple(float(read.times_s[start]) for start in own),
         notes=(*read.notes, *notes),
         times=ScalingTimes(
@@ -158,7 +187,19 @@ def with_times(job: JobModel, start_up_s: float | None, restart_s: float | None)
     restart, share = timed(job.restart, job.quiet_lag_s, job.step_s, restart_s)
     asked = _as_asked(restart_s, "--restart-s")
     times = replace(times, by_scaling=asked, asked_restart_s=restart_s)
-    return replace(job, times=times, restart=restart, planned_share=share)
+    return replace(
+        job, times=times, restart=restart, planned_share=share, planned_range=(share, share)
+    )
+
+
+def drawn(job: JobModel, seed: int) -> JobModel:
+    """The model of one replay, as what a scaling does is not known for certain: the first seed has
+    its middle, the second the most, the third the least, and others any of what is between."""
+    low, high = (max(LEAST_PLANNED, end) for end in job.planned_range)
+    ends = {0: job.planned_share, 1: job.planned_share, 2: high, 3: low}
+    if seed not in ends:
+        ends[seed] = low * (high / low) ** float(np.random.default_rng(seed).uniform())
+    return replace(job, planned_share=ends[seed])
 
 
 def _as_asked(seconds: float, option: str) -> EstimatedTime:
@@ -166,29 +207,31 @@ def _as_asked(seconds: float, option: str) -> EstimatedTime:
     return EstimatedTime(value=value, said=f"as asked for with {option}")
 
 
-def _most_per_s(recording: Recording, read: Readings) -> tuple[float, list[str]]:
-    """The most that an instance processed in a reading.
+def _most_per_s(
+    recording: Recording, read: Readings, counts: FloatArray, starts: list[int]
+) -> tuple[float, str]:
+    """What an instance can process, and a note on how that is known.
 
-    One that is far above what two readings on end reach is a fault of the monitoring; then that
-    counts, and a note says so. Instances that are away for a moment count as there.
+    After a restart a job goes as fast as it can: of the highest readings after each, the one that
+    a tenth exceed. The highest of all would grow with the length of a recording, and may be one in
+    which a monitor has counted two. ``counts`` are instances, also those away for a moment.
     """
     name = "rate_per_s" if "rate_per_s" in recording.readings else "arrivals_per_s"
     processed = filled(evenly(recording, read.step_s), LOAD_WINDOW_S).readings[name]
-    counts = np.fmax(read.instances, lasting_counts(read.instances))
     each = processed / np.maximum(counts, 1.0)
-    single = float(np.nanmax(each))
-    if each.size < 2:
-        return single, []
-    sustained = float(np.nanmax(np.minimum(each[1:], each[:-1])))
-    if single <= FAR_OFF * sustained:
-        return single, []
-    told = f"one reading is {single / sustained:.3g} times the most that was processed in two on"
-    return sustained, [f"{told} end; it does not count as capacity"]
+    steps = round(EPISODE_S / read.step_s)
+    after = [each[start : start + steps] for start in starts if start >= 0]
+    peaks = [float(np.nanmax(one)) for one in after if not np.isnan(one).all()]
+    if len(peaks) >= LEAST_SEEN:
+        told = f"capacity is the highest reading after a restart that {100 - PEAK:g} % of"
+        return float(np.percentile(peaks, PEAK, method="lower")), f"{told} {len(peaks)} exceed"
+    told = f"capacity is what {100 - STEADY:g} % of the readings exceed, and may be higher"
+    return float(np.nanpercentile(each, STEADY)), f"{told}; record {LEAST_SEEN} restarts to tell"
 
 
 def _coarse(recording: Recording, step_s: float) -> list[str]:
     """A note where readings come so seldom that a restart is smeared over them."""
-    apart_s = float(np.median(np.diff(recording.times_s))) if recording.times_s.size > 1 else 0.0
+    apart_s = interval_of(recording)
     if apart_s <= 2 * step_s:
         return []
     told = f"readings come every {apart_s:g} s, so what a restart does is smeared"
@@ -202,7 +245,8 @@ def _settled(read: Readings, starts: list[int]) -> Flags:
     )
     wait = round(SETTLES_S / read.step_s)
     known[:wait] = False
-    for start in (*starts, *np.flatnonzero(lasting_changes(read.instances)).tolist()):
+    changes = np.flatnonzero(lasting_changes(read.instances, read.dip_steps))
+    for start in (*starts, *changes.tolist()):
         known[max(0, start - 4) : start + wait] = False
     return known
 

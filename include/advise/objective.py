@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from include.model.errors import SpecError
 from include.workloads.recordings.recording import FloatArray
@@ -38,6 +39,13 @@ class LatencyObjective:
         met = known & (latency_s <= self.limit_s)
         came = float(load_per_s[known].sum())
         return float(load_per_s[met].sum()) / came if came else 1.0
+
+    def between(
+        self, load_per_s: FloatArray, latency_s: FloatArray, unknown: NDArray[np.bool_]
+    ) -> tuple[float, float]:
+        """The share if all records were late, and if none were, that come while it is unknown."""
+        late, prompt = (np.where(unknown, one, latency_s) for one in (np.inf, 0.0))
+        return self.within(load_per_s, late), self.within(load_per_s, prompt)
 
 
 def parse_objective(text: str) -> LatencyObjective:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 
@@ -13,8 +14,16 @@ from include.advise.bill import bound_of, cost_of
 from include.advise.candidates import Policy, under
 from include.advise.case import DAY_S, Case, Question, load_of, seeded
 from include.advise.cluster import ReplayLease
-from include.advise.job import JobModel
-from include.advise.readings import Readings, held_counts, lasting_changes, lasting_counts
+from include.advise.job import JobModel, drawn
+from include.advise.margins import Margin
+from include.advise.readings import (
+    Readings,
+    averaged,
+    dip_steps,
+    held_counts,
+    lasting_changes,
+    lasting_counts,
+)
 from include.advise.replay import Replayed, replay
 from include.files.whole import read_json, write_json
 from include.model.errors import StoreError
@@ -27,10 +36,16 @@ QUIET_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyOutcome:
-    """One policy over one load: cost of a month, share within the limit, and how it went."""
+    """One policy over one load: cost of a month, share within the limit, and how it went.
+
+    ``known_share`` and ``possible_share`` are within the limit if all or none of the records is
+    late that comes at a load of an instance of which nothing was recorded.
+    """
 
     cost_per_month: float
     share_within: float
+    known_share: float
+    possible_share: float
     worst_hour_share: float
     scalings_per_day: float
     mean_instances: float
@@ -43,6 +58,7 @@ class ReplayOutcome(PolicyOutcome):
     ``guessed`` says that the policy decides by something that was not recorded.
     ``position`` says how early the policy was tried. Costs are of a month, ``bound_cost`` is that
     of the bound over the same recording, and ``asked_share`` the share of the objective.
+    ``share_margin`` and ``cost_margin`` say how far off such a prediction may be.
     """
 
     position: int
@@ -52,23 +68,45 @@ class ReplayOutcome(PolicyOutcome):
     guessed: bool
     seed: int
     asked_share: float
+    share_margin: float
+    cost_margin: float
     bound_cost: float
 
 
 def measure_policy(case: Case, position: int, folder: Path) -> Path:
     """Replay the policy at ``position`` with every seed; write its rows, and return the file."""
-    policy, rows = case.policies[position], []
+    policy, found = case.policies[position], dict[int, PolicyOutcome]()
     for seed in range(1, case.question.seeds + 1):
         load = load_of(case.read, seed)
-        found = outcome(case.job, load, seeded(case.question, seed), policy)
-        rows.append(_row(case, position + 1, policy, seed, found))
+        found[seed] = outcome(case.job, load, seeded(case.question, seed), policy)
+    margin = case.margin(policy)
+    if case.recorded is not None and policy.name == case.recorded.name:
+        found, margin = _beside_recorded(found, recorded_outcome(case.read, case.question))
+    rows = [_row(case, position + 1, policy, seed, one, margin) for seed, one in found.items()]
     return _write(folder, position + 1, rows)
+
+
+def _beside_recorded(
+    found: Mapping[int, PolicyOutcome], as_run: PolicyOutcome
+) -> tuple[dict[int, PolicyOutcome], Margin]:
+    """Replays of the policy that was recorded itself: the share is between theirs and what was
+    recorded, and how far off its cost is, is known."""
+    off = as_run.cost_per_month / fmean(one.cost_per_month for one in found.values()) - 1
+    between = {
+        seed: replace(
+            one,
+            known_share=min(one.share_within, as_run.share_within),
+            possible_share=max(one.share_within, as_run.share_within),
+        )
+        for seed, one in found.items()
+    }
+    return between, Margin(cost=abs(off))
 
 
 def measure_recorded(case: Case, folder: Path) -> Path:
     """Write what the recording says of itself, as position 0."""
     found = recorded_outcome(case.read, case.question)
-    return _write(folder, 0, [_row(case, 0, Policy(AS_RUN, ""), 0, found)])
+    return _write(folder, 0, [_row(case, 0, Policy(AS_RUN, ""), 0, found, Margin())])
 
 
 def forget_outcomes(folder: Path) -> None:
@@ -95,7 +133,7 @@ def read_outcomes(folder: Path) -> list[ReplayOutcome]:
 
 
 def _row(
-    case: Case, position: int, policy: Policy, seed: int, found: PolicyOutcome
+    case: Case, position: int, policy: Policy, seed: int, found: PolicyOutcome, margin: Margin
 ) -> ReplayOutcome:
     return ReplayOutcome(
         position=position,
@@ -106,6 +144,8 @@ def _row(
         seed=seed,
         **asdict(found),
         asked_share=case.question.objective.share,
+        share_margin=margin.share,
+        cost_margin=margin.cost,
         bound_cost=bound_of(case, load_of(case.read, max(1, seed))).cost,
     )
 
@@ -118,7 +158,13 @@ def _write(folder: Path, position: int, rows: Sequence[ReplayOutcome]) -> Path:
 
 def outcome(job: JobModel, load: FloatArray, question: Question, policy: Policy) -> PolicyOutcome:
     """One replay, summed up."""
-    return outcome_of(replayed(job, load, question, policy), load, job.step_s, question)
+    run = replayed(job, load, question, policy)
+    found = outcome_of(run, load, job.step_s, question)
+    if found.scalings_per_day and not job.restart.latency_excess_s:
+        return replace(found, known_share=0.0, possible_share=1.0)  # what a scaling does is unknown
+    beyond = job.is_beyond(load, run.instances)
+    known, possible = question.objective.between(load, run.latency_s, beyond)
+    return replace(found, known_share=known, possible_share=possible)
 
 
 def replayed(job: JobModel, load: FloatArray, question: Question, policy: Policy) -> Replayed:
@@ -126,15 +172,17 @@ def replayed(job: JobModel, load: FloatArray, question: Question, policy: Policy
     start = policy.at_start or question.conditions.instances_at_start
     given = replace(question.conditions, instances_at_start=start)
     conditions = under(policy, given, job.times.asked_restart_s)
-    return replay(job, load, conditions, policy.build())
+    return replay(drawn(job, given.seed), load, conditions, policy.build())
 
 
 def outcome_of(run: Replayed, load: FloatArray, step_s: float, question: Question) -> PolicyOutcome:
     """What a replay cost, and how it held the objective."""
-    days = load.size * step_s / DAY_S
+    days, share = load.size * step_s / DAY_S, question.objective.within(load, run.latency_s)
     return PolicyOutcome(
         cost_per_month=cost_of(run.leases, question.book, load.size * step_s, step_s),
-        share_within=question.objective.within(load, run.latency_s),
+        share_within=share,
+        known_share=share,
+        possible_share=share,
         worst_hour_share=_worst_hour(load, run.latency_s, step_s, question),
         scalings_per_day=scalings_of(run.instances, step_s) / days,
         mean_instances=float(np.nanmean(run.instances)),
@@ -157,7 +205,7 @@ def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
     Instances that are away for a moment have kept their hosts: no cloud bills them as new leases.
     """
     counts = held_counts(read.instances)
-    kept = np.fmax(counts, lasting_counts(counts))
+    kept = np.fmax(counts, lasting_counts(counts, read.dip_steps))
     leases = leases_of(np.ceil(kept / question.conditions.instances_per_host), read.step_s)
     run = Replayed(
         instances=counts,
@@ -166,13 +214,21 @@ def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
         latency_s=read.latency_s,
         leases=tuple(leases),
     )
-    return outcome_of(run, read.load_per_s, read.step_s, question)
+    found = outcome_of(run, read.load_per_s, read.step_s, question)
+    steps = round(read.interval_s / read.step_s)
+    if steps == 1:
+        return found
+    days = read.load_per_s.size * read.step_s / DAY_S
+    scalings = scalings_of(averaged(counts, steps), read.interval_s)
+    return replace(found, scalings_per_day=scalings / days)
 
 
 def scalings_of(instances: FloatArray, step_s: float) -> int:
-    """Changes of the count that last; those within a minute of each other are one."""
-    changes = np.flatnonzero(lasting_changes(held_counts(instances)))
-    return int(changes.size and 1 + (np.diff(changes) * step_s >= QUIET_S).sum())
+    """Changes of the count that last; those within a minute of each other are one, and so are
+    those of two steps on end: a mean over a step shows one that begins within it in both."""
+    counts, dip = held_counts(instances), dip_steps(step_s, step_s)
+    changes = np.flatnonzero(lasting_changes(counts, dip))
+    return int(changes.size and 1 + (np.diff(changes) * step_s >= max(QUIET_S, 2 * step_s)).sum())
 
 
 def leases_of(hosts: FloatArray, step_s: float) -> list[ReplayLease]:

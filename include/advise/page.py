@@ -9,6 +9,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from include.advise.answer import Answer
+from include.advise.margins import CANNOT_TELL, HOLDS, MISSES
 from include.model.billing import CloudPriceBook
 from include.results.reports.figures.style import (
     HOSTS,
@@ -24,7 +25,13 @@ from include.workloads.recordings.recording import FloatArray
 
 HERE = Path(__file__).parent
 MOST_POINTS = 1200
-KINDS = {"as it was run": (WAITING, 8), "holds": (INSTANCES, 5), "misses": (HOSTS, 5)}
+KINDS = {
+    "as it was run": (WAITING, 8),
+    "holds": (INSTANCES, 5),
+    "cannot tell": (LOAD, 5),
+    "misses": (HOSTS, 5),
+}
+KIND_OF = {HOLDS: "holds", CANNOT_TELL: "cannot tell", MISSES: "misses"}
 SHOWN_BELOW = 10.0
 """Percent points below the objective at which the figure of cost ends."""
 Place = tuple[float, float]
@@ -72,9 +79,9 @@ def _tradeoff(answer: Answer) -> str:
     figure, (axis,) = panels([3.2])
     share = 100 * answer.question.objective.share
     most = max(row.cost_per_month for row in (answer.as_run, *answer.rows))
-    groups: list[tuple[bool, Place, list[int], list[Place]]] = []
+    groups: list[tuple[str, Place, list[int], list[Place]]] = []
     for number, row in enumerate((answer.as_run, *answer.rows)):
-        kind = "as it was run" if row is answer.as_run else "holds" if row.holds else "misses"
+        kind = "as it was run" if row is answer.as_run else KIND_OF[row.holds]
         colour, size = KINDS[kind]
         y = 100 * row.share_within
         axis.plot(row.cost_per_month, y, "o", color=colour, markersize=size)
@@ -94,8 +101,8 @@ def _tradeoff(answer: Answer) -> str:
         costs, shares = zip(*corners, strict=True)
         axis.annotate(
             _spans(numbers),
-            ((min if aside else max)(costs), (max if held else min)(shares)),
-            (-6 if aside else 5, 5 if held else -11),
+            ((min if aside else max)(costs), (min if held == MISSES else max)(shares)),
+            (-6 if aside else 5, -11 if held == MISSES else 5),
             textcoords="offset points",
             ha="right" if aside else "left",
             fontsize=8,
@@ -103,7 +110,7 @@ def _tradeoff(answer: Answer) -> str:
         )
     for kind, (colour, size) in KINDS.items():
         axis.plot([], [], "o", color=colour, markersize=size, label=kind)
-    axis.legend(frameon=False, fontsize=8, loc="lower right", ncols=3, labelcolor=TEXT)
+    axis.legend(frameon=False, fontsize=8, loc="lower right", ncols=4, labelcolor=TEXT)
     axis.axhline(share, color=LOAD, linestyle="--", linewidth=1)
     axis.axvline(answer.bound.cost, color=LOAD, linestyle=":", linewidth=1)
     axis.set_xlim(left=0)

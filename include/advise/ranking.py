@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
@@ -10,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from include.advise.margins import CANNOT_TELL, HOLDS, share_range, verdict
 from include.advise.outcomes import ReplayOutcome, read_outcomes
 from include.results.quality.gates import require_sound
 from include.results.tables.catalogue import ADVICE_RANKING, schema_of
@@ -35,19 +37,21 @@ def check_ranking(folder: Path) -> None:
 
 def ranked(outcomes: Sequence[ReplayOutcome]) -> list[dict[str, Any]]:
     """Rows of the table advice_ranking: policies that hold the objective with every seed by cost,
-    then those that hold it by a guess, then the others by how much they miss it.
+    then those that hold it by a guess, then those of which it cannot be told (by cost where they
+    are predicted to hold it), then the others by how much they miss it.
 
     What was recorded is no candidate: rank 0. Of policies that come to the same the one is first
-    that scales least, then the one that was tried first.
+    that scales least, then the one of which most is known, then the one that was tried first.
     """
     in_order = sorted(outcomes, key=lambda replay: (replay.position, replay.seed))
     policies = [list(replays) for _, replays in groupby(in_order, key=lambda replay: replay.policy)]
     won = _seeds_won([own for own in policies if _holds(own) and _is_candidate(own[0])])
     as_run = [_means(own, 0) for own in policies if own[0].as_run]
     others = [_means(own, won.get(own[0].policy, 0)) for own in policies if not own[0].as_run]
+    others.sort(key=partial(_place, asked=outcomes[0].asked_share))
     return [
         *({**row, "rank": 0} for row in as_run),
-        *({**row, "rank": rank} for rank, row in enumerate(sorted(others, key=_place), start=1)),
+        *({**row, "rank": rank} for rank, row in enumerate(others, start=1)),
     ]
 
 
@@ -56,7 +60,23 @@ def _is_candidate(replay: ReplayOutcome) -> bool:
 
 
 def _holds(replays: Sequence[ReplayOutcome]) -> bool:
-    return all(replay.share_within >= replay.asked_share for replay in replays)
+    return verdict(replays[0].asked_share, *_range(replays)) == HOLDS
+
+
+def _range(replays: Sequence[ReplayOutcome]) -> tuple[float, float]:
+    known = [replay.known_share for replay in replays]
+    possible = [replay.possible_share for replay in replays]
+    return share_range(known, possible, replays[0].share_margin)
+
+
+def _to_record(replays: Sequence[ReplayOutcome]) -> str:
+    """What would tell whether the objective is held, where that is not known."""
+    first, shares = replays[0], [replay.share_within for replay in replays]
+    if all((replay.known_share, replay.possible_share) == (0.0, 1.0) for replay in replays):
+        return "scalings"
+    if verdict(first.asked_share, *share_range(shares, shares, first.share_margin)) != CANNOT_TELL:
+        return "a higher load of each instance"
+    return f"a day under {first.policy}"
 
 
 def _seeds_won(policies: Sequence[Sequence[ReplayOutcome]]) -> dict[str, int]:
@@ -68,14 +88,18 @@ def _seeds_won(policies: Sequence[Sequence[ReplayOutcome]]) -> dict[str, int]:
     return won
 
 
-def _price(replay: ReplayOutcome) -> tuple[float, float]:
-    return round(replay.cost_per_month, DECIMALS), replay.scalings_per_day
+def _price(replay: ReplayOutcome) -> tuple[float, float, float]:
+    return round(replay.cost_per_month, DECIMALS), replay.scalings_per_day, replay.share_margin
 
 
-def _place(row: Mapping[str, Any]) -> tuple[bool, bool, float, float]:
-    if row["holds"]:
-        return False, row["guessed"], row["cost_per_month"], row["scalings_per_day"]
-    return True, False, -row["share_within"], row["scalings_per_day"]
+def _place(row: Mapping[str, Any], asked: float) -> tuple[int, float, float, float]:
+    ties = row["scalings_per_day"], row["share_margin"]
+    if row["holds"] == HOLDS:
+        return int(row["guessed"]), row["cost_per_month"], *ties
+    if row["holds"] == CANNOT_TELL and row["share_within"] >= asked:
+        return 2, row["cost_per_month"], *ties
+    place = 3 if row["holds"] == CANNOT_TELL else 4
+    return place, -row["share_within"], *ties
 
 
 def _means(replays: Sequence[ReplayOutcome], won: int) -> dict[str, Any]:
@@ -84,12 +108,18 @@ def _means(replays: Sequence[ReplayOutcome], won: int) -> dict[str, Any]:
     ``replays`` are of one policy, ``won`` is with how many seeds it was the cheapest.
     """
     costs = [replay.cost_per_month for replay in replays]
+    margin = replays[0].cost_margin
+    low, high = _range(replays)
+    held = verdict(replays[0].asked_share, low, high)
     figures = {
         "cost_per_month": fmean(costs),
-        "lowest_cost": min(costs),
-        "highest_cost": max(costs),
+        "lowest_cost": max(0.0, min(*costs, fmean(costs) * (1 - margin))),
+        "highest_cost": max(*costs, fmean(costs) * (1 + margin)),
         "regret": fmean(costs) / fmean(replay.bound_cost for replay in replays),
         "share_within": fmean(replay.share_within for replay in replays),
+        "lowest_share": low,
+        "highest_share": high,
+        "share_margin": replays[0].share_margin,
         "worst_hour_share": min(replay.worst_hour_share for replay in replays),
         "scalings_per_day": fmean(replay.scalings_per_day for replay in replays),
         "mean_instances": fmean(replay.mean_instances for replay in replays),
@@ -99,7 +129,8 @@ def _means(replays: Sequence[ReplayOutcome], won: int) -> dict[str, Any]:
         "policy": replays[0].policy,
         "controller": replays[0].controller,
         "seeds": len(replays),
-        "holds": _holds(replays),
+        "holds": held,
+        "to_record": _to_record(replays) if held == CANNOT_TELL else "",
         "guessed": replays[0].guessed,
         **{name: round(value, DECIMALS) for name, value in figures.items()},
     }

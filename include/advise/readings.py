@@ -15,13 +15,16 @@ Flags = NDArray[np.bool_]
 STEP_S = 15.0
 LOAD_WINDOW_S = 300.0
 """Restarts shorter than half of it leave no trace in the load."""
-DIP_STEPS = 6
-"""Readings of fewer instances that are not more than that are a dip, no scaling."""
+DIP_S = 90.0
+"""Fewer instances for not longer than that are a dip, no scaling."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readings:
-    """A recording as the model takes it: in steps, with the load that it came from."""
+    """A recording as the model takes it: in steps, with the load that it came from.
+
+    ``interval_s`` is the time between two readings of the recording, at least a step.
+    """
 
     step_s: float
     times_s: FloatArray
@@ -31,6 +34,17 @@ class Readings:
     lag_items: FloatArray
     latency_s: FloatArray
     notes: tuple[str, ...]
+    interval_s: float = STEP_S
+
+    @property
+    def dip_steps(self) -> int:
+        """Steps of a dip."""
+        return dip_steps(self.step_s, self.interval_s)
+
+
+def dip_steps(step_s: float, interval_s: float) -> int:
+    """Steps of a dip: one that begins within the time between two readings is in both of them."""
+    return round(max(DIP_S, 2 * interval_s) / step_s)
 
 
 def require_signals(recording: Recording, *more: str) -> None:
@@ -62,7 +76,21 @@ def readings_of(recording: Recording, step_s: float = STEP_S) -> Readings:
         lag_items=even.readings.get("lag_items", absent),
         latency_s=even.readings.get("latency_s", absent),
         notes=(*even.notes, note),
+        interval_s=max(step_s, interval_of(recording)),
     )
+
+
+def interval_of(recording: Recording) -> float:
+    """Seconds between two readings (the median), in whole steps of the model, at least one."""
+    apart_s = float(np.median(np.diff(recording.times_s))) if recording.times_s.size > 1 else 0.0
+    return STEP_S * max(1, round(apart_s / STEP_S))
+
+
+def averaged(values: FloatArray, steps: int) -> FloatArray:
+    """Means of so many values on end each; of the last ones, if they are fewer, theirs."""
+    begins = np.arange(0, values.size, steps)
+    means: FloatArray = np.add.reduceat(values, begins) / np.diff(begins, append=values.size)
+    return means
 
 
 def _load(even: Recording, step_s: float) -> tuple[FloatArray, str]:
@@ -91,25 +119,25 @@ def median_of(values: FloatArray) -> float:
     return float(np.median(known)) if known.size else float("nan")
 
 
-def lasting_counts(instances: FloatArray) -> FloatArray:
+def lasting_counts(instances: FloatArray, dip_steps: int) -> FloatArray:
     """The number of instances by step without what is no longer than a dip.
 
     Where nothing was read the last count holds, before the first reading that one.
     """
-    padded = np.pad(held_counts(instances), DIP_STEPS, mode="edge")
-    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * DIP_STEPS + 1)
+    padded = np.pad(held_counts(instances), dip_steps, mode="edge")
+    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * dip_steps + 1)
     lasting: FloatArray = np.round(np.median(around, axis=1))
     return lasting
 
 
-def lasting_changes(instances: FloatArray) -> Flags:
+def lasting_changes(instances: FloatArray, dip_steps: int) -> Flags:
     """Steps at which the number of instances becomes another one for longer than a dip.
 
     One of which nobody knows when it was, because nothing was read shortly before, is left out.
     """
-    lasting = lasting_counts(instances)
-    absent = np.concatenate([np.zeros(DIP_STEPS, dtype=bool), np.isnan(instances)])
-    unknown = np.lib.stride_tricks.sliding_window_view(absent, DIP_STEPS + 1).any(axis=1)
+    lasting = lasting_counts(instances, dip_steps)
+    absent = np.concatenate([np.zeros(dip_steps, dtype=bool), np.isnan(instances)])
+    unknown = np.lib.stride_tricks.sliding_window_view(absent, dip_steps + 1).any(axis=1)
     changes: Flags = (np.diff(lasting, prepend=lasting[0]) != 0) & ~unknown
     return changes
 

@@ -160,10 +160,10 @@ class _Replay:
 
     def _record(self, step: int, instances: int, rate_per_s: float) -> None:
         job, load, since = self.job, float(self.load[step]), step - self.restarted
-        restart, weight = job.restart, self.weight
+        restart, weight = job.restart, self.weight  # a longer one is busy for longer, not more
         excess = restart.cpu_excess[since] if since < len(restart.cpu_excess) else 0.0
         each = np.array([rate_per_s / max(1, instances)])
-        cpu = float(job.cpu_share(each)[0]) + weight * excess + float(self.noise[step])
+        cpu = float(job.cpu_share(each)[0]) + min(1.0, weight) * excess + float(self.noise[step])
         if self.waits:
             cpu = max(cpu, job.cpu_at_most)
         lag_s, late_s = job.quiet_lag_s, 0.0

@@ -14,7 +14,13 @@ SUITABLE: tuple[str, ...] = (
 )  # fmt: skip
 """Controllers that can be asked for. Left out are readings of the same rule by other papers, and
 what needs instances by operator."""
-
+BY_BUSY_TIME = ("flink-autoscaler", "ds2")
+"""They decide by the time that operators are busy. Backtests with CPU in its place are far off."""
+BY_CPU = (
+    "hpa", "target-tracking", "fugu-local", "fugu-global", "fugu-sarsa", "kalman-pure",
+    "kalman-ekf",
+)  # fmt: skip
+"""They decide by CPU, in whose place a recording may have busy time."""
 
 PLATFORMS = ("kubernetes", "flink", "ecs")
 """What a configuration can be written for; ``flink`` is a job of the Flink Kubernetes operator."""
@@ -26,7 +32,7 @@ class AdviceRequest:
     ``controllers`` empty means all that are suitable; ``start_up_s`` and ``restart_s`` None what
     the recording tells, as does ``per_host`` None, or 1. ``recorded`` names the policy that scaled
     the job (empty: known only where it never scaled), ``platform`` what the job runs on (empty: by
-    recording and prices)."""
+    recording and prices), ``errors`` a table of backtest errors (empty: that of the project)."""
 
     recording: str
     objective: str
@@ -39,6 +45,7 @@ class AdviceRequest:
     start_up_s: float | None = None
     restart_s: float | None = None
     sort: bool = False
+    errors: str = ""
     recorded: str = ""
     platform: str = ""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

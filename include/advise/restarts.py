@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 
@@ -16,10 +17,12 @@ BEFORE_S = 30.0
 """A restart begins before the first reading that shows it: latency is known of what got out."""
 LEAST_SEEN = 5
 """So many scalings, and restarts of their own, a comparison of the two takes."""
-PLANNED_SHARE = 0.5
-"""Of what an unplanned restart does, a planned one does this much where no recording tells: it
-loses no time until somebody notices. Chosen; seen: one recording of a job under the HPA, whose own
-scalings give the same (docs/advise.md)."""
+PLANNED_RANGE = (0.3, 3.0)
+"""What a scaling does of what a restart does by itself, where no recording tells. Chosen: the two
+recordings that tell have 0.50 (0.38 to 0.65) and 1.35 (0.84 to 2.03); the ends are wider. Replays
+are spread over it (`include.advise.job.drawn`)."""
+PLANNED_SHARE = math.sqrt(PLANNED_RANGE[0] * PLANNED_RANGE[1])
+"""The middle of it, by ratios."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +41,12 @@ class Restart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedRestarts:
-    """A restart, what a scaling does of it, and how late records are by either, in seconds."""
+    """A restart, what a scaling does of it (and from what to what that may be), and how late
+    records are by either, in seconds."""
 
     restart: Restart
     planned_share: float
+    planned_range: tuple[float, float]
     by_scaling: EstimatedTime
     by_itself: EstimatedTime
 
@@ -56,12 +61,22 @@ def learned(
     scaling, _ = _episodes(read, scaled, *curve)
     restart, share, notes = _compared(itself, scaling, notes)
     late, planned = _late(read, own), _late(read, scaled)
+    by_scaling = _by_scaling(late, planned, share * max(restart.latency_excess_s, default=0.0))
     return LearnedRestarts(
         restart=restart,
         planned_share=share,
-        by_scaling=_by_scaling(late, planned, share * max(restart.latency_excess_s, default=0.0)),
+        planned_range=_range_of(share, by_scaling),
+        by_scaling=by_scaling,
         by_itself=_by_itself(late),
     ), notes
+
+
+def _range_of(share: float, by_scaling: EstimatedTime) -> tuple[float, float]:
+    """The interval of what was fitted, as shares; what is thought possible where nothing was."""
+    fitted = by_scaling.value
+    if fitted is None:
+        return PLANNED_RANGE
+    return share * fitted.low / fitted.value, share * fitted.high / fitted.value
 
 
 def _whole(read: Readings, starts: list[int]) -> list[int]:
@@ -174,7 +189,8 @@ def _compared(own: Restart, scaling: Restart, notes: list[str]) -> tuple[Restart
     if not own.seen:
         return own, PLANNED_SHARE, notes
     told = f"fewer than {LEAST_SEEN} scalings, or restarts by themselves, were recorded: that a"
-    assumed = f"{told} scaling does {PLANNED_SHARE:g} of what a restart does is assumed"
+    low, high = PLANNED_RANGE
+    assumed = f"{told} scaling does {low:g} to {high:g} times what a restart does is assumed"
     return own, PLANNED_SHARE, [*notes, assumed]
 
 

@@ -50,7 +50,9 @@ COMMANDS = {
         service.record, service.shadow, service.verdict,
         act.act, act.pause, act.resume, act.journal, act.keda,
     ),
-    "A recorded job": (advise.advise, advise.backtest, advise.operators, prices.prices),
+    "A recorded job": (
+        advise.advise, advise.backtest, advise.backtest_errors, advise.operators, prices.prices,
+    ),
     "Papers": (papers.reproduce, papers.paper, papers.calibrate, conform.conform),
     "Real testbeds": (metrics.metrics, reap.reap, fidelity.fidelity, fidelity.fit_flink),
 }  # fmt: skip

@@ -110,6 +110,23 @@ def backtest(  # noqa: PLR0913  options of a command
     typer.echo(backtest_table(result))
 
 
+def backtest_errors(
+    recordings: Annotated[
+        Path, typer.Argument(help="A YAML list of recording, job, controller and options.")
+    ],
+    out: Annotated[Path, typer.Option(help="The table to write.")] = Path("backtest_errors.csv"),
+) -> None:
+    """Backtest recordings of a job against each other; write errors."""
+    from include.advise.backtest_errors import backtest_errors as errors_of
+    from include.advise.backtest_errors import read_scaled
+    from include.advise.margins import errors_csv
+    from include.files.whole import write_bytes
+
+    errors = errors_of(read_scaled(recordings))
+    write_bytes(out.resolve(), errors_csv(errors).encode())
+    typer.echo(f"Written: {out}. To use it: {command('advise', 'RECORDING', '--errors', out)} ...")
+
+
 def advise(  # noqa: PLR0913  options of a command
     recording: Annotated[str, typer.Argument(help="A recording of the job.")],
     objective: Annotated[str, typer.Option(help="Such as 'latency p95 < 2 s'.")],
@@ -132,12 +149,19 @@ def advise(  # noqa: PLR0913  options of a command
     platform: Annotated[
         str, typer.Option(help="What to paste is for: kubernetes, flink or ecs.")
     ] = "",
+    errors: Annotated[
+        str, typer.Option(help="A table of backtest-errors; else that of Tidebench.")
+    ] = "",
+    beside: Annotated[
+        str, typer.Option(help="Another recording of the job: does it say the opposite?")
+    ] = "",
     out: Annotated[Path, typer.Option(help="The folder for what comes of it.")] = Path(
         "var/advice"
     ),
 ) -> None:
     """Rank policies by the cost at which they would have run a job."""
     from include.advise.answer import advise as answer_to
+    from include.advise.beside import advise_beside
     from include.advise.case import keep_case
     from include.advise.publish import EXPERIMENT, PAGE, publish_answer
     from include.advise.request import AdviceRequest
@@ -155,11 +179,16 @@ def advise(  # noqa: PLR0913  options of a command
         sort=sort,
         recorded=recorded,
         platform=platform,
+        errors=errors,
         controllers=tuple(name.strip() for name in controllers.split(",") if name.strip()),
     )
-    case = keep_case(request, out)
-    typer.echo(f"replaying {len(case.policies)} policies with {seeds} seeds each ...")
-    answer = answer_to(case, out)
+    if beside:
+        typer.echo(f"replaying {recording} and {beside} with {seeds} seeds each ...")
+        answer = advise_beside(request, beside, out)
+    else:
+        case = keep_case(request, out)
+        typer.echo(f"replaying {len(case.policies)} policies with {seeds} seeds each ...")
+        answer = answer_to(case, out)
     published = publish_answer(answer, out)
     typer.echo(advice_table(answer))
     typer.echo(f"\nPage: {published / PAGE}")
@@ -228,9 +257,11 @@ def advice_table(answer: Answer) -> str:
     most = answer.question.conditions.max_instances
     if best:
         won = f"{round(best.share_cheapest * best.seeds)} of {best.seeds}"
-        lines = [f"{best.name} holds {asked} at the lowest cost (the cheapest with {won} seeds)."]
+        cost = f"{cost_range(best)} {answer.currency} a month; the cheapest with {won} seeds"
+        lines = [f"{best.name} holds {asked} at the lowest cost ({cost})."]
     else:
-        lines = [f"No policy that can be relied on holds {asked}; the nearest comes first."]
+        lines = [f"No policy is known to hold {asked}."]
+    lines += [*answer.against, *([answer.untold] if answer.untold else [])]
     if answer.most_needed > most:
         needed = f"the load needs {answer.most_needed} instances at its highest"
         lines.append(f"Mind that {needed}, and there may be {most}; raise --max-instances.")
@@ -238,12 +269,14 @@ def advice_table(answer: Answer) -> str:
         lines.append(answer.seeds_disagree)
     cost = f"{answer.currency}/month"
     wide = max(12, len(cost))
-    titles = ("/ bound", "within", "worst hour", "scalings/day")
-    head = f"{'policy':<24} {'holds':>6} {cost:>{wide}}"
-    lines += ["", head + " {:>8} {:>8} {:>11} {:>13}".format(*titles)]
+    titles = ("from ... to", "/ bound", "within", "from ... to", "worst hour", "scalings/day")
+    head = f"{'policy':<24} {'holds':>12} {cost:>{wide}}"
+    lines += ["", head + " {:>16} {:>8} {:>8} {:>16} {:>11} {:>13}".format(*titles)]
     lines += [
-        f"{row.name:<24} {held(row):>6} {row.cost_per_month:>{wide},.2f} {row.regret:>8.2f} "
-        f"{row.share_within:>8.2%} {row.worst_hour_share:>11.2%} {row.scalings_per_day:>13.0f}"
+        f"{row.name:<24} {row.holds + '*' * row.guessed:>12} {row.cost_per_month:>{wide},.2f} "
+        f"{cost_range(row):>16} {row.regret:>8.2f} {row.share_within:>8.2%} "
+        f"{f'{row.lowest_share:.1%} to {row.highest_share:.1%}':>16} "
+        f"{row.worst_hour_share:>11.2%} {row.scalings_per_day:>13.0f}"
         for row in (answer.as_run, *answer.rows)
     ]
     if answer.idle_policies:
@@ -256,9 +289,9 @@ def advice_table(answer: Answer) -> str:
     return "\n".join(lines)
 
 
-def held(row: PolicyRow) -> str:
-    """Whether a policy holds the objective, with a mark where that is a guess."""
-    return ("yes" if row.holds else "no") + ("*" if row.guessed else "")
+def cost_range(row: PolicyRow) -> str:
+    """From what to what a month may cost."""
+    return f"{row.lowest_cost:,.0f} to {row.highest_cost:,.0f}"
 
 
 def parsed_options(pairs: list[str]) -> dict[str, Any]:

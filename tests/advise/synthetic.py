@@ -138,6 +138,7 @@ def job(
         overhead=FittedValue(value=0.0, low=0.0, high=0.0),
         demand_ms=FittedValue(value=0.1, low=0.1, high=0.1),
         most_per_s=most_per_s,
+        known_to_per_s=10_000.0,
         quiet_lag_s=0.0,
         quiet_latency_s=latency_s,
         cpu_noise=noise,

@@ -4,6 +4,7 @@ import csv
 import itertools
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import kubernetes_validate
@@ -20,6 +21,7 @@ from include.advise.answer import (
     share_of_recorded,
     what_if,
 )
+from include.advise.beside import contradictions
 from include.advise.bill import bound_of, cost_of, whole_hosts
 from include.advise.candidates import fixed, policy, tried
 from include.advise.case import Case, case_of, load_of, seeded
@@ -284,8 +286,9 @@ def case(tmp_path: Path) -> Case:
 def row(case: Case, name: str, cost: float, *, scalings: float = 0, won: float = 0) -> PolicyRow:
     known = {one.name: one for one in case.policies}
     return PolicyRow(
-        policy=known.get(name), name=name, holds=True, guessed=False, cost_per_month=cost,
-        lowest_cost=cost, highest_cost=cost, regret=2.0, share_within=0.95, worst_hour_share=0.9,
+        policy=known.get(name), name=name, holds="yes", to_record="", guessed=False,
+        cost_per_month=cost, lowest_cost=cost, highest_cost=cost, regret=2.0, share_within=0.95,
+        lowest_share=0.95, highest_share=0.95, share_margin=0.0, worst_hour_share=0.9,
         scalings_per_day=scalings, mean_instances=4.0, seeds=2, share_cheapest=won,
     )  # fmt: skip
 
@@ -348,8 +351,42 @@ def test_where_seeds_disagree_the_others_are_named_with_what_they_cost(case: Cas
         assert "With other seeds the cheapest is tide (+2.0%): choose by scalings" in text
 
 
+def test_two_recordings_that_say_the_opposite_of_a_policy_say_so(case: Case) -> None:
+    hpa, tide = row(case, "hpa, CPU 50 %", 100.0, scalings=9), row(case, "tide", 200.0, scalings=9)
+    answer = answered(case, hpa, tide)
+    unsure = answered(case, replace(hpa, holds="cannot tell"), tide)
+    opposite = answered(case, replace(hpa, holds="no", lowest_share=0.5, highest_share=0.6), tide)
+
+    assert contradictions(answer, answer) == contradictions(answer, unsure) == []
+    (told,) = contradictions(answer, opposite)
+    assert "the opposite of hpa, CPU 50 %: it holds the objective (95.0% to 95.0%)" in told
+    assert "it misses the objective (50.0% to 60.0%)" in told
+    assert contradictions(opposite, answer) != []
+    said_so = replace(answer, against=(told,))
+    assert told in advice_table(said_so)
+    assert "The two recordings say the opposite" in page_of(said_so, "told", "pasted")
+
+
+def test_a_second_recording_is_asked_too(tmp_path: Path) -> None:
+    write_small_recording(tmp_path / "job.csv")
+    late = [line.split(",") for line in (tmp_path / "job.csv").read_text().splitlines()]
+    for cells in late[1:]:
+        cells[3] = str(20 * float(cells[3]))
+    (tmp_path / "late.csv").write_text("\n".join(map(",".join, late)) + "\n")
+    asked = ["--objective", "90 % within 1 s", "--seeds", "1", "--controllers", "fixed"]
+
+    told = said(
+        "advise", str(tmp_path / "job.csv"), "--beside", str(tmp_path / "late.csv"), *asked,
+        "--out", str(tmp_path / "out"),
+    )  # fmt: skip
+
+    assert "The two recordings say the opposite of fixed, 4" in told
+    assert "in job.csv" in told
+    assert "in late.csv" in told
+
+
 def test_what_if_has_the_means_over_the_seeds_of_the_ranking(case: Case) -> None:
-    hpa = next(one for one in case.policies if one.name == "hpa, CPU 35 %")
+    hpa = next(one for one in case.policies if one.name == "hpa, CPU 70 %")
     by_seed = [
         outcome(case.job, load_of(case.read, seed), seeded(case.question, seed), hpa)
         for seed in (1, 2)
@@ -412,7 +449,7 @@ def test_an_objective_that_nothing_holds_is_said(tmp_path: Path) -> None:
     asked = ["--objective", "99.99 % within 50 ms", "--seeds", "1", "--controllers", "hpa,fixed"]
 
     result = said("advise", str(tmp_path / "job.csv"), *asked, "--out", str(tmp_path / "out"))
-    assert "No policy that can be relied on holds 99.99 % within 0.05 s" in result
+    assert "No policy is known to hold 99.99 % within 0.05 s" in result
 
 
 def test_more_instances_on_a_host_cost_less() -> None:

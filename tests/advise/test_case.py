@@ -142,25 +142,19 @@ def test_a_case_that_is_damaged_is_said(tmp_path: Path, request_: AdviceRequest)
         open_case(tmp_path / "out")
 
 
-def test_fixed_is_tried_at_the_fewest_instances_that_hold_the_objective_and_one_less(
+def test_fixed_is_tried_at_the_fewest_instances_that_hold_the_objective_and_surely(
     request_: AdviceRequest,
 ) -> None:
     case = case_of(replace(request_, max_instances=40, controllers=("fixed",)))
 
     sizes = [one.at_start for one in case.policies]
-    held = {
-        count: all(
-            outcome(
-                case.job, case.read.load_per_s, seeded(case.question, seed), fixed(count)
-            ).share_within
-            >= 0.9
-            for seed in (1, 2, 3)
-        )
-        for count in range(1, 41)
-    }
-    fewest = min(count for count, holds in held.items() if holds)
-    assert 2 < fewest < 40
-    assert sizes == sorted({fewest - 1, fewest, 4, 40})
+    question, load = seeded(case.question, 1), case.read.load_per_s
+    held = {count: outcome(case.job, load, question, fixed(count)) for count in range(1, 41)}
+    margin = case.margin(fixed(1)).share
+    fewest = min(count for count, one in held.items() if one.share_within >= 0.9)
+    certain = min(count for count, one in held.items() if one.known_share >= 0.9 + margin)
+    assert 2 < fewest <= certain < 40
+    assert sizes == sorted({fewest, certain, 4, 40})
 
 
 def test_an_objective_that_no_size_holds_leaves_the_start_and_the_most(

@@ -10,6 +10,7 @@ from include.advise.export import write_experiment
 from include.advise.job import fit
 from include.advise.readings import readings_of
 from include.advise.replay import ReplayConditions
+from include.advise.restarts import PLANNED_SHARE
 from include.experiment.matrix import runs_in_file
 from include.experiment.run import resolve
 from include.runs.stages import run_all
@@ -37,7 +38,7 @@ def test_the_files_are_an_experiment_that_runs(tmp_path: Path) -> None:
     down_s = calibration["restart"]["down_s"][0]
     assert points[0].faults["restarts"][0] == [
         job.incidents_s[0],
-        pytest.approx(2**0.5 * down_s, abs=0.02),
+        pytest.approx(down_s / PLANNED_SHARE**0.5, abs=0.02),
     ]
     assert np.std(calibration["cpu_residuals"]) == pytest.approx(job.cpu_noise, rel=0.01)
     assert run_all(points[0], tmp_path / "var")

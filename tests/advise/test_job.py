@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.advise.job import JobModel, fit
+from include.advise.job import JobModel, drawn, fit
 from include.advise.outcomes import scalings_of
 from include.advise.readings import Readings, lasting_changes, readings_of
-from include.advise.restarts import PLANNED_SHARE
+from include.advise.restarts import PLANNED_RANGE, PLANNED_SHARE
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording
 from tests.advise.synthetic import (
@@ -215,8 +215,34 @@ def test_one_reading_far_off_is_no_capacity() -> None:
     model = fit(spoiled)
 
     assert model.most_per_s == pytest.approx(fit(sound).most_per_s, rel=0.02)
-    assert any("does not count as capacity" in note for note in model.notes)
-    assert not any("does not count as capacity" in note for note in fit(sound).notes)
+    assert model.most_per_s < 1.1 * load.max() / 20
+    assert any("capacity is what 1 % of the readings exceed" in note for note in model.notes)
+
+
+def test_capacity_is_what_restarts_reach_and_not_the_highest_reading() -> None:
+    load = daily(swing=0.2)
+    sound = recording(Truth(restarts=RESTARTS), load)
+    rate = sound.readings["rate_per_s"].copy()
+    rate[RESTARTS[0] + 3] *= 3
+    spoiled = fit(of_readings({**sound.readings, "rate_per_s": rate}))
+
+    peaks = sorted(1.6 * load[start + 2 : start + 4].max() / 20 for start in RESTARTS)
+    assert peaks[0] * 0.98 <= fit(sound).most_per_s <= peaks[-1] * 1.02
+    assert spoiled.most_per_s <= peaks[-1] * 1.02
+    assert spoiled.known_to_per_s == pytest.approx(load.max() / 20, rel=0.02)
+
+
+def test_replays_are_spread_over_what_a_scaling_may_do() -> None:
+    known = fit(with_scalings(1.4, RESTARTS, SCALED[:3]))
+    shares = [drawn(known, seed).planned_share for seed in range(1, 20)]
+    assert shares[:3] == [PLANNED_SHARE, PLANNED_RANGE[1], PLANNED_RANGE[0]]
+    assert min(shares[3:]) >= PLANNED_RANGE[0]
+    assert max(shares[3:]) <= PLANNED_RANGE[1]
+    assert len(set(shares)) == len(shares)
+    told = fit(with_scalings(1.4, tuple(one + 50 for one in SCALED[::4]), SCALED))
+    low, high = (drawn(told, seed).planned_share for seed in (3, 2))
+    assert low <= told.planned_share <= high
+    assert high - low < 0.2
 
 
 def test_cpu_that_does_not_rise_with_the_load_is_refused() -> None:
@@ -320,12 +346,12 @@ def test_gaps_of_a_recorder_are_no_scalings() -> None:
 def test_a_change_across_a_gap_is_of_unknown_time_and_fits_nothing() -> None:
     counts = np.array([24.0] * 40 + [np.nan] * 60 + [20.0] * 40)
 
-    assert not lasting_changes(counts).any()
+    assert not lasting_changes(counts, 6).any()
     assert scalings_of(counts, STEP_S) == 1, "that there was one is known"
     counts[40:100] = 24.0
-    assert np.flatnonzero(lasting_changes(counts)).tolist() == [100]
+    assert np.flatnonzero(lasting_changes(counts, 6)).tolist() == [100]
 
 
 def test_nothing_read_at_the_beginning_is_no_change() -> None:
-    assert not lasting_changes(np.array([np.nan] * 30 + [24.0] * 40)).any()
-    assert not lasting_changes(np.full(30, np.nan)).any()
+    assert not lasting_changes(np.array([np.nan] * 30 + [24.0] * 40), 6).any()
+    assert not lasting_changes(np.full(30, np.nan), 6).any()

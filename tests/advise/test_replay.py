@@ -109,7 +109,9 @@ def test_a_scaling_costs_a_restart() -> None:
     np.testing.assert_allclose(found.latency_s[during], QUIET_LATENCY_S + excess)
     lag = PLANNED_SHARE * np.array(RESTART.lag_s) * 35_000
     np.testing.assert_allclose(found.lag_items[during], lag)
-    np.testing.assert_allclose(found.cpu_share[during], [0.5, 0.55, 0.55])
+    np.testing.assert_allclose(
+        found.cpu_share[during], 0.5 + PLANNED_SHARE * np.array([0, 0.1, 0.1])
+    )
     assert set(found.latency_s[109:].tolist()) == {QUIET_LATENCY_S}
     free = replayed(step_of(20_000, 35_000), start, target_cpu=0.5)
     assert set(free.latency_s.tolist()) == {QUIET_LATENCY_S}

@@ -1,0 +1,55 @@
+"""The advice of two recordings of one job: where they say the opposite."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from include.advise.answer import Answer, PolicyRow, advise
+from include.advise.backtest import doubts
+from include.advise.case import keep_case, kept_recording
+from include.advise.margins import HOLDS, MISSES
+from include.advise.request import AdviceRequest
+
+BESIDE = "beside"
+
+
+def advise_beside(request: AdviceRequest, other: str, folder: Path) -> Answer:
+    """The answer for the recording of the request, with what the recording ``other`` says against
+    it; the answer for that is kept in ``folder/beside``.
+
+    Raises SpecError with what is wrong with either recording before anything is replayed.
+    """
+    case = keep_case(request, folder)
+    second = keep_case(replace(request, recording=other, recorded=""), folder / BESIDE)
+    answer = advise(case, folder)
+    against = advise(second, folder / BESIDE)
+    recordings = [kept_recording(each / "case" / "recording.parquet")
+                  for each in (folder, folder / BESIDE)]  # fmt: skip
+    told = (*doubts(case.job, *recordings), *contradictions(answer, against))
+    return replace(answer, against=told)
+
+
+def contradictions(answer: Answer, other: Answer) -> list[str]:
+    """A sentence for every policy that holds the objective by one recording, misses it by the
+    other."""
+    names = answer.job.name, other.job.name
+    others = {row.name: row for row in (*other.rows, *other.idle)}
+    told = []
+    for row in (*answer.rows, *answer.idle):
+        pair = [row, others.get(row.name, row)]
+        if {one.holds for one in pair} != {HOLDS, MISSES}:
+            continue
+        says = " and ".join(
+            f"{_share(one)} in {name}" for one, name in zip(pair, names, strict=True)
+        )
+        told.append(
+            f"The two recordings say the opposite of {row.name}: {says}. Follow neither before "
+            "tidebench backtest has told which of them predicts the other."
+        )
+    return told
+
+
+def _share(row: PolicyRow) -> str:
+    verb = "holds" if row.holds == HOLDS else "misses"
+    return f"it {verb} the objective ({row.lowest_share:.1%} to {row.highest_share:.1%})"

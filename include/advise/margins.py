@@ -1,0 +1,144 @@
+"""How far predictions of recorded jobs have been off, and the margins that follow from it."""
+
+from __future__ import annotations
+
+import csv
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+from include.advise.request import BY_BUSY_TIME, BY_CPU, FIXED
+from include.files.inputs import input_text
+from include.files.whole import csv_text
+from include.model.errors import SpecError
+
+TABLE = Path(__file__).with_name("backtest_errors.csv")
+"""Backtests of the recordings that docs/advise.md names, written by `tidebench backtest-errors`."""
+BUSY_TIME = "busy time"
+HOLDS, MISSES, CANNOT_TELL = "yes", "no", "cannot tell"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BacktestError:
+    """A model that was fitted to one recording, held against another one of its job.
+
+    ``fitted_under`` and ``under`` are the kinds of the scalers of the two. The limit is
+    ``limit_over_rest`` times the latency at rest, shares are of the records within it, instances
+    are means over time (what hosts cost by the second is proportional).
+    """
+
+    fitted: str
+    fitted_under: str
+    against: str
+    under: str
+    limit_over_rest: float
+    predicted_share: float
+    recorded_share: float
+    predicted_instances: float
+    recorded_instances: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Margin:
+    """How far a prediction may be off: ``share`` of the records, ``cost`` as a share of it."""
+
+    share: float = 0.0
+    cost: float = 0.0
+    backtests: int = 0
+
+
+def scaler_kind(controller: str) -> str:
+    """What a controller decides by: how well that is predicted is what its kind has in common."""
+    if controller == FIXED:
+        return "fixed"
+    if controller in BY_CPU:
+        return "cpu"
+    return BUSY_TIME if controller in BY_BUSY_TIME else "other"
+
+
+def margin_of(
+    errors: Sequence[BacktestError], fitted_under: str | None, under: str, limit_over_rest: float
+) -> Margin:
+    """The margin of what is predicted for a scaler of the kind ``under`` from a recording that was
+    made under ``fitted_under`` (None: not known).
+
+    Backtests of scalers of the kind count, of recordings that were both made under a scaler by busy
+    time or both not: that one deploys a job again for every change, so a recording tells of little
+    else. Where there is none of a kind, all count. Of n backtests the
+    largest error is taken (n + 1) / n times: of n draws from 0 to an unknown end that is the
+    unbiased estimate of the end. Shares are of the limits on both sides of the one asked for.
+    """
+    if fitted_under is not None:
+        redeployed = fitted_under == BUSY_TIME
+        same = [one for one in errors if (one.fitted_under == BUSY_TIME) == redeployed]
+        errors = same or errors
+    errors = [one for one in errors if one.under == under] or errors
+    limits = sorted({one.limit_over_rest for one in errors})
+    place = bisect_left(limits, limit_over_rest)
+    near = limits[max(0, min(place - 1, len(limits) - 1)) : place + 1]
+    shares = (
+        abs(one.predicted_share - one.recorded_share)
+        for one in errors
+        if one.limit_over_rest in near
+    )
+    costs = (abs(one.recorded_instances / one.predicted_instances - 1) for one in errors)
+    count = len({(one.fitted, one.against) for one in errors})
+    wider = (count + 1) / count
+    return Margin(share=wider * max(shares), cost=wider * max(costs), backtests=count)
+
+
+def share_range(
+    known: Sequence[float], possible: Sequence[float], margin: float
+) -> tuple[float, float]:
+    """From what to what the share within the limit may be: over the seeds, and around their mean.
+
+    ``known`` counts records for late, ``possible`` for in time, that come at a load of which
+    nothing was recorded.
+    """
+    low = min(*known, sum(known) / len(known) - margin)
+    high = max(*possible, sum(possible) / len(possible) + margin)
+    return max(0.0, low), min(1.0, high)
+
+
+def verdict(asked: float, low: float, high: float) -> str:
+    """Whether a share from low to high is as high as asked."""
+    return HOLDS if low >= asked else MISSES if high < asked else CANNOT_TELL
+
+
+def errors_csv(errors: Sequence[BacktestError]) -> str:
+    """The table as a file."""
+    rows = [[f"{cell:.5g}" if isinstance(cell, float) else cell for cell in astuple(one)]
+            for one in errors]  # fmt: skip
+    return csv_text([field.name for field in fields(BacktestError)], rows)
+
+
+def read_errors(text: str, name: str) -> tuple[BacktestError, ...]:
+    """What `errors_csv` wrote. Raises SpecError for anything else."""
+    rows = csv.DictReader(text.splitlines())
+    try:
+        found = tuple(
+            BacktestError(
+                fitted=row["fitted"],
+                fitted_under=row["fitted_under"],
+                against=row["against"],
+                under=row["under"],
+                limit_over_rest=float(row["limit_over_rest"]),
+                predicted_share=float(row["predicted_share"]),
+                recorded_share=float(row["recorded_share"]),
+                predicted_instances=float(row["predicted_instances"]),
+                recorded_instances=float(row["recorded_instances"]),
+            )
+            for row in rows
+        )
+    except (KeyError, ValueError, TypeError) as error:
+        told = f"is no table of backtest errors ({error}); write one with backtest-errors"
+        raise SpecError(name, [told]) from error
+    if not found:
+        raise SpecError(name, ["has no backtests; write one with backtest-errors"])
+    return found
+
+
+def errors_text(path: str) -> str:
+    """The table at ``path``, or the one that comes with the project. Raises SpecError."""
+    return input_text(path or TABLE, "table of backtest errors")
