@@ -31,8 +31,8 @@ from include.model.errors import StoreError
 from include.runs.measurements.parquet import ParquetFile, rows_in
 from include.runs.measurements.rows import TABLES
 from include.runs.measurements.summaries import KEYS, Total
+from include.runs.measurements.text import text_array
 from include.runs.measurements.window import read_window, window_content
-from include.testbeds.columns import Coded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -285,23 +285,8 @@ def _arrow_array(values: Any, kind: pa.DataType) -> pa.Array:
     import pyarrow as pa
 
     if kind == pa.string():
-        if not isinstance(values, Coded):
-            return _text(values)
-        codes, names = values
-        indices = _arrow_array(codes.astype(np.int32), pa.int32())
-        return pa.DictionaryArray.from_arrays(indices, _text(names)).cast(pa.string())
-    dtype = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float64(): np.float64}.get(kind, bool)
+        return text_array(values)
+    dtype = {pa.int64(): np.int64, pa.float64(): np.float64}.get(kind, bool)
     array = np.ascontiguousarray(values, dtype=dtype)
     content = np.packbits(array, bitorder="little") if dtype is bool else array
     return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(content)])
-
-
-def _text(names: Sequence[str]) -> pa.Array:
-    import numpy as np
-    import pyarrow as pa
-
-    encoded = [name.encode() for name in names]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-    return pa.StringArray.from_buffers(
-        len(names), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))
-    )

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from include.model.compliance import LEVELS
 from include.runs.measurements.rows import DURATION_COUNT, DURATION_SUM
+from include.runs.measurements.text import coded_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,10 +121,9 @@ class Total:
         self._pending = []
         names = [name for name in rows.column_names if name not in ("operator", self._key)]
         self._names = [self._key, *names]
-        operators = pa.concat_arrays(rows["operator"].chunks).dictionary_encode()
-        codes = _numbers(operators.indices)
+        codes, operators = coded_text(rows["operator"].chunk(0))
         numbers = np.stack([_numbers(rows[name].chunk(0)) for name in self._names])
-        for code, operator in enumerate(operators.dictionary.to_pylist()):
+        for code, operator in enumerate(operators):
             added_up = _added_up([numbers[:, codes == code]])
             place = self._file.tell(), added_up.shape[1]
             self._rows_of.setdefault(operator, []).append(place)
