@@ -12,14 +12,20 @@ from include.cli.options import DEFAULT_ROOT, Root
 from include.model.errors import command
 
 
-def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file.")]) -> None:
+Spec = Annotated[
+    Path, typer.Argument(help="The experiment: a YAML file, or the name of one that comes along.")
+]
+
+
+def check(spec: Spec) -> None:
     """Say everything that is wrong with an experiment, or what it would run."""
     from include.experiment.levels import trace_notes
     from include.experiment.matrix import runs_in_file
+    from include.experiment.params import spec_path
     from include.experiment.problems import keyed_notes
     from include.experiment.size import size_of
 
-    points = runs_in_file(spec)
+    points = runs_in_file(spec_path(str(spec)))
     for point in points:
         typer.echo(f"{point.run_id}  {point.duration_min:g} min, {point.windows} windows")
     typer.echo(size_of(points))
@@ -30,7 +36,7 @@ def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file
 
 
 def run(
-    spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file.")],
+    spec: Spec,
     root: Root = DEFAULT_ROOT,
     fresh: Annotated[bool, typer.Option(help="Measure again what is stored already.")] = False,
     on: Annotated[
@@ -48,12 +54,13 @@ def run(
     """
     from include.cli.progress import Progress
     from include.experiment.matrix import runs_in_file
+    from include.experiment.params import spec_path
     from include.experiment.size import size_of
     from include.runs.batch import require_complete, run_batch
     from include.runs.stages import forget, run_alone
     from include.testbeds import TESTBEDS
 
-    points = runs_in_file(spec)  # nothing starts before every point is known to be right
+    points = runs_in_file(spec_path(str(spec)))  # nothing starts before every point is known to be right
     if (size := size_of(points)).is_large:
         typer.echo(size)
     if not any(TESTBEDS[point.testbed].real_time for point in points):  # those give back first
