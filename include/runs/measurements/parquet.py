@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS_PER_GROUP = 32 * 1024
+TABLES_AT_ONCE = 64
 
 
 class ParquetFile:
@@ -33,7 +34,11 @@ class ParquetFile:
 
     def append(self, table: pa.Table) -> None:
         """Write every row group that is now full."""
+        import pyarrow as pa
+
         self._pending.append(table)
+        if len(self._pending) == TABLES_AT_ONCE:  # a table of some rows is mostly not its rows
+            self._pending = [pa.concat_tables(self._pending).combine_chunks()]
         self._rows_pending += table.num_rows
         if self._rows_pending >= ROWS_PER_GROUP:
             self._write(self._rows_pending // ROWS_PER_GROUP * ROWS_PER_GROUP)
