@@ -11,7 +11,6 @@ from include.cli.interrupt import ends_at_once
 from include.cli.options import DEFAULT_ROOT, Root
 from include.model.errors import command
 
-
 Spec = Annotated[
     Path, typer.Argument(help="The experiment: a YAML file, or the name of one that comes along.")
 ]
@@ -60,7 +59,8 @@ def run(
     from include.runs.stages import forget, run_alone
     from include.testbeds import TESTBEDS
 
-    points = runs_in_file(spec_path(str(spec)))  # nothing starts before every point is known to be right
+    # Nothing starts before every point is known to be right.
+    points = runs_in_file(spec_path(str(spec)))
     if (size := size_of(points)).is_large:
         typer.echo(size)
     if not any(TESTBEDS[point.testbed].real_time for point in points):  # those give back first
