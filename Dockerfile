@@ -26,7 +26,8 @@ RUN --mount=type=bind,from=wheels,target=/wheels \
     python3 -m compileall -q -j 0 "$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" || true
 
 RUN useradd --uid 10001 --user-group --home-dir /opt/airflow --shell /usr/sbin/nologin tidebench && \
-    install -d -o tidebench -g tidebench /opt/airflow /opt/airflow/logs /opt/registry /opt/tidebench/var
+    install -d -o tidebench -g tidebench /opt/airflow /opt/airflow/logs /opt/registry /opt/tidebench/var \
+        /opt/tidebench/compiled
 
 WORKDIR /opt/tidebench
 COPY --chown=0:0 include include
@@ -47,7 +48,11 @@ ENV AIRFLOW_HOME=/opt/airflow \
     PYTHONPATH=/opt/tidebench:/opt/tidebench/plugins \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
+    NUMBA_CACHE_DIR=/opt/tidebench/compiled \
+    TIDEBENCH_SPARK_CLASSES=/opt/tidebench/compiled/spark-classes.jsa \
     HOME=/opt/airflow
 USER 10001:10001
+# The kernel and the classes of Spark, which else every new container compiles and parses anew.
+RUN python3 -m include.results.tables.archive
 ENTRYPOINT ["tini", "--"]
 CMD ["airflow", "version"]

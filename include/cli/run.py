@@ -11,15 +11,20 @@ from include.cli.interrupt import ends_at_once
 from include.cli.options import DEFAULT_ROOT, Root
 from include.model.errors import command
 
+Spec = Annotated[
+    Path, typer.Argument(help="The experiment: a YAML file, or the name of one that comes along.")
+]
 
-def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file.")]) -> None:
+
+def check(spec: Spec) -> None:
     """List every problem of a spec, or the runs that it stands for."""
     from include.experiment.levels import trace_notes
     from include.experiment.matrix import runs_in_file
+    from include.experiment.params import spec_path
     from include.experiment.problems import keyed_notes
     from include.experiment.size import size_of
 
-    points = runs_in_file(spec)
+    points = runs_in_file(spec_path(str(spec)))
     for point in points:
         typer.echo(f"{point.run_id}  {point.duration_min:g} min, {point.windows} windows")
     typer.echo(size_of(points))
@@ -30,7 +35,7 @@ def check(spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file
 
 
 def run(
-    spec: Annotated[Path, typer.Argument(help="The experiment, a YAML file.")],
+    spec: Spec,
     root: Root = DEFAULT_ROOT,
     fresh: Annotated[bool, typer.Option(help="Measure stored runs again.")] = False,
     on: Annotated[
@@ -48,12 +53,14 @@ def run(
     """
     from include.cli.progress import Progress
     from include.experiment.matrix import runs_in_file
+    from include.experiment.params import spec_path
     from include.experiment.size import size_of
     from include.runs.batch import require_complete, run_batch
     from include.runs.stages import forget, run_alone
     from include.testbeds import TESTBEDS
 
-    points = runs_in_file(spec)  # nothing starts before every point is known to be right
+    # Nothing starts before every point is known to be right.
+    points = runs_in_file(spec_path(str(spec)))
     if (size := size_of(points)).is_large:
         typer.echo(size)
     if not any(TESTBEDS[point.testbed].real_time for point in points):  # those give back first

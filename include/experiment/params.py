@@ -80,7 +80,7 @@ def matrix_from_params(params: Mapping[str, Any], most_cells: int) -> list[RunSp
     """
     values, problems = _read_params(batch_params(), params)
     if values["spec"]:
-        path = _spec_path(str(values["spec"]))
+        path = spec_path(str(values["spec"]))
         raw, source, problems = read_spec(path), f"spec {values['spec']}", []
         matrix = matrix_of(raw, most=most_cells, path=path)
     else:
@@ -121,7 +121,7 @@ def _expanded(text: str) -> Path:
         return Path(text)
 
 
-def _spec_path(text: str) -> Path:
+def spec_path(text: str) -> Path:
     """The file that a name or a path means. Raises SpecError for a name that is not known."""
     if text.endswith((".yaml", ".yml")):
         return _expanded(text)

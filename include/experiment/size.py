@@ -25,7 +25,7 @@ LEAST_PER_S = 3e6
 RUN_S_PER_HOUR = 0.2
 """Seconds that an hour of a run takes however little arrives."""
 MEMORY_BYTES = 100.0
-IDLE_BYTES = 300e6
+IDLE_BYTES = 200e6
 FILE_BYTES = 3.0
 MOST_S = 24 * 3600.0
 MOST_FILE_BYTES = 100e9

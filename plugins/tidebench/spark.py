@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from tidebench.batch import Cell
 
 
+SMALL = "spark_small"
+"""The connection of jobs on few rows; undefined means this machine."""
+
+
 class SparkJob(SparkSubmitOperator):
     """A job of this repository as one Spark application.
 
@@ -31,14 +35,19 @@ class SparkJob(SparkSubmitOperator):
         super().__init__(application=str(REPOSITORY / job), conn_id=conn_id, **kwargs)
         self.conn_id = conn_id
 
-    def submit(self, context: Context, *arguments: str) -> None:
-        """Submit and wait. A machine without Java fails before Spark starts."""
+    def submit(self, context: Context, *arguments: str, small: bool = False) -> None:
+        """Submit and wait. A machine without Java fails before Spark starts.
+
+        A ``small`` job is over before a cluster has started an executor for it, so it runs here.
+        """
         from include.runs.spark.session import local_driver, require_java
 
         with without_vain_retries():
             require_java()
         self.application_args = list(arguments)
-        if spark_runs_here(self.conn_id):
+        if small and not spark_runs_here(self.conn_id):
+            self._conn_id = SMALL
+        if spark_runs_here(self._conn_id):
             self.conf = local_driver()
         let_spark_find_this_python()
         super().execute(context)
@@ -71,20 +80,31 @@ class BuildTables(SparkJob):
             raise AirflowSkipException("there are no cells; the log of resolve_matrix says why")
         folder = data_root() / self.experiment
         arguments = ["--folder", str(folder), "--experiment", self.experiment]
+        runs: Sequence[str] = ()
         if self.cells:
-            complete = complete_runs(self.cells, self.experiment)
-            arguments += ["--runs", ",".join(complete)]
+            runs = measured_runs(self.cells, self.experiment)
+            arguments += ["--runs", ",".join(runs)]
         elif not any(folder.glob("runs/*/manifest.json")):
             raise AirflowSkipException("no complete run is left, so there is nothing to report")
         elif others := runs_of_other_code(folder):
             self.log.warning("tidebench: other code has measured %s", ", ".join(others))
         self.add_inlets(files(folder, MEASURED))
-        self.submit(context, *arguments)
+        self.submit(context, *arguments, small=_have_few_rows(folder, runs))
         self.add_outlets(files(folder, STAGED))
         self.log.info("tidebench: tables are built in %s", folder / "staged")
 
 
-def complete_runs(cells: Sequence[Cell], experiment: str) -> list[str]:
+def _have_few_rows(folder: Path, runs: Sequence[str]) -> bool:
+    from include.model.errors import StoreError
+    from include.results.tables.measured import MOST_INTERPRETED_ROWS, complete_runs, rows_read
+
+    try:
+        return rows_read(folder, complete_runs(folder, runs)) <= MOST_INTERPRETED_ROWS
+    except StoreError:  # the job leaves the run out, and says why
+        return False
+
+
+def measured_runs(cells: Sequence[Cell], experiment: str) -> list[str]:
     """Ids of the runs of an experiment in these cells that are complete.
 
     Fails for good when none is.

@@ -82,10 +82,10 @@ def test_growth() -> None:
 
 
 def test_growth_that_is_too_fast_is_named() -> None:
-    assert list(growth.problems(4.4, 2.1)) == []
-    assert [text.split(",")[-1] for text in growth.problems(4.5, 2.2)] == [
+    assert list(growth.problems(4.4, 1.2)) == []
+    assert [text.split(",")[-1] for text in growth.problems(4.5, 1.3)] == [
         " above 4.4",
-        " above 2.1",
+        " above 1.2",
     ]
 
 

@@ -144,15 +144,39 @@ def test_cells_that_are_all_measured_pass_however_they_were(task: str) -> None:
 def test_tables_are_built_of_complete_runs_only(runs: list[RunSpec]) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
-    from tidebench.spark import complete_runs
+    from tidebench.spark import measured_runs
 
     cells = [{"name": "all", "runs": [run.to_json() for run in runs]}]
     with pytest.raises(AirflowFailException, match="no cell is complete"):
-        complete_runs(cells, "cells")
+        measured_runs(cells, "cells")
     measure(runs[1:])
-    assert complete_runs(cells, "cells") == [run.run_id for run in runs[1:]]
+    assert measured_runs(cells, "cells") == [run.run_id for run in runs[1:]]
     with pytest.raises(AirflowFailException, match="no cell is complete"):
-        complete_runs(cells, "another")
+        measured_runs(cells, "another")
+
+
+@pytest.mark.parametrize(("most_rows", "master"), [(500_000, "local[*]"), (0, "spark://far:7077")])
+def test_tables_of_few_rows_need_no_cluster(
+    runs: list[RunSpec], monkeypatch: pytest.MonkeyPatch, most_rows: int, master: str
+) -> None:
+    from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+
+    from include.results.tables import measured as tables
+    from tidebench import spark
+
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", "spark://far:7077")
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_SMALL", '{"conn_type": "spark", "host": "local[*]"}')
+    monkeypatch.setattr(tables, "MOST_INTERPRETED_ROWS", most_rows)
+    masters = []
+    monkeypatch.setattr(
+        SparkSubmitOperator,
+        "execute",
+        lambda self, context: masters.append(self._get_hook()._connection["master"]),
+    )
+    measure(runs)
+    context: Any = {"params": {}}
+    spark.BuildTables(task_id="build_tables", experiment="cells").execute(context)
+    assert masters == [master]
 
 
 def test_a_dag_run_that_asks_for_no_report_builds_no_tables() -> None:

@@ -21,7 +21,7 @@ from include.experiment.problems import least_duration_min
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec, parse_spec
 from include.model.errors import SpecError
-from tests.command_line import refused
+from tests.command_line import refused, said
 
 SHAPES = {  # what is wrong, in the order of the spec and of both forms, and what is said of it
     "name": ("Bad Name", "use up to 64 small letters, digits, - and _"),
@@ -265,3 +265,8 @@ def test_numbers_that_nobody_can_count_are_one_problem_beside_others(
         reported = problems_of(resolve, point)
         assert len(reported) == 2, reported
         assert sum(message in problem for problem in reported) == 1, reported
+
+
+def test_an_experiment_that_comes_along_needs_its_name_only() -> None:
+    assert "btu-random_walk_1-btu10-s1" in said("check", "demo")
+    assert "Did you mean 'demo'?" in refused("run", "demmo")

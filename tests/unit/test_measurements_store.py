@@ -149,7 +149,9 @@ def test_rows_that_come_bit_by_bit_give_the_bytes_of_those_that_come_at_once(
                            "subject": [names[i % 7] for i in range(n)]})
         for n in sizes
     ]  # fmt: skip
-    parquet.write_parquet(tmp_path / "bit by bit", schema("event"), iter(tables))
+    with parquet.ParquetFile(tmp_path / "bit by bit", schema("event")) as file:
+        for table in tables:
+            file.append(table)
     text = [field.name for field in schema("event") if field.type == "string"]
     pq.write_table(
         pa.concat_tables(tables), tmp_path / "at once", row_group_size=1000,

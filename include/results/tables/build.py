@@ -69,7 +69,7 @@ def build_tables(
     chosen = complete_runs(folder, runs)
     sources = sources_of(folder, chosen)
     paths, torn = _readable(folder, experiment, chosen)
-    rows = rows_read(paths)
+    rows = rows_read(folder, [run for run in chosen if run not in torn])
     few, here = rows <= MOST_INTERPRETED_ROWS, rows <= MOST_ROWS_READ_HERE
     computed = {COVER: read_covers(folder), COST_PART: read_parts(folder)}
     with spark_session(master, many=not here, small=few) as spark:

@@ -2,37 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from include.model.errors import StoreError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS_PER_GROUP = 1024 * 1024
+ROWS_PER_GROUP = 32 * 1024
+TABLES_AT_ONCE = 64
 
 
-def write_parquet(where: Any, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
-    """Write tables one after the other into a path or a file; one row group is held in memory.
+class ParquetFile:
+    """A new file that tables are appended to; at most a row group and a table are in memory.
 
     Text is stored as dictionaries, which are read fastest.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    text = [field.name for field in schema if field.type == "string"]
-    options = {"compression": "zstd", "use_dictionary": text}
-    with pq.ParquetWriter(where, schema, store_schema=False, **options) as writer:
-        left, written = None, False
-        for table in tables:
-            left = pa.concat_tables([left, table]) if left else table
-            while left.num_rows >= ROWS_PER_GROUP:
-                writer.write_table(left.slice(0, ROWS_PER_GROUP), ROWS_PER_GROUP)
-                left, written = left.slice(ROWS_PER_GROUP), True
-        if left or not written:
-            writer.write_table(left or schema.empty_table(), ROWS_PER_GROUP)
+    def __init__(self, where: Any, schema: pa.Schema) -> None:
+        """Open ``where``, a path or a file."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        text = [field.name for field in schema if field.type == "string"]
+        options = {"compression": "zstd", "use_dictionary": text}
+        self._writer = pq.ParquetWriter(where, schema, store_schema=False, **options)
+        self._pending = [pa.Table.from_batches([], schema)]
+        self._rows_pending = self._rows_written = 0
+
+    def append(self, table: pa.Table) -> None:
+        """Write every row group that is now full."""
+        import pyarrow as pa
+
+        self._pending.append(table)
+        if len(self._pending) == TABLES_AT_ONCE:  # a table of some rows is mostly not its rows
+            self._pending = [pa.concat_tables(self._pending).combine_chunks()]
+        self._rows_pending += table.num_rows
+        if self._rows_pending >= ROWS_PER_GROUP:
+            self._write(self._rows_pending // ROWS_PER_GROUP * ROWS_PER_GROUP)
+
+    def _write(self, rows: int) -> None:
+        import pyarrow as pa
+
+        table = pa.concat_tables(self._pending)
+        self._writer.write_table(table.slice(0, rows), ROWS_PER_GROUP)
+        self._pending = [table.slice(rows)]
+        self._rows_pending -= rows
+        self._rows_written += rows
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        """Write what is left; a file without rows has one empty row group."""
+        if error is None and (self._rows_pending or not self._rows_written):
+            self._write(self._rows_pending)
+        self._writer.close()
 
 
 def read_parquet(path: Path) -> pa.Table:

@@ -15,26 +15,32 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
+import os
 import shutil
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from include.files.whole import digest, new_file, read_json, write_bytes
 from include.model.errors import StoreError
-from include.runs.measurements.parquet import rows_in, write_parquet
+from include.runs.measurements.parquet import ParquetFile, rows_in
 from include.runs.measurements.rows import TABLES
-from include.runs.measurements.summaries import KEYS, merged
+from include.runs.measurements.summaries import KEYS, Total
+from include.runs.measurements.text import text_array
 from include.runs.measurements.window import read_window, window_content
-from include.testbeds.columns import Coded
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+
+# Read when Arrow is loaded, which is later; its own allocator keeps 18 MB more of a short run.
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 COMMITTED = {"parts", "ended_leases", "leases", "snapshot_sha256", "summary"}
 """What every commit has."""
@@ -130,7 +136,8 @@ class RunStore:
         Of a run that is complete nothing is stored again.
         """
         rows, sink = to_arrow(table, columns), io.BytesIO()
-        write_parquet(sink, schema(table), [rows])
+        with ParquetFile(sink, schema(table)) as file:
+            file.append(rows)
         path = self.part(table, part)
         return self._described(path, rows.num_rows, self._write(path, sink.getvalue()))
 
@@ -150,29 +157,25 @@ class RunStore:
         complete. Raises StoreError when rows are missing or damaged.
         """
         windows = last["summary"]["window"] + 1
-        commits = [*map(self.read_commit, range(windows - 1)), last]
         parts = [self.rows(window) for window in range(windows)]
         are_here = all(part.is_file() for part in parts)
-        for part, commit in zip(parts, commits, strict=True) if are_here else ():
+        for window, part in enumerate(parts if are_here else ()):
+            commit = self.read_commit(window) if window < windows - 1 else last
             if digest(part) != commit["parts"][0]["sha256"]:
                 raise StoreError(
                     f"rows in {part} are not those that were committed; {self._again()}"
                 )
-        gathered = [self._gathered(table, parts, are_here) for table in tables]
+        wholes = {table: self.whole(table) for table in tables}
+        try:
+            if are_here:
+                _gather(wholes, parts)
+            gathered = [
+                self._described(path, rows_in(path), digest(path)) for path in wholes.values()
+            ]
+        except StoreError as error:
+            raise StoreError(f"rows in {error}; {self._again()}") from error
         shutil.rmtree(self.rows(0).parent, ignore_errors=True)
         return gathered
-
-    def _gathered(self, table: str, parts: Sequence[Path], are_here: bool) -> dict[str, Any]:
-        whole = self.whole(table)
-        try:
-            if are_here or not whole.is_file():
-                rows = (read_window(part)[table] for part in parts)
-                content = [merged(table, rows)] if table in KEYS else rows
-                with new_file(whole) as draft:
-                    write_parquet(draft, schema(table), content)
-            return self._described(whole, rows_in(whole), digest(whole))
-        except StoreError as error:
-            raise StoreError(f"rows of {table} in {error}; {self._again()}") from error
 
     def _again(self) -> str:
         return f"remove {self.home} and run again: the same spec gives the same rows"
@@ -212,6 +215,31 @@ class RunStore:
 
     def _described(self, path: Path, rows: int, sha256: str) -> dict[str, Any]:
         return {"path": path.relative_to(self.folder).as_posix(), "rows": rows, "sha256": sha256}
+
+
+def _gather(wholes: Mapping[str, Path], windows: Iterable[Path]) -> None:
+    """Write the files of all tables while the windows are read, one at a time."""
+    with ExitStack() as files:
+        drafts = {table: files.enter_context(new_file(path)) for table, path in wholes.items()}
+        sinks = {
+            table: files.enter_context(ParquetFile(draft, schema(table)))
+            for table, draft in drafts.items()
+        }
+        totals = {
+            table: Total(table, files.enter_context(TemporaryFile(dir=draft.parent)))
+            for table, draft in drafts.items()
+            if table in KEYS
+        }
+        for window in windows:
+            rows = read_window(window)
+            for table, sink in sinks.items():
+                if table in totals:
+                    totals[table].add(rows[table])
+                else:
+                    sink.append(rows[table])
+        for table, total in totals.items():
+            for columns in total.columns():
+                sinks[table].append(to_arrow(table, columns))
 
 
 @cache
@@ -257,23 +285,8 @@ def _arrow_array(values: Any, kind: pa.DataType) -> pa.Array:
     import pyarrow as pa
 
     if kind == pa.string():
-        if not isinstance(values, Coded):
-            return _text(values)
-        codes, names = values
-        indices = _arrow_array(codes.astype(np.int32), pa.int32())
-        return pa.DictionaryArray.from_arrays(indices, _text(names)).cast(pa.string())
-    dtype = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float64(): np.float64}.get(kind, bool)
+        return text_array(values)
+    dtype = {pa.int64(): np.int64, pa.float64(): np.float64}.get(kind, bool)
     array = np.ascontiguousarray(values, dtype=dtype)
     content = np.packbits(array, bitorder="little") if dtype is bool else array
     return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(content)])
-
-
-def _text(names: Sequence[str]) -> pa.Array:
-    import numpy as np
-    import pyarrow as pa
-
-    encoded = [name.encode() for name in names]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-    return pa.StringArray.from_buffers(
-        len(names), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))
-    )

@@ -8,11 +8,12 @@ monitoring period. Counts are whole numbers, so they add up to the same in any o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any
 
 from include.model.compliance import LEVELS
 from include.runs.measurements.rows import DURATION_COUNT, DURATION_SUM
+from include.runs.measurements.text import coded_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +29,7 @@ BINS = int(math.log(1 + LONGEST_MS) * BINS_PER_E) + 1
 KEYS = {DURATION_COUNT: ("operator", "bin"), DURATION_SUM: ("operator", "period")}
 """Summaries, and what their rows are known by; all other columns are added up."""
 
-WINDOWS_AT_ONCE = 64
+WINDOWS_AT_ONCE = 16
 
 
 def summarised(
@@ -75,29 +76,87 @@ def summarised(
     }
 
 
-def merged(table: str, parts: Iterable[pa.Table]) -> pa.Table:
-    """One summary of those of several windows, sorted by what its rows are known by.
+class Total:
+    """One summary of those of all windows, in the order of what its rows are known by.
 
-    A few windows at a time, so that memory does not grow with their number.
+    In memory are the rows of a few windows, or those of one operator; the rest is in a file.
+    With numpy, because grouping with pyarrow imports pandas: 40 MB, and as long as half an hour
+    of a run.
     """
-    pending: list[pa.Table] = []
-    for part in parts:
-        pending.append(part)
-        if len(pending) == WINDOWS_AT_ONCE:
-            pending = [_added_up(table, pending)]
-    return _added_up(table, pending)
+
+    def __init__(self, table: str, file: IO[bytes]) -> None:
+        """Of one of ``KEYS``, without a row yet. ``file`` is empty, and nobody else's."""
+        self._key = KEYS[table][1]
+        self._file = file
+        self._pending: list[pa.Table] = []
+        self._names = [self._key]
+        self._rows_of: dict[str, list[tuple[int, int]]] = {}
+        """By operator: where its rows begin in the file, and how many they are."""
+
+    def add(self, rows: pa.Table) -> None:
+        """Add the summary of a window."""
+        self._pending.append(rows)
+        if len(self._pending) == WINDOWS_AT_ONCE:
+            self._add_pending()
+
+    def columns(self) -> Iterator[dict[str, Any]]:
+        """The rows of one operator after the other, as columns."""
+        import numpy as np
+
+        from include.testbeds.columns import Coded
+
+        if self._pending:
+            self._add_pending()
+        for operator in sorted(self._rows_of):
+            rows = _added_up(list(self._read(operator)))
+            codes = np.zeros(rows.shape[1], dtype=np.int32)
+            numbers = dict(zip(self._names, rows, strict=True))
+            yield {"operator": Coded(codes, (operator,)), **numbers}
+
+    def _add_pending(self) -> None:
+        import numpy as np
+        import pyarrow as pa
+
+        rows = pa.concat_tables(self._pending).combine_chunks()
+        self._pending = []
+        names = [name for name in rows.column_names if name not in ("operator", self._key)]
+        self._names = [self._key, *names]
+        codes, operators = coded_text(rows["operator"].chunk(0))
+        numbers = np.stack([_numbers(rows[name].chunk(0)) for name in self._names])
+        for code, operator in enumerate(operators):
+            added_up = _added_up([numbers[:, codes == code]])
+            place = self._file.tell(), added_up.shape[1]
+            self._rows_of.setdefault(operator, []).append(place)
+            self._file.write(added_up.tobytes())
+
+    def _read(self, operator: str) -> Iterator[np.ndarray]:
+        import numpy as np
+
+        for start, rows in self._rows_of[operator]:
+            self._file.seek(start)
+            content = self._file.read(8 * rows * len(self._names))
+            yield np.frombuffer(content, dtype=np.int64).reshape(len(self._names), rows)
 
 
-def _added_up(table: str, parts: Sequence[pa.Table]) -> pa.Table:
-    import pyarrow as pa
+def _added_up(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Columns with the same key, which is the first row, added up; sorted by it."""
+    import numpy as np
 
-    keys = KEYS[table]
-    rows = pa.concat_tables(parts)
-    added = [name for name in rows.column_names if name not in keys]
-    sums = rows.group_by(list(keys)).aggregate([(name, "sum") for name in added])
-    columns = [*keys, *(f"{name}_sum" for name in added)]
-    named = sums.select(columns).rename_columns(rows.column_names)
-    return named.sort_by([(name, "ascending") for name in keys]).cast(rows.schema)
+    columns = np.concatenate(parts, axis=1)
+    columns = columns[:, np.argsort(columns[0], kind="stable")]
+    keys, starts = np.unique(columns[0], return_index=True)
+    sums: np.ndarray = np.add.reduceat(columns, starts, axis=1)
+    sums[0] = keys
+    return sums
+
+
+def _numbers(values: pa.Array) -> np.ndarray:
+    """Numbers without a null, viewed; ``to_numpy`` imports pandas."""
+    import numpy as np
+
+    start, kind = values.offset, str(values.type)
+    numbers: np.ndarray = np.frombuffer(values.buffers()[1], dtype=kind)
+    return numbers[start : start + len(values)]
 
 
 class _Counts:

@@ -30,12 +30,15 @@ def window_content(tables: Mapping[str, pa.Table]) -> pa.Buffer:
 
 
 def read_window(path: Path) -> dict[str, pa.Table]:
-    """Tables by name, mapped into memory. Raises StoreError when the file is missing or damaged."""
+    """Tables by name, none of which keeps another in memory.
+
+    Raises StoreError when the file is missing or damaged.
+    """
     import pyarrow as pa
 
     tables = {}
     try:
-        with pa.memory_map(str(path)) as file:
+        with pa.OSFile(str(path)) as file:
             while file.tell() < file.size():
                 with pa.ipc.open_stream(file) as stream:
                     name = stream.schema.metadata[NAME].decode()

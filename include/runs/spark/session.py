@@ -36,7 +36,10 @@ _ALWAYS = {
 }
 
 JVM = "spark.driver.extraJavaOptions"
-ARCHIVE = Path(__file__).parents[3] / "var" / "spark-classes.jsa"
+ARCHIVE = Path(
+    os.environ.get("TIDEBENCH_SPARK_CLASSES")
+    or Path(__file__).parents[3] / "var" / "spark-classes.jsa"
+)
 """What archive.py makes: the classes of Spark, parsed and verified."""
 _ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 
