@@ -86,6 +86,27 @@ def test_cells_in_which_a_change_pauses() -> None:
     assert round(sum(totals) / cells, 2) == 0.77
 
 
+def test_the_hard_world_as_it_is_told() -> None:
+    rows = table("hard_world").set_index("controller")
+    assert set(rows["runs"]) == {5}
+    told = re.findall(
+        r"\| `([\w-]+)` \| ([\d.]+) ± ([\d.]+) \| ([\d.]+) \| ([\d.]+) ± ([\d.]+) "
+        r"\| ([\d.]+) ± ([\d.]+) \|",
+        page("docs/tide.md").partition("### In a hard world")[2].partition("### ")[0],
+    )
+    assert {name for name, *_ in told} == set(rows.index)
+    near = "strict_near_real_time_"
+    columns = [
+        *("resource_cost", "resource_cost_ci95", "begun_cost"),
+        *(f"{near}compliance_percent", f"{near}compliance_percent_ci95"),
+        *(f"{near}total_cost", f"{near}total_cost_ci95"),
+    ]
+    for name, *figures in told:
+        assert [float(one) for one in figures] == pytest.approx(
+            rows.loc[name, columns].tolist(), abs=0.051
+        )
+
+
 def test_walks_that_nobody_had_looked_at() -> None:
     good, walks = stated(r"random walks it is so in (\d+) of (\d+) runs\.")
     rows = table("tide_walks")

@@ -10,7 +10,12 @@ from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.kernel import BLOCK, NEVER
-from include.testbeds.simulated.publications import Publications, publication_times_us
+from include.testbeds.simulated.publications import (
+    Publications,
+    RandomPublications,
+    publication_times_us,
+)
+from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.testbed import VirtualTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
@@ -40,6 +45,29 @@ def test_items_are_published_at_the_same_times_whichever_are_asked_for():
     for first, last in ((0, 1), (40, 60), (700, 779)):
         assert publications.times_us(first, last).tolist() == whole_us[first:last].tolist()
     assert publications.times_us(778, 781).tolist() == [whole_us[-1], NEVER, NEVER]
+
+
+@pytest.mark.parametrize("cv", [0.5, 1.0, 2.0])
+def test_random_gaps_have_their_mean_and_their_cv(cv):
+    levels = Levels((0.0, 400.0, 800.0), (10.0, 0.0, 40.0))
+    generator = Draws(1).generator("arrivals", "S1")
+    random = RandomPublications.from_levels(levels, 1.0, 1200.0, cv, generator)
+    times_s = random.all_us / 1e6
+    assert not ((times_s > 400) & (times_s < 800)).any()
+    for start_s, end_s, rate in ((0, 400, 10.0), (800, 1200, 40.0)):
+        gaps_s = np.diff(times_s[(times_s >= start_s) & (times_s < end_s)])
+        within = 4 * cv / np.sqrt(len(gaps_s))
+        assert gaps_s.mean() == pytest.approx(1 / rate, rel=within)
+        assert gaps_s.std() / gaps_s.mean() == pytest.approx(cv, rel=0.1)
+
+
+def test_random_items_are_published_at_the_same_times_whichever_are_asked_for():
+    generator = Draws(1).generator("arrivals", "S1")
+    random = RandomPublications.from_levels(Levels((0.0,), (3.0,)), 1.0, 60.0, 1.0, generator)
+    count = len(random.all_us)
+    assert random.times_us(40, 60).tolist() == random.all_us[40:60].tolist()
+    assert random.times_us(count - 1, count + 2).tolist() == [random.all_us[-1], NEVER, NEVER]
+    assert set(random.times_us(count + 5, count + 8).tolist()) == {NEVER}
 
 
 def test_a_source_publishes_all_its_items_over_many_rings():

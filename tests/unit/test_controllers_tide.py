@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from include.controllers.tide.estimates import Flow, TideMemory, expected, learned, likely, load_of
 from include.controllers.tide.leases import hosts_for, instances_worth_leasing
-from include.controllers.tide.loss import AT_ONCE, LOOKAHEAD, ExpectedLoss, Gains
+from include.controllers.tide.loss import LOOKAHEAD, MORE, TURNS, ExpectedLoss, Gains
 from include.controllers.tide.repeats import ahead, remembered, round_of, wavers
 from include.model.host import HostFlavor
 from include.model.topology import Edge, Source, Topology
@@ -193,7 +193,7 @@ class TestWhatAPlaceIsWorth:
         loss = a_loss(a_load(rate_per_s=rate, service_s=service_s, waiting=waiting))
         instances = np.zeros(len(operators))
         gains = Gains(loss, instances)
-        for row in [*turns, *[0] * (2 * AT_ONCE)]:
+        for row in [*turns, *[0] * (2 * TURNS * MORE)]:
             gains.add(row % len(operators))
             assert gains.now.tolist() == loss.gain(instances).tolist()
             assert gains.now[gains.best()] == gains.now.max()

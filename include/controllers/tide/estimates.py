@@ -9,14 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from include.controllers.base import Setting
-from include.controllers.tide.repeats import WAVERING_S, ahead, remembered, round_of, wavers
+from include.controllers.tide.repeats import (
+    ROUND_AT_LEAST_S,
+    WAVERING_S,
+    ahead,
+    remembered,
+    round_of,
+    wavers,
+)
 from include.model.observation import Observation, OperatorSample
 
 Array = NDArray[np.float64]
 
 ROUNDING_S = 1e-6
-LOOKS_BACK_S = 120.0
-"""Interval of the checks whether the load repeats, which take time and seldom change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +147,7 @@ def learned(
     rate = dict(memory.rate_per_s) | arrived | flow.propagated(source_per_s)
     published = [source_per_s.get(source, 0.0) for source in flow.sources]
     recent = remembered(memory.recent, published, since_s, step_s)
-    looks_back = observation.now_s // LOOKS_BACK_S > memory.seen_s // LOOKS_BACK_S
+    looks_back = observation.now_s // ROUND_AT_LEAST_S > memory.seen_s // ROUND_AT_LEAST_S
     busy_s = _busy_s(observation, flow, since_s)
     if not memory.work_s:
         # Without any CPU reading so far, use the shortest recorded duration as service time.

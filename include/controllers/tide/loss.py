@@ -15,8 +15,6 @@ LOOKAHEAD = 4
 """At most this many more instances are needed before one helps."""
 Rows = slice | NDArray[np.intp]
 EVERY = slice(None)
-AT_ONCE = 32
-"""Number of gains of an operator computed at once."""
 TURNS, MORE = 4, 8
 """Further instances evaluated per operator, and the factor by which the next batch is larger."""
 FIRST = 1e12
@@ -54,7 +52,7 @@ class Gains:
         if gain is None:
             # Many at once, and the first time for all operators.
             rows = np.array([row]) if self._next else np.arange(len(self.now))
-            ahead = self._after(rows, AT_ONCE).T.tolist()
+            ahead = self._after(rows, TURNS * MORE).T.tolist()
             self._next.update(zip(rows.tolist(), map(iter, ahead), strict=True))
             gain = next(self._next[row])
         self._instances[row] += 1

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 REMEMBERED_S = 7200.0
 """Rates of sources are kept this long, so the period may be up to an hour."""
 ROUND_AT_LEAST_S = 120.0
+"""Shortest period, and the interval of the checks for one, which take time and seldom change."""
 WATCHED_AT_LEAST_S = 900.0
 """A load must have repeated for at least this long, and for one period, to count as periodic."""
 SURER_THAN_NOW = 0.5

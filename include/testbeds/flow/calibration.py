@@ -38,14 +38,13 @@ class JobRestart(BaseModel):
 class FlowCalibration(virtual.VirtualCalibration):
     """How fast and how noisy the simulated world is; see calibrations/default.yaml."""
 
-    LATER: ClassVar[frozenset[str]] = virtual.VirtualCalibration.LATER | {
+    LATER: ClassVar[frozenset[str]] = (virtual.VirtualCalibration.LATER - {"arrival_cv"}) | {
         "cpu_at_rest", "cpu_residual_block", "cpu_residuals", "cpu_window_s", "key_groups",
         "key_skew_cv", "pass_s", "rest_s", "restart", "sources_keep",
     }  # fmt: skip
 
     step_s: Positive = 1
     local_latency_ms: NotNegative | None = None
-    arrival_cv: NotNegative = 0
     fluctuation_cv: NotNegative = 0
     fluctuation_s: Positive = 10
     settle_s: Positive = 30

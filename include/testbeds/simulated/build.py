@@ -10,7 +10,7 @@ from include.model.topology import Topology
 from include.testbeds.simulated import kernel, rings
 from include.testbeds.simulated.kernel import BLOCK, NEVER
 from include.testbeds.simulated.network import I64, TURN, QueueingNetwork
-from include.testbeds.simulated.publications import Publications
+from include.testbeds.simulated.publications import Publications, RandomPublications
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.jit import start_numba
@@ -35,8 +35,12 @@ def build_network(
     targets = np.array([place[e.target] for e in edges])
     origin = np.array([place[e.origin] for e in edges])
     publications = [
-        Publications.from_levels(
-            levels_of[source.name], source.items_per_level / topology.emission_period_s, duration_s
+        _publications(
+            levels_of[source.name],
+            source.items_per_level / topology.emission_period_s,
+            duration_s,
+            calibration.arrival_cv,
+            draws.generator("arrivals", source.name),
         )
         for source in topology.sources
     ]
@@ -72,6 +76,14 @@ def build_network(
     )
     end_us = round(duration_s * 1e6)
     return QueueingNetwork(topology, calibration, draws, names, publications, end_us, state)
+
+
+def _publications(
+    levels: Levels, per_level_s: float, duration_s: float, cv: float, generator: np.random.Generator
+) -> Publications | RandomPublications:
+    if not cv:
+        return Publications.from_levels(levels, per_level_s, duration_s)
+    return RandomPublications.from_levels(levels, per_level_s, duration_s, cv, generator)
 
 
 def _chained(topology: Topology, names: tuple[str, ...]) -> I64:

@@ -15,7 +15,7 @@ from include.model.topology import Topology
 from include.testbeds.simulated import bounded, kernel, rings
 from include.testbeds.simulated.kernel import BLOCK, NEVER
 from include.testbeds.simulated.keys import shares_of_instances
-from include.testbeds.simulated.publications import Publications
+from include.testbeds.simulated.publications import Publications, RandomPublications
 from include.testbeds.simulated.reading import read
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
@@ -37,7 +37,7 @@ class QueueingNetwork:
     calibration: VirtualCalibration
     draws: Draws
     names: tuple[str, ...]
-    publications: Sequence[Publications]
+    publications: Sequence[Publications | RandomPublications]
     """Of every source."""
     end_us: int
     state: kernel.NetworkState

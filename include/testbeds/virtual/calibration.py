@@ -63,12 +63,14 @@ class VirtualCalibration(LaterSettings, BaseModel):
     ``simulated`` only.
     """
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"buffer_items", "rescale"})
+    LATER: ClassVar[frozenset[str]] = frozenset({"arrival_cv", "buffer_items", "rescale"})
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     service_ms: dict[str, Annotated[float, Field(gt=0)]] = {}
     service_cv: NotNegative = 0.5
+    arrival_cv: NotNegative = 0
+    """Of the gaps between items of a source; 0 evenly spaced, 1 Poisson."""
     latency_ms: NotNegative = 5
     stalls_per_hour: NotNegative = 0
     stall_s: Bounds = (5, 20)
