@@ -242,9 +242,11 @@ def _used(now: JobReading, before: JobReading | None) -> tuple[float | None, flo
 def _cpu_share(
     before: TaskManagerReading, now: TaskManagerReading, passed_s: float
 ) -> float | None:
+    """None also where CPU time went back: a JVM, or one that the mean is of, is a new one."""
     if before.cpu_s is None or now.cpu_s is None or not now.reserved_cores:
         return None
-    return max(0.0, now.cpu_s - before.cpu_s) / passed_s / now.reserved_cores
+    spent_s = now.cpu_s - before.cpu_s
+    return spent_s / passed_s / now.reserved_cores if spent_s >= 0 else None
 
 
 def _mean(values: list[float]) -> float | None:

@@ -33,7 +33,7 @@ SETTLES_S = 0.4
 NAMES_FOR_S = 300.0
 """Names of metrics are asked for again after so long, or when an answer is empty."""
 MOST_TASK_MANAGERS = 40
-"""Of more, CPU and memory are not asked for one by one."""
+"""Of more, CPU and memory are their means, which is one request in place of one for each."""
 LONGEST_NAME = 60
 TOKEN, TOKEN_FILE = "TIDEBENCH_FLINK_TOKEN", "TIDEBENCH_FLINK_TOKEN_FILE"
 """A bearer token, or the file that has it, which goes before."""
@@ -242,12 +242,14 @@ class FlinkRest:
         self, listed: Iterable[Mapping[str, Any]], missing: list[str]
     ) -> tuple[TaskManagerReading, ...]:
         listed = sorted(listed, key=lambda one: str(one["id"]))
+        mean: dict[str, float] | None = None
         if len(listed) > MOST_TASK_MANAGERS:
-            missing.append(f"CPU and memory of TaskManagers: there are {len(listed)} of them")
+            what = "CPU and memory of TaskManagers"
+            mean = self._part(missing, what, self._of_jvms) or {}
         found = []
         for one in listed:
-            values: dict[str, float] = {}
-            if len(listed) <= MOST_TASK_MANAGERS:
+            values = mean
+            if values is None:
                 what = f"CPU and memory of TaskManager {one['id']}"
                 values = self._part(missing, what, self._of_jvm, str(one["id"])) or {}
             memory = [values[name] for name in _OF_JVM[2:] if name in values]
@@ -269,6 +271,11 @@ class FlinkRest:
     def _of_jvm(self, manager: str) -> dict[str, float]:
         path = f"/taskmanagers/{quote(manager, safe='')}/metrics?get={','.join(_OF_JVM)}"
         return {str(one["id"]): float(one["value"]) for one in self._get(path)}
+
+    def _of_jvms(self) -> dict[str, float]:
+        """Means over all TaskManagers."""
+        path = f"/taskmanagers/metrics?get={','.join(_OF_JVM)}&agg=avg"
+        return {str(one["id"]): float(one["avg"]) for one in self._get(path)}
 
     # ------------------------------------------------------------------------------ requests
 

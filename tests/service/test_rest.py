@@ -117,6 +117,23 @@ def test_what_fails_alone_is_missing_and_the_rest_is_read(
     assert "it is broken" in reading.missing[0]
 
 
+def test_a_poll_of_200_task_managers_takes_as_many_requests_as_of_41(
+    connect: Callable[..., FlinkRest], flink: FakeFlink, world: World
+) -> None:
+    requests = []
+    client = connect()
+    for world.managers in (41, 200):
+        flink.asked.clear()
+        reading = client.reading("orders")
+        requests.append(len(flink.asked))
+        assert reading.missing == ()
+        assert len(reading.task_managers) == world.managers
+        assert {one.memory_bytes for one in reading.task_managers} == {5e8}
+        assert {one.cpu_load for one in reading.task_managers} == {0.25}
+
+    assert requests[1] <= requests[0] < 41
+
+
 def test_a_job_without_an_adaptive_scheduler_is_not_elastic(
     connect: Callable[..., FlinkRest], flink: FakeFlink
 ) -> None:
