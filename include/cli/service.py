@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 import signal
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from include.model.errors import SpecError, command
+
+if TYPE_CHECKING:
+    from include.service.record import Polled
 
 URL = Annotated[
     str,
@@ -26,18 +31,29 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d)")
 _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
-def record(
-    url: URL,
+def record(  # noqa: PLR0913  options of a command
     out: Annotated[Path, typer.Option(help="The folder to record into, or to go on in.")],
+    url: URL = "",
     job: Job = "",
     every: Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")] = 5.0,
     lasts: Lasts = "",
+    prometheus: Annotated[
+        str,
+        typer.Option(help="Read Flink's reporter there, http://prometheus:9090, in place of URL."),
+    ] = "",
+    edges: Annotated[
+        str,
+        typer.Option(
+            help="How records flow, as SOURCE>MAP>SINK or a YAML file; with --prometheus."
+        ),
+    ] = "",
 ) -> None:
-    """Record a running job from Flink's REST interface; advise and operators take the folder."""
+    """Record a running job, by Flink's REST interface or its Prometheus reporter."""
     from include.service.record import record as recorded
 
     stop = stopped_by_signal()
-    url, job = resolved(url, job, stop)
+    client = _client(url, job, prometheus, edges)
+    url, job = (prometheus, job) if prometheus else resolved(url, job, stop)
     kept = recorded(
         url,
         job,
@@ -46,10 +62,31 @@ def record(
         lasts_s=duration_s("--for", lasts),
         stop=stop,
         told=lambda line: typer.echo(line, err=True),
+        client=client,
     )
     typer.echo(f"{kept} polls are in {out}. What they say:")
     typer.echo(f"  {command('advise', out, '--objective', 'latency p95 < 2 s')}")
     typer.echo(f"  {command('operators', out)}")
+
+
+def _client(url: str, job: str, prometheus: str, edges: str) -> Callable[..., Polled]:
+    """What reads the job. Raises SpecError for options that do not go together."""
+    from include.advise.edges import edges_of
+    from include.service.prometheus import FlinkPrometheus
+    from include.service.rest import FlinkRest
+
+    problems = []
+    if bool(url) == bool(prometheus):
+        problems.append("name either Flink's REST interface, or --prometheus URL")
+    if prometheus and not job:
+        problems.append("--job: write the name of the job, as Flink's page has it")
+    if prometheus and not edges:
+        problems.append("--edges: the reporter does not say how records flow; SOURCE>MAP>SINK does")
+    if edges and not prometheus:
+        problems.append("--edges: Flink's REST interface says itself how records flow")
+    if problems:
+        raise SpecError("record", problems)
+    return partial(FlinkPrometheus, edges=edges_of(edges)) if prometheus else FlinkRest
 
 
 def shadow(  # noqa: PLR0913  options of a command

@@ -24,6 +24,7 @@ class OperatorReading:
     asked_most: int
     """Bounds of the job's resource requirements; where a job has none, the parallelism."""
     max_parallelism: int
+    """Most that the job itself allows; where nobody says it, the parallelism."""
     slot_group: str = ""
     """Vertices of one group share slots: each slot has one subtask of each of them."""
     records_in: float | None = None
