@@ -12,9 +12,13 @@ import typer
 
 from include.cli.service import (
     URL,
+    Every,
     Job,
+    Kept,
     Lasts,
+    MaxSlots,
     Objective,
+    Page,
     Prices,
     duration_s,
     resolved,
@@ -29,7 +33,7 @@ def act(  # noqa: PLR0913  options of a command
     url: URL,
     controller: Annotated[str, typer.Option(help="Who decides.")],
     limits: Annotated[Path, typer.Option(help="What it may change: a file as docs/act.md says.")],
-    state: Annotated[Path, typer.Option(help="The folder of its state, to go on in as well.")],
+    state: Kept,
     job: Job = "",
     really: Annotated[
         bool, typer.Option("--really", help="Change the job. Without, only say what would be done.")
@@ -37,16 +41,12 @@ def act(  # noqa: PLR0913  options of a command
     options: Annotated[
         list[str] | None, typer.Option("--set", help="OPTION=VALUE of the controller.")
     ] = None,
-    every: Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")] = 15.0,
+    every: Every = 15.0,
     lasts: Lasts = "",
     prices: Prices = "per_second",
     objective: Objective = "latency p95 < 2 s",
-    max_slots: Annotated[
-        int, typer.Option(min=0, help="Slots there may be; 0: twice those there are.")
-    ] = 0,
-    page: Annotated[
-        str, typer.Option(help="Where its page is: PORT or HOST:PORT; none without.")
-    ] = "",
+    max_slots: MaxSlots = 0,
+    page: Page = "",
 ) -> None:
     """Let a controller rescale a running job within limits; a dry run without --really."""
     from include.cli.advise import parsed_options

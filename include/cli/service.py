@@ -27,6 +27,10 @@ Job = Annotated[str, typer.Option(help="The name of the job.")]
 Lasts = Annotated[str, typer.Option("--for", help="How long: 90s, 30m, 2h, 7d; else until ended.")]
 Prices = Annotated[str, typer.Option(help="A price book, by name or file.")]
 Objective = Annotated[str, typer.Option(help="Such as 'latency p95 < 2 s'.")]
+Every = Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")]
+MaxSlots = Annotated[int, typer.Option(min=0, help="Slots there may be; 0: twice those there are.")]
+Page = Annotated[str, typer.Option(help="Where its page is: PORT or HOST:PORT; none without.")]
+Kept = Annotated[Path, typer.Option(help="The folder of its state, to go on in as well.")]
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d)")
 _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 
@@ -35,7 +39,7 @@ def record(  # noqa: PLR0913  options of a command
     out: Annotated[Path, typer.Option(help="The folder to record into, or to go on in.")],
     url: URL = "",
     job: Job = "",
-    every: Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")] = 5.0,
+    every: Every = 5.0,
     lasts: Lasts = "",
     prometheus: Annotated[
         str,
@@ -91,7 +95,7 @@ def _client(url: str, job: str, prometheus: str, edges: str) -> Callable[..., Po
 
 def shadow(  # noqa: PLR0913  options of a command
     url: URL,
-    state: Annotated[Path, typer.Option(help="The folder of its state, to go on in as well.")],
+    state: Kept,
     job: Job = "",
     controllers: Annotated[
         str, typer.Option(help="Whom to ask, with commas.")
@@ -99,16 +103,12 @@ def shadow(  # noqa: PLR0913  options of a command
     options: Annotated[
         list[str] | None, typer.Option("--set", help="CONTROLLER.OPTION=VALUE, such as tide.care=2")
     ] = None,
-    every: Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")] = 15.0,
+    every: Every = 15.0,
     lasts: Lasts = "",
     prices: Prices = "per_second",
     objective: Objective = "latency p95 < 2 s",
-    max_slots: Annotated[
-        int, typer.Option(min=0, help="Slots there may be; 0: twice those there are.")
-    ] = 0,
-    page: Annotated[
-        str, typer.Option(help="Where its page is: PORT or HOST:PORT; none without.")
-    ] = "",
+    max_slots: MaxSlots = 0,
+    page: Page = "",
 ) -> None:
     """Ask controllers what they would do with a running job; nobody obeys them."""
     from include.cli.advise import parsed_options
