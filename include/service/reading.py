@@ -92,6 +92,8 @@ class JobReading:
     """Since this job id was submitted."""
     elastic: bool = False
     """Whether Flink lets others change the parallelism: it has resource requirements."""
+    down_s: float = 0.0
+    """When it went down before it last began to run, by Flink's clock; 0 where nobody says it."""
     missing: tuple[str, ...] = ()
     """What this poll could not get, in words."""
 

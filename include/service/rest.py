@@ -154,6 +154,7 @@ class FlinkRest:
             last_checkpoint_s=_last_checkpoint_s(checkpoints),
             restarts=restarts,
             elastic=asked is not None,
+            down_s=_down_s(details),
             missing=tuple(dict.fromkeys(missing)),
         )
 
@@ -412,6 +413,12 @@ def _state(details: Mapping[str, Any]) -> str:
 def _started_s(details: Mapping[str, Any]) -> float:
     starts = [each["start-time"] for each in details["vertices"]]
     return float(max([details["timestamps"]["RUNNING"], *starts])) / 1000
+
+
+def _down_s(details: Mapping[str, Any]) -> float:
+    """Where a restart made a new graph, that knows only since when it is there itself."""
+    times_ms = details["timestamps"]
+    return float(times_ms.get("RESTARTING") or times_ms.get("CREATED") or 0) / 1000
 
 
 def _edges(details: Mapping[str, Any], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

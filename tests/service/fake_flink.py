@@ -82,7 +82,7 @@ class FakeFlink:
             node["inputs"] = [{"id": vertex(before)}]
         return {
             "state": reading.state,
-            "timestamps": {"RUNNING": started_ms},
+            "timestamps": {"RUNNING": started_ms, "RESTARTING": int(1000 * self.world.down_s)},
             "vertices": [
                 {
                     "id": one.vertex,

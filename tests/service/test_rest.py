@@ -234,3 +234,14 @@ def test_names_are_plain_unique_and_stable() -> None:
     assert (names["a"], names["b"], names["d"]) == ("map_1", "map_2", "operator")
     assert names["c"].startswith("source_kafka_filter")
     assert len(names["c"]) <= 60
+
+
+def test_how_long_the_job_was_down_is_by_flinks_clock(
+    flink: FakeFlink, connect: Callable[..., FlinkRest], world: World
+) -> None:
+    world.restart(5.0)
+    world.advance(20)
+    reading = connect().reading("orders")
+    assert reading.started_s - reading.down_s == 5.0
+    flink.changed = {"timestamps": {"RUNNING": 9000, "RESTARTING": 0, "CREATED": 6000}}
+    assert connect().reading("orders").down_s == 6.0
