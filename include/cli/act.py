@@ -12,9 +12,13 @@ import typer
 
 from include.cli.service import (
     URL,
+    Every,
     Job,
+    Kept,
     Lasts,
+    MaxSlots,
     Objective,
+    Page,
     Prices,
     duration_s,
     resolved,
@@ -29,7 +33,7 @@ def act(  # noqa: PLR0913  options of a command
     url: URL,
     controller: Annotated[str, typer.Option(help="The controller that decides.")],
     limits: Annotated[Path, typer.Option(help="File of limits (docs/act.md).")],
-    state: Annotated[Path, typer.Option(help="Folder of its state; an old one is continued.")],
+    state: Kept,
     job: Job = "",
     really: Annotated[
         bool, typer.Option("--really", help="Change the job; a dry run without it.")
@@ -37,16 +41,12 @@ def act(  # noqa: PLR0913  options of a command
     options: Annotated[
         list[str] | None, typer.Option("--set", help="OPTION=VALUE of the controller.")
     ] = None,
-    every: Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")] = 15.0,
+    every: Every = 15.0,
     lasts: Lasts = "",
     prices: Prices = "per_second",
     objective: Objective = "latency p95 < 2 s",
-    max_slots: Annotated[
-        int, typer.Option(min=0, help="Slots there may be; 0: twice those there are.")
-    ] = 0,
-    page: Annotated[
-        str, typer.Option(help="Where its page is: PORT or HOST:PORT; none without.")
-    ] = "",
+    max_slots: MaxSlots = 0,
+    page: Page = "",
 ) -> None:
     """Let a controller rescale a job within limits.
 

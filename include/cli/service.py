@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 import signal
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from include.model.errors import SpecError, command
+
+if TYPE_CHECKING:
+    from include.service.record import Polled
 
 URL = Annotated[
     str,
@@ -22,22 +27,37 @@ Job = Annotated[str, typer.Option(help="The name of the job.")]
 Lasts = Annotated[str, typer.Option("--for", help="How long: 90s, 30m, 2h, 7d; else until ended.")]
 Prices = Annotated[str, typer.Option(help="A price book, by name or file.")]
 Objective = Annotated[str, typer.Option(help="Such as 'latency p95 < 2 s'.")]
+Every = Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")]
+MaxSlots = Annotated[int, typer.Option(min=0, help="Slots there may be; 0: twice those there are.")]
+Page = Annotated[str, typer.Option(help="Where its page is: PORT or HOST:PORT; none without.")]
+Kept = Annotated[Path, typer.Option(help="The folder of its state, to go on in as well.")]
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d)")
 _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
-def record(
-    url: URL,
+def record(  # noqa: PLR0913  options of a command
     out: Annotated[Path, typer.Option(help="Folder to record into; an old one is continued.")],
+    url: URL = "",
     job: Job = "",
-    every: Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")] = 5.0,
+    every: Every = 5.0,
     lasts: Lasts = "",
+    prometheus: Annotated[
+        str,
+        typer.Option(help="Read Flink's reporter there, http://prometheus:9090, in place of URL."),
+    ] = "",
+    edges: Annotated[
+        str,
+        typer.Option(
+            help="How records flow, as SOURCE>MAP>SINK or a YAML file; with --prometheus."
+        ),
+    ] = "",
 ) -> None:
-    """Record a job on Flink into a folder for advise and operators."""
+    """Record a job on Flink, by REST or by Prometheus, for advise."""
     from include.service.record import record as recorded
 
     stop = stopped_by_signal()
-    url, job = resolved(url, job, stop)
+    client = _client(url, job, prometheus, edges)
+    url, job = (prometheus, job) if prometheus else resolved(url, job, stop)
     kept = recorded(
         url,
         job,
@@ -46,15 +66,36 @@ def record(
         lasts_s=duration_s("--for", lasts),
         stop=stop,
         told=lambda line: typer.echo(line, err=True),
+        client=client,
     )
     typer.echo(f"{kept} polls are in {out}. What they say:")
     typer.echo(f"  {command('advise', out, '--objective', 'latency p95 < 2 s')}")
     typer.echo(f"  {command('operators', out)}")
 
 
+def _client(url: str, job: str, prometheus: str, edges: str) -> Callable[..., Polled]:
+    """What reads the job. Raises SpecError for options that do not go together."""
+    from include.advise.edges import edges_of
+    from include.service.prometheus import FlinkPrometheus
+    from include.service.rest import FlinkRest
+
+    problems = []
+    if bool(url) == bool(prometheus):
+        problems.append("name either Flink's REST interface, or --prometheus URL")
+    if prometheus and not job:
+        problems.append("--job: write the name of the job, as Flink's page has it")
+    if prometheus and not edges:
+        problems.append("--edges: the reporter does not say how records flow; SOURCE>MAP>SINK does")
+    if edges and not prometheus:
+        problems.append("--edges: Flink's REST interface says itself how records flow")
+    if problems:
+        raise SpecError("record", problems)
+    return partial(FlinkPrometheus, edges=edges_of(edges)) if prometheus else FlinkRest
+
+
 def shadow(  # noqa: PLR0913  options of a command
     url: URL,
-    state: Annotated[Path, typer.Option(help="Folder of its state; an old one is continued.")],
+    state: Kept,
     job: Job = "",
     controllers: Annotated[
         str, typer.Option(help="Controllers to ask, separated by commas.")
@@ -62,16 +103,12 @@ def shadow(  # noqa: PLR0913  options of a command
     options: Annotated[
         list[str] | None, typer.Option("--set", help="CONTROLLER.OPTION=VALUE, such as tide.care=2")
     ] = None,
-    every: Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")] = 15.0,
+    every: Every = 15.0,
     lasts: Lasts = "",
     prices: Prices = "per_second",
     objective: Objective = "latency p95 < 2 s",
-    max_slots: Annotated[
-        int, typer.Option(min=0, help="Slots there may be; 0: twice those there are.")
-    ] = 0,
-    page: Annotated[
-        str, typer.Option(help="Where its page is: PORT or HOST:PORT; none without.")
-    ] = "",
+    max_slots: MaxSlots = 0,
+    page: Page = "",
 ) -> None:
     """Record a job and log what controllers would do with it."""
     from include.cli.advise import parsed_options

@@ -75,6 +75,8 @@ class Actor:
         self._history = ChangeHistory()
         self._found: Mapping[str, int] = {}
         self._noted: Any = None
+        self._held: frozenset[str] = frozenset()
+        """Reasons that the journal has since the last change."""
         self._paused = ""
 
     def read_journal(self) -> None:
@@ -133,6 +135,7 @@ class Actor:
 
     def _ask(self, verdict: Permission, wish: Wish, reading: JobReading) -> None:
         change = uuid4().hex[:12]
+        self._held = frozenset()
         self._write("asks", {"id": change, **_about(verdict, wish, reading)})
         vertices = {each.operator: each.vertex for each in reading.operators}
         try:
@@ -150,14 +153,17 @@ class Actor:
         if all(most.get(name) in (None, count) for name, count in wish.counts.items()):
             return
         would = verdict.asks if not self.mandate.really else {}
-        noted = (verdict.held, dict(would), dict(verdict.cuts))
-        if noted == self._noted:
-            return
+        noted = (dict(would), dict(verdict.cuts))
+        if noted == self._noted and self._held.issuperset(verdict.held):
+            return  # a checkpoint comes and goes all day
         if would:
             self._write("would", _about(verdict, wish, reading))
         elif verdict.held or (verdict.cuts and not verdict.asks):
             about = {"held": verdict.held, "wanted": wish.counts, "cuts": verdict.cuts}
             self._write("held", about)
+        self._held = (
+            self._held.union(verdict.held) if noted == self._noted else frozenset(verdict.held)
+        )
         self._noted = noted
 
     def _note_pause(self) -> None:

@@ -24,6 +24,7 @@ class OperatorReading:
     asked_most: int
     """Bounds of the job's resource requirements; where a job has none, the parallelism."""
     max_parallelism: int
+    """Most that the job itself allows; where nobody says it, the parallelism."""
     slot_group: str = ""
     """Vertices of one group share slots: each slot has one subtask of each of them."""
     records_in: float | None = None
@@ -91,6 +92,8 @@ class JobReading:
     """Since this job id was submitted."""
     elastic: bool = False
     """Whether Flink lets others change the parallelism: it has resource requirements."""
+    down_s: float = 0.0
+    """When it went down before it last began to run, by Flink's clock; 0 where nobody says it."""
     missing: tuple[str, ...] = ()
     """What this poll could not get, in words."""
 

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 
@@ -242,9 +242,11 @@ def _used(now: JobReading, before: JobReading | None) -> tuple[float | None, flo
 def _cpu_share(
     before: TaskManagerReading, now: TaskManagerReading, passed_s: float
 ) -> float | None:
+    """None also where CPU time went back: a JVM, or one that the mean is of, is a new one."""
     if before.cpu_s is None or now.cpu_s is None or not now.reserved_cores:
         return None
-    return max(0.0, now.cpu_s - before.cpu_s) / passed_s / now.reserved_cores
+    spent_s = now.cpu_s - before.cpu_s
+    return spent_s / passed_s / now.reserved_cores if spent_s >= 0 else None
 
 
 def _mean(values: list[float]) -> float | None:
@@ -281,6 +283,16 @@ def alone_in(folder: Path, what: str) -> Iterator[None]:
         os.close(file)
 
 
+class Polled(Protocol):
+    """A running Flink by one of its interfaces; see `FlinkRest` for what its methods raise."""
+
+    url: str
+
+    def job_named(self, name: str) -> str: ...
+    def reading(self, name: str) -> JobReading: ...
+    def close(self) -> None: ...
+
+
 Told = Callable[[str], None]
 Seen = Callable[[JobReading, JobRates | None], None]
 Missed = Callable[[float, str], None]
@@ -298,17 +310,20 @@ def record(  # noqa: PLR0913  what a user may say
     seen: Seen = lambda reading, rates: None,
     missed: Missed = lambda at_s, why: None,
     clock: SteadyClock | None = None,
+    client: Callable[..., Polled] = FlinkRest,
 ) -> int:
     """Poll until it is late or stopped; how many polls were kept. See `Recorder` for errors.
 
     ``told`` gets a line where something is not as it should be, ``seen`` every reading once it is
-    kept, and ``missed`` when and why Flink did not answer. Raises NoAnswerError when Flink does not
-    answer at first, or has no job of that name.
+    kept, and ``missed`` when and why Flink did not answer.
+    ``client`` is made with the address, and told the time by ``now_s``.
+
+    Raises NoAnswerError when Flink does not answer at first, or has no job of that name.
     """
     clock = clock or SteadyClock()
     with (
         alone_in(folder, "records"),
-        closing(FlinkRest(url, now_s=clock.now_s)) as flink,
+        closing(client(url, now_s=clock.now_s)) as flink,
     ):
         flink.job_named(job)
         recorder = Recorder(folder, job, flink.url, every_s)
@@ -337,7 +352,7 @@ def record(  # noqa: PLR0913  what a user may say
         return kept
 
 
-def _asked(flink: FlinkRest, job: str) -> JobReading | str:
+def _asked(flink: Polled, job: str) -> JobReading | str:
     """A reading, or why there is none."""
     try:
         return flink.reading(job)

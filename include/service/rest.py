@@ -33,21 +33,21 @@ SETTLES_S = 0.4
 NAMES_FOR_S = 300.0
 """Names of metrics are asked for again after so long, or when an answer is empty."""
 MOST_TASK_MANAGERS = 40
-"""Of more, CPU and memory are not asked for one by one."""
+"""Of more, CPU and memory are their means, which is one request in place of one for each."""
 LONGEST_NAME = 60
 TOKEN, TOKEN_FILE = "TIDEBENCH_FLINK_TOKEN", "TIDEBENCH_FLINK_TOKEN_FILE"
 """A bearer token, or the file that has it, which goes before."""
 CA = "TIDEBENCH_FLINK_CA"
 """A file of certificates that Flink's is checked against, in place of the system's."""
-_SHARES = {
+SHARES = {
     "busy_share": "busyTimeMsPerSecond",
     "idle_share": "idleTimeMsPerSecond",
     "back_pressured_share": "backPressuredTimeMsPerSecond",
 }
 _WATERMARK, _BUFFERED = "currentInputWatermark", "estimatedTimeToConsumeBuffersMs"
-_NO_WATERMARK = -(2**63)
+NO_WATERMARK = -(2**63)
 _MEMORY = ("Heap.Used", "NonHeap.Used", "Direct.MemoryUsed")
-_OF_JVM = (
+OF_JVM = (
     "Status.JVM.CPU.Load",
     "Status.JVM.CPU.Time",
     *(f"Status.JVM.Memory.{part}" for part in _MEMORY),
@@ -70,7 +70,7 @@ class FlinkRest:
         timeout_s: float = TIMEOUT_S,
         settles_s: float = SETTLES_S,
     ) -> None:
-        parts, self.url = _address(url)
+        parts, self.url = address(url)
         self._prefix = parts.path.rstrip("/")
         self._now_s, self._timeout_s, self._settles_s = now_s, timeout_s, settles_s
         self._connection = _connection(parts.scheme, parts.hostname or "", parts.port, timeout_s)
@@ -154,6 +154,7 @@ class FlinkRest:
             last_checkpoint_s=_last_checkpoint_s(checkpoints),
             restarts=restarts,
             elastic=asked is not None,
+            down_s=_down_s(details),
             missing=tuple(dict.fromkeys(missing)),
         )
 
@@ -205,22 +206,22 @@ class FlinkRest:
             busy_s=_seconds(of_task.get("accumulated-busy-time")),
             idle_s=_seconds(of_task.get("accumulated-idle-time")),
             back_pressured_s=_seconds(of_task.get("accumulated-backpressured-time")),
-            busiest_share=_share(found.get(_SHARES["busy_share"], {}).get("max")),
+            busiest_share=share(found.get(SHARES["busy_share"], {}).get("max")),
             pending_records=_total(found, wanted, "pendingRecords"),
-            buffered_s=_seconds(_known(found.get(_BUFFERED, {}).get("avg"))),
-            watermark_ms=None if watermark in (None, _NO_WATERMARK) else watermark,
-            **{kind: _share(found.get(of, {}).get("avg")) for kind, of in _SHARES.items()},
+            buffered_s=_seconds(known(found.get(_BUFFERED, {}).get("avg"))),
+            watermark_ms=None if watermark in (None, NO_WATERMARK) else watermark,
+            **{kind: share(found.get(of, {}).get("avg")) for kind, of in SHARES.items()},
         )
 
     def _wanted(self, job: str, vertex: str) -> tuple[str, ...]:
         """Names of the metrics to ask for: one that does not exist would empty the answer."""
-        known = self._names.get((job, vertex))
-        if known is not None and time.monotonic() - known[0] < NAMES_FOR_S:
-            return known[1]
+        kept = self._names.get((job, vertex))
+        if kept is not None and time.monotonic() - kept[0] < NAMES_FOR_S:
+            return kept[1]
         there = [str(one["id"]) for one in self._metrics(job, vertex, ()).values()]
-        wanted = [name for name in (*_SHARES.values(), _WATERMARK, _BUFFERED) if name in there]
+        wanted = [name for name in (*SHARES.values(), _WATERMARK, _BUFFERED) if name in there]
         wanted += [name for name in there if re.fullmatch(_OF_SOURCE, name)]
-        if len(wanted) >= len(_SHARES):
+        if len(wanted) >= len(SHARES):
             self._names[job, vertex] = time.monotonic(), tuple(wanted)
         return tuple(wanted)
 
@@ -242,22 +243,24 @@ class FlinkRest:
         self, listed: Iterable[Mapping[str, Any]], missing: list[str]
     ) -> tuple[TaskManagerReading, ...]:
         listed = sorted(listed, key=lambda one: str(one["id"]))
+        mean: dict[str, float] | None = None
         if len(listed) > MOST_TASK_MANAGERS:
-            missing.append(f"CPU and memory of TaskManagers: there are {len(listed)} of them")
+            what = "CPU and memory of TaskManagers"
+            mean = self._part(missing, what, self._of_jvms) or {}
         found = []
         for one in listed:
-            values: dict[str, float] = {}
-            if len(listed) <= MOST_TASK_MANAGERS:
+            values = mean
+            if values is None:
                 what = f"CPU and memory of TaskManager {one['id']}"
                 values = self._part(missing, what, self._of_jvm, str(one["id"])) or {}
-            memory = [values[name] for name in _OF_JVM[2:] if name in values]
+            memory = [values[name] for name in OF_JVM[2:] if name in values]
             found.append(
                 TaskManagerReading(
                     id=str(one["id"]),
                     slots=int(one["slotsNumber"]),
                     free_slots=int(one["freeSlots"]),
-                    cpu_load=_known(values.get("Status.JVM.CPU.Load")),
-                    cpu_s=_scaled(values.get("Status.JVM.CPU.Time"), 1e-9),
+                    cpu_load=known(values.get("Status.JVM.CPU.Load")),
+                    cpu_s=scaled(values.get("Status.JVM.CPU.Time"), 1e-9),
                     cores=one.get("hardware", {}).get("cpuCores"),
                     reserved_cores=one.get("totalResource", {}).get("cpuCores"),
                     memory_bytes=sum(memory) if memory else None,
@@ -267,8 +270,13 @@ class FlinkRest:
         return tuple(found)
 
     def _of_jvm(self, manager: str) -> dict[str, float]:
-        path = f"/taskmanagers/{quote(manager, safe='')}/metrics?get={','.join(_OF_JVM)}"
+        path = f"/taskmanagers/{quote(manager, safe='')}/metrics?get={','.join(OF_JVM)}"
         return {str(one["id"]): float(one["value"]) for one in self._get(path)}
+
+    def _of_jvms(self) -> dict[str, float]:
+        """Means over all TaskManagers."""
+        path = f"/taskmanagers/metrics?get={','.join(OF_JVM)}&agg=avg"
+        return {str(one["id"]): float(one["avg"]) for one in self._get(path)}
 
     # ------------------------------------------------------------------------------ requests
 
@@ -347,23 +355,24 @@ def operator_names(vertices: Mapping[str, str]) -> dict[str, str]:
     return names
 
 
-def _address(url: str) -> tuple[Any, str]:
+def address(
+    url: str,
+    whose: str = "Flink's address",
+    usage: str = "http://HOST:8081 or https://HOST:8081",
+    token: str = TOKEN,
+) -> tuple[Any, str]:
     """The parts of an address, and how messages call it: never with a password."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise SpecError("Flink's address", [_USAGE]) from None
+        raise SpecError(whose, [f"write {usage}"]) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise SpecError("Flink's address", [_USAGE])
+        raise SpecError(whose, [f"write {usage}"])
     if "@" in parts.netloc:
-        told = f"credentials do not belong into addresses; set {TOKEN}"
-        raise SpecError("Flink's address", [told])
+        raise SpecError(whose, [f"credentials do not belong into addresses; set {token}"])
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return parts, f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
-
-
-_USAGE = "write http://HOST:8081 or https://HOST:8081"
 
 
 def _connection(scheme: str, host: str, port: int | None, timeout_s: float) -> HTTPConnection:
@@ -406,6 +415,12 @@ def _started_s(details: Mapping[str, Any]) -> float:
     return float(max([details["timestamps"]["RUNNING"], *starts])) / 1000
 
 
+def _down_s(details: Mapping[str, Any]) -> float:
+    """Where a restart made a new graph, that knows only since when it is there itself."""
+    times_ms = details["timestamps"]
+    return float(times_ms.get("RESTARTING") or times_ms.get("CREATED") or 0) / 1000
+
+
 def _edges(details: Mapping[str, Any], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     pairs = (
         (names[entry["id"]], names[node["id"]])
@@ -441,19 +456,21 @@ def _total(found: Mapping[str, Any], wanted: Sequence[str], kind: str) -> float 
     return float(sum(sums)) if sums else None
 
 
-def _share(ms_per_s: Any) -> float | None:
-    known = _known(ms_per_s)
-    return None if known is None else min(1.0, max(0.0, known / 1000))
+def share(ms_per_s: Any) -> float | None:
+    """A share, 0 to 1, of milliseconds a second."""
+    ms = known(ms_per_s)
+    return None if ms is None else min(1.0, max(0.0, ms / 1000))
 
 
-def _known(value: Any) -> float | None:
+def known(value: Any) -> float | None:
     """A metric that is none when nothing was measured: NaN, or below 0."""
     return None if value is None or value == "NaN" or not float(value) >= 0 else float(value)
 
 
 def _seconds(ms: float | None) -> float | None:
-    return _scaled(ms, 1e-3)
+    return scaled(ms, 1e-3)
 
 
-def _scaled(value: float | None, factor: float) -> float | None:
+def scaled(value: float | None, factor: float) -> float | None:
+    """In another unit."""
     return None if value is None else value * factor

@@ -25,6 +25,13 @@ class Totals:
 
     operators: Mapping[str, OperatorTotals] = field(default_factory=dict)
     published: Mapping[str, float] = field(default_factory=dict)
+    job: str = ""
+    """Flink's id of the job of the last reading, and when that began to run."""
+    job_started_s: float = 0.0
+    job_starts: int = 0
+    """Starts of the same job between two readings, and for how long it was down before them. Of
+    several between two readings the last counts."""
+    job_paused_in_all_s: float = 0.0
 
 
 def waiting_for(now: JobReading) -> dict[str, float]:
@@ -51,7 +58,21 @@ def added(before: Totals, now: JobReading, rates: JobRates) -> Totals:
             done = operators[one.operator].completed
             came = done + (one.pending_records or 0.0)
             published[one.operator] = max(came, published.get(one.operator, 0.0))
-    return Totals(operators=operators, published=published)
+    paused_s = _paused_s(before, now)
+    return Totals(
+        operators=operators,
+        published=published,
+        job=now.job,
+        job_started_s=now.started_s,
+        job_starts=before.job_starts + (paused_s > 0),
+        job_paused_in_all_s=before.job_paused_in_all_s + paused_s,
+    )
+
+
+def _paused_s(before: Totals, now: JobReading) -> float:
+    """How long it was down before a start that was not seen before; 0 of any other start."""
+    seen = before.job == now.job and before.job_started_s < now.down_s
+    return max(0.0, now.started_s - now.down_s) if seen else 0.0
 
 
 def _grown(

@@ -52,7 +52,8 @@ class FakeFlink:
             r"JOB/metrics\?get=numRestarts": lambda: (200, restarts),
             r"JOB/vertices/(\w+)/subtasks/metrics(?:\?get=(.*)&agg=.*)?": self._metrics,
             "/taskmanagers": lambda: (200, {"taskmanagers": managers}),
-            r"/taskmanagers/tm-\d+/metrics\?get=.*": self._of_jvm,
+            r"/taskmanagers/tm-\d+/metrics\?get=.*": lambda: self._of_jvm("value"),
+            r"/taskmanagers/metrics\?get=.*&agg=avg": lambda: self._of_jvm("avg"),
         }
 
     def _resources(self, method: str, body: bytes) -> tuple[int, Any]:
@@ -63,10 +64,10 @@ class FakeFlink:
             return 200, {}
         return 200, self._requirements()
 
-    def _of_jvm(self) -> tuple[int, Any]:
+    def _of_jvm(self, kind: str) -> tuple[int, Any]:
         values = {"Status.JVM.CPU.Load": 0.25, "Status.JVM.CPU.Time": 1e9 * self.world.lasted_s}
         values |= {"Status.JVM.Memory.Heap.Used": 4e8, "Status.JVM.Memory.NonHeap.Used": 1e8}
-        return 200, [{"id": name, "value": str(value)} for name, value in values.items()]
+        return 200, [{"id": name, kind: str(value)} for name, value in values.items()]
 
     def _overview(self) -> dict[str, Any]:
         world = self.world
@@ -81,7 +82,7 @@ class FakeFlink:
             node["inputs"] = [{"id": vertex(before)}]
         return {
             "state": reading.state,
-            "timestamps": {"RUNNING": started_ms},
+            "timestamps": {"RUNNING": started_ms, "RESTARTING": int(1000 * self.world.down_s)},
             "vertices": [
                 {
                     "id": one.vertex,

@@ -22,6 +22,7 @@ class World:
     counts: dict[str, int] = field(default_factory=lambda: {"source": 1, "map": 2, "sink": 1})
     most: dict[str, int] = field(default_factory=lambda: {"source": 1, "map": 2, "sink": 1})
     started_s: float = 1_799_999_000.0
+    down_s: float = 0.0
     down_until_s: float = 0.0
     restarts: int = 0
     pending: float = 0.0
@@ -47,7 +48,7 @@ class World:
 
     def restart(self, seconds: float, **counts: int) -> None:
         """Down for so long, with other instances; counters begin again."""
-        self.down_until_s = self.now_s + seconds
+        self.down_s, self.down_until_s = self.now_s, self.now_s + seconds
         self.restarts += 1
         self.counts |= counts
         self.done, self.lasted_s = 0.0, 0.0
@@ -75,6 +76,7 @@ class World:
             last_checkpoint_s=self.now_s - 3,
             restarts=self.restarts,
             elastic=True,
+            down_s=self.down_s,
         )
 
     def _operator(self, name: str) -> OperatorReading:

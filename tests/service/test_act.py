@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -33,10 +34,11 @@ class Acting:
         self.actor = Actor(mandate, self.client, ends=lambda: self.ended)
         self.actor.read_journal()
 
-    def step(self):
+    def step(self, **changed):
         self.flink.world.advance(10)
         wish = Wish(self.counts, {"map": "the queue grows"})
-        return self.actor.step(self.client.reading("orders"), moment(), wish)
+        reading = replace(self.client.reading("orders"), **changed)
+        return self.actor.step(reading, moment(), wish)
 
     @property
     def kinds(self):
@@ -80,6 +82,22 @@ def test_a_dry_run_says_once_what_it_would_do_and_asks_for_nothing(flink, acting
     assert requests(flink) == []
     assert service.kinds == ["job", "would"]
     assert service.told[1] == "would ask for map 2 -> 3 (the queue grows)"
+
+
+def test_a_reason_that_comes_and_goes_is_written_once_between_two_changes(flink, acting, tmp_path):
+    service = acting()
+    pause(tmp_path, "")
+    for running in (True, False) * 3:
+        service.step(checkpoint_running=running)
+
+    assert service.kinds == ["paused", "job", "held"]
+
+    resume(tmp_path)
+    service.step()
+    service.step()
+    service.counts = {"map": 4}
+    service.step(checkpoint_running=True)
+    assert service.kinds[3:] == ["resumed", "asks", "taken", "up", "held"]
 
 
 def test_paused_nothing_changes_and_it_goes_on_when_resumed(flink, acting, tmp_path):

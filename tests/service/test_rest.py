@@ -117,6 +117,23 @@ def test_what_fails_alone_is_missing_and_the_rest_is_read(
     assert "it is broken" in reading.missing[0]
 
 
+def test_a_poll_of_200_task_managers_takes_as_many_requests_as_of_41(
+    connect: Callable[..., FlinkRest], flink: FakeFlink, world: World
+) -> None:
+    requests = []
+    client = connect()
+    for world.managers in (41, 200):
+        flink.asked.clear()
+        reading = client.reading("orders")
+        requests.append(len(flink.asked))
+        assert reading.missing == ()
+        assert len(reading.task_managers) == world.managers
+        assert {one.memory_bytes for one in reading.task_managers} == {5e8}
+        assert {one.cpu_load for one in reading.task_managers} == {0.25}
+
+    assert requests[1] <= requests[0] < 41
+
+
 def test_a_job_without_an_adaptive_scheduler_is_not_elastic(
     connect: Callable[..., FlinkRest], flink: FakeFlink
 ) -> None:
@@ -217,3 +234,14 @@ def test_names_are_plain_unique_and_stable() -> None:
     assert (names["a"], names["b"], names["d"]) == ("map_1", "map_2", "operator")
     assert names["c"].startswith("source_kafka_filter")
     assert len(names["c"]) <= 60
+
+
+def test_how_long_the_job_was_down_is_by_flinks_clock(
+    flink: FakeFlink, connect: Callable[..., FlinkRest], world: World
+) -> None:
+    world.restart(5.0)
+    world.advance(20)
+    reading = connect().reading("orders")
+    assert reading.started_s - reading.down_s == 5.0
+    flink.changed = {"timestamps": {"RUNNING": 9000, "RESTARTING": 0, "CREATED": 6000}}
+    assert connect().reading("orders").down_s == 6.0

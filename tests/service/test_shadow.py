@@ -110,6 +110,24 @@ def test_an_observation_is_what_the_job_did_since_the_last_one(world: World) -> 
     assert {one.cpu_share for one in seen.serving("map")} == {1.0}
 
 
+def test_pauses_of_the_job_are_added_up_over_a_kill(tmp_path: Path, world: World) -> None:
+    world.restart(7.0)  # before the service: nobody saw what was before
+    beside = Beside(tmp_path, world)
+    beside.turns(6)
+    assert beside.state.totals.job_starts == 0
+    world.restart(5.0, map=3)
+    beside.turns(6)
+    beside.end()
+    assert (beside.state.totals.job_starts, beside.state.totals.job_paused_in_all_s) == (1, 5.0)
+
+    world.restart(9.0, map=2)  # nobody looks
+    world.advance(30)
+    again = Beside(tmp_path, world)
+    again.turns(6)
+    again.end()
+    assert (again.state.totals.job_starts, again.state.totals.job_paused_in_all_s) == (2, 14.0)
+
+
 def test_each_decides_at_its_own_interval_and_says_why(tmp_path: Path, world: World) -> None:
     world.load = lambda t: 380.0
     beside = Beside(tmp_path, world)

@@ -136,37 +136,44 @@ def _range_problems(start_s: float, end_s: float, step_s: float) -> list[str]:
 
 
 def _response(asked: RangeAsked, query: str) -> str:
-    """What the server answers; redirects are not followed, so nobody else is told a token."""
-    import httpx
-
     params: dict[str, str | float] = {
         "query": query, "start": asked.start_s, "end": asked.end_s, "step": asked.step_s,
     }  # fmt: skip
-    give_up_s = time.monotonic() + 2 * TIMEOUT_S
+    return prometheus_answer(asked.url, "query_range", params)
+
+
+def prometheus_answer(
+    url: str, what: str, params: Mapping[str, str | float], timeout_s: float = TIMEOUT_S
+) -> str:
+    """What the server answers; redirects are not followed, so nobody else is told a token.
+    Raises SpecError."""
+    import httpx
+
+    give_up_s = time.monotonic() + 2 * timeout_s
     body = bytearray()
     try:
         with (
-            httpx.Client(timeout=TIMEOUT_S, auth=_auth(), headers=_headers()) as client,
-            client.stream("GET", f"{asked.url}/api/v1/query_range", params=params) as answer,
+            httpx.Client(timeout=timeout_s, auth=_auth(), headers=_headers()) as client,
+            client.stream("GET", f"{url}/api/v1/{what}", params=dict(params)) as answer,
         ):
             for piece in answer.iter_bytes():
                 body += piece
                 if len(body) > MOST_BYTES or time.monotonic() > give_up_s:
-                    much = f"{MOST_BYTES // 1_000_000} MB or {2 * TIMEOUT_S:g} s"
-                    raise SpecError(asked.url, [f"answers more than {much}; take a larger step"])
+                    much = f"{MOST_BYTES // 1_000_000} MB or {2 * timeout_s:g} s"
+                    raise SpecError(url, [f"answers more than {much}; take a larger step"])
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise SpecError(
-            asked.url,
+            url,
             [f"does not answer ({type(error).__name__}); check the address and that it runs"],
         ) from None
     if answer.status_code in (401, 403):
         told = "set TIDEBENCH_PROMETHEUS_TOKEN, or TIDEBENCH_PROMETHEUS_USER and _PASSWORD"
-        raise SpecError(asked.url, [f"refuses (HTTP {answer.status_code}); {told}"])
+        raise SpecError(url, [f"refuses (HTTP {answer.status_code}); {told}"])
     if answer.status_code not in (200, 400, 422, 503):  # the others say why, in JSON
         problem = (
             f"answers with HTTP {answer.status_code}; check that it is the address of Prometheus"
         )
-        raise SpecError(asked.url, [problem])
+        raise SpecError(url, [problem])
     return body.decode("utf-8", errors="replace")
 
 

@@ -1,0 +1,232 @@
+"""A running Flink by what its Prometheus reporter exports, read from a Prometheus server.
+
+The reporter names a metric ``flink_``, its scope and its own name, and puts ``_`` for every other
+character of a label's value, unless `filterLabelValueCharacters` is off (Flink 2.2, "Metric
+Reporters", and its AbstractPrometheusReporter). It does not export how records flow, bounds, slot
+sharing, and of which job a TaskManager without tasks is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from include.model.errors import SpecError
+from include.service.reading import JobReading, OperatorReading, TaskManagerReading
+from include.service.rest import (
+    NO_WATERMARK,
+    OF_JVM,
+    SHARES,
+    address,
+    known,
+    operator_names,
+    scaled,
+    share,
+)
+from include.testbeds.flink.rest import NoAnswerError
+from include.workloads.recordings.server import prometheus_answer
+
+TIMEOUT_S = 10.0
+_TASK, _JOB, _MANAGER = "flink_taskmanager_job_task_", "flink_jobmanager_job_", "flink_taskmanager_"
+_BUSY, _IDLE, _PRESSED = (f"accumulate{kind}TimeMs" for kind in ("Busy", "Idle", "BackPressured"))
+_IN, _OUT, _WATERMARK = "numRecordsIn", "numRecordsOut", "currentInputWatermark"
+_OF_TASK = (_IN, _OUT, _WATERMARK, _BUSY, _IDLE, _PRESSED, *SHARES.values())
+_OF_SOURCE = ("operator_numRecordsIn", "operator_pendingRecords")
+_RUNS_MS, _RESTARTS, _CHECKPOINTS = "runningTime", "numRestarts", "numberOfInProgressCheckpoints"
+
+Edges = tuple[tuple[str, str], ...]
+
+
+class _Sample(NamedTuple):
+    """The newest value of one series; ``name`` is the metric's."""
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
+
+
+class FlinkPrometheus:
+    """Jobs whose metrics are in the Prometheus at ``url``; ``edges`` of the job by plain names.
+
+    Raises SpecError for an address that is none. Every method raises NoAnswerError when Prometheus
+    does not answer, or has nothing of the job.
+    """
+
+    def __init__(self, url: str, edges: Edges, *, now_s: Callable[[], float] = time.time) -> None:
+        self.url = address(
+            url, "Prometheus' address", "http://HOST:9090", "TIDEBENCH_PROMETHEUS_TOKEN"
+        )[1]
+        self._edges, self._now_s = edges, now_s
+        self._began: tuple[Any, float] = (None, 0.0)
+
+    def job_named(self, name: str) -> str:
+        """The id of the job of that name that was the last to start, once its operators are those
+        of the edges."""
+        job, samples = self._newest(name, self._now_s())
+        there = set(_tasks(samples)[0].values())
+        if unknown := sorted(_ends(self._edges).keys() - there):
+            known_names = ", ".join(sorted(there)) or "none yet"
+            told = f"--edges has {', '.join(unknown)}, the operators of {name!r} are {known_names}"
+            raise NoAnswerError(told)
+        return job
+
+    def reading(self, name: str) -> JobReading:
+        """What the last scrape says of the job of that name."""
+        at_s = self._now_s()
+        job, samples = self._newest(name, at_s)
+        names, runs, twice = _tasks(samples)
+        fed, order = {target for _, target in self._edges}, _ends(self._edges)
+        whole = not twice and order.keys() <= set(names.values())
+        of_job = {one.name: one.value for one in samples if one.name.startswith(_JOB)}
+        running = whole and of_job.get(_JOB + _RUNS_MS, 1.0) > 0
+        attempts = frozenset(one.labels.get("task_attempt_id", "") for one in samples)
+        if running and self._began[0] != (job, attempts):
+            self._began = (job, attempts), at_s - of_job.get(_JOB + _RUNS_MS, 0.0) / 1000
+        return JobReading(
+            at_s=at_s,
+            job=job,
+            name=name,
+            state="RUNNING" if running else "RESTARTING",
+            started_s=self._began[1] if running else 0.0,
+            operators=tuple(
+                _operator(task, label, runs[task], label in fed, samples)
+                for task, label in sorted(
+                    names.items(), key=lambda one: order.get(one[1], len(order))
+                )
+            ),
+            edges=self._edges,
+            task_managers=self._task_managers(samples),
+            checkpoint_running=of_job.get(_JOB + _CHECKPOINTS, 0.0) > 0,
+            last_checkpoint_s=None,
+            restarts=int(of_job[_JOB + _RESTARTS]) if _JOB + _RESTARTS in of_job else None,
+        )
+
+    def close(self) -> None:
+        """Every request has a connection of its own."""
+
+    def _newest(self, name: str, at_s: float) -> tuple[str, list[_Sample]]:
+        labels = "|".join(dict.fromkeys((re.escape(name), re.sub(r"[^a-zA-Z0-9:_]", "_", name))))
+        tasks = "|".join((*_OF_TASK, *_OF_SOURCE))
+        jobs = "|".join((_RUNS_MS, _RESTARTS, _CHECKPOINTS))
+        query = f'{{__name__=~"{_TASK}({tasks})|{_JOB}({jobs})",job_name=~{json.dumps(labels)}}}'
+        by_job: dict[str, list[_Sample]] = defaultdict(list)
+        for one in self._samples(query):
+            by_job[one.labels.get("job_id", "")].append(one)
+        if not by_job:
+            raise NoAnswerError(f"{self.url} has no metrics of a job {name!r} now")
+
+        def began_s(job: str) -> float:
+            ran_ms = [one.value for one in by_job[job] if one.name == _JOB + _RUNS_MS]
+            return at_s - max(ran_ms) / 1000 if ran_ms else 0.0
+
+        newest = max(sorted(by_job), key=began_s)
+        return newest, by_job[newest]
+
+    def _task_managers(self, samples: Iterable[_Sample]) -> tuple[TaskManagerReading, ...]:
+        """Those with a task of the job. Their slots are those that it takes, if all share them."""
+        taken: dict[str, Counter[str]] = defaultdict(Counter)
+        for one in samples:
+            if one.name == _TASK + _IN:
+                taken[one.labels["tm_id"]][one.labels["task_id"]] += 1
+        if not taken:
+            return ()
+        metrics = {_MANAGER + name.replace(".", "_"): name for name in OF_JVM}
+        ids = json.dumps("|".join(re.escape(one) for one in sorted(taken)))
+        values: dict[str, dict[str, float]] = defaultdict(dict)
+        for one in self._samples(f'{{__name__=~"{"|".join(metrics)}",tm_id=~{ids}}}'):
+            values[one.labels["tm_id"]][metrics[one.name]] = one.value
+        return tuple(
+            TaskManagerReading(
+                id=manager,
+                slots=max(taken[manager].values()),
+                free_slots=0,
+                cpu_load=known(values[manager].get(OF_JVM[0])),
+                cpu_s=scaled(values[manager].get(OF_JVM[1]), 1e-9),
+                memory_bytes=sum(values[manager].get(part, 0.0) for part in OF_JVM[2:]) or None,
+            )
+            for manager in sorted(taken)
+        )
+
+    def _samples(self, query: str) -> list[_Sample]:
+        try:
+            text = prometheus_answer(self.url, "query", {"query": query}, TIMEOUT_S)
+            answer = json.loads(text)
+            if answer["status"] != "success":
+                raise NoAnswerError(f"{self.url} refuses: {answer.get('error', answer['status'])}")
+            return [
+                _Sample(one["metric"]["__name__"], one["metric"], float(one["value"][1]))
+                for one in answer["data"]["result"]
+            ]
+        except SpecError as error:
+            raise NoAnswerError(str(error)) from error
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            told = f"{self.url} answers otherwise than Prometheus ({type(error).__name__}: {error})"
+            raise NoAnswerError(told) from error
+
+
+def _ends(edges: Edges) -> dict[str, int]:
+    """Every operator, and which of them it is along the edges."""
+    names = dict.fromkeys(end for edge in edges for end in edge)
+    return {name: i for i, name in enumerate(names)}
+
+
+def _tasks(samples: Iterable[_Sample]) -> tuple[dict[str, str], dict[str, int], bool]:
+    """Names and parallelism by task id, and whether a subtask is there twice or one is absent: the
+    job was started again, and old series are not gone yet or new ones not all there."""
+    subtasks: dict[str, list[int]] = defaultdict(list)
+    names: dict[str, str] = {}
+    for one in samples:
+        if one.name == _TASK + _IN:
+            names[one.labels["task_id"]] = one.labels["task_name"]
+            subtasks[one.labels["task_id"]].append(int(one.labels["subtask_index"]))
+    broken = any(sorted(each) != list(range(len(each))) for each in subtasks.values())
+    plain = operator_names(dict(sorted(names.items())))
+    return plain, {task: len(set(each)) for task, each in subtasks.items()}, broken
+
+
+def _operator(
+    task: str, name: str, runs: int, fed: bool, samples: Iterable[_Sample]
+) -> OperatorReading:
+    values: dict[str, list[float]] = defaultdict(list)
+    for one in samples:
+        if one.labels.get("task_id") == task:
+            metric = one.name.removeprefix(_TASK)
+            if metric not in _OF_SOURCE or one.labels["operator_name"].startswith("Source"):
+                values[metric].append(one.value)
+
+    def total(metric: str) -> float | None:
+        each = [known(value) for value in values[metric]]
+        return None if not each or None in each else sum(one for one in each if one is not None)
+
+    def shares(metric: str) -> list[float]:
+        each = (share(value) for value in values[metric])
+        return [one for one in each if one is not None]
+
+    def mean(kind: str) -> float | None:
+        each = shares(SHARES[kind])
+        return sum(each) / len(each) if each else None
+
+    watermark = min(values[_WATERMARK], default=None)
+    return OperatorReading(
+        operator=name,
+        vertex=task,
+        parallelism=runs,
+        asked_least=runs,
+        asked_most=runs,
+        max_parallelism=runs,
+        records_in=total(_IN) if fed else total(_OF_SOURCE[0]) or None,
+        records_out=total(_OUT),
+        busiest_share=max(shares(SHARES["busy_share"]), default=None),
+        pending_records=total(_OF_SOURCE[1]),
+        watermark_ms=None if watermark == NO_WATERMARK else watermark,
+        busy_s=scaled(total(_BUSY), 1e-3),
+        idle_s=scaled(total(_IDLE), 1e-3),
+        back_pressured_s=scaled(total(_PRESSED), 1e-3),
+        busy_share=mean("busy_share"),
+        idle_share=mean("idle_share"),
+        back_pressured_share=mean("back_pressured_share"),
+    )

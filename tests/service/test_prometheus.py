@@ -1,0 +1,140 @@
+"""A job by what its reporter exports, read from a real Prometheus that scrapes it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from include.cli import app
+from include.service.prometheus import FlinkPrometheus
+from include.testbeds.flink.rest import NoAnswerError
+from tests.prometheus_server import prometheus
+from tests.service.flink_world import NAMES, World, vertex
+
+EDGES = (("source_events", "map"), ("map", "sink"))
+
+
+def exported(world: World) -> str:
+    """As Flink's reporter writes it: every character of a label that is not of a name is _."""
+    of_job = f'job_id="{world.job}",job_name="orders_eu"'
+    lines = [f"flink_jobmanager_job_numRestarts{{{of_job}}} {world.restarts}"]
+    ran_ms = 1000 * (world.now_s - world.started_s) if world.running else 0
+    lines.append(f"flink_jobmanager_job_runningTime{{{of_job}}} {ran_ms}")
+    for manager in ("tm-0", "tm-1"):
+        labels = f'{{tm_id="{manager}"}}'
+        lines.append(f"flink_taskmanager_Status_JVM_CPU_Load{labels} 0.25")
+        lines.append(f"flink_taskmanager_Status_JVM_Memory_Heap_Used{labels} 5e8")
+    reading = world.reading()
+    for one, name in zip(reading.operators, NAMES.values(), strict=True):
+        for subtask in range(one.parallelism if world.running else 0):
+            label = name.replace(" ", "_")
+            labels = (
+                f'{{{of_job},tm_id="tm-{subtask % 2}",task_id="{one.vertex}",task_name="{label}",'
+                f'subtask_index="{subtask}",task_attempt_id="{world.restarts}-{label}-{subtask}"'
+            )
+            values = {
+                "numRecordsIn": one.records_in or 0.0,
+                "numRecordsOut": one.records_out or 0.0,
+                "accumulateBusyTimeMs": 1000 * (one.busy_s or 0.0),
+                "accumulateIdleTimeMs": 1000 * (one.idle_s or 0.0),
+                "accumulateBackPressuredTimeMs": 0.0,
+            }
+            lines += [
+                f"flink_taskmanager_job_task_{metric}{labels}}} {value / one.parallelism!r}"
+                for metric, value in values.items()
+            ]
+            lines.append(f"flink_taskmanager_job_task_busyTimeMsPerSecond{labels}}} 500")
+            lines.append(f"flink_taskmanager_job_task_backPressuredTimeMsPerSecond{labels}}} NaN")
+            if one.vertex == vertex("source"):
+                of_source = f'{labels},operator_name="Source:_events"}}'
+                pending = "flink_taskmanager_job_task_operator_pendingRecords"
+                lines.append(f"{pending}{of_source} {world.pending!r}")
+    return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def a_reporter(world: World) -> Iterator[str]:
+    """Where it is scraped."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            content = exported(world).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        yield f"127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.live
+def test_a_job_is_read_from_its_reporter_as_from_flink_itself(tmp_path: Path, world: World) -> None:
+    world.advance(60)
+    with (
+        a_reporter(world) as target,
+        prometheus(tmp_path, target) as address,
+        closing(FlinkPrometheus(f"http://{address}", EDGES)) as flink,
+    ):
+        reading = _until_read(flink)
+        expected = world.reading()
+        assert reading.state == "RUNNING"
+        assert (reading.job, reading.edges, reading.restarts) == (world.job, EDGES, 0)
+        assert reading.instances == expected.instances
+        for ours, theirs in zip(reading.operators, expected.operators, strict=False):
+            for kind in ("records_in", "records_out", "busy_s", "idle_s", "pending_records"):
+                assert getattr(ours, kind) == pytest.approx(getattr(theirs, kind)), kind
+            assert (ours.busiest_share, ours.back_pressured_share) == (0.5, None)
+        assert [(one.id, one.slots) for one in reading.task_managers] == [("tm-0", 1), ("tm-1", 1)]
+        assert {one.memory_bytes for one in reading.task_managers} == {5e8}
+
+        began_s = reading.started_s
+        assert flink.reading("orders eu").started_s == began_s
+        world.restart(1.0)
+        world.advance(3)
+        deadline = time.monotonic() + 60
+        while (again := flink.reading("orders eu")).restarts != 1 or not again.running:
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+        assert again.started_s != began_s  # so that no counter is taken to go on
+
+        wrong = FlinkPrometheus(f"http://{address}", (("source_events", "mop"),))
+        with pytest.raises(NoAnswerError, match="--edges has mop"):
+            wrong.job_named("orders eu")
+
+
+def _until_read(flink: FlinkPrometheus):
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            flink.job_named("orders eu")
+            return flink.reading("orders eu")
+        except NoAnswerError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
+
+
+def test_options_that_do_not_go_together_are_told_at_once(tmp_path: Path) -> None:
+    out = ["--out", str(tmp_path / "job")]
+    alone = CliRunner().invoke(app, ["record", "--prometheus", "http://h:9090", *out])
+    assert "--job" in str(alone.exception) + alone.output
+    assert "--edges" in str(alone.exception) + alone.output
+    neither = CliRunner().invoke(app, ["record", "--job", "orders", *out])
+    assert "either Flink's REST interface" in str(neither.exception) + neither.output
