@@ -80,7 +80,7 @@ def test_regret_is_shown_once_there_is_a_cover_and_until_then_how_to_get_it(
     covered = _page(folder)
     assert asked not in covered
     assert '<td class="n">50.00</td><td class="n">1.40</td><td class="n">1.94</td></tr>' in covered
-    assert "a run that lets items wait can be below 1" in covered
+    assert "run that lets items wait can be below 1" in covered
     publish(let_pass(folder), "demo", f"sqlite:///{tmp_path / 'results.db'}")
     lines = [line.split() for line in summary(folder).splitlines() if "Regret:" in line]
     assert lines == [

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from include.testbeds.columns import Coded
-
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
+
+    from include.testbeds.columns import Coded
 
 
 def text_array(column: Coded | Sequence[str]) -> pa.Array:
     """A column of text as Arrow has it: all letters in a row, and where each text ends."""
     import numpy as np
+
+    from include.testbeds.columns import Coded
 
     names = column.names if isinstance(column, Coded) else column
     encoded = [name.encode() for name in names]
@@ -30,6 +32,8 @@ def text_array(column: Coded | Sequence[str]) -> pa.Array:
 def coded_text(array: pa.Array) -> Coded:
     """A column of Arrow's as codes and names, which are sorted."""
     import numpy as np
+
+    from include.testbeds.columns import Coded
 
     ends = np.frombuffer(array.buffers()[1], dtype=np.int32)[array.offset :][: len(array) + 1]
     letters = np.frombuffer(array.buffers()[2] or b"", dtype=np.uint8)[ends[0] : ends[-1]]

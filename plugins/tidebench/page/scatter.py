@@ -20,7 +20,7 @@ TICKS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CostPoint:
     """One case: its place, half the widths of its intervals, and how high its label stands."""
 
     label: str
@@ -37,7 +37,7 @@ class Point:
 class Scatter:
     """Points, and marks of both axes as place and value."""
 
-    points: Sequence[Point]
+    points: Sequence[CostPoint]
     x_ticks: Sequence[tuple[float, float]]
     y_ticks: Sequence[tuple[float, float]]
     height: int
@@ -65,7 +65,7 @@ def scatter_of(labels: Sequence[str], lines: Iterable[Line]) -> Scatter | None:
     y_axis = _Axis([share for _, _, share in known], bottom, TOP)
     heights = _apart([y_axis.at(share.mean) for _, _, share in known], bottom)
     points = [
-        Point(
+        CostPoint(
             label=label,
             cost=cost,
             share=share,
