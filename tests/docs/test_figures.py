@@ -86,6 +86,16 @@ def test_cells_in_which_a_change_pauses() -> None:
     assert round(sum(totals) / cells, 2) == 0.77
 
 
+def test_loads_that_do_not_come_back() -> None:
+    lowest, cells = stated(r"lowest in (\d+) of (\d+), 0\.75 of that of the best", "docs/tide.md")
+    by = table("tide_long").pivot_table(
+        index=["load", "btu_min"], columns="controller", values=f"strict_{TOTAL}"
+    )
+    shares = by["tide"] / by[["btu", "btu-runtime"]].min(axis=1)
+    assert (int((shares < 1).sum()), len(shares)) == (lowest, cells)
+    assert round(shares.mean(), 2) == 0.75
+
+
 def test_the_hard_world_as_it_is_told() -> None:
     rows = table("hard_world").set_index("controller")
     assert set(rows["runs"]) == {5}
