@@ -136,6 +136,15 @@ def test_gaps_that_were_measured_take_the_place_of_bounds():
     assert events["event"] == ["job_restart"]
 
 
+def test_a_restart_is_seen_once_it_is_over_and_none_that_is_to_come():
+    config = a_config(CHAIN, 10.0, faults={"restarts": [[60, 12], [200, 30]]})
+    testbed = started(config, hosts=1)
+    for until_s, seen in ((59, (0, 0.0)), (71, (0, 0.0)), (73, (1, 12.0))):
+        testbed.advance_to(until_s)
+        looked = testbed.look()
+        assert (looked.job_starts, looked.job_paused_in_all_s) == seen
+
+
 def test_a_job_restarts_by_itself_when_it_is_told():
     config = a_config(CHAIN, 10.0, faults={"restarts": [[60, 12]]})
     testbed = started(config)

@@ -30,8 +30,8 @@ class FlowCloud(VirtualCloud):
     hot_us: list[tuple[int, int, float]] = field(default_factory=list)
     """(from, until, how many times as long an item takes)."""
     restarts: int = 0
-    paused_us: int = 0
-    """In all, over the restarts."""
+    ups_us: list[tuple[int, int]] = field(default_factory=list)
+    """(when the job is up again, how long it was down) of every restart, also of those to come."""
     _changes_us: list[int] = field(default_factory=list)
     """When instances come or go by the decision that is being carried out."""
 
@@ -91,13 +91,13 @@ class FlowCloud(VirtualCloud):
         """Nobody processes anything for so long, and then all are slow for a while."""
         settings = self.calibration.restart or JobRestart()
         self.restarts += 1
-        self.paused_us += down_us
         hot_us = self.draws.between_us("hot", str(self.restarts), settings.hot_s)
         low, high = settings.hot_factor
         share = float(self.draws.generator("hot_factor", str(self.restarts)).random())
         until_us = from_us + down_us
         self.pauses_us += [(row, from_us, until_us, NOBODY) for row in self.rows.values()]
         self.downs_us.append(from_us)
+        self.ups_us.append((until_us, down_us))
         if hot_us:
             self.hot_us.append((until_us, until_us + hot_us, low + share * (high - low)))
 
@@ -115,7 +115,7 @@ class FlowCloud(VirtualCloud):
             "downs_us": self.downs_us,
             "hot_us": self.hot_us,
             "restarts": self.restarts,
-            "paused_us": self.paused_us,
+            "ups_us": self.ups_us,
         }
         return VirtualCloud.to_plain(self) | own
 
@@ -125,7 +125,7 @@ class FlowCloud(VirtualCloud):
         self.replaces = dict(plain["replaces"])
         self.pauses_us = [tuple(pause) for pause in plain["pauses_us"]]
         self.downs_us, self.restarts = plain["downs_us"], plain["restarts"]
-        self.paused_us = plain["paused_us"]
+        self.ups_us = [tuple(pair) for pair in plain["ups_us"]]
         self.hot_us = [tuple(period) for period in plain["hot_us"]]
 
     def lease(self, action: LeaseHost, now_us: int) -> VirtualHost:

@@ -128,11 +128,12 @@ class FlowTestbed(VirtualTestbed):
         """The last reading of the monitor, and the hosts and instances as they are now."""
         seen = VirtualTestbed.look(self, by)
         missed = self.monitor.reading.missed
+        paused_us = [down_us for up_us, down_us in self.cloud.ups_us if up_us <= self.now_us]
         return replace(
             seen,
             tenants={} if missed else dict(self.tenants.samples),
-            job_starts=self.cloud.restarts,
-            job_paused_in_all_s=self.cloud.paused_us / 1e6,
+            job_starts=len(paused_us),
+            job_paused_in_all_s=sum(paused_us) / 1e6,
         )
 
     def arrays(self) -> dict[str, np.ndarray]:
