@@ -11,6 +11,7 @@ import pytest
 
 from include.controllers.autoscalers.ds2 import Ds2, optimal_instances
 from include.controllers.autoscalers.rates import Paths
+from include.model.decision import Reason
 from include.model.topology import Edge, Source
 from include.testing.builders import a_setting, a_topology, an_operator
 from tests.today_world import look, looked, numbers
@@ -101,6 +102,17 @@ def test_activation_wants_several_evaluations():
     row = (60, 20, 1.0)
     slow = replace(DS2, activation=3)
     assert looks(slow, *[row] * 5) == [{}, {}, {}, {}, {"O1": 3}]
+
+
+def test_while_it_waits_it_says_what_for():
+    """Without an observation before, then for the two intervals of warm-up, then it acts."""
+    memory, reasons = DS2.initial_memory(), []
+    for turn in range(4):
+        o1 = look("O1", 1, arrived_in_all=60 * turn, completed_in_all=20 * turn, busy_share=1.0)
+        memory, decision = DS2.decide(memory, looked(15.0 * turn, o1))
+        reasons.append(decision.reason)
+    assert reasons == [Reason.NO_MEASUREMENT, Reason.SETTLING, Reason.SETTLING,
+                       Reason.UTILISATION_HIGH]  # fmt: skip
 
 
 def test_an_operator_that_never_worked_is_left_alone_but_passes_on():

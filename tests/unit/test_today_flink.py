@@ -61,6 +61,18 @@ def test_it_acts_after_stabilisation_and_a_whole_window():
     assert run(FLINK, 60, lambda _: 1300) == [1] * 20 + [2] * 40
 
 
+def test_while_it_waits_it_says_what_for():
+    memory, because = FLINK.initial_memory(), []
+    for minute in range(22):
+        o1 = look("O1", 1, arrived_in_all=600 * minute, completed_in_all=600 * minute,
+                  busiest_share=0.5)  # fmt: skip
+        memory, decision = FLINK.decide(memory, looked(60.0 * minute, o1))
+        because.append(decision.because)
+    assert because[:5] == ["it lets a change settle for 300 s"] * 5
+    assert because[5:20] == ["its window of 900 s is not full yet"] * 15
+    assert because[20:] == ["no operator that was read should have more or fewer instances"] * 2
+
+
 def test_after_a_change_it_waits_for_a_whole_window_again():
     """50/s from minute 21 on; with 7.8/s to catch up they take 88/s, and five instances."""
     counts = run(FLINK, 50, lambda minute: 1300 if minute <= 20 else 3000)

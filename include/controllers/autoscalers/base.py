@@ -58,6 +58,10 @@ class Autoscaler(ABC):
     def watched(self, memory: Any, seen: Observation, operator: str) -> Gauge | None:
         """What the rule looks at of an operator; None where it can say nothing yet."""
 
+    def waits(self, memory: Any, seen: Observation) -> Why | None:
+        """Why the rule changes nothing at this look, from its memory before it; None if it may."""
+        return None
+
     def problems(self) -> Iterator[str]:
         """Options that make no sense, each with what to do."""
         if self.release not in RELEASES:
@@ -76,6 +80,7 @@ class Autoscaler(ABC):
 
     def decide(self, memory: Any, seen: Observation) -> tuple[Any, Decision]:
         """Ask the rule, then start, stop and lease what it takes."""
+        waits = self.waits(memory, seen)
         memory, targets = self.targets(memory, seen)
         plan = Plan(self.setting, seen)
         if self.release == WHEN_EMPTY:
@@ -86,8 +91,8 @@ class Autoscaler(ABC):
         if self.release == HOLD_TO_BTU_END:
             release_at_btu_end(plan, self.interval_s)
         plan.keep_leases(0)
-        told = "every operator that was read has the instances that it should have"
-        return memory, plan.decision(Why(Reason.NOTHING_TO_DO, told))
+        told = "no operator that was read should have more or fewer instances"
+        return memory, plan.decision(waits or Why(Reason.NOTHING_TO_DO, told))
 
 
 def reconcile(plan: Plan, operator: str, target: Recommendation | None) -> None:

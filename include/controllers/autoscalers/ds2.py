@@ -10,6 +10,7 @@ from functools import cached_property
 from include.controllers.autoscalers.base import Autoscaler, Recommendation, target_of
 from include.controllers.autoscalers.rates import Counts, Paths, Rate, rates_since, ratio
 from include.controllers.base import Gauge
+from include.model.decision import Reason, Why
 from include.model.observation import Observation
 
 
@@ -43,6 +44,13 @@ class Ds2(Autoscaler):
 
     def initial_memory(self) -> Ds2Memory:
         return Ds2Memory()
+
+    def waits(self, memory: Ds2Memory, seen: Observation) -> Why | None:
+        if not rates_since(memory.counts, seen)[1]:
+            return Why(Reason.NO_MEASUREMENT, "a rate takes two readings")
+        if memory.intervals < self.warm_up:
+            return Why(Reason.SETTLING, f"{self.warm_up} intervals have to pass after a change")
+        return None
 
     def targets(
         self, memory: Ds2Memory, seen: Observation

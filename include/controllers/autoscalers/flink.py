@@ -13,6 +13,7 @@ from include.controllers.autoscalers.base import Autoscaler, Recommendation, tar
 from include.controllers.autoscalers.key_groups import Alignment, Scaling, scaled
 from include.controllers.autoscalers.rates import Paths, ratio
 from include.controllers.base import Gauge
+from include.model.decision import Reason, Why
 from include.model.errors import unknown_name
 from include.model.observation import Observation
 
@@ -148,12 +149,21 @@ class Flink(Autoscaler):
         """The job has not been seen yet."""
         return FlinkMemory()
 
+    def waits(self, memory: FlinkMemory, seen: Observation) -> Why | None:
+        changed_s = self._changed_s(memory, seen)
+        if seen.now_s < changed_s + self.stabilise_s:
+            told = f"it lets a change settle for {self.stabilise_s:g} s"
+        elif seen.now_s < changed_s + self.stabilise_s + self.window_s:
+            told = f"its window of {self.window_s:g} s is not full yet"
+        else:
+            return None
+        return Why(Reason.SETTLING, told)
+
     def targets(
         self, memory: FlinkMemory, seen: Observation
     ) -> tuple[FlinkMemory, dict[str, Recommendation]]:
         """Collect, evaluate, and change everything at once if one operator is out of bounds."""
-        now_s, before_s = seen.now_s, memory.changed_s
-        changed_s = max(now_s if before_s < 0 else before_s, seen.job_started_s)
+        now_s, changed_s = seen.now_s, self._changed_s(memory, seen)
         memory = replace(memory, changed_s=changed_s, window=_since(memory.window, changed_s))
         if now_s < changed_s + self.stabilise_s:
             return replace(memory, window=()), {}
@@ -207,6 +217,10 @@ class Flink(Autoscaler):
         if raised is None or raised[1] != one.current or now_s >= raised[0] + self.up_grace_s:
             return False
         return self.wanted(name, one) < one.current
+
+    def _changed_s(self, memory: FlinkMemory, seen: Observation) -> float:
+        before_s = memory.changed_s
+        return max(seen.now_s if before_s < 0 else before_s, seen.job_started_s)
 
     def watched(self, memory: FlinkMemory, seen: Observation, operator: str) -> Gauge | None:
         """The true rate against its bounds, from the window before this look."""
