@@ -11,6 +11,7 @@ import os
 import socket
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -25,6 +26,9 @@ SLOTS_HELD = 400
 """What a steered job asks for, so that it has every slot there is to choose from."""
 FRAMEWORK_HEAP_MB, DIRECT_MB, NETWORK_MB = 48, 64, 24
 """With 16 MB of direct memory starts end in OutOfMemoryError, again and again."""
+NICER = 5
+"""Every one gives way to the process that reads and decides, which needs little: else that waits
+behind what all of them do at a start of the job, and its readings are late."""
 QUIET = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 PACKAGES = (
     "java.lang", "java.lang.reflect", "java.net", "java.io", "java.nio", "java.text", "java.time",
@@ -181,6 +185,7 @@ class FlinkCluster:
     def _start(self, name: str, main: str, jvm: list[str], about: list[str]) -> DetachedProcess:
         log = self.folder / "log" / name
         command = [
+            *("nice", "-n", str(NICER)),
             "java",
             *jvm,
             *QUIET,
@@ -205,6 +210,8 @@ class FlinkCluster:
                 start_new_session=True,
             )
         process.returncode = 0  # it is not ours to wait for: it outlives us
+        with suppress(OSError):  # a kernel that does not group by session
+            Path(f"/proc/{process.pid}/autogroup").write_text(str(NICER), encoding="ascii")
         started = DetachedProcess.running(process.pid)
         write_json(self.folder / "processes" / f"{name}.json", asdict(started))
         return started
