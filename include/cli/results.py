@@ -25,17 +25,23 @@ def report(
     """Build, check and publish tables and the page of measured runs.
 
     A run that fails its checks is left out; the others are published and the exit code is 1. An
-    experiment at a URI is fetched, and its tables and page are sent back.
+    experiment at a URI is fetched, and its tables and page are sent back. Of a shadow it is the
+    verdict.
     """
+    from include.cli.service import verdict
     from include.results.quality.gates import check_tables
     from include.results.reports.summary import summary
     from include.results.tables.build import build_tables
     from include.results.tables.quarantine import require_none_left_out
     from include.runs.measurements.locks import REPORT, alone, locked
     from include.runs.measurements.remote_store import is_remote, local_copy, without_secrets
+    from include.service.verdict import is_shadow
     from include.studies import printed
     from include.studies.publish import publish_experiment
 
+    if is_shadow(Path(folder)):
+        verdict(Path(folder))
+        return
     again = command("report", folder)
     ends_at_once(f"Interrupted. What was published before stands; {again} begins again.")
     with local_copy(folder) as here, alone(here, REPORT) if here.is_dir() else nullcontext():

@@ -31,6 +31,7 @@ Every = Annotated[float, typer.Option(min=1, max=300, help="Seconds between poll
 MaxSlots = Annotated[int, typer.Option(min=0, help="Slots there may be; 0: twice those there are.")]
 Page = Annotated[str, typer.Option(help="Where its page is: PORT or HOST:PORT; none without.")]
 Kept = Annotated[Path, typer.Option(help="The folder of its state, to go on in as well.")]
+OBJECTIVE, PRICES = "latency p95 < 2 s", "per_second"
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d)")
 _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 
@@ -105,8 +106,8 @@ def shadow(  # noqa: PLR0913  options of a command
     ] = None,
     every: Every = 15.0,
     lasts: Lasts = "",
-    prices: Prices = "per_second",
-    objective: Objective = "latency p95 < 2 s",
+    prices: Prices = PRICES,
+    objective: Objective = OBJECTIVE,
     max_slots: MaxSlots = 0,
     page: Page = "",
 ) -> None:
@@ -141,8 +142,8 @@ def shadow(  # noqa: PLR0913  options of a command
 
 def verdict(  # noqa: PLR0913  options of a command
     state: Annotated[Path, typer.Argument(help="The folder of a shadow.")],
-    objective: Objective = "latency p95 < 2 s",
-    prices: Prices = "per_second",
+    objective: Annotated[str, typer.Option(help="That of the shadow without.")] = "",
+    prices: Annotated[str, typer.Option(help="A price book; that of the shadow without.")] = "",
     day: Annotated[str, typer.Option(help="Only this day in UTC, such as 2026-01-31.")] = "",
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Number of replays.")] = 3,
     max_instances: Annotated[int, typer.Option(help="0: the most recorded.")] = 0,
@@ -157,13 +158,14 @@ def verdict(  # noqa: PLR0913  options of a command
     from include.service.day import cut_day
     from include.service.form import parse_day
     from include.service.shadow import DECISIONS
-    from include.service.verdict import RECORDING, verdict_lines
+    from include.service.verdict import RECORDING, asked_for, verdict_lines
     from include.service.verdict import verdict as judged
 
+    of_shadow, its_prices = asked_for(state)
     request = AdviceRequest(
         recording="",
-        objective=objective,
-        prices=prices,
+        objective=objective or of_shadow or OBJECTIVE,
+        prices=prices or its_prices or PRICES,
         seeds=seeds,
         max_instances=max_instances,
     )

@@ -67,6 +67,7 @@ def beside(  # noqa: PLR0913  what a user may say
     terms = terms_of(price_book(prices), parse_objective(objective))
     with alone_in(folder, "is a shadow"), follower or nullcontext():
         state = opened(folder, job, controllers)
+        state.objective, state.prices = objective, prices
         shadow: Shadow | None = None
         said: dict[str, dict[str, int]] = {}
         clock = SteadyClock()

@@ -95,6 +95,9 @@ class ShadowState:
     """All that the service has to know when it goes on; `save` writes it whole."""
 
     job: str
+    objective: str = ""
+    """This and the price book as the shadow was told last."""
+    prices: str = ""
     began_s: float = 0.0
     version: int = VERSION
     totals: Totals = field(default_factory=Totals)

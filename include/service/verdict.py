@@ -27,6 +27,20 @@ def shadowed(folder: Path) -> dict[str, dict[str, Any]]:
     return {name: one["options"] for name, one in read_json(folder / STATE)["controllers"].items()}
 
 
+def is_shadow(folder: Path) -> bool:
+    """Whether a folder is the state of a shadow, and no experiment."""
+    return (folder / STATE).is_file()
+
+
+def asked_for(folder: Path) -> tuple[str, str]:
+    """Objective and price book of a shadow, empty where it was not told them.
+
+    Raises StoreError without its state.
+    """
+    state = read_json(folder / STATE)
+    return state.get("objective", ""), state.get("prices", "")
+
+
 def request_of(folder: Path, recording: Path, request: AdviceRequest) -> AdviceRequest:
     """The request for the controllers of a shadow, with their options.
 

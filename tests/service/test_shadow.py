@@ -259,6 +259,8 @@ def shadowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         count = 3 if part % 2 else 4
         world.most["map"] = count
         world.restart(12, map=count)
+    beside.state.objective, beside.state.prices = "latency p95 < 2 s", "btu60"
+    beside.turns(1)
     beside.end()
     return folder
 
@@ -267,10 +269,11 @@ def test_a_verdict_is_what_advise_says_of_the_same_recording(
     shadowed: Path, tmp_path: Path
 ) -> None:
     runner = CliRunner()
-    judged = runner.invoke(app, ["verdict", str(shadowed), "--out", str(tmp_path / "v")])
+    judged = runner.invoke(app, ["report", str(shadowed)])
     assert judged.exit_code == 0, judged.output
     asked = ["advise", str(shadowed / "recording"), "--objective", "latency p95 < 2 s"]
-    advised = runner.invoke(app, [*asked, "--controllers", "ds2", "--out", str(tmp_path / "a")])
+    asked += ["--prices", "btu60", "--controllers", "ds2"]
+    advised = runner.invoke(app, [*asked, "--out", str(tmp_path / "a")])
     assert advised.exit_code == 0, advised.output
 
     def rows(output: str) -> dict[str, str]:
@@ -283,4 +286,4 @@ def test_a_verdict_is_what_advise_says_of_the_same_recording(
     assert "*" not in verdict["ds2"]
     assert "ds2: " in judged.output
     assert "of them to change something" in judged.output
-    assert (tmp_path / "v" / "published" / "advice.html").is_file()
+    assert (shadowed / "verdict" / "published" / "advice.html").is_file()
