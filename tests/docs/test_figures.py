@@ -104,7 +104,7 @@ def test_the_hard_world_as_it_is_told() -> None:
         r"\| ([\d.]+) ± ([\d.]+) \|",
         page("docs/tide.md").partition("### In a hard world")[2].partition("### ")[0],
     )
-    assert {name for name, *_ in told} == set(rows.index)
+    assert {"tide", "btu", "threshold", "fixed"} <= {name for name, *_ in told} <= set(rows.index)
     near = "strict_near_real_time_"
     columns = [
         *("resource_cost", "resource_cost_ci95", "begun_cost"),
@@ -115,6 +115,9 @@ def test_the_hard_world_as_it_is_told() -> None:
         assert [float(one) for one in figures] == pytest.approx(
             rows.loc[name, columns].tolist(), abs=0.051
         )
+    place, of = stated(r"Its total is (\d+)th of (\d+)", "docs/tide.md")
+    by_total = rows.sort_values(f"{near}total_cost").index
+    assert (by_total.get_loc("tide") + 1, len(rows)) == (place, of)
 
 
 def test_walks_that_nobody_had_looked_at() -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 LASTS_S = 200.0
-"""Time for which a change is good: chosen, not learned (docs/tide.md, "What was tuned on what")."""
+"""Time for which a change is good: chosen, not learned (docs/notes/tide.md says on which data)."""
 
 
 @dataclass(frozen=True, slots=True)
