@@ -64,10 +64,16 @@ def cost_here(hours: float, root: Path) -> Cost:
     cpu_s = time.process_time() - start_s
     store = stages.store_of(spec, root)
     ends = [store.snapshot(window).stat().st_size for window in (1, spec.windows)]
-    # Not from getrusage: after a fork that still counts the memory of the process before.
+    return Cost(cpu_s, memory_mb("VmHWM"), (ends[0], ends[1]))
+
+
+def memory_mb(field: str) -> float:
+    """A field of /proc/self/status: ``VmRSS`` now, ``VmHWM`` at its peak.
+
+    Not from getrusage: after a fork that still counts the memory of the process before.
+    """
     with Path("/proc/self/status").open(encoding="ascii") as status:
-        peak_kb = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
-    return Cost(cpu_s, peak_kb / 1024, (ends[0], ends[1]))
+        return next(int(line.split()[1]) for line in status if line.startswith(field)) / 1024
 
 
 def cost(hours: float) -> Cost:

@@ -117,6 +117,15 @@ def test_an_execution_that_costs_too_much_is_named() -> None:
     ]
 
 
+def test_beside_a_job() -> None:
+    output = bench("tests.bench.beside", "--hours", "0.1")
+    assert re.findall(r"^recorded, (\d) controllers +(\d+) polls", output, re.MULTILINE) == [
+        ("0", "24"),
+        ("4", "24"),
+    ]
+    assert re.search(r"^ratio +[\d.]+ x$", output, re.MULTILINE)
+
+
 def test_decisions() -> None:
     output = bench("tests.bench.decisions", "--operators", "100", "--repeats", "1")
     heading, *rows = output.splitlines()
