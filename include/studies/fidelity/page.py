@@ -60,33 +60,33 @@ def _cell(value: object) -> object:
 INTRODUCTION = (
     """# How true the simulator is
 
-Made by `{command}`; do not edit. Every run below was measured on a real Apache Flink
-(docs/flink.md) and simulated: same specification, pattern, seed and controller. [{csv}]({csv})
-has every figure.
+Made by `{command}`; do not edit. Every run was measured on a real Apache Flink (docs/flink.md)
+and simulated with the same specification, pattern, seed and controller. [{csv}]({csv}) has every
+figure.
 
-A calibration may have looked at runs that are *{fitted}*; it has not seen those that are
-*{held_out}*. A run that was measured twice stands beside the predictions of it (*{again}*): no
-model can be better than that.
+A calibration may have seen the runs marked *{fitted}*, and has not seen those marked *{held_out}*.
+Where a run was measured twice, the second measurement is listed as a prediction (*{again}*): no
+model can be better.
 """.replace("{fitted}", FITTED)
     .replace("{held_out}", HELD_OUT)
     .replace("{again}", AGAIN)
 )
 
-EXPLAINED = """Mean absolute error over runs, the mean error in brackets, and how many runs are
-within the limit where there is one. Compliance is strict (docs/metrics.md), in points, all else
-in percent of what was measured. Lag is what waits in all queues and at the sources.
+EXPLAINED = """Mean absolute error over runs, mean error in brackets, and the number of runs
+within the limit, if any. Compliance is strict (docs/metrics.md) and in points, all else in percent
+of the measured value. Lag is the number of items that wait in all queues and at the sources.
 """
 
 ORDERED = f"""Kendall's tau between the measured and the predicted order of controllers, by the mean
-over the seeds of a load; 1 is the same order. At least {LEAST_TAU:g} is asked for. Empty where
-all controllers are alike.
+over the seeds of a load; 1 is the same order, and at least {LEAST_TAU:g} is asked for. Empty if all
+controllers are equal.
 """
 
 BESIDE = """Predicted / measured; bold is beyond the limit.
 """
 
-UNSOUND = """These runs were measured and do not count: nobody asked for faults, and the machine
-lost hosts or was late with what it was asked for: they say more about it than about a policy.
+UNSOUND = """These runs were measured and do not count: without faults in the spec, the machine
+lost hosts or was late. They say more about the machine than about a policy.
 """
 
 
