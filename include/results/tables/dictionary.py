@@ -28,12 +28,12 @@ resource_cost [cost]
 ```
 
 Names in formulas are columns of the same table, of a table that the formula names, or of the
-measured rows (`include/runs/measurements/rows.py`). An empty value: there was nothing to count.
+measured rows (`include/runs/measurements/rows.py`). An empty value means nothing to count.
 
 ## Strict metrics
 
 The papers count completed items only. An item that is never processed is in none of their figures,
-so a controller that starts too few instances looks good. Rank controllers by these metrics instead:
+so a controller that starts too few instances looks good. Rank controllers by these metrics:
 
 - **Strict** compliance and penalty: an item whose deadline has passed counts as late, completed or
   not. The deadline is 1, 2 or 5 times o_slo after the item arrived at the operator. An item that
@@ -44,16 +44,18 @@ so a controller that starts too few instances looks good. Rank controllers by th
 
 Overdue items are counted per queue from the monitor's readings: items that arrived before the last
 passed deadline, less completed items. The count is exact if items arrive evenly within a monitoring
-period and are served in order; if instances overtake each other, more are overdue. It ends at the
-last reading. Items that complete late after it count twice; if these span more than a minute, the
-run is left out. Items between two operators have not arrived yet, and operators behind a starved
-one look fine: read the rows per operator, and the age. Arrived and completed mean:
+period and are served in order; if instances overtake each other, more are overdue. The count ends
+at the last reading. Items that complete late after it count twice; if they span more than a minute,
+the run is left out. Items between two operators have not arrived yet, so operators behind a starved
+one look fine: read the rows per operator, and the age. Arrived and completed items are:
 
-- `simulated`: reached the queue, to which an item returns if its instance dies; finished.
-- `flow`: the amount that reached the queue, in whole items; that left it, with items in service.
-- `docker`, `openstack`: sent, as the producer noted; done in the ledger, each item once. Lost and
-  rejected items stay unprocessed.
-- `flink`: sent to the operator; confirmed by a checkpoint, each item once.
+- `simulated`: those that reached the queue, to which an item returns if its instance dies; those
+  that finished.
+- `flow`: the amount that reached the queue, in whole items; the amount that left it, items in
+  service included.
+- `docker`, `openstack`: those sent, as the producer noted; those done in the ledger, each once.
+  Lost and rejected items stay unprocessed.
+- `flink`: those sent to the operator; those confirmed by a checkpoint, each once.
 
 ## Tables
 
