@@ -45,9 +45,9 @@ def backtest(  # noqa: PLR0913  options of a command
     sort: Sort = False,
     lag_above: Annotated[float, typer.Option(min=0, help="Records that count as behind.")] = 1e4,
     objective: Annotated[
-        str, typer.Option(help="Whose limit the share within it is counted for.")
+        str, typer.Option(help="Its limit is the one for which records within are counted.")
     ] = "latency p95 < 2 s",
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="How many replays.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Number of replays.")] = 3,
     start_up_s: StartUp = None,
     restart_s: RestartTime = None,
 ) -> None:
@@ -133,11 +133,11 @@ def advise(  # noqa: PLR0913  options of a command
     prices: Annotated[str, typer.Option(help="A price book, by name or file.")] = "per_second",
     columns: Map = "",
     sort: Sort = False,
-    max_instances: Annotated[int, typer.Option(help="0: the most recorded.")] = 0,
+    max_instances: Annotated[int, typer.Option(help="Most instances of a policy; 0: the most recorded.")] = 0,
     per_host: Annotated[
         int | None, typer.Option(help="Instances on a host; else as recorded, or 1.")
     ] = None,
-    seeds: Annotated[int, typer.Option(help="How many replays.")] = 3,
+    seeds: Annotated[int, typer.Option(help="Number of replays.")] = 3,
     start_up_s: StartUp = None,
     restart_s: RestartTime = None,
     controllers: Annotated[

@@ -21,7 +21,7 @@ _MONTH_H = 730
 def prices(
     provider: Annotated[str, typer.Argument(help="aws, azure or gce.")],
     region: Annotated[str, typer.Option(help="As the provider calls it, such as eu-central-1.")],
-    like: Annotated[str, typer.Option(help="Types with at least so much.")] = "4cpu-16gb",
+    like: Annotated[str, typer.Option(help="List types of at least this size.")] = "4cpu-16gb",
     type_: Annotated[str, typer.Option("--type", help="This type, whatever its size.")] = "",
     out: Annotated[Path | None, typer.Option(help="Write a price book of the first one.")] = None,
 ) -> None:

@@ -65,7 +65,7 @@ WALK = ("seed", "btu_min")
 
 
 def test_cells_of_the_btu_based_evaluation() -> None:
-    good, cells = stated(r"than the best of `btu`, `btu-runtime` and `threshold` in (\d+) of (\d+)")
+    good, cells = stated(r"as the best of `btu`, `btu-runtime` and `threshold` in (\d+) of (\d+)")
     assert len(table("tide_cells").groupby(list(CELL))) == cells
     assert counted("tide_cells", CELL) == good
     strictly = [
@@ -139,7 +139,7 @@ def test_billed_for_what_had_begun() -> None:
 
 
 def test_recorded_days() -> None:
-    good, of = stated(r"it is best in all on (\d+) of (\d+)\.")
+    good, of = stated(r"BTUs it is so in (\d+) of (\d+)\.")
     levels = [f"{one}_percent" for one in COMPLIANCE]
     pairs = list(beside(table("tide_days"), ("trace", "day", "btu_min")))
     assert len(pairs) == of
