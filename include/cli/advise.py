@@ -133,7 +133,9 @@ def advise(  # noqa: PLR0913  options of a command
     prices: Annotated[str, typer.Option(help="A price book, by name or file.")] = "per_second",
     columns: Map = "",
     sort: Sort = False,
-    max_instances: Annotated[int, typer.Option(help="Most instances of a policy; 0: the most recorded.")] = 0,
+    max_instances: Annotated[
+        int, typer.Option(help="Most instances of a policy; 0: the most recorded.")
+    ] = 0,
     per_host: Annotated[
         int | None, typer.Option(help="Instances on a host; else as recorded, or 1.")
     ] = None,

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def reproduce(
     root: Root = DEFAULT_ROOT,
     processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
-    seeds: Annotated[str, typer.Option(help="Such as 1,2 or 49-72; default: those of its specs.")] = "",
+    seeds: Annotated[
+        str, typer.Option(help="Such as 1,2 or 49-72; default: those of its specs.")
+    ] = "",
     set_baseline: Annotated[
         bool, typer.Option(help="Compare the next reproductions with this one.")
     ] = False,
@@ -47,7 +49,9 @@ def paper(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join((*STUDIES, *ALIASES))}.")],
     root: Root = DEFAULT_ROOT,
     processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
-    seeds: Annotated[str, typer.Option(help="Such as 1,2 or 49-72; default: those of its specs.")] = "",
+    seeds: Annotated[
+        str, typer.Option(help="Such as 1,2 or 49-72; default: those of its specs.")
+    ] = "",
     database: Database = "",
 ) -> None:
     """Repeat the evaluation of a paper and test each of its claims.
