@@ -67,7 +67,7 @@ def fidelity(  # noqa: PLR0913  options of a command
         rows=rows,
         asked=asked_runs(folder.name, measured),
         unsound=unsound,
-        command=command("fidelity", folder.name, *options),
+        command=command("fidelity", Path("var") / folder.name, *options),
         csv=f"results/{csv.name}",
     )
     write_bytes(out, page.markdown().encode())
