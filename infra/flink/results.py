@@ -24,6 +24,7 @@ METRICS = {
     "strict_near_real_time_total_cost": "total_cost",
     "rescales": "rescales",
     "rescale_gap_p50_s": "rescale_gap_p50_s",
+    "unprocessed_items": "unprocessed_items",
     "machine_load": "machine_load",
     "timer_lag_p99_ms": "timer_lag_p99_ms",
 }

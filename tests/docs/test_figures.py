@@ -166,10 +166,11 @@ def test_where_tide_is_weak() -> None:
     totals = table("tide_job_pauses").pivot(index="pattern", columns="controller", values=total)
     assert len(totals) == 4
     assert (totals["ds2"] < totals["tide"]).all()
-    assert "an earlier version leased the most hosts of" in page("README.md")
-    look = table("flink_look")
-    dearest = look.sort_values("resource_cost").groupby("pattern").tail(1)
-    assert list(dearest["controller"]) == ["tide", "tide"]
+    assert "`tide` has the highest of three controllers" in page("README.md")
+    measured = table("flink_tournament").sort_values("total_cost")
+    assert set(measured["controller"]) == {"ds2", "flink-autoscaler", "tide"}
+    assert list(measured.groupby("pattern").tail(1)["controller"]) == ["tide"] * 4
+    assert list(measured.groupby("pattern").head(1)["controller"]) == ["ds2"] * 4
 
     assert "on random walk 1 at BTU 10 `threshold` costs 0.5 less" in page("README.md")
     cell = table("tide_cells").query("pattern == 'random_walk_1' and btu_min == 10")
