@@ -25,10 +25,13 @@ class Moment:
     def since(self, earlier: Moment) -> float:
         """Seconds that have passed for certain, at least 0.
 
-        A clock that jumps changes nothing. What was before the machine started again seems as young
-        as that start, for no other clock can be relied on.
+        Within one start of the machine a clock that jumps changes nothing. After another start, or
+        on another machine, it is the shorter of what its uptime and the clock of the wall say: an
+        uptime may have begun long before, and a clock may have been set.
         """
-        return self.up_s if self.boot != earlier.boot else max(0.0, self.up_s - earlier.up_s)
+        if self.boot == earlier.boot:
+            return max(0.0, self.up_s - earlier.up_s)
+        return max(0.0, min(self.up_s, self.at_s - earlier.at_s))
 
 
 def moment() -> Moment:

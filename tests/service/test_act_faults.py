@@ -133,6 +133,7 @@ class World:
         """It does not only hold still."""
         flink = self.flink
         flink.die_in, flink.slots, flink.between = -1, 8, None
+        flink.wall_s += 1e6  # later than ever before: of no entry the age is unknown
         flink.others_ask("parse", 4)
         for _ in range(400):
             self.step(60, "", 5, 3, 1)

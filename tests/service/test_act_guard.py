@@ -175,7 +175,16 @@ def test_a_clock_that_jumps_gives_no_second_hour():
     assert verdict({"parse": 4}, job(at=back), history=spent, now=back).asks == {"parse": 4}
 
 
-@pytest.mark.parametrize("clock_s", [-36000, 0, 900, 36000])
-def test_after_a_start_of_the_machine_what_was_before_is_as_young_as_that_start(clock_s):
+@pytest.mark.parametrize(
+    ("clock_s", "passed_s"), [(-36000, 0), (0, 0), (59, 59), (900, 60), (36000, 60)]
+)
+def test_after_a_start_of_the_machine_the_younger_of_two_ages_counts(clock_s, passed_s):
     before = moment(0)
-    assert Moment(before.at_s + clock_s, "b2", 60.0).since(before) == 60
+    assert Moment(before.at_s + clock_s, "b2", 60.0).since(before) == passed_s
+
+
+def test_on_a_machine_that_is_up_for_days_an_hour_goes_on():
+    spent = read_before(None, asks(moment(-10), parse=2, instances=10), ended(moment(-5), UP))
+    elsewhere = Moment(moment().at_s, "b2", 864_000.0)
+    assert spent.spent(elsewhere) == 10
+    assert verdict({"parse": 4}, history=spent, now=elsewhere).held
