@@ -34,15 +34,16 @@ DAY_MIN = 24 * 60
 
 
 def _minute_of_day(value: Any) -> Any:
-    """Minutes since midnight. YAML itself makes 22:00 without quotes 1320, but 22 is no time."""
-    if isinstance(value, int) and 60 <= value <= DAY_MIN:
-        return value
-    hour, _, minute = str(value).partition(":")
+    """Minutes since midnight, from text alone: YAML makes 22:30 without quotes the number 1350."""
+    hour, _, minute = value.partition(":") if isinstance(value, str) else ("", "", "")
     if hour.isdecimal() and minute.isdecimal() and len(minute) == 2:
         minutes = int(hour) * 60 + int(minute)
         if int(minute) < 60 and minutes <= DAY_MIN:
             return minutes
-    raise ValueError(f"write a time of day from 00:00 to 24:00, got {value!r}")
+    raise ValueError(
+        "write a time of day from '00:00' to '24:00' in quotes, for example '08:30' "
+        f"(without them YAML reads 22:30 as 1350); got {value!r}"
+    )
 
 
 def _known_zone(name: str) -> str:

@@ -91,10 +91,18 @@ def test_the_file_to_begin_with_is_one():
     assert len(example.quiet) == 2
 
 
-def test_yaml_makes_a_time_without_quotes_minutes(tmp_path):
+@pytest.mark.parametrize("time", ["830", "22:30", "10:00:00", "1320", "8.30"])
+def test_a_time_that_yaml_makes_a_number_is_refused(tmp_path, time):
     text = "default: {least: 1, most: 8, most_at_once: 4}\nchanged_instances_per_hour: 2\n"
-    limits = load_limits(written(tmp_path, text + "quiet: [{begin: 22:30, end: 24:00}]\n"))
-    assert (limits.quiet[0].begin, limits.quiet[0].end) == (22 * 60 + 30, 24 * 60)
+    path = written(tmp_path, f"{text}quiet: [{{begin: {time}}}]\n")
+    with pytest.raises(SpecError, match="in quotes, for example '08:30'"):
+        load_limits(path)
+
+
+def test_a_time_that_yaml_leaves_as_text_needs_no_quotes(tmp_path):
+    text = "default: {least: 1, most: 8, most_at_once: 4}\nchanged_instances_per_hour: 2\n"
+    limits = load_limits(written(tmp_path, text + "quiet: [{begin: 08:30, end: '22:30'}]\n"))
+    assert (limits.quiet[0].begin, limits.quiet[0].end) == (8 * 60 + 30, 22 * 60 + 30)
 
 
 def test_hours_that_never_end_are_told_so():
