@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
-from include.files.whole import read_json, write_json
-from include.model.errors import StoreError
+from include.files.whole import json_bytes, new_file, read_json
+from include.model.errors import SetupError, StoreError
 
 FILE = "paused.json"
 
 
 def pause(state: Path, why: str) -> None:
-    """Stop all changes from the next reading on. Raises SetupError when that cannot be written."""
-    write_json(state / FILE, {"since": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", "why": why})
+    """Stop all changes from the next request on; returns when that is on disk.
+
+    Raises SetupError when it cannot be written.
+    """
+    about = {"since": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", "why": why}
+    with new_file(state / FILE) as draft, draft.open("xb") as file:
+        file.write(json_bytes(about))
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        _sync_names(state)
+    except OSError as error:
+        raise SetupError(
+            f"changes are stopped, but {state} cannot be synced to the disk ({error.strerror}); "
+            "pause again, or a power cut may resume them"
+        ) from error
+
+
+def _sync_names(folder: Path) -> None:
+    """A file that was synced is lost all the same while its name is not on disk."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def resume(state: Path) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from typer.testing import CliRunner
 
@@ -12,7 +15,7 @@ from include.service.follow import lines_of, wish_of
 from include.service.guard import Permission
 from include.service.history import Entry
 from include.service.journal import ChangeJournal
-from include.service.pause import why_paused
+from include.service.pause import pause, why_paused
 from include.service.shadow import Advised
 from tests.service.acting_world import moment
 
@@ -71,6 +74,20 @@ def test_the_switch_and_the_journal_on_the_command_line(tmp_path):
         "2025-11-25 12:00:01Z  pause 1",
         "2025-11-25 12:00:02Z  pause 2",
     ]
+
+
+def test_a_switch_is_on_disk_when_it_is_thrown(tmp_path, monkeypatch):
+    synced, fsync = [], os.fsync
+
+    def counted(file):
+        synced.append(Path(f"/proc/self/fd/{file}").readlink())
+        fsync(file)
+
+    monkeypatch.setattr("os.fsync", counted)
+    pause(tmp_path, "release day")
+    assert len(synced) == 2
+    assert "paused.json" in synced[0].name
+    assert synced[1] == tmp_path
 
 
 @pytest.mark.parametrize("command", ["pause", "resume", "journal", "keda"])

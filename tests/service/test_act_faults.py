@@ -74,6 +74,11 @@ class World:
                 os.truncate(path, path.stat().st_size - 20)
             raise
 
+    def pause(self) -> None:
+        """By another process, which comes through."""
+        with mock.patch("os.fsync"):
+            pause(self.state, "")
+
     def step(self, seconds: int, trouble: str, *counts: int) -> None:
         flink = self.flink
         flink.hangs, flink.missing, flink.checkpoint = {}, (), False
@@ -109,7 +114,7 @@ class World:
             case "disk":
                 self.disk_full = True
             case "pause":
-                pause(self.state, "")
+                self.pause()
             case "dry run":
                 self.really = False
                 self.start()
