@@ -73,7 +73,6 @@ class Actor:
         self.recent: deque[Entry] = deque(maxlen=RECENT)
         """The newest entries, for the page."""
         self._history = ChangeHistory()
-        self._found: Mapping[str, int] = {}
         self._noted: Any = None
         self._held: frozenset[str] = frozenset()
         """Reasons that the journal has since the last change."""
@@ -101,7 +100,8 @@ class Actor:
     def end(self) -> None:
         """Say in the journal how the job is handed back: as it is, with what it asks for."""
         with suppress(SetupError):  # a full disk is no reason not to end
-            self._write("ended", {"bounds": self._history.bounds, "found": self._found})
+            history = self._history
+            self._write("ended", {"bounds": history.bounds, "found": history.found})
 
     def step(self, reading: JobReading, read: Moment, wish: Wish) -> Permission:
         """At most one change, from a reading that was begun at ``read``.
@@ -117,7 +117,6 @@ class Actor:
         self._note_pause()
         for entry in news(self._history, reading, self.mandate.limits, self._now()):
             self._write(entry.kind, entry.about)
-        self._found = self._found or self._history.bounds
         verdict = self._verdict(reading, read, wish)
         if verdict.asks and self.mandate.really:
             if self._flink.requirements(reading.job) != _asked(reading):

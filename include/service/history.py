@@ -17,6 +17,11 @@ HOUR_S = 3600.0
 LATE_S = 120.0
 """A request without an answer may still be carried out so long after it was sent."""
 
+TAKES_OVER_S = 5 * LATE_S
+"""Bounds that appear so soon after a request was sent are its own, even if it was given up."""
+LEAST = 1
+"""Flink's lower bound when nobody sets one; entries of older versions do not say it."""
+
 OPEN, TAKEN = "open", "taken"
 UP, NOT_UP, NOT_TAKEN, GONE = "up", "not up", "not taken", "gone"
 
@@ -42,6 +47,8 @@ class MadeChange:
     instances: int
     """By which it counts against the limit of an hour."""
     state: str = OPEN
+    taken: Moment | None = None
+    """When Flink was known to have taken it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,10 @@ class ChangeHistory:
     """When this service first read it."""
     bounds: Mapping[str, int] = field(default_factory=dict)
     """Upper bounds as they are expected to be."""
+    least: Mapping[str, int] = field(default_factory=dict)
+    """Lower bounds likewise."""
+    found: Mapping[str, int] = field(default_factory=dict)
+    """Upper bounds when this deployment of the job was first read."""
     changes: tuple[MadeChange, ...] = ()
     """Those of the last hour, and the last one."""
     others: Moment | None = None
@@ -85,10 +96,19 @@ class ChangeHistory:
             recent = (each for each in self.changes if entry.at.since(each.at) < HOUR_S)
             return replace(self, changes=(*recent, change))
         if entry.kind == "job":
-            return replace(self, job=about["job"], job_since=entry.at, bounds=about["bounds"])
+            bounds = about["bounds"]
+            return replace(
+                self,
+                job=about["job"],
+                job_since=entry.at,
+                bounds=bounds,
+                least=about.get("least", {}),
+                found=bounds,
+            )
         if entry.kind == "others":
             bounds = {**self.bounds, **about["bounds"]}
-            return replace(self, bounds=bounds, others=entry.at)
+            least = {**self.least, **about.get("least", {})}
+            return replace(self, bounds=bounds, least=least, others=entry.at)
         if entry.kind in (TAKEN, UP, NOT_UP, NOT_TAKEN, GONE):
             return self._ended(entry)
         return self
@@ -97,8 +117,10 @@ class ChangeHistory:
         named = [each for each in self.changes if each.id == entry.about["id"]]
         if not named:
             return self
+        taken = entry.at if entry.kind == TAKEN else named[0].taken
         changes = tuple(
-            replace(each, state=entry.kind) if each in named else each for each in self.changes
+            replace(each, state=entry.kind, taken=taken) if each in named else each
+            for each in self.changes
         )
         history = replace(self, changes=changes)
         if entry.kind == TAKEN:
@@ -117,17 +139,24 @@ def news(
     if not reading.elastic:
         return []
     bounds = {each.operator: each.asked_most for each in reading.operators}
+    least = {each.operator: each.asked_least for each in reading.operators}
     if reading.job != history.job:
         gone = [_of(history.pending, GONE, now)] if history.pending else []
-        about = {"job": reading.job, "was": history.job, "bounds": bounds}
+        about = {"job": reading.job, "was": history.job, "bounds": bounds, "least": least}
         return [*gone, Entry(now, "job", about)]
     entries = _answers(history, bounds, now)
     for entry in entries:
         history = history.after(entry)
     differing = {name: most for name, most in bounds.items() if history.bounds.get(name) != most}
-    if differing:
-        was = {name: history.bounds.get(name) for name in differing}
-        entries.append(Entry(now, "others", {"bounds": differing, "was": was}))
+    lower = {name: low for name, low in least.items() if history.least.get(name, LEAST) != low}
+    if differing or lower:
+        about = {
+            "bounds": differing,
+            "was": {name: history.bounds.get(name) for name in differing},
+            "least": lower,
+            "least_was": {name: history.least.get(name, LEAST) for name in lower},
+        }
+        entries.append(Entry(now, "others", about))
     return entries + _ends(history, differing, reading, limits, now)
 
 
@@ -137,9 +166,10 @@ def _answers(history: ChangeHistory, bounds: Mapping[str, int], now: Moment) -> 
         has = {name: bounds.get(name) for name in change.asks}
         if change.state == OPEN and has == change.asks:
             return [_of(change, TAKEN, now)]
-        if change.state == OPEN and (has != change.before or now.since(change.at) >= LATE_S):
+        age_s = now.since(change.at)
+        if change.state == OPEN and age_s >= LATE_S:  # whatever others do until then
             return [_of(change, NOT_TAKEN, now)]
-        late = change.state == NOT_TAKEN and has == change.asks
+        late = change.state == NOT_TAKEN and has == change.asks and age_s < TAKES_OVER_S
         if late and any(history.bounds.get(name) != most for name, most in has.items()):
             return [_of(change, TAKEN, now)]
     return []
@@ -161,7 +191,7 @@ def _ends(
     runs = {name: reading.instances.get(name) for name in change.asks}
     if reading.running and runs == change.asks:
         return [_of(change, UP, now)]
-    if now.since(change.at) > limits.up_within_s:
+    if now.since(change.taken or change.at) > limits.up_within_s:
         return [Entry(now, NOT_UP, {"id": change.id, "asks": change.asks, "runs": runs})]
     return []
 

@@ -124,10 +124,23 @@ def _held(about: Mapping[str, Any]) -> str:
 
 
 def _others(about: Mapping[str, Any]) -> str:
-    steps = (
+    steps = [
         f"{name} {about['was'][name]} -> {most}" for name, most in sorted(about["bounds"].items())
-    )
+    ]
+    steps += [
+        f"{name} at least {about['least_was'][name]} -> {least}"
+        for name, least in sorted(about.get("least", {}).items())
+    ]
     return f"somebody else changed what the job asks for, or Flink began anew: {', '.join(steps)}"
+
+
+def _ended(about: Mapping[str, Any]) -> str:
+    if not about["bounds"]:
+        return "ends; the job was never read"
+    return (
+        f"hands the job back; it asks for at most {named(about['bounds'])}, "
+        f"at first it asked for {named(about['found'])}"
+    )
 
 
 _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -145,8 +158,5 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "held": _held,
     "paused": lambda about: about["why"],
     "resumed": lambda _: "resumed",
-    "ended": lambda about: (
-        f"hands the job back; it asks for at most {named(about['bounds'])}, "
-        f"at first it asked for {named(about['found'])}"
-    ),
+    "ended": _ended,
 }

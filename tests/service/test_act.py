@@ -4,58 +4,20 @@ from __future__ import annotations
 
 import resource
 import time
-from dataclasses import replace
 
 import pytest
 
 from include.model.errors import SetupError, StoreError
-from include.service.act import Actor, Mandate, Wish
 from include.service.history import Entry
-from include.service.journal import FILE, ChangeJournal, sentence
+from include.service.journal import FILE, ChangeJournal
 from include.service.moment import moment
 from include.service.pause import pause, resume
-from tests.service.acting_world import limits_of
-
-
-class Acting:
-    """One actor on the Flink of the test, which wants ``counts``; seconds pass before a step."""
-
-    def __init__(self, flink, connect, state, *, really=True, timeout_s=5.0, **limits):
-        self.flink, self.state, self.counts = flink, state, {"map": 3}
-        given = {"between_changes_s": 0, "respect_others_s": 3600, "wait_after_failure_s": 3600}
-        self.client, self.ended = connect(timeout_s=timeout_s), False
-        mandate = Mandate(
-            job_name="orders",
-            controller="tide",
-            really=really,
-            state=state,
-            limits=limits_of(**{**given, **limits}),
-        )
-        self.actor = Actor(mandate, self.client, ends=lambda: self.ended)
-        self.actor.read_journal()
-
-    def step(self, **changed):
-        self.flink.world.advance(10)
-        wish = Wish(self.counts, {"map": "the queue grows"})
-        reading = replace(self.client.reading("orders"), **changed)
-        return self.actor.step(reading, moment(), wish)
-
-    @property
-    def kinds(self):
-        return [entry.kind for entry in ChangeJournal(self.state).read()]
-
-    @property
-    def told(self):
-        return [sentence(entry) for entry in ChangeJournal(self.state).read()]
+from tests.service.acting_service import Acting, requests
 
 
 @pytest.fixture
 def acting(flink, connect, tmp_path):
     return lambda **given: Acting(flink, connect, tmp_path, **given)
-
-
-def requests(flink):
-    return [path for method, path in flink.asked if method == "PUT"]
 
 
 def test_a_change_is_asked_for_taken_and_up_and_a_colleague_can_read_why(flink, acting):
@@ -193,7 +155,7 @@ def test_a_service_killed_at_its_request_finds_out_what_came_of_it(
     acting().step()
     about = {"id": "x", "asks": {"map": asks}, "before": {"map": 9}, "instances": 1}
     ChangeJournal(tmp_path).append(
-        Entry(moment(), "asks", about)
+        Entry(moment().before(120.0), "asks", about)
     )  # the last that the killed one wrote
     again = acting()
     again.step()
@@ -220,6 +182,21 @@ def test_a_service_that_is_told_to_end_asks_for_nothing_more_and_hands_back(flin
         "hands the job back; it asks for at most map 3, sink 1, source_events 1, "
         "at first it asked for map 2, sink 1, source_events 1"
     )
+
+
+def test_what_the_job_asked_for_at_first_is_known_to_every_later_service(flink, acting):
+    acting().step()
+    later = acting()
+    later.actor.begin()
+    later.actor.end()  # without a step
+    assert later.told[-1].endswith("at first it asked for map 2, sink 1, source_events 1")
+
+
+def test_a_service_that_never_read_the_job_hands_nothing_back(acting):
+    service = acting()
+    service.actor.begin()
+    service.actor.end()
+    assert service.told[-1] == "ends; the job was never read"
 
 
 def test_half_a_line_is_no_entry_and_the_next_begins_on_its_own(tmp_path):

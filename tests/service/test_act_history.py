@@ -1,6 +1,7 @@
 """What a reading says of the last change, and what a journal folds into."""
 
 from include.service.history import Entry, news
+from include.service.journal import sentence
 from tests.service.acting_world import (
     asks,
     ended,
@@ -19,7 +20,7 @@ def kinds(history, reading, now=None):
 
 
 def test_a_change_that_does_not_run_in_time_did_not_come_up_and_the_wait_begins():
-    taken = read_before(None, asks(moment(-101), parse=4), ended(moment(-100), "taken"))
+    taken = read_before(None, asks(moment(-102), parse=4), ended(moment(-101), "taken"))
     short = job(operator("parse", 3, asked=4), STORE)  # a slot is missing
     [entry] = news(taken, short, limits_of(), moment())
     assert (entry.kind, entry.about["runs"]) == ("not up", {"parse": 3})
@@ -42,12 +43,45 @@ def test_an_answer_that_never_came_is_found_out_from_what_the_job_asks_for():
     assert kinds(lost, job(), moment(2)) == ["not taken"]
     assert kinds(lost, job(operator("parse", 2, asked=4), STORE), moment(-30)) == ["taken"]
     other = job(operator("parse", 2, asked=7), STORE)
-    assert kinds(lost, other) == ["not taken", "others"]
+    assert kinds(lost, other) == ["others"]  # and it may still be carried out
+    assert kinds(lost, other, moment(2)) == ["not taken", "others"]
 
 
 def test_a_request_that_is_carried_out_after_all_is_no_change_of_somebody_else():
     given_up = read_before(None, asks(moment(-200), parse=4), ended(moment(-80), "not taken"))
     assert kinds(given_up, job(operator("parse", 4), STORE)) == ["taken", "up"]
+
+
+def test_a_number_that_others_set_long_after_a_request_is_theirs():
+    given_up = read_before(None, asks(moment(-600), parse=4), ended(moment(-480), "not taken"))
+    there = job(operator("parse", 4), STORE)
+    assert kinds(given_up, there, moment(-1)) == ["taken", "up"]
+    assert kinds(given_up, there) == ["others"]
+
+
+def test_the_time_to_come_up_begins_when_the_change_is_known_to_be_taken():
+    given_up = read_before(None, asks(moment(-200), parse=4), ended(moment(-80), "not taken"))
+    short = job(operator("parse", 2, asked=4), STORE)
+    assert kinds(given_up, short) == ["taken"]
+    taken = given_up.after(ended(moment(), "taken"))
+    assert kinds(taken, short, moment(100)) == []
+    assert kinds(taken, short, moment(101)) == ["not up"]
+
+
+def test_lower_bounds_that_others_change_are_noticed_once():
+    raised = job(operator("parse", 2, least=2), STORE)
+    [entry] = news(read_before(), raised, limits_of(), moment())
+    assert sentence(entry).endswith("began anew: parse at least 1 -> 2")
+    after = read_before().after(entry)
+    assert after.others == moment()
+    assert kinds(after, raised) == []
+    assert kinds(after, job()) == ["others"]
+
+
+def test_lower_bounds_of_a_new_job_are_as_they_are():
+    there = job(operator("parse", 2, least=2), STORE, job="j2")
+    [entry] = news(read_before(), there, limits_of(), moment())
+    assert kinds(read_before().after(entry), there) == []
 
 
 def test_a_change_that_others_overrule_or_a_new_deployment_ends_is_waited_for_no_more():
