@@ -12,12 +12,15 @@ import json
 import math
 import os
 import re
+import socket
 import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -75,54 +78,67 @@ class FlinkRest:
         self._now_s, self._timeout_s, self._settles_s = now_s, timeout_s, settles_s
         self._connection = _connection(parts.scheme, parts.hostname or "", parts.port, timeout_s)
         self._headers = {"Accept": "application/json", **_authorization()}
+        self._socket: socket.socket | None = None
         self._over_at = math.inf
         self._names: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
 
     def jobs(self) -> list[Mapping[str, Any]]:
         """Flink's overview of every job that it knows: ``jid``, ``name``, ``state``, times."""
-        return list(self._get("/jobs/overview")["jobs"])
+        with self._of_flink():
+            return list(self._get("/jobs/overview")["jobs"])
 
     def job_named(self, name: str) -> str:
         """The id of the job of that name that runs, or else was the last to start."""
-        jobs = self.jobs()
-        of_name = [job for job in jobs if job["name"] == name]
-        if not of_name:
-            others = ", ".join(sorted({str(job["name"]) for job in jobs})[:10]) or "none"
-            raise NoAnswerError(f"{self.url} has no job {name!r}; it has: {others}")
-        newest = max(of_name, key=lambda job: (job["state"] not in _ENDED, job["start-time"]))
-        return str(newest["jid"])
+        with self._of_flink():
+            jobs = self.jobs()
+            of_name = [job for job in jobs if job["name"] == name]
+            if not of_name:
+                others = ", ".join(sorted({str(job["name"]) for job in jobs})[:10]) or "none"
+                raise NoAnswerError(f"{self.url} has no job {name!r}; it has: {others}")
+            newest = max(of_name, key=lambda job: (job["state"] not in _ENDED, job["start-time"]))
+            return str(newest["jid"])
 
     def requirements(self, job: str) -> dict[str, tuple[int, int]]:
         """The least and most subtasks of each vertex; only an adaptive scheduler has them."""
-        asked = self._get(f"/jobs/{job}/resource-requirements")
-        return {vertex: _bounds(one["parallelism"]) for vertex, one in asked.items()}
+        with self._of_flink():
+            asked = self._get(f"/jobs/{job}/resource-requirements")
+            return {vertex: _bounds(one["parallelism"]) for vertex, one in asked.items()}
 
     def ask_for(self, job: str, most: Mapping[str, int]) -> None:
         """Change the upper bounds of these vertices; lower bounds and other vertices are kept."""
         path = f"/jobs/{job}/resource-requirements"
-        asked = self._get(path)
-        unknown = sorted(set(most) - set(asked))
-        if unknown:
-            raise NoAnswerError(f"the job has no vertex {', '.join(unknown)}")
-        wanted = {
-            vertex: {"parallelism": {**asked[vertex]["parallelism"], "upperBound": count}}
-            for vertex, count in most.items()
-        }
+        with self._of_flink():
+            asked = self._get(path)
+            unknown = sorted(set(most) - set(asked))
+            if unknown:
+                raise NoAnswerError(f"the job has no vertex {', '.join(unknown)}")
+            wanted = {
+                vertex: {"parallelism": {**asked[vertex]["parallelism"], "upperBound": count}}
+                for vertex, count in most.items()
+            }
         self._request("PUT", path, json.dumps({**asked, **wanted}).encode())
 
     def reading(self, name: str) -> JobReading:
         """One poll of the job of that name. What a part of it cannot say is in ``missing``."""
         self._over_at = time.monotonic() + POLL_WITHIN_S
         try:
-            return self._reading(name)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            told = f"{self.url} answers otherwise than Flink ({type(error).__name__}: {error})"
-            raise NoAnswerError(told) from error
+            with self._of_flink():
+                return self._reading(name)
         finally:
             self._over_at = math.inf
 
+    @contextmanager
+    def _of_flink(self) -> Iterator[None]:
+        """An answer that is JSON, but none of Flink's, is no answer."""
+        try:
+            yield
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            told = f"{self.url} answers otherwise than Flink ({type(error).__name__}: {error})"
+            raise NoAnswerError(told) from error
+
     def _reading(self, name: str) -> JobReading:
         at_s, job = self._now_s(), self.job_named(name)
+        self._names = {key: names for key, names in self._names.items() if key[0] == job}
         missing: list[str] = []
         details = self._get(f"/jobs/{job}")
         for vertex in details["vertices"][:1]:
@@ -140,13 +156,12 @@ class FlinkRest:
             self._operator(job, each, names[each["id"]], asked or {}, fed, missing)
             for each in details["vertices"]
         )
-        state = _state(details)
         return JobReading(
             at_s=at_s,
             job=job,
             name=name,
-            state=state,
-            started_s=_started_s(details) if state == "RUNNING" else 0.0,
+            state=_state(details),
+            started_s=_started_s(details),
             operators=operators,
             edges=_edges(details, names),
             task_managers=managers,
@@ -295,7 +310,7 @@ class FlinkRest:
             answer = json.loads(text) if text else {}
         except ValueError as error:
             raise NoAnswerError(f"Flink's answer to {what} is no JSON (HTTP {status})") from error
-        if status >= 400:
+        if not 200 <= status < 300:  # sent on to a page for a login, it was not carried out
             raise NoAnswerError(f"Flink refuses {what} (HTTP {status}): {_complaint(answer)}")
         return answer
 
@@ -305,10 +320,12 @@ class FlinkRest:
 
         def give_up() -> None:
             late.set()
-            if (opened := self._connection.sock) is not None:
-                opened.close() if isinstance(opened, ssl.SSLSocket) else opened.shutdown(2)
+            # Not by close, which waits for the response, nor by the shutdown of TLS, which takes
+            # the session away from a read that is under way.
+            if (opened := self._connection.sock or self._socket) is not None:
+                with suppress(OSError):
+                    socket.socket.shutdown(opened, socket.SHUT_RDWR)
 
-        headers = self._headers if body is None else {**self._headers, **_JSON}
         within_s = min(self._timeout_s, self._over_at - time.monotonic())
         if within_s <= 0:
             raise TimeoutError(f"the whole poll took more than {POLL_WITHIN_S:g} s")
@@ -317,25 +334,39 @@ class FlinkRest:
         watch.start()
         done = False
         try:
-            reused = self._connection.sock is not None
-            try:
-                self._connection.request(method, path, body, headers)
-                answer = self._connection.getresponse()
-            except (ConnectionError, HTTPException):
-                if not reused or late.is_set() or body is not None:  # never ask twice
-                    raise
-                self._connection.close()
-                self._connection.request(method, path, body, headers)
-                answer = self._connection.getresponse()
+            answer = self._sent(method, path, body, late)
             status, text = answer.status, answer.read()
             done = not late.is_set()
+        except (OSError, HTTPException, ValueError) as error:
+            if not (late.is_set() or isinstance(error, TimeoutError)):
+                raise
         finally:
             watch.cancel()
             if not done:
                 self._connection.close()
         if not done:
-            raise TimeoutError(f"no whole answer within {within_s:.3g} s")
+            raise TimeoutError("no whole answer in time")  # in the same words every time
         return status, text
+
+    def _sent(
+        self, method: str, path: str, body: bytes | None, late: threading.Event
+    ) -> HTTPResponse:
+        """The head of the answer, on the connection that is open or on a new one."""
+        headers = self._headers if body is None else {**self._headers, **_JSON}
+
+        def once() -> HTTPResponse:
+            self._connection.request(method, path, body, headers)
+            self._socket = self._connection.sock  # the last response of a connection takes it away
+            return self._connection.getresponse()
+
+        reused = self._connection.sock is not None
+        try:
+            return once()
+        except (ConnectionError, HTTPException):
+            if not reused or late.is_set() or body is not None:  # never ask twice
+                raise
+            self._connection.close()
+            return once()
 
 
 _JSON = {"Content-Type": "application/json"}
@@ -347,12 +378,12 @@ def operator_names(vertices: Mapping[str, str]) -> dict[str, str]:
     plain = {
         vertex: plain_name(name)[:LONGEST_NAME].rstrip("_") for vertex, name in vertices.items()
     }
-    times, seen, names = Counter(plain.values()), Counter[str](), {}
-    for vertex in sorted(plain):
-        name = plain[vertex]
-        seen[name] += 1
-        names[vertex] = name if times[name] == 1 else f"{name}_{seen[name]}"
-    return names
+    times = Counter(plain.values())
+    names = {vertex: name for vertex, name in plain.items() if times[name] == 1}
+    for vertex in sorted(plain.keys() - names.keys()):
+        numbered = (f"{plain[vertex]}_{number}" for number in count(1))
+        names[vertex] = next(name for name in numbered if name not in names.values())
+    return dict(sorted(names.items()))
 
 
 def address(
@@ -411,6 +442,9 @@ def _state(details: Mapping[str, Any]) -> str:
 
 
 def _started_s(details: Mapping[str, Any]) -> float:
+    """Since when every task runs, in epoch seconds; 0 while one does not."""
+    if _state(details) != "RUNNING":
+        return 0.0
     starts = [each["start-time"] for each in details["vertices"]]
     return float(max([details["timestamps"]["RUNNING"], *starts])) / 1000
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from tests.service.flink_world import NAMES, World, vertex
@@ -28,6 +30,7 @@ class FakeFlink:
         self.headers: dict[str, str] = {}
         self.url = ""
         self.no_requirements = False
+        self.checkpoint_running = False
         self.changed: dict[str, Any] = {}
         """What the job's own answer has in place of the truth."""
 
@@ -42,7 +45,10 @@ class FakeFlink:
         world = self.world
         managers = [self._manager(i) for i in range(world.managers)]
         done = {"id": 3, "trigger_timestamp": int(1000 * (world.now_s - 3))}
-        checkpoints = {"counts": {"in_progress": 0}, "latest": {"completed": done}}
+        checkpoints = {
+            "counts": {"in_progress": int(self.checkpoint_running)},
+            "latest": {"completed": done},
+        }
         restarts = [{"id": "numRestarts", "value": str(world.restarts)}]
         return {
             "/jobs/overview": lambda: (200, {"jobs": [self._overview()]}),
@@ -154,8 +160,8 @@ class FakeFlink:
 
 
 @contextmanager
-def a_flink(world: World) -> Iterator[FakeFlink]:
-    """It listens on 127.0.0.1 until the end."""
+def a_flink(world: World, certificate: Path | None = None) -> Iterator[FakeFlink]:
+    """It listens on 127.0.0.1 until the end, over TLS with a file of certificate and key."""
     fake = FakeFlink(world)
 
     class Handler(BaseHTTPRequestHandler):
@@ -185,7 +191,11 @@ def a_flink(world: World) -> Iterator[FakeFlink]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    fake.url = f"http://127.0.0.1:{server.server_port}"
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    fake.url = f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
         yield fake
@@ -203,8 +213,18 @@ def hangs(handler: BaseHTTPRequestHandler) -> bool:
 
 def drips(handler: BaseHTTPRequestHandler) -> bool:
     """A byte now and then: every read succeeds, the answer never ends."""
+    return _drips(handler, "keep-alive")
+
+
+def drips_at_last(handler: BaseHTTPRequestHandler) -> bool:
+    """The same as the last answer of a connection."""
+    return _drips(handler, "close")
+
+
+def _drips(handler: BaseHTTPRequestHandler, connection: str) -> bool:
     handler.send_response(200)
     handler.send_header("Content-Length", "1000")
+    handler.send_header("Connection", connection)
     handler.end_headers()
     try:
         for _ in range(60):
@@ -220,6 +240,24 @@ def drips(handler: BaseHTTPRequestHandler) -> bool:
 def answers_500(handler: BaseHTTPRequestHandler) -> bool:
     content = b'{"errors": ["java.lang.Exception: it is broken\\n\\tat A.b(C.java)"]}'
     handler.send_response(500)
+    handler.send_header("Content-Length", str(len(content)))
+    handler.end_headers()
+    handler.wfile.write(content)
+    return True
+
+
+def sends_on(handler: BaseHTTPRequestHandler) -> bool:
+    """To a page for a login, say."""
+    handler.send_response(302)
+    handler.send_header("Location", "/login")
+    handler.send_header("Content-Length", "0")
+    handler.end_headers()
+    return True
+
+
+def answers_other_json(handler: BaseHTTPRequestHandler) -> bool:
+    content = b'{"hello": "world"}'
+    handler.send_response(200)
     handler.send_header("Content-Length", str(len(content)))
     handler.end_headers()
     handler.wfile.write(content)

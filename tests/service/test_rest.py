@@ -1,8 +1,7 @@
-"""The client against a Flink that fails in every way that one can."""
+"""What the client reads of a job, asks of it, and how it is told where Flink is."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,18 +13,9 @@ from include.service.rest import CA, TOKEN, TOKEN_FILE, FlinkRest, operator_name
 from include.testbeds.flink.rest import NoAnswerError
 from tests.service.fake_flink import (
     FakeFlink,
-    Fault,
     answers_500,
-    drips,
-    half_json,
-    hangs,
-    truncates,
 )
 from tests.service.flink_world import World, vertex
-
-
-def a_client(flink: FakeFlink, timeout_s: float = 5.0) -> FlinkRest:
-    return FlinkRest(flink.url, now_s=lambda: flink.world.now_s, timeout_s=timeout_s, settles_s=0.0)
 
 
 def test_a_reading_has_what_the_job_does(
@@ -71,50 +61,14 @@ def test_metrics_are_asked_for_before_they_are_read(
     assert details[0] < first < details[-1]
 
 
-@pytest.mark.parametrize("fault", [hangs, drips, answers_500, truncates, half_json])
-def test_no_fault_lasts_longer_than_the_deadline(
-    connect: Callable[..., FlinkRest], flink: FakeFlink, fault: Fault
+def test_of_a_job_before_nothing_is_kept(
+    connect: Callable[..., FlinkRest], flink: FakeFlink, world: World
 ) -> None:
-    client = connect(timeout_s=0.4)
-    flink.fault = fault
-    began = time.monotonic()
-
-    with pytest.raises(NoAnswerError):
-        client.reading("orders")
-    assert time.monotonic() - began < 2.0
-
-    flink.fault = lambda handler: False
-    assert client.reading("orders").running
-
-
-def test_all_requests_of_a_poll_together_have_a_deadline(
-    connect: Callable[..., FlinkRest], flink: FakeFlink, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("include.service.rest.POLL_WITHIN_S", 1.0)
-    flink.fault = lambda handler: "metrics" in handler.path and hangs(handler)
-    began = time.monotonic()
-    with pytest.raises(NoAnswerError):
-        connect(timeout_s=0.3).reading("orders")
-    assert time.monotonic() - began < 3.0
-
-
-def test_something_else_at_the_address_is_told(
-    connect: Callable[..., FlinkRest], flink: FakeFlink
-) -> None:
-    flink.changed = {"vertices": [{"hello": "world"}]}
-    with pytest.raises(NoAnswerError, match="answers otherwise than Flink"):
-        connect().reading("orders")
-
-
-def test_what_fails_alone_is_missing_and_the_rest_is_read(
-    connect: Callable[..., FlinkRest], flink: FakeFlink
-) -> None:
-    flink.fault = lambda handler: "checkpoints" in handler.path and answers_500(handler)
-    reading = connect().reading("orders")
-
-    assert reading.last_checkpoint_s is None
-    assert [line.partition(":")[0] for line in reading.missing] == ["checkpoints"]
-    assert "it is broken" in reading.missing[0]
+    client = connect()
+    client.reading("orders")
+    world.job = "b" * 32
+    client.reading("orders")
+    assert {job for job, _ in client._names} == {world.job}
 
 
 def test_a_poll_of_200_task_managers_takes_as_many_requests_as_of_41(
@@ -234,6 +188,11 @@ def test_names_are_plain_unique_and_stable() -> None:
     assert (names["a"], names["b"], names["d"]) == ("map_1", "map_2", "operator")
     assert names["c"].startswith("source_kafka_filter")
     assert len(names["c"]) <= 60
+
+
+def test_a_number_that_a_name_has_already_is_not_given_again() -> None:
+    names = operator_names({"a": "Map", "b": "Map", "c": "map 1", "d": "Map 3"})
+    assert names == {"a": "map_2", "b": "map_4", "c": "map_1", "d": "map_3"}
 
 
 def test_how_long_the_job_was_down_is_by_flinks_clock(

@@ -1,0 +1,141 @@
+"""The client against a Flink that fails in every way, and against something else in its place."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from include.service.rest import CA, FlinkRest
+from include.testbeds.flink.rest import NoAnswerError
+from tests.service.fake_flink import (
+    FakeFlink,
+    Fault,
+    a_flink,
+    answers_500,
+    answers_other_json,
+    drips,
+    drips_at_last,
+    half_json,
+    hangs,
+    sends_on,
+    truncates,
+)
+from tests.service.flink_world import World, vertex
+
+
+def a_client(flink: FakeFlink, timeout_s: float) -> FlinkRest:
+    return FlinkRest(flink.url, now_s=lambda: flink.world.now_s, timeout_s=timeout_s, settles_s=0.0)
+
+
+FAULTS = [hangs, drips, drips_at_last, answers_500, truncates, half_json, sends_on]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_no_fault_lasts_longer_than_the_deadline(
+    connect: Callable[..., FlinkRest], flink: FakeFlink, fault: Fault
+) -> None:
+    client = connect(timeout_s=0.4)
+    flink.fault = fault
+    began = time.monotonic()
+
+    with pytest.raises(NoAnswerError):
+        client.reading("orders")
+    assert time.monotonic() - began < 2.0
+
+    flink.fault = lambda handler: False
+    assert client.reading("orders").running
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="makes a certificate with openssl")
+@pytest.mark.parametrize("fault", [drips, drips_at_last])
+def test_the_deadline_holds_over_tls_too(
+    world: World, fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pem = str(tmp_path / "flink.pem")
+    command = "openssl req -x509 -nodes -days 2 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1"
+    named = ["-subj", "/CN=flink", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", pem, "-out", f"{pem}.crt"]
+    subprocess.run([*command.split(), *named, *files], check=True, capture_output=True)
+    with Path(pem).open("a") as file:
+        file.write(Path(f"{pem}.crt").read_text())
+    monkeypatch.setenv(CA, f"{pem}.crt")
+    with a_flink(world, Path(pem)) as flink, closing(a_client(flink, 0.8)) as client:
+        assert client.reading("orders").running
+        flink.fault = fault
+        began = time.monotonic()
+        with pytest.raises(NoAnswerError, match="no whole answer in time"):
+            client.jobs()
+        assert time.monotonic() - began < 2.0
+        flink.fault = lambda handler: False
+        assert client.reading("orders").running
+
+
+@pytest.mark.parametrize("fault", [hangs, drips, drips_at_last])
+def test_an_answer_that_is_late_is_told_in_the_same_words_every_time(
+    connect: Callable[..., FlinkRest], flink: FakeFlink, fault: Fault
+) -> None:
+    flink.fault = fault
+    client = connect(timeout_s=0.3)
+    told = set()
+    for _ in range(3):
+        with pytest.raises(NoAnswerError) as caught:
+            client.jobs()
+        told.add(str(caught.value))
+    assert len(told) == 1
+
+
+def test_all_requests_of_a_poll_together_have_a_deadline(
+    connect: Callable[..., FlinkRest], flink: FakeFlink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("include.service.rest.POLL_WITHIN_S", 1.0)
+    flink.fault = lambda handler: "metrics" in handler.path and hangs(handler)
+    began = time.monotonic()
+    with pytest.raises(NoAnswerError):
+        connect(timeout_s=0.3).reading("orders")
+    assert time.monotonic() - began < 3.0
+
+
+def test_something_else_at_the_address_is_told(
+    connect: Callable[..., FlinkRest], flink: FakeFlink
+) -> None:
+    flink.changed = {"vertices": [{"hello": "world"}]}
+    with pytest.raises(NoAnswerError, match="answers otherwise than Flink"):
+        connect().reading("orders")
+
+
+@pytest.mark.parametrize("fault", [answers_other_json, sends_on])
+def test_an_answer_that_is_not_of_flink_is_none(
+    connect: Callable[..., FlinkRest], flink: FakeFlink, fault: Fault
+) -> None:
+    flink.fault = fault
+    client, job = connect(), flink.world.job
+    for ask in (client.requirements, client.job_named):
+        with pytest.raises(NoAnswerError):
+            ask(job)
+    with pytest.raises(NoAnswerError):
+        client.jobs()
+
+
+def test_a_request_that_is_sent_on_is_not_carried_out(
+    connect: Callable[..., FlinkRest], flink: FakeFlink
+) -> None:
+    flink.fault = sends_on
+    with pytest.raises(NoAnswerError, match="HTTP 302"):
+        connect().ask_for(flink.world.job, {vertex("map"): 5})
+
+
+def test_what_fails_alone_is_missing_and_the_rest_is_read(
+    connect: Callable[..., FlinkRest], flink: FakeFlink
+) -> None:
+    flink.fault = lambda handler: "checkpoints" in handler.path and answers_500(handler)
+    reading = connect().reading("orders")
+
+    assert reading.last_checkpoint_s is None
+    assert [line.partition(":")[0] for line in reading.missing] == ["checkpoints"]
+    assert "it is broken" in reading.missing[0]
