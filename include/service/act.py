@@ -17,24 +17,27 @@ from uuid import uuid4
 
 from include.model.errors import SetupError
 from include.service.guard import Permission, Present, allowed_change
-from include.service.history import TAKEN, ChangeHistory, Entry, news
+from include.service.history import NOT_SENT, TAKEN, ChangeHistory, Entry, news
 from include.service.journal import ChangeJournal
 from include.service.limits import ChangeLimits
 from include.service.moment import Moment, moment
 from include.service.pause import why_paused
 from include.service.reading import JobReading
+from include.service.record import LOCK
+from include.service.rest import JobLook
 from include.testbeds.flink.rest import NoAnswerError
 
 ENDS = "the service ends"
+REPLACED = "the state folder was removed or replaced; end this service and start it again"
 RECENT = 100
 
 
 class Requirements(Protocol):
     """What a job asks for; both raise NoAnswerError. See ``rest.FlinkRest``."""
 
-    def requirements(self, job: str) -> dict[str, tuple[int, int]]: ...
+    def look(self, job: str) -> JobLook: ...
 
-    def ask_for(self, job: str, most: Mapping[str, int]) -> None: ...
+    def ask_for(self, job: str, bounds: Mapping[str, tuple[int, int]]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,7 @@ class Actor:
         self.recent: deque[Entry] = deque(maxlen=RECENT)
         """The newest entries, for the page."""
         self._history = ChangeHistory()
+        self._lock: tuple[int, int] | None = None
         self._noted: Any = None
         self._held: frozenset[str] = frozenset()
         """Reasons that the journal has since the last change."""
@@ -88,6 +92,7 @@ class Actor:
 
         Raises StoreError for a journal that is damaged, SetupError when it cannot be written.
         """
+        self._lock = _lock_of(self.mandate.state)
         self.read_journal()
         about = {
             **asdict(self.mandate),
@@ -118,38 +123,54 @@ class Actor:
         for entry in news(self._history, reading, self.mandate.limits, self._now()):
             self._write(entry.kind, entry.about)
         verdict = self._verdict(reading, read, wish)
-        if verdict.asks and self.mandate.really:
-            if self._flink.requirements(reading.job) != _asked(reading):
-                return Permission(held=("what the job asks for changes; reading again",))
-            verdict = self._verdict(reading, read, wish)  # asking took time
+        acts = self.mandate.really and bool(verdict.asks)
+        if acts:
+            if changed := _changed_since(reading, self._flink.look(reading.job)):
+                return Permission(held=(f"{changed}; reading again",))
+            verdict = self._verdict(reading, read, wish)  # looking took time
         self._note(verdict, wish, reading)
-        if verdict.asks and self.mandate.really:
-            self._ask(verdict, wish, reading)
-        return verdict
+        return self._ask(verdict, wish, reading) if acts and verdict.asks else verdict
 
     def _verdict(self, reading: JobReading, read: Moment, wish: Wish) -> Permission:
-        stopped = ENDS if self._ends() else why_paused(self.mandate.state)
-        present = Present(self._now(), read, stopped)
+        present = Present(self._now(), read, self._stopped())
         return allowed_change(wish.counts, reading, self.mandate.limits, self._history, present)
 
-    def _ask(self, verdict: Permission, wish: Wish, reading: JobReading) -> None:
+    def _ask(self, verdict: Permission, wish: Wish, reading: JobReading) -> Permission:
+        """Send what is allowed, unless somebody stops it while it is written down."""
         change = uuid4().hex[:12]
         self._held = frozenset()
         self._write("asks", {"id": change, **_about(verdict, wish, reading)})
-        vertices = {each.operator: each.vertex for each in reading.operators}
+        if stopped := self._stopped():
+            self._write(NOT_SENT, {"id": change, "asks": verdict.asks, "why": stopped})
+            return Permission(held=(stopped,))
+        bounds = {
+            each.vertex: (each.asked_least, verdict.asks.get(each.operator, each.asked_most))
+            for each in reading.operators
+        }
         try:
-            self._flink.ask_for(
-                reading.job, {vertices[name]: count for name, count in verdict.asks.items()}
-            )
+            self._flink.ask_for(reading.job, bounds)
         except NoAnswerError as error:
             self._write("no answer", {"id": change, "says": str(error)})
         else:
             self._write(TAKEN, {"id": change, "asks": verdict.asks})
+        return verdict
+
+    def _stopped(self) -> str:
+        """Why nothing may be changed at all, whatever is read; "" when nothing stops it."""
+        if self._ends():
+            return ENDS
+        return self._replaced() or why_paused(self.mandate.state)
+
+    def _replaced(self) -> str:
+        """The lease is on a file: with another one in its place, another service may have it."""
+        return REPLACED if _lock_of(self.mandate.state) != self._lock else ""
 
     def _note(self, verdict: Permission, wish: Wish, reading: JobReading) -> None:
         """Say once what is held or cut of what is wanted, and in a dry run what would be done."""
         most = {each.operator: each.asked_most for each in reading.operators}
-        if all(most.get(name) in (None, count) for name, count in wish.counts.items()):
+        if not verdict.asks and all(
+            most.get(name) in (None, count) for name, count in wish.counts.items()
+        ):
             return
         would = verdict.asks if not self.mandate.really else {}
         noted = (dict(would), dict(verdict.cuts))
@@ -172,6 +193,8 @@ class Actor:
             self._paused = paused
 
     def _write(self, kind: str, about: Mapping[str, Any]) -> None:
+        if replaced := self._replaced():
+            raise SetupError(replaced)  # the journal there is another service's
         entry = Entry(self._now(), kind, about)
         self._journal.append(entry)
         self._take(entry)
@@ -193,5 +216,20 @@ def _about(verdict: Permission, wish: Wish, reading: JobReading) -> dict[str, An
     }
 
 
-def _asked(reading: JobReading) -> dict[str, tuple[int, int]]:
-    return {each.vertex: (each.asked_least, each.asked_most) for each in reading.operators}
+def _changed_since(reading: JobReading, look: JobLook) -> str:
+    """What is no longer as it was read, in words; "" when all is."""
+    read = {each.vertex: (each.asked_least, each.asked_most) for each in reading.operators}
+    if look.bounds != read:
+        return "what the job asks for changes"
+    if (look.state, look.started_s) != (reading.state, reading.started_s):
+        return "the job restarts or was started again"
+    return "a checkpoint has begun" if look.checkpoint_running else ""
+
+
+def _lock_of(state: Path) -> tuple[int, int] | None:
+    """Device and number of the lock file of a state folder; None when it is not there."""
+    try:
+        lock = (state / LOCK).stat()
+    except OSError:
+        return None
+    return lock.st_dev, lock.st_ino

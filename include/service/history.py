@@ -24,6 +24,8 @@ LEAST = 1
 
 OPEN, TAKEN = "open", "taken"
 UP, NOT_UP, NOT_TAKEN, GONE = "up", "not up", "not taken", "gone"
+NOT_SENT = "not sent"
+"""Stopped after it was written down. It counts against the limits and is no failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ class ChangeHistory:
             bounds = {**self.bounds, **about["bounds"]}
             least = {**self.least, **about.get("least", {})}
             return replace(self, bounds=bounds, least=least, others=entry.at)
-        if entry.kind in (TAKEN, UP, NOT_UP, NOT_TAKEN, GONE):
+        if entry.kind in (TAKEN, UP, NOT_UP, NOT_TAKEN, NOT_SENT, GONE):
             return self._ended(entry)
         return self
 

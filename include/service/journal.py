@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from include.model.errors import SetupError, StoreError
-from include.service.history import GONE, NOT_TAKEN, NOT_UP, TAKEN, UP, Entry, named
+from include.service.history import GONE, NOT_SENT, NOT_TAKEN, NOT_UP, TAKEN, UP, Entry, named
 from include.service.moment import Moment
 
 FILE = "journal.jsonl"
@@ -47,12 +47,14 @@ class ChangeJournal:
                     ) from error
 
     def append(self, entry: Entry) -> None:
-        """Write an entry; returns when it is on disk. Raises SetupError, and then it is not."""
+        """Write an entry; returns when it is on disk. Raises SetupError, and then it is not.
+
+        The folder has to be there: one that was removed has no service that holds its lease.
+        """
         time = f"{datetime.fromtimestamp(entry.at.at_s, UTC):%Y-%m-%dT%H:%M:%SZ}"
         about = {"time": time, "kind": entry.kind, **entry.about, "at": asdict(entry.at)}
         content = json.dumps(about).encode() + b"\n"
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("a+b", buffering=0) as file:
                 self._write(file, content)
         except OSError as error:
@@ -153,6 +155,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     UP: lambda about: f"{named(about['asks'])} run",
     NOT_UP: lambda about: f"{named(about['asks'])} did not come up, {named(about['runs'])} run",
     NOT_TAKEN: lambda about: f"Flink did not take {named(about['asks'])}",
+    NOT_SENT: lambda about: f"{named(about['asks'])} is not asked for after all: {about['why']}",
     GONE: lambda about: f"{named(about['asks'])} is not waited for any more: others changed it",
     "others": _others,
     "held": _held,

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from include.advise.edges import plain_name
@@ -56,6 +56,19 @@ OF_JVM = (
     *(f"Status.JVM.Memory.{part}" for part in _MEMORY),
 )
 _ENDED = ("FINISHED", "CANCELED", "FAILED")
+
+
+class JobLook(NamedTuple):
+    """What a change relies on besides metrics.
+
+    The first three are as in a `JobReading`, and may be as old as `web.refresh-interval`.
+    """
+
+    state: str
+    started_s: float
+    checkpoint_running: bool
+    bounds: dict[str, tuple[int, int]]
+    """The least and most subtasks of each vertex, by Flink's id, as of now."""
 
 
 class FlinkRest:
@@ -104,19 +117,29 @@ class FlinkRest:
             asked = self._get(f"/jobs/{job}/resource-requirements")
             return {vertex: _bounds(one["parallelism"]) for vertex, one in asked.items()}
 
-    def ask_for(self, job: str, most: Mapping[str, int]) -> None:
-        """Change the upper bounds of these vertices; lower bounds and other vertices are kept."""
-        path = f"/jobs/{job}/resource-requirements"
+    def look(self, job: str) -> JobLook:
+        """What may have changed since a reading; the bounds last, for they are compared."""
         with self._of_flink():
-            asked = self._get(path)
-            unknown = sorted(set(most) - set(asked))
-            if unknown:
-                raise NoAnswerError(f"the job has no vertex {', '.join(unknown)}")
-            wanted = {
-                vertex: {"parallelism": {**asked[vertex]["parallelism"], "upperBound": count}}
-                for vertex, count in most.items()
-            }
-        self._request("PUT", path, json.dumps({**asked, **wanted}).encode())
+            details = self._get(f"/jobs/{job}")
+            checkpoints = self._get(f"/jobs/{job}/checkpoints")
+            return JobLook(
+                state=_state(details),
+                started_s=_started_s(details),
+                checkpoint_running=bool(checkpoints["counts"]["in_progress"]),
+                bounds=self.requirements(job),
+            )
+
+    def ask_for(self, job: str, bounds: Mapping[str, tuple[int, int]]) -> None:
+        """Replace the least and most subtasks of each vertex; Flink wants them of all.
+
+        One request, which is never sent twice.
+        """
+        body = {
+            vertex: {"parallelism": {"lowerBound": least, "upperBound": most}}
+            for vertex, (least, most) in bounds.items()
+        }
+        path = f"/jobs/{job}/resource-requirements"
+        self._request("PUT", path, json.dumps(body).encode())
 
     def reading(self, name: str) -> JobReading:
         """One poll of the job of that name. What a part of it cannot say is in ``missing``."""

@@ -88,7 +88,7 @@ def test_a_busy_operator_is_scaled_within_limits_others_are_respected_and_it_han
 
             job = flink.job_named(service.job)
             vertices = {one.operator: one.vertex for one in flink.reading(service.job).operators}
-            flink.ask_for(job, {vertices["end"]: 2})
+            flink.ask_for(job, {**flink.requirements(job), vertices["end"]: (1, 2)})
             service.until("others")
             process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=60) == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 from include.service.limits import ChangeLimits
 from include.service.moment import Moment
 from include.service.reading import JobReading, OperatorReading
+from include.service.rest import JobLook
 from include.testbeds.flink.rest import NoAnswerError
 from tests.service.acting_world import NOON_S
 
@@ -88,6 +89,13 @@ class FailingFlink:
         self.ever_asked.add((name, most))
         self._restart()
 
+    def fails_over(self) -> None:
+        """One task, and so the job."""
+        self._restart()
+
+    def begins_checkpoint(self) -> None:
+        self.checkpoint = True
+
     def deploy_again(self, job: str) -> None:
         self.job = job
         self.bounds = {"parse": [1, 2], "store": [1, 3], "sink": [1, 200]}
@@ -121,7 +129,7 @@ class FailingFlink:
             at_s=self.wall_s,
             job=self.job,
             name=name,
-            state="RUNNING" if self.up_s >= self.restarts_until_s else "RESTARTING",
+            state=self._state(),
             started_s=NOON_S - 900,
             operators=tuple(
                 OperatorReading(
@@ -150,16 +158,26 @@ class FailingFlink:
             self.between = None
         return reading
 
-    def requirements(self, job: str) -> dict[str, tuple[int, int]]:
+    def look(self, job: str) -> JobLook:
         self.point()
-        self._fails("requirements")
+        self._fails("look")
         if job != self.job:
             raise NoAnswerError("HTTP 404")
-        return {f"v-{each}": (least, most) for each, (least, most) in self.bounds.items()}
+        bounds = {f"v-{each}": (least, most) for each, (least, most) in self.bounds.items()}
+        return JobLook(self._state(), NOON_S - 900, self.checkpoint, bounds)
 
-    def ask_for(self, job: str, most: dict[str, int]) -> None:
+    def _state(self) -> str:
+        return "RUNNING" if self.up_s >= self.restarts_until_s else "RESTARTING"
+
+    def ask_for(self, job: str, bounds: dict[str, tuple[int, int]]) -> None:
         self.point()
-        asks = {vertex.removeprefix("v-"): count for vertex, count in most.items()}
+        there = {f"v-{each}": (least, most) for each, (least, most) in self.bounds.items()}
+        asks = {}
+        for vertex, (least, most) in bounds.items():
+            assert least == there[vertex][0], "a lower bound is not ours"
+            if most != there[vertex][1]:
+                asks[vertex.removeprefix("v-")] = most
+        assert bounds.keys() == there.keys(), "Flink wants every vertex"
         self._judge(asks)
         how = self.hangs.pop("ask_for", "")
         if how == "before" or job != self.job:

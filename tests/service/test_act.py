@@ -46,6 +46,14 @@ def test_a_dry_run_says_once_what_it_would_do_and_asks_for_nothing(flink, acting
     assert service.told[1] == "would ask for map 2 -> 3 (the queue grows)"
 
 
+def test_a_dry_run_also_says_that_a_bound_above_the_limits_would_be_replaced(flink, acting):
+    flink.world.counts["map"] = flink.world.most["map"] = 9
+    service = acting(really=False)
+    service.counts = {"map": 9}
+    assert service.step().asks == {"map": 8}
+    assert service.told[1].startswith("would ask for map 9 -> 8 (the queue grows)")
+
+
 def test_a_reason_that_comes_and_goes_is_written_once_between_two_changes(flink, acting, tmp_path):
     service = acting()
     pause(tmp_path, "")
@@ -197,6 +205,12 @@ def test_a_service_that_never_read_the_job_hands_nothing_back(acting):
     service.actor.begin()
     service.actor.end()
     assert service.told[-1] == "ends; the job was never read"
+
+
+def test_a_journal_makes_no_folder(tmp_path):
+    with pytest.raises(SetupError, match="nothing is changed"):
+        ChangeJournal(tmp_path / "gone").append(Entry(moment(), "resumed", {}))
+    assert not (tmp_path / "gone").exists()
 
 
 def test_half_a_line_is_no_entry_and_the_next_begins_on_its_own(tmp_path):

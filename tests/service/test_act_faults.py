@@ -23,8 +23,8 @@ from tests.service.flink_that_fails import FailingFlink, Killed
 
 OPERATORS = ("parse", "store", "sink")
 FLINK = ("checkpoint", "missing", "slow", "before", "after", "late")
-SERVICE = ("kill", "torn", "disk", "pause", "dry run")
-WORLD = ("slots", "others", "between", "deployed", "clock", "boot")
+SERVICE = ("kill", "torn", "disk", "pause", "paused late", "dry run")
+WORLD = ("slots", "others", "between", "begins", "fails over", "deployed", "clock", "boot")
 LAPSES = st.sampled_from([1, 15, 15, 65, 65, 65, 125, 600])
 TROUBLE = st.sampled_from(("",) * 14 + FLINK + SERVICE + WORLD)
 STEP = st.tuples(LAPSES, TROUBLE, *[st.integers(0, 12)] * 3)
@@ -33,8 +33,8 @@ LIMITS = st.fixed_dictionaries(
         "changed_instances_per_hour": st.sampled_from([2, 8, 40, 200]),
         "between_changes_s": st.sampled_from([0, 60, 200]),
         "quiet": st.sampled_from([(), ({"begin": "12:20", "end": "12:40"},)]),
-        "respect_others_s": st.just(180),
-        "wait_after_failure_s": st.just(20),
+        "respect_others_s": st.sampled_from([0, 180]),
+        "wait_after_failure_s": st.sampled_from([0, 20]),
         "longest_wait_s": st.just(100),
     }
 )
@@ -49,6 +49,7 @@ class World:
         self.state = state
         self.flink = FailingFlink(self.limits, state / journal.FILE)
         self.disk_full, self.torn, self.really, self.jobs = False, False, True, 1
+        self.paused_late = False
         self.start()
 
     def start(self) -> None:
@@ -66,6 +67,10 @@ class World:
         """A disk that is full, and a kill on either side of a write."""
         if self.disk_full:
             raise OSError(errno.ENOSPC, "No space left on device")
+        if self.paused_late:
+            self.paused_late = False
+            self.pause()
+            self.flink.may_ask = False
         try:
             self.flink.point()
         except Killed:
@@ -82,7 +87,7 @@ class World:
     def step(self, seconds: int, trouble: str, *counts: int) -> None:
         flink = self.flink
         flink.hangs, flink.missing, flink.checkpoint = {}, (), False
-        self.disk_full = False
+        self.disk_full, self.paused_late = False, False
         resume(self.state)
         if not self.really:
             self.really = True
@@ -108,13 +113,15 @@ class World:
             case "slow":
                 flink.hangs["reading"] = "slow"
             case "before" | "after" | "late":
-                flink.hangs[("ask_for", "ask_for", "reading", "requirements")[number % 4]] = trouble
+                flink.hangs[("ask_for", "ask_for", "reading", "look")[number % 4]] = trouble
             case "kill" | "torn":
                 flink.die_in, self.torn = number % 7, trouble == "torn"
             case "disk":
                 self.disk_full = True
             case "pause":
                 self.pause()
+            case "paused late":
+                self.paused_late = True
             case "dry run":
                 self.really = False
                 self.start()
@@ -124,6 +131,10 @@ class World:
                 flink.others_ask(name, number % 9 + 1)
             case "between":
                 flink.between = lambda: flink.others_ask(name, number % 9 + 1)
+            case "begins":
+                flink.between = flink.begins_checkpoint
+            case "fails over":
+                flink.between = flink.fails_over
             case "deployed":
                 self.jobs += 1
                 flink.deploy_again(f"j{self.jobs}")

@@ -105,17 +105,17 @@ def test_an_unknown_job_is_told_with_those_there_are(
         connect().reading("payments")
 
 
-def test_asking_changes_upper_bounds_only(
+def test_asking_replaces_the_bounds_of_every_vertex(
     connect: Callable[..., FlinkRest], flink: FakeFlink, world: World
 ) -> None:
     client = connect()
-    client.ask_for(world.job, {vertex("map"): 5})
+    there = client.requirements(world.job)
+    client.ask_for(world.job, {**there, vertex("map"): (1, 5)})
 
     assert flink.sent[0][vertex("map")] == {"parallelism": {"lowerBound": 1, "upperBound": 5}}
     assert flink.sent[0][vertex("sink")] == {"parallelism": {"lowerBound": 1, "upperBound": 1}}
     assert client.requirements(world.job)[vertex("map")] == (1, 5)
-    with pytest.raises(NoAnswerError, match="no vertex beef"):
-        client.ask_for(world.job, {"beef": 1})
+    assert client.look(world.job).bounds == client.requirements(world.job)
 
 
 def test_a_token_is_sent_and_never_told(

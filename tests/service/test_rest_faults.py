@@ -115,7 +115,7 @@ def test_an_answer_that_is_not_of_flink_is_none(
 ) -> None:
     flink.fault = fault
     client, job = connect(), flink.world.job
-    for ask in (client.requirements, client.job_named):
+    for ask in (client.requirements, client.look, client.job_named):
         with pytest.raises(NoAnswerError):
             ask(job)
     with pytest.raises(NoAnswerError):
@@ -127,7 +127,7 @@ def test_a_request_that_is_sent_on_is_not_carried_out(
 ) -> None:
     flink.fault = sends_on
     with pytest.raises(NoAnswerError, match="HTTP 302"):
-        connect().ask_for(flink.world.job, {vertex("map"): 5})
+        connect().ask_for(flink.world.job, {vertex("map"): (1, 5)})
 
 
 def test_what_fails_alone_is_missing_and_the_rest_is_read(

@@ -1,0 +1,106 @@
+"""What happens between a reading and its request, and what stops the request even then."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from include.service.act import REPLACED
+from include.service.pause import pause, resume
+from include.service.record import LOCK, alone_in
+from tests.service.acting_service import Acting, requests
+from tests.service.fake_flink import answers_other_json, sends_on
+
+
+@pytest.fixture
+def acting(flink, connect, tmp_path):
+    return lambda **given: Acting(flink, connect, tmp_path, **given)
+
+
+def test_nothing_is_asked_of_flink_between_the_last_look_and_the_request(flink, acting):
+    acting().step()
+    job = f"/jobs/{flink.world.job}"
+    assert flink.asked[-4:] == [
+        ("GET", job),
+        ("GET", f"{job}/checkpoints"),
+        ("GET", f"{job}/resource-requirements"),
+        ("PUT", f"{job}/resource-requirements"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("happens", "why"),
+    [
+        (lambda flink: flink.world.most.update(sink=5), "what the job asks for changes"),
+        (lambda flink: setattr(flink, "checkpoint_running", True), "a checkpoint has begun"),
+        (lambda flink: flink.world.restart(5.0), "restarts or was started again"),
+        (lambda flink: setattr(flink.world, "started_s", 1_799_999_500.0), "started again"),
+    ],
+)
+def test_a_job_that_is_no_longer_as_it_was_read_is_read_again(flink, acting, happens, why):
+    service = acting()
+    verdict = service.step(meanwhile=lambda: happens(flink))
+    assert why in verdict.held[0]
+    assert requests(flink) == []
+
+
+def test_a_pause_while_the_request_is_written_down_stops_it(flink, acting, tmp_path, monkeypatch):
+    service, fsync = acting(), os.fsync
+
+    def paused_then(file):
+        fsync(file)
+        if "asks" in service.kinds:
+            monkeypatch.setattr("os.fsync", fsync)
+            pause(tmp_path, "now")
+
+    monkeypatch.setattr("os.fsync", paused_then)
+    assert "paused since" in service.step().held[0]
+    assert requests(flink) == []
+    assert "map 3 is not asked for after all: paused since" in service.told[-1]
+
+    resume(tmp_path)
+    assert service.step().asks == {"map": 3}
+
+
+def test_without_its_lease_a_service_changes_nothing_and_writes_nothing(flink, acting, tmp_path):
+    service = acting()
+    with alone_in(tmp_path, "acts"):
+        service.actor.begin()
+        (tmp_path / LOCK).unlink()
+        assert service.step().held == (REPLACED,)
+        with alone_in(tmp_path, "acts"):  # another service
+            assert service.step().held == (REPLACED,)
+            service.actor.end()
+    assert requests(flink) == []
+    assert service.kinds == ["began"]
+
+
+def test_a_state_folder_that_is_removed_is_not_made_again(flink, acting, tmp_path):
+    service = acting()
+    with alone_in(tmp_path, "acts"):
+        service.actor.begin()
+        shutil.rmtree(tmp_path)
+        assert service.step().held == (REPLACED,)
+        service.actor.end()
+    assert requests(flink) == []
+    assert not tmp_path.exists()
+
+
+@pytest.mark.parametrize("fault", [sends_on, answers_other_json])
+def test_a_look_that_something_else_answers_holds_the_change(flink, acting, fault):
+    def meanwhile():
+        flink.fault = fault
+
+    service = acting()
+    assert "Flink" in service.step(meanwhile=meanwhile).held[0]
+    assert requests(flink) == []
+
+
+def test_a_request_that_is_sent_on_is_not_taken(flink, acting):
+    flink.fault = lambda handler: handler.command == "PUT" and sends_on(handler)
+    service = acting()
+    service.step()
+    assert service.kinds == ["job", "asks", "no answer"]
+    assert "HTTP 302" in service.told[-1]
