@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from statistics import median
 
 from include.service.reading import JobReading, OperatorReading
 
 COUNTED_ONCE = 1.5
 """Targets that together take in so many times what was counted each get all of it."""
-COUNTERS = ("records_in", "records_out", "busy_s", "idle_s", "back_pressured_s")
+SPENT = ("busy_s", "idle_s", "back_pressured_s")
+COUNTERS = ("records_in", "records_out", *SPENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +37,10 @@ class OperatorRates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRates:
-    """The job between two polls that Flink has fetched metrics for."""
+    """The job between two fetches of its metrics by Flink."""
 
     since_s: float
-    """How long that was."""
+    """For how long counters grew, which is not the time between polls when a fetch was late."""
     operators: Mapping[str, OperatorRates]
     rate_per_s: float | None
     """Records that its sources took in."""
@@ -55,6 +57,8 @@ class JobRates:
 
 def comparable(before: JobReading, now: JobReading) -> bool:
     """Whether counters went on: the same job, running, and not started again in between."""
+    if None not in (before.restarts, now.restarts) and before.restarts != now.restarts:
+        return False  # where a region alone was started again, the start of the job may stay
     same = before.job == now.job and before.started_s == now.started_s
     return same and before.running and now.running and before.instances == now.instances
 
@@ -66,10 +70,12 @@ def fetched(before: JobReading, now: JobReading) -> bool:
 
 def rates_between(before: JobReading, now: JobReading) -> JobRates | None:
     """What was done between; None where counters began again or nothing was fetched since."""
-    since_s = now.at_s - before.at_s
-    if since_s <= 0 or not comparable(before, now) or not fetched(before, now):
+    if not comparable(before, now) or not fetched(before, now):
         return None
     first = {one.operator: one for one in before.operators}
+    since_s = _grew_for_s(before, now)
+    if since_s <= 0:
+        return None
     rates = {one.operator: _operator(first[one.operator], one, since_s) for one in now.operators}
     sources = [one for one in now.operators if one.operator in now.sources]
     taken = [rates[one.operator].taken_per_s for one in sources]
@@ -95,9 +101,21 @@ def _counters(operators: Iterable[OperatorReading]) -> list[float | None]:
     return [getattr(one, name) for one in operators for name in COUNTERS]
 
 
+def _grew_for_s(before: JobReading, now: JobReading) -> float:
+    """By what subtasks say that they spent, which is fetched with the counters; the median over
+    operators, or the time between the polls where none says it."""
+    first = {one.operator: one for one in before.operators}
+    spent = [
+        grew / one.parallelism
+        for one in now.operators
+        if (grew := _sum(_growths(first[one.operator], one, SPENT).values()))
+    ]
+    return median(spent) if spent else now.at_s - before.at_s
+
+
 def _operator(before: OperatorReading, now: OperatorReading, since_s: float) -> OperatorRates:
-    grew = {name: _growth(getattr(before, name), getattr(now, name)) for name in COUNTERS}
-    spent = [grew[name] for name in ("busy_s", "idle_s", "back_pressured_s")]
+    grew = _growths(before, now, COUNTERS)
+    spent = [grew[name] for name in SPENT]
     whole = _sum(spent)
     busy, idle, pressed = (None if not whole else (part or 0.0) / whole for part in spent)
     taken = grew["records_in"]
@@ -109,6 +127,12 @@ def _operator(before: OperatorReading, now: OperatorReading, since_s: float) -> 
         back_pressured_share=pressed,
         work_s=busy * since_s * now.parallelism / taken if taken and busy is not None else None,
     )
+
+
+def _growths(
+    before: OperatorReading, now: OperatorReading, names: Iterable[str]
+) -> dict[str, float | None]:
+    return {name: _growth(getattr(before, name), getattr(now, name)) for name in names}
 
 
 def _growth(before: float | None, now: float | None) -> float | None:

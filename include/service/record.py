@@ -201,7 +201,7 @@ def _job_row(
     latency_s: float | None,
     fetched_before: JobReading | None,
 ) -> tuple[Any, ...]:
-    cpu, memory = _used(now, fetched_before if rates else None)
+    cpu, memory = _used(now, fetched_before, rates.since_s if rates else 0.0)
     return (
         at_s,
         now.job,
@@ -222,10 +222,11 @@ def _job_row(
     )
 
 
-def _used(now: JobReading, before: JobReading | None) -> tuple[float | None, float | None]:
+def _used(
+    now: JobReading, before: JobReading | None, passed_s: float
+) -> tuple[float | None, float | None]:
     """CPU of what TaskManagers reserve since then, and memory of what they may use: means."""
     was = {one.id: one for one in before.task_managers} if before else {}
-    passed_s = now.at_s - before.at_s if before else 0.0
     cpu = [
         _cpu_share(was[one.id], one, passed_s)
         for one in now.task_managers

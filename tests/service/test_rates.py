@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from include.service.rates import rates_between, waiting_in_flink
+from include.service.reading import JobReading
 from tests.service.flink_world import World
 
 
@@ -63,7 +64,7 @@ def test_counters_that_began_again_tell_nothing(world: World) -> None:
     after = world.reading()
     assert rates_between(before, after) is None
     world.advance(10)
-    assert rates_between(after, world.reading()).since_s == 10
+    assert rates_between(after, world.reading()).since_s == pytest.approx(10)
 
 
 def test_another_job_by_the_same_name_is_not_compared(world: World) -> None:
@@ -79,6 +80,51 @@ def test_what_flink_has_not_fetched_again_is_no_standstill(world: World) -> None
     before = world.reading()
     stale = replace(before, at_s=before.at_s + 5)
     assert rates_between(before, stale) is None
+
+
+def test_a_late_fetch_changes_no_rate(world: World) -> None:
+    """Polls every 15 s show Flink's fetches k, k, k+1 and k+3."""
+    world.advance(30)
+    first = world.reading()
+    world.advance(15)
+    second = replace(world.reading(), at_s=first.at_s + 30)
+    world.advance(30)
+    third = replace(world.reading(), at_s=first.at_s + 45)
+    late, double = rates_between(first, second), rates_between(second, third)
+
+    assert [late.since_s, double.since_s] == [pytest.approx(15), pytest.approx(30)]
+    for rates in (late, double):
+        assert rates.rate_per_s == rates.arrivals_per_s == pytest.approx(100)
+        assert rates.operators["map"].work_s == pytest.approx(0.005)
+
+
+def test_operators_that_do_not_count_their_time_are_left_out(world: World) -> None:
+    def uncounted(reading: JobReading, names: set[str]) -> JobReading:
+        operators = (
+            replace(one, busy_s=None) if one.operator in names else one for one in reading.operators
+        )
+        return replace(reading, operators=tuple(operators))
+
+    world.advance(30)
+    first = world.reading()
+    world.advance(15)
+    late = replace(world.reading(), at_s=first.at_s + 30)
+    some, every = {"source_events"}, set(first.instances)
+
+    rates = rates_between(uncounted(first, some), uncounted(late, some))
+    assert rates.since_s == pytest.approx(15)
+    rates = rates_between(uncounted(first, every), uncounted(late, every))
+    assert rates.since_s == 30, "nothing else is known than when the polls were"
+
+
+def test_a_region_that_was_started_again_is_not_compared(world: World) -> None:
+    """Others started before, so the start of the job is the same; its counters are not."""
+    world.advance(30)
+    before = world.reading()
+    world.advance(10)
+    now = world.reading()
+    assert rates_between(before, replace(now, restarts=1)) is None
+    assert rates_between(before, replace(now, restarts=None)) is not None
 
 
 def test_records_on_their_way_are_those_sent_less_those_taken_in(world: World) -> None:
