@@ -11,17 +11,18 @@ JUMP_S = 5.0
 
 
 class SteadyClock:
-    """Epoch seconds as of its beginning, and from then on as much as really passed.
+    """Epoch seconds as of its beginning, and from then on as much as really passed, also while the
+    machine slept.
 
     A clock of the machine that is set moves nothing; ``jumped_s`` says by how much it was.
     """
 
     def __init__(self) -> None:
-        self._began_s, self._since = time.time(), time.monotonic()
+        self._began_s, self._since = time.time(), _up_s()
         self._ahead_s = 0.0
 
     def now_s(self) -> float:
-        return self._began_s + time.monotonic() - self._since
+        return self._began_s + _up_s() - self._since
 
     def not_before(self, least_s: float) -> None:
         """Go on from there if it is earlier: time that was recorded does not come again."""
@@ -36,6 +37,10 @@ class SteadyClock:
             return 0.0
         self._ahead_s -= by_s
         return by_s
+
+
+def _up_s() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def turns(

@@ -10,7 +10,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.client import BadStatusLine
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -24,6 +27,7 @@ from include.cli import app
 from include.files.appended import AppendedRows
 from include.model.errors import SetupError, SpecError, StoreError
 from include.service.clock import SteadyClock, turns
+from include.service.reading import JobReading
 from include.service.record import Recorder, alone_in, record
 from include.service.rest import FlinkRest
 from include.testbeds.flink.rest import NoAnswerError
@@ -46,6 +50,17 @@ def a_recorder(folder: Path, world: World, every_s: float = 10.0) -> Recorder:
     recorder = Recorder(folder, world.name, "http://127.0.0.1:8081", every_s)
     recorder.begin(world.now_s)
     return recorder
+
+
+@contextmanager
+def files_of(size_bytes: int) -> Iterator[None]:
+    """No file can become larger, which fails as a full disk does."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def recorded(folder: Path, world: World, polls: int, every_s: float = 15.0) -> None:
@@ -173,14 +188,10 @@ def test_a_full_disk_leaves_whole_rows(tmp_path: Path) -> None:
     rows = AppendedRows(tmp_path / "rows.csv", ("a", "b"))
     rows.append([(1, "x")])
     before = (tmp_path / "rows.csv").read_bytes()
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 5, hard))
-    try:
+    with files_of(len(before) + 5):
         with pytest.raises(SetupError, match="cannot be written"):
             rows.append([(2, "y" * 20)])
         assert (tmp_path / "rows.csv").read_bytes() == before
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     rows.append([(3, "z")])
     assert rows.last() == {"a": "3", "b": "z"}
     rows.close()
@@ -256,6 +267,16 @@ def test_a_clock_that_is_set_moves_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     assert clock.jumped_s() == 0.0
     clock.not_before(began_s + 1000)
     assert clock.now_s() >= began_s + 1000
+    assert clock.jumped_s() == 0.0
+
+
+def test_a_clock_goes_on_while_the_machine_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SteadyClock()
+    began_s, wall, up = clock.now_s(), time.time, time.clock_gettime
+    monkeypatch.setattr(time, "time", lambda: wall() + 3600)
+    monkeypatch.setattr(time, "clock_gettime", lambda which: up(which) + 3600)
+
+    assert clock.now_s() - began_s == pytest.approx(3600, abs=60)
     assert clock.jumped_s() == 0.0
 
 
