@@ -71,7 +71,8 @@ def beside(  # noqa: PLR0913  what a user may say
         shadow: Shadow | None = None
         said: dict[str, dict[str, int]] = {}
         clock = SteadyClock()
-        status = ShadowStatus(job, FlinkRest(url).url, every_s, turned_s=time.time())
+        status = ShadowStatus(job, FlinkRest(url).url, every_s)
+        status.turned()
         status.actor = follower.actor if follower else None
         status.day.extend(remembered(folder, time.time() - DAY_S))
 
@@ -105,6 +106,7 @@ def beside(  # noqa: PLR0913  what a user may say
                 told=told,
                 seen=seen,
                 missed=status.unanswered,
+                turned=status.turned,
                 clock=clock,
             )
         if shadow is not None:

@@ -23,6 +23,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from include.model.errors import SetupError, SpecError
 from include.service.journal import sentence
 from include.service.pause import pause, resume, why_paused
+from include.service.reading import JobReading
 from include.service.status import DAY_S, ShadowStatus, StatusPoint
 
 HERE = Path(__file__).parent
@@ -120,13 +121,9 @@ class _Collector:
         yield from _own(status)
         if status.reading is None:
             return
-        instances = GaugeMetricFamily(
-            "tidebench_shadow_instances", "Subtasks of an operator that run.", labels=["operator"]
-        )
-        for one in status.reading.operators:
-            instances.add_metric([one.operator], one.parallelism)
-        yield instances
-        yield from _rates(status)
+        if status.is_current and status.reading.running:
+            yield _instances(status.reading)
+            yield from _rates(status)
         wanted = GaugeMetricFamily(
             "tidebench_shadow_wanted_instances",
             "Subtasks of an operator that a controller wanted at its last decision.",
@@ -162,6 +159,15 @@ def _own(status: ShadowStatus) -> Iterator[Metric]:
         yield family
 
 
+def _instances(reading: JobReading) -> Metric:
+    instances = GaugeMetricFamily(
+        "tidebench_shadow_instances", "Subtasks of an operator that run.", labels=["operator"]
+    )
+    for one in reading.operators:
+        instances.add_metric([one.operator], one.parallelism)
+    return instances
+
+
 def _rates(status: ShadowStatus) -> Iterator[Metric]:
     """Of the job; what is not known has no sample."""
     rates = status.rates
@@ -182,13 +188,16 @@ def metrics_of(status: ShadowStatus) -> bytes:
     return generate_latest(registry)
 
 
-def health_of(status: ShadowStatus, now_s: float) -> tuple[int, bytes]:
-    """200 while the loop turns, else 503; and what is to be known, as JSON."""
-    well = status.is_well(now_s)
+def health_of(status: ShadowStatus, up_s: float) -> tuple[int, bytes]:
+    """200 while the loop turns, else 503; and what is to be known, as JSON.
+
+    ``up_s`` is a time of ``time.monotonic``.
+    """
+    well = status.is_well(up_s)
     about = {
         "status": "ok" if well else "the loop does not turn",
         "flink_answers": status.answered,
-        "seconds_since_last_turn": round(now_s - status.turned_s, 1),
+        "seconds_since_last_turn": round(up_s - status.turned_up_s, 1),
     }
     return (200 if well else 503), json.dumps(about).encode() + b"\n"
 
@@ -242,14 +251,13 @@ def _handler(status: ShadowStatus, host: str) -> type[BaseHTTPRequestHandler]:
         timeout = 10  # of a client that says nothing
 
         def do_GET(self) -> None:
-            now_s = time.time()
             match self.path.partition("?")[0]:
                 case "/":
-                    self._send(200, HTML, page_of(status, now_s).encode())
+                    self._send(200, HTML, page_of(status, time.time()).encode())
                 case "/metrics":
                     self._send(200, TEXT, metrics_of(status))
                 case "/healthz":
-                    code, body = health_of(status, now_s)
+                    code, body = health_of(status, time.monotonic())
                     self._send(code, "application/json", body)
                 case _:
                     self._send(404, TEXT, b"there is /, /metrics and /healthz\n")

@@ -296,7 +296,8 @@ class Polled(Protocol):
 
 Told = Callable[[str], None]
 Seen = Callable[[JobReading, JobRates | None], None]
-Missed = Callable[[float, str], None]
+Missed = Callable[[str], None]
+Turned = Callable[[], None]
 
 
 def record(  # noqa: PLR0913  what a user may say
@@ -309,14 +310,16 @@ def record(  # noqa: PLR0913  what a user may say
     stop: threading.Event,
     told: Told,
     seen: Seen = lambda reading, rates: None,
-    missed: Missed = lambda at_s, why: None,
+    missed: Missed = lambda why: None,
+    turned: Turned = lambda: None,
     clock: SteadyClock | None = None,
     client: Callable[..., Polled] = FlinkRest,
 ) -> int:
     """Poll until it is late or stopped; how many polls were kept. See `Recorder` for errors.
 
     ``told`` gets a line where something is not as it should be, ``seen`` every reading once it is
-    kept, and ``missed`` when and why Flink did not answer.
+    kept, ``missed`` why Flink did not answer, and ``turned`` is called at every turn, also at one
+    whose poll is lost.
     ``client`` is made with the address, and told the time by ``now_s``.
 
     Raises NoAnswerError when Flink does not answer at first, or has no job of that name.
@@ -332,6 +335,7 @@ def record(  # noqa: PLR0913  what a user may say
         recorder.begin(clock.now_s())
         kept, silent = 0, False
         for at_s in turns(clock, every_s, lasts_s, stop):
+            turned()
             try:
                 if by_s := clock.jumped_s():
                     how = f"the clock of this machine was set by {by_s:+.0f} s"
@@ -341,7 +345,7 @@ def record(  # noqa: PLR0913  what a user may say
                     seen(reading, recorder.keep(reading))
                     kept, silent = kept + 1, False
                     continue
-                missed(at_s, reading)
+                missed(reading)
                 if not silent:
                     told(reading)
                 silent = True

@@ -6,6 +6,7 @@ is for `verdict.py`, which replays the recording that is kept here.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,6 +89,9 @@ class Shadowed:
     mark: Totals = field(default_factory=Totals)
     looked_s: float = -1.0
     advised: list[Advised] = field(default_factory=list)
+    valid_until_s: float = 0.0
+    """Until when that holds by the clock of the machine, for other processes; ``holds_until_s`` is
+    by the service's own, which goes on when the former is set."""
 
 
 @dataclass(slots=True)
@@ -256,6 +260,7 @@ class Shadow:
         one.memory = adapter.dump_python(advice.memory, mode="json")
         one.mark, one.looked_s = state.totals, time_s
         one.advised = _advised(advice, seen, now, rates, controller.interval_s)
+        one.valid_until_s = time.time() + controller.interval_s
         if advice.decided is not None:
             allowed = [c.step.action for c in check(advice.decided, seen, setting) if not c.refusal]
             one.fleet.carry_out(allowed, setting, time_s)

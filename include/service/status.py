@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import csv
+import math
+import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from include.service.act import Actor
-from include.service.rates import JobRates
+from include.service.rates import JobRates, comparable
 from include.service.reading import JobReading
+from include.service.rest import POLL_WITHIN_S
 from include.service.shadow import DECISIONS, Advised
 
 DAY_S = 86_400.0
 MOST_POINTS = 20_000
 """Of the last day; more than 24 controllers at a decision every two minutes are cut."""
 MISSED_TURNS = 3
-"""A service that has not turned for so long is not well."""
+"""A service that has not turned for so long is not well, and rates that are older not of now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +41,19 @@ class ShadowStatus:
     url: str
     every_s: float
     turned_s: float = 0.0
-    """When it last tried to poll."""
+    """When it last tried to poll: by the clock of the machine, which may be set,"""
+    turned_up_s: float = field(default_factory=time.monotonic)
+    """and by one that nobody can set."""
     answered: bool = False
     trouble: str = ""
     polls: int = 0
     missed: int = 0
     reading: JobReading | None = None
+    read_up_s: float = -math.inf
+    """When it was kept, by ``time.monotonic``."""
     rates: JobRates | None = None
+    rated_s: float = 0.0
+    """When the reading was that they came with."""
     advised: Mapping[str, tuple[Advised, ...]] = field(default_factory=dict)
     """The last decision of each controller."""
     decided: Mapping[str, int] = field(default_factory=dict)
@@ -53,11 +62,19 @@ class ShadowStatus:
     """Who follows what is advised; None: nobody does."""
     day: deque[StatusPoint] = field(default_factory=lambda: deque(maxlen=MOST_POINTS))
 
+    def turned(self) -> None:
+        """Take over that the loop turns, whatever the poll brings."""
+        self.turned_s, self.turned_up_s = time.time(), time.monotonic()
+
     def polled(self, now: JobReading, rates: JobRates | None, advised: Iterable[Advised]) -> None:
         """Take over a reading and what was advised on it."""
-        self.turned_s, self.answered, self.trouble = now.at_s, True, ""
+        self.answered, self.trouble = True, ""
         self.polls += 1
-        self.reading, self.rates = now, rates if rates is not None else self.rates
+        if rates is not None:
+            self.rates, self.rated_s = rates, now.at_s
+        elif not self._holds(now):
+            self.rates = None
+        self.reading, self.read_up_s = now, time.monotonic()
         own = by_controller(advised)
         self.advised = {**self.advised, **own}
         self.decided = _counted(self.decided, own)
@@ -68,14 +85,30 @@ class ShadowStatus:
         while self.day and self.day[0].at_s < now.at_s - DAY_S:
             self.day.popleft()
 
-    def unanswered(self, at_s: float, why: str) -> None:
+    def unanswered(self, why: str) -> None:
         """Take over that Flink said nothing."""
-        self.turned_s, self.answered, self.trouble = at_s, False, why
+        self.answered, self.trouble = False, why
         self.missed += 1
 
-    def is_well(self, now_s: float) -> bool:
-        """Whether the loop turns; whether Flink answers is another question."""
-        return now_s - self.turned_s <= MISSED_TURNS * self.every_s + 10
+    def is_well(self, up_s: float) -> bool:
+        """Whether the loop turns, at a time of ``time.monotonic``; whether Flink answers is another
+        question."""
+        return up_s - self.turned_up_s <= self._patience_s
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the reading is of now: Flink answers, the loop turns, the disk is not full."""
+        return self.answered and time.monotonic() - self.read_up_s <= self._patience_s
+
+    @property
+    def _patience_s(self) -> float:
+        """A turn may take as long as a poll."""
+        return max(MISSED_TURNS * self.every_s + 10, MISSED_TURNS * POLL_WITHIN_S)
+
+    def _holds(self, now: JobReading) -> bool:
+        """Whether the rates are still those of the job: a poll between two fetches has none."""
+        same = self.reading is not None and comparable(self.reading, now)
+        return same and now.at_s - self.rated_s <= self._patience_s
 
 
 def by_controller(rows: Iterable[Advised]) -> dict[str, tuple[Advised, ...]]:

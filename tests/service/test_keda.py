@@ -25,7 +25,7 @@ def write_state(folder, *, holds_s=60.0, wanted=4, failed=False, because=""):
             wanted=count,
             reason="",
             because=because,
-            holds_until_s=now_s + holds_s,
+            holds_until_s=now_s - 3600,  # by a clock that only the service has
             in_per_s=None,
             busy_share=None,
             waiting_records=None,
@@ -35,7 +35,8 @@ def write_state(folder, *, holds_s=60.0, wanted=4, failed=False, because=""):
         )
         for operator, count in (("parse", wanted), ("store", 2))
     ]
-    controllers = {"tide": Shadowed(advised=advised), "ds2": Shadowed()}
+    tide = Shadowed(advised=advised, valid_until_s=now_s + holds_s)
+    controllers = {"tide": tide, "ds2": Shadowed()}
     ShadowState("orders", controllers=controllers).save(folder)
 
 

@@ -7,6 +7,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -14,11 +15,14 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from include.files.appended import AppendedRows
 from include.model.errors import SetupError, SpecError
 from include.service.beside import beside
 from include.service.page import address_of, health_of, lines_of, metrics_of, page_of, served
-from include.service.shadow import Advised, asked_controllers
+from include.service.rates import rates_between
+from include.service.shadow import COLUMNS, DECISIONS, Advised, asked_controllers
 from include.service.status import ShadowStatus, StatusPoint, remembered
+from include.service.verdict import decision_counts
 from tests.service.fake_flink import FakeFlink, answers_500
 from tests.service.flink_world import World
 
@@ -75,7 +79,7 @@ def test_a_page_without_a_reading_says_so() -> None:
 
 
 def test_the_page_says_what_is_what_each_would_and_why(status: ShadowStatus) -> None:
-    page = page_of(status, status.turned_s + 60)
+    page = page_of(status, status.reading.at_s + 60)
     Nested(page)
     assert "orders &amp; &lt;co&gt;" in page
     assert "map uses &lt;95 %&gt; of its CPU" in page
@@ -104,12 +108,65 @@ def test_metrics_are_what_prometheus_reads(status: ShadowStatus) -> None:
     assert "tidebench_shadow_lag_records" not in families, "absent is never zero"
 
 
+def samples(status: ShadowStatus) -> set[str]:
+    """Names of those that metrics have."""
+    families = text_string_to_metric_families(metrics_of(status).decode())
+    return {one.name.removeprefix("tidebench_shadow_") for of in families for one in of.samples}
+
+
+def test_what_is_not_known_of_the_job_has_no_sample(world: World) -> None:
+    status = ShadowStatus("orders", "http://127.0.0.1:8081", 15)
+    known = {"instances", "records_per_second", "lag_records", "latency_seconds", "busy_ratio"}
+    world.advance(15)
+    before = world.reading()
+    world.advance(15)
+    now = world.reading()
+    rates = rates_between(before, now)
+
+    status.polled(now, rates, [])
+    assert known <= samples(status)
+    status.polled(replace(now, at_s=now.at_s + 15), None, [])  # Flink has not fetched since
+    assert known <= samples(status)
+    status.unanswered("Flink does not answer")
+    assert not known & samples(status)
+    status.polled(replace(now, at_s=now.at_s + 45), None, [])
+    assert known <= samples(status)
+    status.polled(replace(now, at_s=now.at_s + 75), None, [])
+    assert known & samples(status) == {"instances"}, "it never fetches again"
+
+    status.polled(now, rates, [])
+    status.polled(replace(now, state="FAILED", started_s=0.0), None, [])
+    assert not known & samples(status)
+    status.polled(now, None, [])
+    assert known & samples(status) == {"instances"}
+
+    status.polled(now, rates, [])
+    status.read_up_s -= 100  # the loop hangs, or cannot write
+    assert not known & samples(status)
+
+
 def test_health_is_that_the_loop_turns(status: ShadowStatus) -> None:
-    assert health_of(status, status.turned_s + 20)[0] == 200
-    status.unanswered(status.turned_s + 15, "Flink does not answer")
-    code, body = health_of(status, status.turned_s)
+    status.turned()
+    assert health_of(status, status.turned_up_s + 59)[0] == 200, "a poll may take long"
+    status.unanswered("Flink does not answer")
+    code, body = health_of(status, status.turned_up_s)
     assert (code, json.loads(body)["flink_answers"]) == (200, False)
-    assert health_of(status, status.turned_s + 500)[0] == 503
+    assert health_of(status, status.turned_up_s + 61)[0] == 503
+
+
+@pytest.mark.parametrize("by_s", [60, -3600])
+def test_a_clock_that_is_set_changes_no_health(
+    status: ShadowStatus, monkeypatch: pytest.MonkeyPatch, by_s: float
+) -> None:
+    status.turned()
+    wall = time.time
+    monkeypatch.setattr(time, "time", lambda: wall() + by_s)
+    with served(status, "0") as where:
+        with urllib.request.urlopen(f"{where}/healthz", timeout=10) as answer:
+            assert answer.status == 200
+        status.turned_up_s -= 61
+        with pytest.raises(urllib.error.HTTPError, match="503"):
+            urllib.request.urlopen(f"{where}/healthz", timeout=10)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +209,7 @@ def test_a_shadow_over_http_from_the_first_poll_to_its_page(
         return polls == 5 and answers_500(handler)
 
     def look() -> None:
-        while not any(line.startswith("Page: ") for line in told) or polls < 9:
+        while not any(line.startswith("Page: ") for line in told) or polls < 10:
             time.sleep(0.1)
         where = next(line for line in told if line.startswith("Page: ")).removeprefix("Page: ")
         for path in ("/", "/metrics", "/healthz", "/etc/passwd"):

@@ -197,6 +197,27 @@ def test_a_full_disk_leaves_whole_rows(tmp_path: Path) -> None:
     rows.close()
 
 
+def test_a_lost_poll_is_a_turn(
+    tmp_path: Path, flink: FakeFlink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(recorder: Recorder, now: JobReading) -> None:
+        raise SetupError("the disk is full")
+
+    monkeypatch.setattr(Recorder, "keep", full)
+    stop, told, turned = threading.Event(), [], []
+
+    def turns_once() -> None:
+        turned.append(1)
+        stop.set()
+
+    kept = record(
+        flink.url, "orders", tmp_path / "job", every_s=0.5, lasts_s=60, stop=stop,
+        told=told.append, turned=turns_once,
+    )  # fmt: skip
+    assert (kept, turned) == (0, [1])
+    assert told == ["this poll is lost: the disk is full"]
+
+
 def test_faults_are_recorded_and_recording_goes_on(tmp_path: Path, flink: FakeFlink) -> None:
     told: list[str] = []
     stop = threading.Event()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from include.service.rates import rates_between
 from include.service.record import Recorder
 from include.service.shadow import Shadow, ShadowState, asked_controllers, opened
 from include.service.totals import Totals, added
+from include.service.verdict import asked_for
 from tests.service.flink_world import World
 
 TERMS = terms_of(price_book("btu60"), parse_objective("latency p95 < 2 s"))
@@ -207,6 +209,17 @@ def test_a_job_with_another_graph_begins_anew(tmp_path: Path, world: World) -> N
     assert beside.state.graph.edges == graph.edges
     assert set(beside.state.controllers) == set(FOUR)
     beside.end()
+
+
+def test_other_processes_are_told_by_their_clock_how_long_advice_holds(
+    tmp_path: Path, world: World
+) -> None:
+    beside = Beside(tmp_path, world)
+    beside.turns(3)
+    beside.end()
+    hpa = opened(tmp_path, "orders", asked_controllers(FOUR, {})).controllers["hpa"]
+    assert hpa.valid_until_s == pytest.approx(time.time() + 15, abs=60)
+    assert hpa.advised[0].holds_until_s == pytest.approx(world.now_s + 15)
 
 
 @pytest.mark.parametrize(

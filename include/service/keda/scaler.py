@@ -72,7 +72,7 @@ def metric_in(state: Path, asked: messages.ScaledObjectRef, now_s: float) -> Met
     if row["failed"]:
         told = f"{controller} could not decide: {row['because']}"
         raise NoAdvice(grpc.StatusCode.UNAVAILABLE, told)
-    if (over_s := now_s - row["holds_until_s"]) > LATE_S:
+    if (over_s := now_s - controllers[controller]["valid_until_s"]) > LATE_S:
         told = f"the last advice held until {over_s:.0f} s ago; does the service run?"
         raise NoAdvice(grpc.StatusCode.UNAVAILABLE, told)
     wanted = row["wanted"] if operator else row["hosts_wanted"]
