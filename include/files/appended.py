@@ -1,7 +1,8 @@
 """CSV files that grow by whole rows, and survive a process that is killed anywhere.
 
-A row that was being written then is cut off when the file is opened again. Where a row cannot be
-written whole, because the disk is full, nothing of it stays.
+A row is one line, so that a torn one is known by its missing end: it is cut off when the file is
+opened again, and `whole_lines` leaves it out. Where a row cannot be written whole, because the disk
+is full, nothing of it stays.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +36,13 @@ class AppendedRows:
         self._require_columns()
 
     def append(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Write rows, all or none; None is an empty cell. Raises SetupError when they cannot be."""
+        """Write rows, all or none. None is an empty cell, white space in a text becomes a space.
+
+        Raises SetupError when they cannot be written.
+        """
         sink = io.StringIO()
-        csv.writer(sink, lineterminator="\n").writerows(rows)
+        lines = ([_on_a_line(cell) for cell in row] for row in rows)
+        csv.writer(sink, lineterminator="\n").writerows(lines)
         content = sink.getvalue().encode()
         size = os.fstat(self._file).st_size
         try:
@@ -54,11 +60,12 @@ class AppendedRows:
         """The last row; None where there is none."""
         size = os.fstat(self._file).st_size
         tail = os.pread(self._file, 65536, max(0, size - 65536)).decode(errors="replace")
-        lines = tail.splitlines()
-        is_header = size <= 65536 and len(lines) < 2
-        if not lines or is_header:
-            return None
-        return dict(zip(self._columns, next(csv.reader(lines[-1:])), strict=True))
+        lines = tail.splitlines()[1 if size <= 65536 else 0 :]
+        for line in reversed(lines):
+            cells = next(csv.reader([line]), [])
+            if len(cells) == len(self._columns):  # older versions wrote line ends into cells
+                return dict(zip(self._columns, cells, strict=True))
+        return None
 
     def _cut_torn_row(self) -> None:
         size = os.fstat(self._file).st_size
@@ -81,3 +88,25 @@ class AppendedRows:
     def _not_written(self, error: OSError) -> SetupError:
         told = "make the folder writable, or free some space"
         return SetupError(f"{self.path} cannot be written ({error.strerror}); {told}")
+
+
+def whole_lines(path: Path, last_bytes: int | None = None) -> Iterator[str]:
+    """The header and the rows of such a file as lines, without a row that is torn.
+
+    With ``last_bytes``, of a longer file only the rows within its last bytes. It may be read while
+    rows are appended. Raises OSError when it cannot be read.
+    """
+    with path.open("rb") as file:
+        header = file.readline()
+        if last_bytes is not None:
+            skipped = os.fstat(file.fileno()).st_size - last_bytes
+            if skipped > len(header):
+                file.seek(skipped - 1)
+                file.readline()  # to the beginning of a row
+        for line in chain([header], file):
+            if line.endswith(b"\n"):
+                yield line.decode()
+
+
+def _on_a_line(cell: Any) -> Any:
+    return " ".join(cell.split()) if isinstance(cell, str) else cell

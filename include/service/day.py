@@ -6,6 +6,7 @@ import csv
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 
+from include.files.appended import whole_lines
 from include.files.whole import csv_text, new_folder, read_json, swap_in, write_bytes, write_json
 from include.model.errors import SpecError, StoreError
 from include.service.record import EVENTS, TASK_MANAGERS
@@ -43,8 +44,7 @@ def cut_day(folder: Path, day: date) -> Path:
 
 def _rows_of(path: Path, began_s: float) -> str:
     """The header and the rows of a day that begins then; nothing where there are none."""
-    with path.open(newline="") as file:
-        lines = csv.reader(file)
-        header = next(lines)
-        rows = [row for row in lines if 0 <= float(row[0]) - began_s < DAY_S]
+    lines = csv.reader(whole_lines(path))
+    header = next(lines)
+    rows = [row for row in lines if 0 <= float(row[0]) - began_s < DAY_S]
     return csv_text(header, rows) if rows or path.name != JOB else ""

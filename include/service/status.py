@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from include.files.appended import whole_lines
 from include.service.act import Actor
 from include.service.rates import JobRates, comparable
 from include.service.reading import JobReading
@@ -19,6 +20,8 @@ from include.service.shadow import DECISIONS, Advised
 DAY_S = 86_400.0
 MOST_POINTS = 20_000
 """Of the last day; more than 24 controllers at a decision every two minutes are cut."""
+LAST_BYTES = 64_000_000
+"""Of the decisions on disk: more than a day of four controllers and a dozen operators."""
 MISSED_TURNS = 3
 """A service that has not turned for so long is not well, and rates that are older not of now."""
 
@@ -133,15 +136,17 @@ def _point(rows: tuple[Advised, ...]) -> StatusPoint:
 
 
 def remembered(folder: Path, since_s: float) -> list[StatusPoint]:
-    """Points of decisions that are on disk, from then on, in their order."""
+    """Points of decisions that are on disk, from then on, in their order; of those in the last
+    `LAST_BYTES` of the file."""
     path = folder / DECISIONS
     if not path.is_file():
         return []
     sums: dict[tuple[float, str], list[int]] = {}
-    with path.open(newline="") as file:
-        for row in csv.DictReader(file):
-            if (at_s := float(row["time_s"])) >= since_s:
-                both = sums.setdefault((at_s, row["controller"]), [0, 0])
-                both[0] += int(row["instances"])
-                both[1] += int(row["wanted"])
+    for row in csv.DictReader(whole_lines(path, LAST_BYTES)):
+        if (at_s := float(row["time_s"])) >= since_s:
+            both = sums.setdefault((at_s, row["controller"]), [0, 0])
+            both[0] += int(row["instances"])
+            both[1] += int(row["wanted"])
+    if sums and path.stat().st_size > LAST_BYTES:
+        del sums[next(iter(sums))]  # the first rows of that decision may be before
     return [StatusPoint(at_s, name, *both) for (at_s, name), both in sums.items()]

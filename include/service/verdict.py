@@ -15,6 +15,7 @@ from include.advise.answer import Answer, advise
 from include.advise.case import keep_case
 from include.advise.publish import publish_answer
 from include.advise.request import SUITABLE, AdviceRequest
+from include.files.appended import whole_lines
 from include.files.whole import read_json
 from include.model.errors import SpecError
 from include.service.shadow import STATE
@@ -77,15 +78,14 @@ def decision_counts(decisions: Path) -> dict[str, tuple[int, int, int]]:
         changes[name] += change
         failed[name] += failure
 
-    with decisions.open(newline="") as file:
-        for row in csv.DictReader(file):
-            name, at = row["controller"], row["time_s"]
-            if name in last and last[name][0] != at:
-                count(name)
-                del last[name]
-            _, change, failure = last.get(name, (at, False, False))
-            change |= row["instances"] != row["wanted"]
-            last[name] = at, change, failure or row["failed"] == "True"
+    for row in csv.DictReader(whole_lines(decisions)):
+        name, at = row["controller"], row["time_s"]
+        if name in last and last[name][0] != at:
+            count(name)
+            del last[name]
+        _, change, failure = last.get(name, (at, False, False))
+        change |= row["instances"] != row["wanted"]
+        last[name] = at, change, failure or row["failed"] == "True"
     for name in last:
         count(name)
     return {name: (decided[name], changes[name], failed[name]) for name in decided}

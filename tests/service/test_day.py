@@ -52,6 +52,18 @@ def test_a_day_is_cut_again_whole(state: Path) -> None:
     assert not (day / "left over").exists()
 
 
+def test_a_torn_row_is_in_no_day(state: Path) -> None:
+    """It is being written, or was when the process was killed."""
+    for path in (*(state / "recording").glob("*.csv"), state / "decisions.csv"):
+        with path.open("a") as file:
+            file.write(f"{MIDNIGHT_S + 1900},a")
+    day = cut_day(state, date(2027, 1, 16))
+    assert read_recording(str(day)).times_s.size == 121
+    for path in day.glob("*.csv"):
+        with path.open(newline="") as file:
+            assert len({len(row) for row in csv.reader(file)}) == 1
+
+
 def test_a_day_without_readings_is_told(state: Path, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="nothing was recorded on 2020-01-01"):
         cut_day(state, date(2020, 1, 1))

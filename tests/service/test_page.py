@@ -169,6 +169,37 @@ def test_a_clock_that_is_set_changes_no_health(
             urllib.request.urlopen(f"{where}/healthz", timeout=10)
 
 
+def a_day(folder: Path, decisions: int) -> list[StatusPoint]:
+    """Decisions on disk, each of two operators."""
+    rows = AppendedRows(folder / DECISIONS, COLUMNS)
+    for i in range(decisions):
+        each = [advised("hpa", 3, 1000.0 + i, operator=name) for name in ("map", "sink")]
+        rows.append(one.row for one in each)
+    rows.close()
+    return [StatusPoint(1000.0 + i, "hpa", 4, 6) for i in range(decisions)]
+
+
+def test_a_torn_row_of_decisions_is_left_out(tmp_path: Path) -> None:
+    """It was killed while it wrote."""
+    points = a_day(tmp_path, 3)
+    with (tmp_path / DECISIONS).open("a") as file:
+        file.write("1003.0,hpa,map,2")
+    assert remembered(tmp_path, 0.0) == points
+    assert remembered(tmp_path, 1001.0) == points[1:]
+    assert decision_counts(tmp_path / DECISIONS) == {"hpa": (3, 3, 0)}
+
+
+def test_only_the_end_of_many_decisions_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = a_day(tmp_path, 100)
+    for size_bytes in range(1000, 1400, 7):
+        monkeypatch.setattr("include.service.status.LAST_BYTES", size_bytes)
+        found = remembered(tmp_path, 0.0)
+        assert 2 < len(found) < 20
+        assert found == points[-len(found) :], "whole decisions"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

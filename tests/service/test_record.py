@@ -218,6 +218,30 @@ def test_a_lost_poll_is_a_turn(
     assert told == ["this poll is lost: the disk is full"]
 
 
+def test_a_line_end_in_an_answer_is_none_in_a_row(tmp_path: Path, world: World) -> None:
+    recorder = a_recorder(tmp_path, world)
+    world.advance(10)
+    missing = ("restarts: garbage\r\n", "checkpoints: \u2028")
+    recorder.keep(replace(world.reading(), missing=missing))
+    recorder.miss(world.now_s + 10, str(BadStatusLine("garbage\r\n")))
+    recorder.end(world.now_s + 10, 1)
+    world.advance(20)
+
+    a_recorder(tmp_path, world).end(world.now_s, 0)
+    told = [row["missing"] for row in rows_of(tmp_path / "job.csv")]
+    assert told == ["restarts: garbage ; checkpoints:", "garbage"]
+
+
+def test_a_folder_with_a_line_end_in_a_row_goes_on(tmp_path: Path) -> None:
+    """As versions before wrote it."""
+    (tmp_path / "rows.csv").write_text('a,b,c\n1,2,3\n4,5,"garbage\r\n"\n')
+    rows = AppendedRows(tmp_path / "rows.csv", ("a", "b", "c"))
+    assert rows.last() == {"a": "4", "b": "5", "c": "garbage"}
+    rows.append([(6, 7, None)])
+    assert rows.last() == {"a": "6", "b": "7", "c": ""}
+    rows.close()
+
+
 def test_faults_are_recorded_and_recording_goes_on(tmp_path: Path, flink: FakeFlink) -> None:
     told: list[str] = []
     stop = threading.Event()
