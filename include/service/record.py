@@ -7,7 +7,6 @@ at, and another one goes on in the same folder. What was not read is an empty ce
 from __future__ import annotations
 
 import fcntl
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -83,20 +82,13 @@ class Recorder:
             self._say(JobEvent(now_s, "begun", f"job {self._job}, every {self._every_s:g} s"))
 
     def keep(self, now: JobReading) -> JobRates | None:
-        """Write a reading; what was done since the last one that Flink had fetched, if known."""
-        before, self._last = self._last, now
-        for event in events_between(before, now) if before else ():
-            self._say(event)
-        if before is None and self._job_before not in ("", now.job):
-            told = f"the job of this name is {now.job} now, and was {self._job_before}"
-            self._say(JobEvent(now.at_s, "redeployed", told))
-        if self._silent:
-            self._say(JobEvent(now.at_s, "answers", "Flink answers again"))
-            self._silent = False
-        was = self._fetched
+        """Write a reading; what was done since the last one that Flink had fetched, if known.
+
+        Raises SetupError when it cannot be written. The next one is compared with the last that
+        could be, so what happened in between is told then.
+        """
+        before, was = self._last, self._fetched
         rates = rates_between(was, now) if was else None
-        if was is None or not comparable(was, now) or fetched(was, now):
-            self._fetched = now if now.running else None
         if before is None or before.edges != now.edges:
             self._keep_graph(now)
         at_s = round(now.at_s, 3)
@@ -109,15 +101,21 @@ class Recorder:
             for one in now.task_managers
         )  # fmt: skip
         self._jobs.append([_job_row(at_s, now, rates, self._latency_s(now, rates), was)])
+        self._say(*self._news(before, now))
+        self._last, self._silent = now, False
+        if was is None or not comparable(was, now) or fetched(was, now):
+            self._fetched = now if now.running else None
         return rates
 
     def miss(self, now_s: float, why: str) -> None:
-        """Write that Flink did not answer: a row without readings, and once why."""
+        """Write that Flink did not answer: a row with the job's last id and no reading, and once
+        why."""
         if not self._silent:
             self._say(JobEvent(now_s, "no_answer", why))
         self._silent = True
+        job = self._last.job if self._last else self._job_before
         row: dict[str, Any] = dict.fromkeys(JOB_COLUMNS)
-        row |= {"time_s": round(now_s, 3), "state": "no answer", "missing": why[:200]}
+        row |= {"time_s": round(now_s, 3), "job": job, "state": "no answer", "missing": why[:200]}
         self._jobs.append([tuple(row.values())])
 
     def say(self, now_s: float, kind: str, detail: str) -> None:
@@ -130,8 +128,17 @@ class Recorder:
         for rows in (self._jobs, self._operators, self._managers, self._events):
             rows.close()
 
-    def _say(self, event: JobEvent) -> None:
-        self._events.append([(round(event.at_s, 3), event.kind, " ".join(event.detail.split()))])
+    def _say(self, *events: JobEvent) -> None:
+        self._events.append((round(one.at_s, 3), one.kind, one.detail) for one in events)
+
+    def _news(self, before: JobReading | None, now: JobReading) -> Iterator[JobEvent]:
+        if before is not None:
+            yield from events_between(before, now)
+        elif self._job_before not in ("", now.job):
+            told = f"the job of this name is {now.job} now, and was {self._job_before}"
+            yield JobEvent(now.at_s, "redeployed", told)
+        if self._silent:
+            yield JobEvent(now.at_s, "answers", "Flink answers again")
 
     def _latency_s(self, now: JobReading, rates: JobRates | None) -> float | None:
         """The estimate; while the job is down, of what came when it last ran."""
@@ -270,18 +277,16 @@ def alone_in(folder: Path, what: str) -> Iterator[None]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        file = (folder / LOCK).open("a")
     except OSError as error:
         raise SetupError(f"{folder} cannot be written ({error.strerror})") from error
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            told = f"another process {what} in {folder}; end it, or name another folder"
+            raise SetupError(told) from None
         yield
-    except BlockingIOError:
-        raise SetupError(
-            f"another process {what} in {folder}; end it, or name another folder"
-        ) from None
-    finally:
-        os.close(file)
 
 
 class Polled(Protocol):

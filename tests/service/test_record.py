@@ -183,6 +183,13 @@ def test_two_do_not_write_into_one_folder(tmp_path: Path) -> None:
         pass
 
 
+def test_what_blocks_elsewhere_is_no_second_process(tmp_path: Path) -> None:
+    with pytest.raises(BlockingIOError), alone_in(tmp_path, "records"):
+        raise BlockingIOError
+    with alone_in(tmp_path, "records"):
+        pass
+
+
 def test_a_full_disk_leaves_whole_rows(tmp_path: Path) -> None:
     """The limit on the size of a file is real, and fails as a full disk does."""
     rows = AppendedRows(tmp_path / "rows.csv", ("a", "b"))
@@ -195,6 +202,38 @@ def test_a_full_disk_leaves_whole_rows(tmp_path: Path) -> None:
     rows.append([(3, "z")])
     assert rows.last() == {"a": "3", "b": "z"}
     rows.close()
+
+
+def test_what_a_full_disk_kept_out_is_written_once_there_is_room(
+    tmp_path: Path, world: World
+) -> None:
+    recorder = a_recorder(tmp_path, world)
+
+    def lost() -> None:
+        world.advance(10)
+        with files_of(1), pytest.raises(SetupError, match="cannot be written"):
+            recorder.keep(world.reading())
+
+    lost()
+    assert not (tmp_path / "edges.yaml").exists()
+    world.advance(10)
+    recorder.keep(world.reading())
+    assert (tmp_path / "edges.yaml").is_file()
+    for _ in range(2):
+        world.advance(10)
+        rates = recorder.keep(world.reading())
+    lost()
+    world.advance(10)
+    rates = recorder.keep(world.reading())
+    assert rates.since_s == pytest.approx(20), "with what the lost poll would have told"
+
+    world.restart(5, map=3)
+    lost()
+    world.managers = 1
+    lost()
+    world.advance(10)
+    recorder.keep(world.reading())
+    assert events_of(tmp_path) == ["begun", "rescaled", "task_managers_gone"]
 
 
 def test_a_lost_poll_is_a_turn(
@@ -240,6 +279,23 @@ def test_a_folder_with_a_line_end_in_a_row_goes_on(tmp_path: Path) -> None:
     rows.append([(6, 7, None)])
     assert rows.last() == {"a": "6", "b": "7", "c": ""}
     rows.close()
+
+
+def test_a_redeployment_while_nobody_answered_is_told_after_a_restart(
+    tmp_path: Path, world: World
+) -> None:
+    recorder = a_recorder(tmp_path, world)
+    world.advance(10)
+    recorder.keep(world.reading())
+    for service in (recorder, None):
+        service = service or a_recorder(tmp_path, world)
+        world.advance(10)
+        service.miss(world.now_s, "timed out")
+        service.end(world.now_s, 0)
+    world.job = "b" * 32
+    recorded(tmp_path, world, 1)
+
+    assert events_of(tmp_path)[-2:] == ["redeployed", "ended"]
 
 
 def test_faults_are_recorded_and_recording_goes_on(tmp_path: Path, flink: FakeFlink) -> None:
