@@ -185,7 +185,7 @@ class Shadow:
         self.folder, self.state = folder, state
         self._terms, self._every_s, self._most_slots = terms, every_s, most_slots
         self._rows = AppendedRows(folder / DECISIONS, COLUMNS)
-        self._built: tuple[Setting, dict[str, Controller]] | None = None
+        self._built: tuple[tuple[str, ...], Setting, dict[str, Controller]] | None = None
 
     def turn(self, now: JobReading, rates: JobRates | None) -> list[Advised]:
         """What controllers that are due advise; nothing while the job does not run or no reading is
@@ -209,7 +209,8 @@ class Shadow:
         self._rows.close()
 
     def _controllers(self, now: JobReading) -> tuple[Setting, dict[str, Controller]]:
-        """Built anew when the job has another graph, or its edges are measured again."""
+        """Built anew when the job has another graph, others of its operators may be scaled, or its
+        edges are measured again."""
         state = self.state
         graph = state.graph
         if graph is None or graph.edges != now.edges or set(graph.work_ms) != set(now.instances):
@@ -221,20 +222,21 @@ class Shadow:
             state.graph = None
         if state.graph is None or now.at_s - state.measured_s > MEASURES_EVERY_S:
             state.graph, state.measured_s, self._built = graph_of(now), now.at_s, None
-        if self._built is None:
+        if self._built is None or self._built[0] != now.scaled:
             each = max((one.slots for one in now.task_managers), default=1)
             most_hosts = max(len(now.task_managers), -(-self._most_slots // each))
             setting = setting_of(
                 now, state.graph, self._terms, every_s=self._every_s, max_hosts=most_hosts
             )
             self._built = (
+                now.scaled,
                 setting,
                 {
                     name: built(name, one.options, setting, self._most_slots)
                     for name, one in state.controllers.items()
                 },
             )
-        return self._built
+        return self._built[1:]
 
     def _ask(
         self,

@@ -30,6 +30,8 @@ class World:
     spent: dict[str, float] = field(default_factory=lambda: dict.fromkeys(WORK_S, 0.0))
     lasted_s: float = 0.0
     managers: int = 2
+    source_most: int = 128
+    """As many subtasks as the source may have at most."""
 
     def advance(self, seconds: float, step_s: float = 1.0) -> None:
         for _ in range(round(seconds / step_s)):
@@ -88,7 +90,7 @@ class World:
             parallelism=count,
             asked_least=1,
             asked_most=self.most[name],
-            max_parallelism=128,
+            max_parallelism=self.source_most if name == "source" else 128,
             slot_group="default",
             records_in=self.done if name != "source" else None,
             records_out=self.done if name != "sink" else 0.0,

@@ -211,6 +211,24 @@ def test_a_job_with_another_graph_begins_anew(tmp_path: Path, world: World) -> N
     beside.end()
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_source_that_becomes_scalable_is_an_operator(tmp_path: Path, restarted: bool) -> None:
+    world = World(source_most=1)
+    beside = Beside(tmp_path, world)
+    beside.turns(5)
+    world.job, world.source_most = "b" * 32, 128
+    world.restart(5)
+    if restarted:
+        beside.end()
+        beside = Beside(tmp_path, world)
+    beside.turns(8)
+    beside.end()
+
+    for one in beside.state.controllers.values():
+        assert [row.operator for row in one.advised] == ["source_events", "map", "sink"]
+        assert not any(row.failed for row in one.advised), one.advised[0].because
+
+
 def test_other_processes_are_told_by_their_clock_how_long_advice_holds(
     tmp_path: Path, world: World
 ) -> None:
