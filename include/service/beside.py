@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -60,18 +60,20 @@ def beside(  # noqa: PLR0913  what a user may say
     follower: Follower | None = None,
 ) -> None:
     """Until it is late or stopped. ``advised`` gets a line for every change that one would make;
-    a ``follower`` of the only controller may make it.
+    a ``follower`` of the only controller may make it, and begins once Flink has the job.
 
     Raises what `record`, `opened` and `price_book` raise.
     """
     terms = terms_of(price_book(prices), parse_objective(objective))
-    with alone_in(folder, "is a shadow"), follower or nullcontext():
+    with alone_in(folder, "is a shadow"):
         state = opened(folder, job, controllers)
+        with closing(FlinkRest(url)) as flink:
+            flink.job_named(job)  # else each start without Flink writes two entries of the journal
         state.objective, state.prices = objective, prices
         shadow: Shadow | None = None
         said: dict[str, dict[str, int]] = {}
         clock = SteadyClock()
-        status = ShadowStatus(job, FlinkRest(url).url, every_s)
+        status = ShadowStatus(job, flink.url, every_s)
         status.turned()
         status.actor = follower.actor if follower else None
         status.day.extend(remembered(folder, time.time() - DAY_S))
@@ -93,7 +95,7 @@ def beside(  # noqa: PLR0913  what a user may say
                 last = [row for one in state.controllers.values() for row in one.advised]
                 follower.follow(now, clock.now_s() - now.at_s, last)
 
-        with served(status, page) as where:
+        with served(status, page) as where, follower or nullcontext():
             if where:
                 advised(f"Page: {where}")
             record(
