@@ -55,3 +55,12 @@ def test_a_shadow_that_was_killed_while_it_wrote_starts_again(
 
     starts(flink.url, tmp_path)
     assert decisions.read_text() == whole
+
+
+def test_the_documented_command_has_every_variable_that_compose_wants() -> None:
+    path = REPOSITORY / "infra/service/compose.yaml"
+    wanted = set(re.findall(r"\$\{(\w+):\?", path.read_text()))
+    wanted |= {one["environment"] for one in yaml.safe_load(path.read_text())["secrets"].values()}
+    for text in (path.read_text(), (REPOSITORY / "docs/service.md").read_text()):
+        exported = re.findall(r"export (FLINK_URL=.*)", text)
+        assert wanted <= set(re.findall(r"(\w+)=", exported[0]))
