@@ -17,20 +17,30 @@ from include.advise.publish import publish_answer
 from include.advise.request import SUITABLE, AdviceRequest
 from include.files.appended import whole_lines
 from include.files.whole import read_json
-from include.model.errors import SpecError
-from include.service.shadow import STATE
+from include.model.errors import SpecError, StoreError
+from include.service.shadow import READS_IN_S, STATE
+from include.workloads.recordings.folder import is_recorded
 
 RECORDING = "recording"
 
 
 def shadowed(folder: Path) -> dict[str, dict[str, Any]]:
     """The controllers of a shadow with their options. Raises StoreError without its state."""
-    return {name: one["options"] for name, one in read_json(folder / STATE)["controllers"].items()}
+    return {name: one["options"] for name, one in _state(folder)["controllers"].items()}
 
 
 def is_shadow(folder: Path) -> bool:
-    """Whether a folder is the state of a shadow, and no experiment."""
-    return (folder / STATE).is_file()
+    """Whether a folder is that of a shadow, also before the first decision, and no experiment."""
+    return (folder / STATE).is_file() or is_recorded(folder / RECORDING)
+
+
+def _state(folder: Path) -> Any:
+    if (folder / STATE).is_file():
+        return read_json(folder / STATE)
+    if is_recorded(folder / RECORDING):
+        told = f"no controller has decided in {folder} yet: leave the shadow beside the job until "
+        raise StoreError(f"{told}it has run for {READS_IN_S:g} s and a decision is printed")
+    raise StoreError(f"{folder} has no shadow; name the --state of a shadow")
 
 
 def asked_for(folder: Path) -> tuple[str, str]:
@@ -38,7 +48,7 @@ def asked_for(folder: Path) -> tuple[str, str]:
 
     Raises StoreError without its state.
     """
-    state = read_json(folder / STATE)
+    state = _state(folder)
     return state.get("objective", ""), state.get("prices", "")
 
 

@@ -240,6 +240,21 @@ def test_other_processes_are_told_by_their_clock_how_long_advice_holds(
     assert hpa.advised[0].holds_until_s == pytest.approx(world.now_s + 15)
 
 
+@pytest.mark.parametrize("asked", ["report", "verdict"])
+def test_a_shadow_without_a_decision_says_what_to_do(
+    tmp_path: Path, world: World, asked: str
+) -> None:
+    beside = Beside(tmp_path, world)
+    beside.turns(1)
+    beside.end()
+    said = CliRunner().invoke(app, [asked, str(tmp_path)])
+    assert said.exit_code != 0
+    assert "no controller has decided" in str(said.exception)
+    assert not (tmp_path / "locks").exists()
+    with pytest.raises(StoreError, match="name the --state of a shadow"):
+        asked_for(tmp_path / "recording")
+
+
 @pytest.mark.parametrize(
     ("names", "options", "told"),
     [
