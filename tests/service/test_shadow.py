@@ -306,7 +306,7 @@ def shadowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         world.most["map"] = count
         world.restart(12, map=count)
     beside.state.objective, beside.state.prices = "latency p95 < 2 s", "btu60"
-    beside.turns(1)
+    beside.turns(4)
     beside.end()
     return folder
 
