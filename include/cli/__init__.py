@@ -36,7 +36,7 @@ EXAMPLES = """\
 **Examples**
 
 - `tidebench run mine.yaml && tidebench report var/mine`
-- `tidebench record http://localhost:8081 --out job`
+- `tidebench record http://localhost:8081 --job orders --out job`
 - `tidebench advise job --objective "latency p95 < 2 s"`
 - `tidebench paper henge`
 """

@@ -85,8 +85,14 @@ def test_hours_of_the_night_belong_to_the_day_on_which_they_begin():
     assert quiet(28, 3) is None  # Friday, 04:00: the night before began on Thursday
 
 
-def test_the_file_to_begin_with_is_one():
-    example = load_limits(Path("infra/service/limits.yaml"))
+def test_the_file_to_begin_with_is_one_and_so_are_its_comments(tmp_path):
+    text = Path("infra/service/limits.yaml").read_text()
+    assert load_limits(written(tmp_path, text)).of("any") == (1, 8, 4)
+    options = ("# operators:", "#   ", "# quiet:")
+    lines = [line.removeprefix("# ") if line.startswith("# ") and line.startswith(options)
+             else f"  {line[4:]}" if line.startswith("#   ") else line
+             for line in text.splitlines()]  # fmt: skip
+    example = load_limits(written(tmp_path, "\n".join(lines)))
     assert example.of("sink") == (1, 2, 4)
     assert len(example.quiet) == 2
 

@@ -26,7 +26,7 @@ _OF_MANY_RUNS = {
     "strict_near_real_time_compliance_percent": "strict nrt %",
     "strict_relaxed_compliance_percent": "strict rel. %",
     "resource_cost": "cost of hosts",
-    "strict_total_cost": "strict total",
+    "strict_total_cost": "strict rel. total",
     "regret": "regret",
     "total_regret": "total regret",
     "utility_percent": "utility %",
