@@ -57,6 +57,7 @@ def run(
     from include.experiment.size import size_of
     from include.runs.batch import require_complete, run_batch
     from include.runs.stages import forget, run_alone
+    from include.runs.stored import mark_asked
     from include.testbeds import TESTBEDS
 
     # Nothing starts before every point is known to be right.
@@ -70,6 +71,7 @@ def run(
         with run_alone(point, root):
             forget(point, root)
     folder = root / points[0].experiment
+    mark_asked(folder, (point.run_id for point in points))
     if on:
         from include.runs.spark.sweep import sweep
 

@@ -6,6 +6,7 @@ code that measured it (code.json) are those of now.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,9 @@ from include.runs.versions import code_digest
 if TYPE_CHECKING:
     from include.experiment.run import Run
     from include.experiment.spec import RunSpec
+
+
+ASKED = "asked.json"
 
 
 class Stored(StrEnum):
@@ -61,6 +65,25 @@ def runs_of_other_code(folder: Path) -> list[str]:
         for manifest in sorted(folder.glob("runs/*/manifest.json"))
     ]
     return [store.run_id for store in stores if not is_of_this_code(store)]
+
+
+def mark_asked(folder: Path, runs: Iterable[str]) -> None:
+    """Keep which runs of an experiment were asked for last, so that a report can miss some."""
+    write_json(folder / ASKED, sorted(runs))
+
+
+def not_measured(folder: Path) -> list[str]:
+    """Ids of the runs that were asked for last and are not complete; empty where nobody said."""
+    asked = folder / ASKED
+    runs = read_json(asked) if asked.is_file() else []
+    return [run for run in runs if not (folder / "runs" / run / "manifest.json").is_file()]
+
+
+def forget_asked(folder: Path, runs: Collection[str]) -> None:
+    """Runs that were removed are missed no more."""
+    asked = folder / ASKED
+    if asked.is_file():
+        mark_asked(folder, [run for run in read_json(asked) if run not in runs])
 
 
 def mark_code(store: RunStore, spec: RunSpec) -> None:

@@ -269,7 +269,7 @@ def test_a_glance_has_the_mean_of_every_case_and_the_cheapest_first() -> None:
     assert (second["controller"], second["cost"], second["age_s"]) == ("btu", 45.0, 2.0)
     assert (third["load"], third["cost"]) == ("stepwise", None)
     assert glance_of(rows[:2]) == [], "one case is the page itself"
-    assert glance_of([_outcome(f"c{k}", 1, 1.0) for k in range(MOST_CASES + 1)]) == []
+    assert len(glance_of([_outcome(f"c{k}", 1, 1.0) for k in range(MOST_CASES + 1)])) == 13
 
 
 def test_a_summary_is_a_whole_sentence() -> None:

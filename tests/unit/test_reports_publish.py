@@ -21,6 +21,7 @@ from include.model.errors import GateFailed, PublishError
 from include.results.reports.publish import publish
 from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run, schema_of
 from include.results.tables.staged import read_staged
+from include.runs.stored import mark_asked
 from tests.builders_staged import RUN, change, let_pass, restage, stage, tables_of
 
 REPOSITORY = Path(__file__).parents[2]
@@ -95,6 +96,15 @@ def test_the_manifest_names_runs_rows_and_hashes(published: Path) -> None:
     (run,) = manifest["runs"]
     assert (run["run"], run["seed"], run["spec_hash"]) == (RUN, 1, "0123456789abcdef")
     assert manifest["versions"]["pyspark"]
+
+
+def test_runs_that_are_not_measured_are_missed_on_the_page(published: Path) -> None:
+    mark_asked(published, [RUN, *(f"tide-s{seed}" for seed in range(1, 9))])
+    publish(let_pass(published), "demo", _url(published))
+    page = (published / "published" / "report.html").read_text()
+    manifest = json.loads((published / "published" / "manifest.json").read_text())
+    assert manifest["not_measured"][-1] == "tide-s8"
+    assert f"{len(manifest['not_measured'])} of the runs that were asked for last are" in page
 
 
 def test_publishing_twice_gives_the_same_bytes_and_rows(published: Path) -> None:

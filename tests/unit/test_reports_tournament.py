@@ -106,6 +106,7 @@ def terminal(folder: Path, rows: list[dict[str, Any]]) -> list[str]:
     for table in ("runs", "tournament"):
         source = staged_path(folder, table)
         (folder / "published" / source.name).write_bytes(source.read_bytes())
+    (folder / "published" / "manifest.json").write_text('{"not_measured": ["a", "b"]}')
     return summary(folder).splitlines()
 
 
@@ -146,6 +147,7 @@ def test_the_terminal_ranks_the_controllers_of_several_runs(tmp_path: Path) -> N
         ["2", "henge", "1", "10.00", "-", "60.0", "-"],
     ]
     assert lines[-2].split() == ["Page:", str(tmp_path / "published" / "report.html")]
+    assert lines[-3].startswith("2 of the runs that were asked for last are not measured, so means")
 
 
 def test_the_terminal_shows_a_ranking_in_a_hundred_columns(tmp_path: Path) -> None:

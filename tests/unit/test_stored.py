@@ -53,6 +53,15 @@ def test_a_complete_run_of_this_code_is_reused(root):
     assert parts(root) == before
 
 
+def test_runs_that_were_asked_for_and_are_not_there_are_missed(root):
+    folder = root / SPEC.experiment
+    assert stored.not_measured(folder) == [], "nobody said what was asked for"
+    stored.mark_asked(folder, [SPEC.run_id, "tide-s1", "tide-s2"])
+    assert stored.not_measured(folder) == ["tide-s1", "tide-s2"]
+    stored.forget_asked(folder, ["tide-s2", SPEC.run_id])
+    assert stored.not_measured(folder) == ["tide-s1"]
+
+
 def test_a_run_of_other_code_is_measured_anew_and_says_so(root, change_code):
     before = parts(root)
     change_code()

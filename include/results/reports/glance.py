@@ -13,19 +13,20 @@ from include.results.tables.staged import Row
 LOAD = ("topology", "pattern", "conditions", "btu_min")
 CASE = (*LOAD, "controller", "variant")
 MOST_CASES = 12
-"""As many as fit on a screen below the heading."""
+"""As many as fit on a screen below the heading; more are folded."""
 
 
 def glance_of(outcomes: Sequence[Row]) -> list[dict[str, Any]]:
-    """Cases by load, the cheapest first; empty where there is one, or more than fit.
+    """Cases by load, the cheapest first; empty where there is one.
 
-    ``load`` is what the loads differ in, ``cost`` the strict total cost, ``share`` the strict near
-    real-time compliance in percent, ``age_s`` the 95th percentile of the age: means over seeds,
+    ``load`` is what the loads differ in, ``cost`` the strict relaxed total, ``share`` the
+    strict near real-time compliance in percent, ``age_s`` the 95th percentile of the age: means
+    over seeds,
     None where a run has none.
     """
     ordered = sorted(outcomes, key=_case)
     cases = [list(rows) for _, rows in groupby(ordered, key=_case)]
-    if not 1 < len(cases) <= MOST_CASES:
+    if len(cases) == 1:
         return []
     telling = [name for name in LOAD if len({rows[0][name] for rows in cases}) > 1]
     glance = [

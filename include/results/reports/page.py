@@ -24,7 +24,7 @@ from include.results.reports.comparison import (
 from include.results.reports.documents import FORMATS, WRITERS, suffixes
 from include.results.reports.figures import bill, rescales
 from include.results.reports.figures import tournament as tournament_figure
-from include.results.reports.glance import glance_of
+from include.results.reports.glance import MOST_CASES, glance_of
 from include.results.reports.run_pages import (
     MANY_RUNS,
     Figures,
@@ -95,6 +95,7 @@ def _rendered(
             runs=runs,
             sentence=_sentence(runs),
             glance=glance_of(tables["outcomes"]),
+            most_cases=MOST_CASES,
             tournament=_tournament(tables),
             bill=_bill(tables),
             compliance=by(shares, lambda comparison: comparison.run),

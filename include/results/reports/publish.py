@@ -21,6 +21,7 @@ from include.results.reports.page import pages
 from include.results.tables.catalogue import PUBLISHED, schema_of
 from include.results.tables.staged import SOURCES, Row, read_staged, staged_path
 from include.runs.measurements.origin import BY_HAND, DagRun
+from include.runs.stored import not_measured
 from include.runs.versions import git_commit
 
 Tables = dict[str, list[Row]]
@@ -124,12 +125,14 @@ def _write_files(
     """Write every file to ``draft`` and return the edition: a hash of the tables."""
     staged = verdict["staged"]
     edition = sha256("".join(staged[table] for table in PUBLISHED).encode()).hexdigest()[:16]
-    origin = {
+    origin: dict[str, Any] = {
         "experiment": experiment,
         "edition": edition,
         "git_commit": git_commit() or None,
         "versions": tool_versions(),
     }
+    if missing := not_measured(folder):
+        origin["not_measured"] = missing
     for table in tables:
         (draft / f"{table}.parquet").write_bytes(staged_path(folder, table).read_bytes())
     (draft / "quarantine.csv").write_text(quarantine_csv(verdict["quarantined"]), encoding="utf-8")

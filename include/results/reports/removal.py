@@ -12,6 +12,7 @@ from include.results.reports.crate import KEPT_CODE, METADATA
 from include.results.reports.database import removed_rows
 from include.results.reports.results import runs_of
 from include.runs.measurements.store import RunStore
+from include.runs.stored import forget_asked
 
 REPORT = ("published", "staged", "data_docs", KEPT_CODE)
 
@@ -39,6 +40,7 @@ def remove_runs(
     with removed_rows(database_url, folder.name, runs if left else None) as rows:
         for run in stored & set(runs):
             _remove(RunStore(folder, folder.name, run))
+        forget_asked(folder, runs)
         for name in () if left else REPORT:
             shutil.rmtree(folder / name, ignore_errors=True)
         if not left:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from include.files.whole import read_json
 from include.results.reports.comparison import (
     Comparison,
     Reference,
@@ -31,6 +32,7 @@ _OF_MANY_RUNS = {
     "total_regret": "total regret",
     "utility_percent": "utility %",
 }
+_NAMED = 6
 _OF_SEEDS = """\
 Means over seeds, the best first, with their 95 % intervals ("-" where there is one seed).
 The page has every run by itself.
@@ -66,6 +68,7 @@ def summary(folder: Path, reference: Reference = nothing_printed) -> str:
     target = folder / "published"
     runs = read_table(target / "runs.parquet")
     ends_with = [
+        *_missing(folder),
         *sentences(read_quarantine(folder)),
         f"Page:      {target / 'report.html'}",
         f"Data Docs: {folder / 'data_docs' / 'index.html'}",
@@ -88,6 +91,16 @@ def summary(folder: Path, reference: Reference = nothing_printed) -> str:
     if where:
         lines += [f"Published: {'; '.join(where)}.", ""]
     return "\n".join([*lines, *ends_with])
+
+
+def _missing(folder: Path) -> Iterator[str]:
+    """A sentence on the runs that were asked for last and are in no table."""
+    if missing := read_json(folder / "published" / "manifest.json").get("not_measured"):
+        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+        yield (
+            f"{len(missing)} of the runs that were asked for last are not measured, so means may "
+            f"be of fewer seeds: {', '.join(missing[:_NAMED])}{more}"
+        )
 
 
 def _ranking(match: Match) -> list[str]:
