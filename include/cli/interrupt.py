@@ -34,6 +34,16 @@ def ends_at_once(sentence: str) -> None:
     signal.signal(signal.SIGINT, end)
 
 
+def ends_as_by_ctrl_c() -> None:
+    """SIGTERM ends the command as Ctrl-C does: it releases what its runs hold first."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # releasing takes some seconds
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
+
+
 def _send(process: psutil.Process, number: int) -> None:
     with suppress(psutil.NoSuchProcess):
         process.send_signal(number)

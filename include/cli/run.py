@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from include.cli.interrupt import ends_at_once
+from include.cli.interrupt import ends_as_by_ctrl_c, ends_at_once
 from include.cli.options import DEFAULT_ROOT, Root
 from include.model.errors import command
 
@@ -64,7 +64,9 @@ def run(
     points = runs_in_file(spec_path(str(spec)))
     if (size := size_of(points)).is_large:
         typer.echo(size)
-    if not any(TESTBEDS[point.testbed].real_time for point in points):  # those give back first
+    if any(TESTBEDS[point.testbed].real_time for point in points):
+        ends_as_by_ctrl_c()
+    else:
         again = command("run", spec, *(() if root == DEFAULT_ROOT else ("--root", root)))
         ends_at_once(f"Interrupted. What is complete is kept; {again} goes on.")
     for point in points if fresh else ():

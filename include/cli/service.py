@@ -69,7 +69,7 @@ def record(  # noqa: PLR0913  options of a command
         told=lambda line: typer.echo(line, err=True),
         client=client,
     )
-    typer.echo(f"{kept} polls are in {out}. What they say:")
+    typer.echo(f"{kept} polls were recorded in {out}. What it says:")
     typer.echo(f"  {command('advise', out, '--objective', 'latency p95 < 2 s')}")
     typer.echo(f"  {command('operators', out)}")
 
