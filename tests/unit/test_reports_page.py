@@ -269,6 +269,10 @@ def test_a_glance_has_the_mean_of_every_case_and_the_cheapest_first() -> None:
     assert (second["controller"], second["cost"], second["age_s"]) == ("btu", 45.0, 2.0)
     assert (third["load"], third["cost"]) == ("stepwise", None)
     assert glance_of(rows[:2]) == [], "one case is the page itself"
+    options = [_outcome(name, 1, 1.0, variant=f"{name}=2", conditions="hold_s=6", pattern=load)
+               for name in ("hpa", "ds2") for load in ("step", "walk")]  # fmt: skip
+    shown = {(case["controller"], case["load"]) for case in glance_of(options)}
+    assert shown == {(name, load) for name in ("hpa", "ds2") for load in ("step", "walk")}
     assert len(glance_of([_outcome(f"c{k}", 1, 1.0) for k in range(MOST_CASES + 1)])) == 13
 
 

@@ -21,18 +21,21 @@ def glance_of(outcomes: Sequence[Row]) -> list[dict[str, Any]]:
 
     ``load`` is what the loads differ in, ``cost`` the strict relaxed total, ``share`` the
     strict near real-time compliance in percent, ``age_s`` the 95th percentile of the age: means
-    over seeds,
-    None where a run has none.
+    over seeds, None where a run has none.
     """
     ordered = sorted(outcomes, key=_case)
     cases = [list(rows) for _, rows in groupby(ordered, key=_case)]
     if len(cases) == 1:
         return []
-    telling = [name for name in LOAD if len({rows[0][name] for rows in cases}) > 1]
+    firsts = [rows[0] for rows in cases]
+    telling = _telling(firsts, LOAD) or ["pattern"]
+    of_controller = _telling(firsts, ("controller", "variant"))
     glance = [
         {
-            "load": _load(rows[0], telling or ["pattern"]),
-            "controller": controller_name(rows[0]),
+            "load": _load(rows[0], telling),
+            "controller": controller_name(rows[0])
+            if "variant" in of_controller
+            else rows[0]["controller"],
             "seeds": len(rows),
             "cost": _mean(rows, "strict_total_cost"),
             "share": _mean(rows, "strict_near_real_time_compliance_percent"),
@@ -41,6 +44,16 @@ def glance_of(outcomes: Sequence[Row]) -> list[dict[str, Any]]:
         for rows in cases
     ]
     return sorted(glance, key=lambda case: (case["load"], case["cost"] or 0.0))
+
+
+def _telling(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
+    """Those of ``names`` that differ, and of these no more than it takes to tell all apart."""
+    differ = [name for name in names if len({row[name] for row in rows}) > 1]
+    kinds = len({tuple(row[name] for name in names) for row in rows})
+    for name in differ:
+        if len({row[name] for row in rows}) == kinds:
+            return [name]
+    return differ
 
 
 def _case(row: Row) -> tuple[Any, ...]:

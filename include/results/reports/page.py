@@ -56,6 +56,19 @@ _SPEC_COLUMNS = (
     "memory_mb",
     "sample_every_items",
 )
+_RUN_COLUMNS = (
+    "controller",
+    "variant",
+    "pattern",
+    "conditions",
+    "btu_min",
+    "seed",
+    "duration_min",
+    "topology",
+    "testbed",
+    "flavor",
+)
+"""Of the list of several runs: one in which all are equal is a word above it."""
 
 
 def pages(
@@ -118,6 +131,10 @@ def _rendered(
             checks=_by_table(verdict),
             warnings=[check for check in verdict["checks"] if not check["passed"]],
             spec_columns=_SPEC_COLUMNS,
+            same_columns=[name for name in _RUN_COLUMNS if len({run[name] for run in runs}) == 1],
+            differing_columns=[
+                name for name in _RUN_COLUMNS if len({run[name] for run in runs}) > 1
+            ],
             many_runs=MANY_RUNS,
             published=PUBLISHED,
             formats={table: _formats(tables[table]) for table in PUBLISHED},
@@ -174,7 +191,8 @@ def _gaps(tables: Mapping[str, Sequence[Row]]) -> Markup:
 
 def _sentence(runs: Sequence[Row]) -> str:
     """What was run, in one sentence."""
-    controllers = _listed(controller_name(row) for row in runs)
+    alone = len(runs) == 1
+    controllers = _listed(controller_name(row) if alone else row["controller"] for row in runs)
     patterns = _listed(row["pattern"] for row in runs)
     lengths = _listed(f"{row['duration_min']:g}" for row in runs)
     btus = _listed(f"{row['btu_min']:g}" for row in runs)
