@@ -66,7 +66,7 @@ def beside(  # noqa: PLR0913  what a user may say
     """
     terms = terms_of(price_book(prices), parse_objective(objective))
     with alone_in(folder, "is a shadow"):
-        state = opened(folder, job, controllers)
+        state = opened(folder, job, controllers, told)
         with closing(FlinkRest(url)) as flink:
             flink.job_named(job)  # else each start without Flink writes two entries of the journal
         state.objective, state.prices = objective, prices

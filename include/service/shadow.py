@@ -7,7 +7,7 @@ is for `verdict.py`, which replays the recording that is kept here.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -117,10 +117,16 @@ class ShadowState:
 _STATE = TypeAdapter(ShadowState)
 
 
-def opened(folder: Path, job: str, controllers: Mapping[str, Mapping[str, Any]]) -> ShadowState:
+def opened(
+    folder: Path,
+    job: str,
+    controllers: Mapping[str, Mapping[str, Any]],
+    say: Callable[[str], None] = lambda _: None,
+) -> ShadowState:
     """The state in ``folder`` for these controllers with their options, or a new one.
 
-    A controller that is new, or has other options, begins anew. Raises SpecError when the folder is
+    A controller that is new, or has other options, begins anew; ``say`` gets a sentence about those
+    that are asked no more. Raises SpecError when the folder is
     of another job, StoreError when it cannot be read.
     """
     path = folder / STATE
@@ -134,6 +140,8 @@ def opened(folder: Path, job: str, controllers: Mapping[str, Mapping[str, Any]])
         if state.job != job:
             raise SpecError("--state", [f"{folder} is of {state.job!r}; name another folder"])
     kept = state.controllers
+    if dropped := sorted(kept.keys() - controllers.keys()):
+        say(f"{folder} asked {', '.join(dropped)} before, and forgets what they remembered")
     state.controllers = {
         name: kept[name]
         if name in kept and kept[name].options == dict(options)

@@ -240,6 +240,15 @@ def test_other_processes_are_told_by_their_clock_how_long_advice_holds(
     assert hpa.advised[0].holds_until_s == pytest.approx(world.now_s + 15)
 
 
+def test_a_controller_that_is_asked_no_more_is_named(tmp_path: Path, world: World) -> None:
+    beside = Beside(tmp_path, world)
+    beside.turns(3)
+    beside.end()
+    told: list[str] = []
+    opened(tmp_path, "orders", asked_controllers(("tide", "ds2", "hpa"), {}), told.append)
+    assert told == [f"{tmp_path} asked flink-autoscaler before, and forgets what they remembered"]
+
+
 @pytest.mark.parametrize("asked", ["report", "verdict"])
 def test_a_shadow_without_a_decision_says_what_to_do(
     tmp_path: Path, world: World, asked: str
