@@ -120,7 +120,7 @@ def test_the_demo_of_the_command_line(tmp_path: Path) -> None:
     said = cli(tmp_path, "run", str(spec))
     assert f"tidebench report {demo}" in said
     (printed,) = (
-        one.text for one in codes() if one.text.startswith("airflow") and "minute" in one.text
+        one.text for one in codes() if one.text.startswith("Compliance, percent of items")
     )
     shares = re.findall(
         r"^  (?:Real-time|Near real-time|Relaxed) +([\d.]+) ", printed, re.MULTILINE
