@@ -19,6 +19,7 @@ import pytest
 from include.experiment.matrix import runs_in_file
 from include.runs import stages
 from include.runs.spark.sweep import STATUS, sweep
+from include.runs.stored import ASKED
 from infra.airflow.processes import processes_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -56,7 +57,7 @@ def digests(root: Path) -> dict[str, str]:
     return {
         path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(root.rglob("*"))
-        if path.is_file() and path.name != STATUS
+        if path.is_file() and path.name not in (STATUS, ASKED)
     }
 
 
