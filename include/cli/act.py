@@ -60,11 +60,11 @@ def act(  # noqa: PLR0913  options of a command
     from include.service.rest import FlinkRest
     from include.service.shadow import asked_controllers
 
-    given = {
+    controller_options = {
         name if name.startswith(f"{controller}.") else f"{controller}.{name}": value
         for name, value in parsed_options(options or []).items()
     }
-    allowed, asked = load_limits(limits), asked_controllers([controller], given)
+    allowed, asked = load_limits(limits), asked_controllers([controller], controller_options)
     stop = stopped_by_signal()
     url, job = resolved(url, job, stop)
     mandate = Mandate(

@@ -91,8 +91,8 @@ class Autoscaler(ABC):
         if self.release == HOLD_TO_BTU_END:
             release_at_btu_end(plan, self.interval_s)
         plan.keep_leases(0)
-        told = "no operator that was read should have more or fewer instances"
-        return memory, plan.decision(waits or Why(Reason.NOTHING_TO_DO, told))
+        as_it_is = "no operator that was read should have more or fewer instances"
+        return memory, plan.decision(waits or Why(Reason.NOTHING_TO_DO, as_it_is))
 
 
 def reconcile(plan: Plan, operator: str, target: Recommendation | None) -> None:

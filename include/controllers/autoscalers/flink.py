@@ -152,12 +152,12 @@ class Flink(Autoscaler):
     def waits(self, memory: FlinkMemory, seen: Observation) -> Why | None:
         changed_s = self._changed_s(memory, seen)
         if seen.now_s < changed_s + self.stabilise_s:
-            told = f"it lets a change settle for {self.stabilise_s:g} s"
+            sentence = f"it lets a change settle for {self.stabilise_s:g} s"
         elif seen.now_s < changed_s + self.stabilise_s + self.window_s:
-            told = f"its window of {self.window_s:g} s is not full yet"
+            sentence = f"its window of {self.window_s:g} s is not full yet"
         else:
             return None
-        return Why(Reason.SETTLING, told)
+        return Why(Reason.SETTLING, sentence)
 
     def targets(
         self, memory: FlinkMemory, seen: Observation

@@ -37,6 +37,7 @@ from include.results.reports.run_pages import (
     run_pages,
     templates,
 )
+from include.results.reports.summary import missing_sentence
 from include.results.reports.tournament import METRICS, controller_name, is_tournament, matches
 from include.results.tables.catalogue import PUBLISHED, schema_of
 from include.results.tables.staged import Row
@@ -56,19 +57,6 @@ _SPEC_COLUMNS = (
     "memory_mb",
     "sample_every_items",
 )
-_RUN_COLUMNS = (
-    "controller",
-    "variant",
-    "pattern",
-    "conditions",
-    "btu_min",
-    "seed",
-    "duration_min",
-    "topology",
-    "testbed",
-    "flavor",
-)
-"""Of the list of several runs: one in which all are equal is a word above it."""
 
 
 def pages(
@@ -99,6 +87,8 @@ def _rendered(
     shares = list(compare_compliance(tables["compliance"], printed))
     costs = list(compare_cost(tables["cost"], printed))
     first = on_first_page(runs)
+    missing = origin.get("not_measured", [])
+    differing = [name for name in _SPEC_COLUMNS if len({run[name] for run in runs}) > 1]
     return (
         templates()
         .get_template("page.html.j2")
@@ -109,6 +99,7 @@ def _rendered(
             sentence=_sentence(runs),
             glance=glance_of(tables["outcomes"]),
             most_cases=MOST_CASES,
+            missing=missing_sentence(missing) if missing else "",
             tournament=_tournament(tables),
             bill=_bill(tables),
             compliance=by(shares, lambda comparison: comparison.run),
@@ -131,10 +122,8 @@ def _rendered(
             checks=_by_table(verdict),
             warnings=[check for check in verdict["checks"] if not check["passed"]],
             spec_columns=_SPEC_COLUMNS,
-            same_columns=[name for name in _RUN_COLUMNS if len({run[name] for run in runs}) == 1],
-            differing_columns=[
-                name for name in _RUN_COLUMNS if len({run[name] for run in runs}) > 1
-            ],
+            same_columns=[name for name in _SPEC_COLUMNS if name not in differing],
+            differing_columns=differing,
             many_runs=MANY_RUNS,
             published=PUBLISHED,
             formats={table: _formats(tables[table]) for table in PUBLISHED},

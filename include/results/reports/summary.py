@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +67,9 @@ def summary(folder: Path, reference: Reference = nothing_printed) -> str:
     """
     target = folder / "published"
     runs = read_table(target / "runs.parquet")
+    missing = read_json(target / "manifest.json").get("not_measured", [])
     ends_with = [
-        *_missing(folder),
+        *([missing_sentence(missing)] if missing else []),
         *sentences(read_quarantine(folder)),
         f"Page:      {target / 'report.html'}",
         f"Data Docs: {folder / 'data_docs' / 'index.html'}",
@@ -93,14 +94,13 @@ def summary(folder: Path, reference: Reference = nothing_printed) -> str:
     return "\n".join([*lines, *ends_with])
 
 
-def _missing(folder: Path) -> Iterator[str]:
-    """A sentence on the runs that were asked for last and are in no table."""
-    if missing := read_json(folder / "published" / "manifest.json").get("not_measured"):
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-        yield (
-            f"{len(missing)} of the runs that were asked for last are not measured, so means may "
-            f"be of fewer seeds: {', '.join(missing[:_NAMED])}{more}"
-        )
+def missing_sentence(runs: Sequence[str]) -> str:
+    """On the runs that were asked for last and are in no table."""
+    more = f" and {len(runs) - _NAMED} more" if len(runs) > _NAMED else ""
+    return (
+        f"{len(runs)} of the runs that were asked for last are not measured, so means may be of "
+        f"fewer seeds: {', '.join(runs[:_NAMED])}{more}"
+    )
 
 
 def _ranking(match: Match) -> list[str]:

@@ -64,9 +64,9 @@ Made by `{command}`; do not edit. Every run was measured on a real Apache Flink 
 and simulated with the same specification, pattern, seed and controller. [{csv}]({csv}) has every
 figure.
 
-Runs marked *{fitted}* were seen when the simulator or a calibration was made, those marked
-*{held_out}* were not (docs/notes/flink.md). Where a run was measured twice, the second measurement
-is listed as a prediction (*{again}*): a better model cannot be told from it.
+Runs marked *{fitted}* were used to make the simulator or a calibration, those marked
+*{held_out}* were not (docs/notes/flink.md has what was seen). Where a run was measured twice, the
+second measurement is listed as a prediction (*{again}*): a better model cannot be told from it.
 """.replace("{fitted}", FITTED)
     .replace("{held_out}", HELD_OUT)
     .replace("{again}", AGAIN)
