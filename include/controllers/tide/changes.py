@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 LASTS_S = 200.0
-"""Time for which a change is good: chosen, not learned (docs/notes/tide.md says on which data)."""
+"""Time for which a change is good, at most: chosen (docs/notes/tide.md says on which data)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ class Pauses:
     stop_s: float
     job_s: float = 0.0
     """Pause of the whole job when anything starts or stops, however much does."""
+    lasts_s: float = LASTS_S
+    """Time until the job starts again for the next change."""
 
     def start(self, instances: Array) -> Array:
         """Of one more, where there are so many."""

@@ -30,6 +30,7 @@ from include.controllers.tide.leases import (
 )
 from include.controllers.tide.loss import ExpectedLoss, Loss
 from include.controllers.tide.places import Places
+from include.controllers.tide.reserve import compared, reserve_of
 from include.model.decision import Decision, Reason, Why
 from include.model.observation import HostSample, Observation
 
@@ -99,13 +100,13 @@ class Tide:
 
     def decide(self, memory: TideMemory, observation: Observation) -> tuple[TideMemory, Decision]:
         """Update estimates, choose hosts to leave, lease, share out places, clear, prolong."""
-        memory = learned(memory, observation, self._flow, self.horizon_s, self.interval_s)
+        memory = self._learned(memory, observation)
         plan = Plan(self.setting, observation)
         nothing = Why(Reason.NOTHING_TO_DO, "no place is worth more to another operator")
         if not observation.operators:
             plan.keep_leases(0.0)
             return memory, plan.decision(Why(Reason.NO_MEASUREMENT, "no operator was read"))
-        load = load_of(memory, self._flow)
+        load = replace(load_of(memory, self._flow), reserve=reserve_of(memory, self._flow))
         delays = self.setting.delays
         pauses = Pauses(
             load.rate_per_s,
@@ -113,6 +114,7 @@ class Tide:
             delays.pause_on_start_s or 0.0,
             delays.pause_on_stop_s or 0.0,
             observation.job_paused_in_all_s / max(1, observation.job_starts),
+            min(LASTS_S, observation.now_s / max(1, observation.job_starts)),
         )
         waiting, load = load.waiting, replace(load, waiting=pauses.without_piled_up(load.waiting))
         wavering = likely(load, memory, self._flow, self.interval_s)
@@ -180,6 +182,16 @@ class Tide:
         latest_s = self._drain_s if self._drain_s + self.interval_s <= self.setting.btu_s else 0.0
         return latest_s <= left_s <= self._clear_before_s + self.interval_s
 
+    def _learned(self, memory: TideMemory, observation: Observation) -> TideMemory:
+        """Rates, service times and waiting items; late items beside those that were expected."""
+        since_s = self._flow.read_s(observation.now_s) - self._flow.read_s(max(0.0, memory.seen_s))
+        memory = learned(memory, observation, self._flow, self.horizon_s, self.interval_s)
+        if not memory.rate_per_s or since_s <= 0:
+            return memory
+        load = load_of(memory, self._flow)
+        calm = self._loss(replace(load, waiting=np.zeros_like(load.waiting)))
+        return compared(memory, observation, self._flow, calm, since_s, self.horizon_s)
+
     def _loss(self, load: Load) -> Loss:
         kind = Loss if load.rate_per_s.ndim == 1 else ExpectedLoss
         return kind(load, self.work_off_s, self.disturbed, self.uneven, self.overload, self.age_s)
@@ -216,8 +228,9 @@ class Tide:
         of_job = 0.0
         if pauses.job_s:
             none = np.zeros_like(counts)
-            calm = loss.late_in(LASTS_S, counts, none)
-            of_job = (loss.late_in(LASTS_S, counts, pauses.piled_up) - calm) / LASTS_S
+            calm = loss.late_in(pauses.lasts_s, counts, none)
+            late = loss.late_in(pauses.lasts_s, counts, pauses.piled_up)
+            of_job = (late - calm) / pauses.lasts_s
         both = (pauses.start(counts - 1) + pauses.stop(counts)).tolist()
         moved = dict(zip(self._flow.names, both, strict=True))
         staying, leaving = len(plan.hosts), []
@@ -275,5 +288,5 @@ def _is_worth_a_pause(tried: Plan, plan: Plan, loss: Loss, waiting: Array, pause
     if not pauses.job_s or (tried.counts[plan.counts == 0] > 0).any():
         return True
     before, after = plan.counts.astype(np.float64), tried.counts.astype(np.float64)
-    as_it_is = loss.late_in(LASTS_S, before, waiting)
-    return loss.late_in(LASTS_S, after, waiting + pauses.piled_up) < as_it_is
+    as_it_is = loss.late_in(pauses.lasts_s, before, waiting)
+    return loss.late_in(pauses.lasts_s, after, waiting + pauses.piled_up) < as_it_is

@@ -32,7 +32,8 @@ class TideMemory:
     ``mean_per_s``. ``recent``: rates of all sources, a row per interval, the latest last. The load
     repeats after ``round_steps`` rows (0: it does not). It ``wavers`` if the mean of the last
     minutes predicts better than the last rate. ``counted``: items that arrived and were
-    completed since the run began, if the testbed counts them.
+    completed since the run began, if the testbed counts them. ``late`` and ``expected_late``:
+    items, counted and by the loss, exponentially fading. ``serving``: ready instances.
     """
 
     seen_s: float = -1.0
@@ -46,20 +47,24 @@ class TideMemory:
     waiting: Mapping[str, float] = field(default_factory=dict)
     work_s: Mapping[str, float] = field(default_factory=dict)
     done: Mapping[str, float] = field(default_factory=dict)
+    late: Mapping[str, float] = field(default_factory=dict)
+    expected_late: Mapping[str, float] = field(default_factory=dict)
+    serving: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
     """Arrays of shape (operators,), in the order of the topology.
 
-    Executions per second that arrive, seconds per execution, waiting items, and the fading mean
-    of executions per second.
+    Executions per second that arrive, seconds per execution, waiting items, the fading mean of
+    executions per second, and a factor of the spare instances that an operator needs.
     """
 
     rate_per_s: Array
     service_s: Array
     waiting: Array
     mean_per_s: Array
+    reserve: Array
 
 
 class Flow:
@@ -129,9 +134,7 @@ def learned(
     observation gives no rates, because it is unknown when its counts began.
     """
     if memory.seen_s < 0:
-        waiting = {
-            name: float(sample.waiting_items) for name, sample in observation.operators.items()
-        }
+        waiting = {name: _asking(sample) for name, sample in observation.operators.items()}
         return TideMemory(seen_s=observation.now_s, waiting=waiting, counted=_counted(observation))
     since_s = flow.read_s(observation.now_s) - flow.read_s(memory.seen_s)
     if since_s <= 0 or not observation.operators:
@@ -157,7 +160,7 @@ def learned(
             )
     waiting, work_s, done = dict(memory.waiting), dict(memory.work_s), dict(memory.done)
     for name, sample in observation.operators.items():
-        waiting[name] = float(sample.waiting_items)
+        waiting[name] = _asking(sample)
         work_s[name] = work_s.get(name, 0.0) * keep + busy_s[name]
         done[name] = done.get(name, 0.0) * keep + items[name][1]
     return replace(
@@ -174,6 +177,14 @@ def learned(
         work_s=work_s,
         done=done,
     )
+
+
+def _asking(sample: OperatorSample) -> float:
+    """Waiting items, less the share of time in which no instance worked on them.
+
+    What waits because instances pause, stall or meet a full buffer, more instances do not work off.
+    """
+    return sample.waiting_items * (1.0 if sample.busy_share is None else sample.busy_share)
 
 
 def _busy_s(observation: Observation, flow: Flow, since_s: float) -> dict[str, float]:
@@ -245,7 +256,7 @@ def load_of(memory: TideMemory, flow: Flow) -> Load:
     rate, mean, waiting, work_s, done = (np.array(column) for column in columns)
     measured = (done > 0) & (work_s > 0)
     service_s = np.where(measured, work_s / np.where(measured, done, 1.0), flow.slo_s)
-    return Load(rate, service_s, waiting, mean)
+    return Load(rate, service_s, waiting, mean, np.ones_like(rate))
 
 
 def expected(load: Load, memory: TideMemory, flow: Flow, steps: int) -> Load:

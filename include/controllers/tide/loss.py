@@ -119,9 +119,14 @@ class Loss:
         waits_s = self.load.waiting / np.maximum(self.load.rate_per_s, 1e-9)
         return np.minimum(HEAVIEST, 1 + waits_s / self.age_s)
 
-    def hindered(self, instances: Array) -> Array:
+    def hindered(self, instances: Array, rows: Rows = EVERY) -> Array:
         """Number of spare instances at which all items are still late; with twice as many, half."""
-        return self.disturbed * instances + self.uneven
+        return self.load.reserve[rows] * (self.disturbed * instances + self.uneven)
+
+    def share_late(self, instances: Array, rows: Rows = EVERY) -> Array:
+        """Share of late items below saturation. Shape as ``instances``."""
+        spare = instances - self.busy[..., rows]
+        return np.minimum(1.0, self.hindered(instances, rows) / np.maximum(spare, 1e-9))
 
     def late_per_s(self, instances: Array, rows: Rows = EVERY) -> Array:
         """Late items per second. Shape as ``instances``, the last axis being operators ``rows``."""
@@ -130,10 +135,9 @@ class Loss:
             self.load.service_s[rows],
             self.busy[..., rows],
         )
-        spare = instances - busy
-        calm = rate * np.minimum(1.0, self.hindered(instances) / np.maximum(spare, 1e-9))
+        calm = rate * self.share_late(instances, rows)
         piling = self.overload * (busy - instances) / service_s
-        return self.weight[..., rows] * np.where(spare > 0, calm, rate + piling)
+        return self.weight[..., rows] * np.where(instances > busy, calm, rate + piling)
 
     def gain(self, instances: Array, rows: Rows = EVERY) -> Array:
         """Late items per second saved by one more instance, or by each of up to LOOKAHEAD.
