@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +25,14 @@ FLOW = Flow(SETTING)
 
 def a_load(**values: Sequence[float]) -> Load:
     """One operator unless more values say otherwise: 10 items/s of 0.2 s, nothing waits."""
-    usual = {"rate_per_s": [10.0], "service_s": [0.2], "waiting": [0.0]}
-    given = usual | {"mean_per_s": values.get("rate_per_s", [10.0])} | values
+    usual: dict[str, Any] = {
+        "rate_per_s": [10.0],
+        "service_s": [0.2],
+        "waiting": [0.0],
+    }
+    rate_per_s = values.get("rate_per_s", [10.0])
+    usual |= {"mean_per_s": rate_per_s, "reserve": np.ones(np.shape(rate_per_s)[-1:])}
+    given = usual | values
     return Load(**{name: np.array(value, dtype=float) for name, value in given.items()})
 
 

@@ -13,6 +13,7 @@ from include.controllers.tide.estimates import Flow, TideMemory, expected, learn
 from include.controllers.tide.leases import hosts_for, instances_worth_leasing
 from include.controllers.tide.loss import LOOKAHEAD, MORE, TURNS, ExpectedLoss, Gains
 from include.controllers.tide.repeats import ahead, remembered, round_of, wavers
+from include.controllers.tide.reserve import compared, reserve_of
 from include.model.host import HostFlavor
 from include.model.topology import Edge, Source, Topology
 from include.testing.builders import (
@@ -138,6 +139,49 @@ class TestWhatItKnows:
         """Nobody knows since when its items were counted."""
         memory = learned(TideMemory(), read({"O1": 150}, {"O1": 1}), FLOW, 600.0, 15.0)
         assert (memory.seen_s, memory.rate_per_s, memory.waiting) == (15.0, {}, {"O1": 0.0})
+
+
+class TestWhatATestbedNeedsToSpare:
+    """Of 10 items/s of 0.2 s each, with three instances: 150 items in 15 s, of which the loss
+    expects 150 x 0.09 / 1 to be late."""
+
+    LOSS = a_loss(a_load(rate_per_s=[10.0] * 3, service_s=[0.2] * 3, waiting=[0.0] * 3))
+
+    def compared_with(self, share: float | None, before: int = 3, instances: int = 3) -> float:
+        running = [an_instance(f"i-{n}", "O1") for n in range(instances)]
+        sample = replace(a_sample("O1"), late_share=share)
+        observation = an_observation(operators=[sample], running=running, now_s=15.0)
+        known = replace(SEEN_BEFORE, serving={"O1": before})
+        memory = compared(known, observation, FLOW, self.LOSS, 15.0, 600.0)
+        return float(reserve_of(memory, FLOW)[0])
+
+    @pytest.mark.parametrize("share", [0.0, 0.09, 1.0])
+    def test_late_items_are_held_against_the_expected_ones(self, share: float) -> None:
+        expected_items = 150 * 0.09
+        late = (1000 + 150 * share) / (1000 + expected_items)
+        assert self.compared_with(share) == pytest.approx(late)
+
+    @pytest.mark.parametrize(
+        ("share", "before", "instances"), [(None, 3, 3), (1.0, 2, 3), (1.0, 2, 2)]
+    )
+    def test_a_change_and_an_overload_say_nothing(
+        self, share: float | None, before: int, instances: int
+    ) -> None:
+        assert self.compared_with(share, before, instances) == 1
+
+    def test_more_late_items_are_worth_more_spare_instances(self) -> None:
+        few, many = (
+            instances_worth_leasing(
+                a_loss(a_load(rate_per_s=[50.0], reserve=[factor])), 1.0, 100.0
+            )[0]
+            for factor in (0.5, 4.0)
+        )
+        assert few < many
+
+    def test_what_waits_while_nothing_works_asks_for_nothing(self) -> None:
+        idle = replace(a_sample("O1", waiting_items=50), busy_share=0.1)
+        memory = learned(TideMemory(), an_observation(operators=[idle]), FLOW, 600.0, 15.0)
+        assert memory.waiting["O1"] == pytest.approx(5.0)
 
 
 class TestWhatAPlaceIsWorth:
