@@ -135,6 +135,8 @@ def _recorded(
     path: Path, mapping: ColumnMapping, step_s: float | None, gaps: str, *, is_rate: bool
 ) -> TraceLoad:
     """Load of any recording, in equal steps and with gaps closed as the options say."""
+    import numpy as np
+
     from include.workloads.recordings import evenly, parse_mapping, read_recording
 
     if isinstance(mapping, tuple):
@@ -149,6 +151,12 @@ def _recorded(
         raise SpecError("trace", [problem])
     if step_s is not None:
         recording = evenly(recording, step_s)
+    elif gaps != "refuse" and not np.isnan(recording.readings[name]).any():
+        problem = (
+            f"{path}: no {name} is empty, so there is nothing for gaps: {gaps} to fill; remove "
+            "it, or add step_s, which makes a gap of every step without a row"
+        )
+        raise SpecError("trace", [problem])
     values, notes = _without_gaps(path, recording, name, gaps)
     times_s: list[float] = recording.times_s.tolist()
     return TraceLoad(str(path), name, times_s, values, is_rate, (*recording.notes, *notes))

@@ -84,6 +84,7 @@ def test_equal_steps_have_gaps_where_rows_are_missing(tmp_path: Path) -> None:
     assert "1 of 4 values" in problem(path, step_s=60)
     levels = Trace(path, step_s=60, gaps="zero").unfold(3600, seed=1)
     assert (levels.starts_s, levels.levels) == ((0, 60, 120, 180), (3, 1, 0, 5))
+    assert "nothing for gaps: zero to fill; remove it, or add step_s" in problem(path, gaps="zero")
 
 
 def test_a_seed_replays_its_day(tmp_path: Path) -> None:
