@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from include.model.errors import SpecError
+
 Root = Annotated[
     Path,
     typer.Option(
@@ -19,3 +21,11 @@ Database = Annotated[
     str, typer.Option(envvar="TIDEBENCH_DATABASE", help="Results database; SQLite by default.")
 ]
 DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "var"
+
+
+def existing(folder: Path) -> Path:
+    """The folder of an experiment, absolute. Raises SpecError where there is none."""
+    if not folder.is_dir():
+        how = "check the path; tidebench run says at its end where the measurements are"
+        raise SpecError("FOLDER", [f"there is no folder {folder}; {how}"])
+    return folder.resolve()

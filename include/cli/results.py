@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from include.cli.interrupt import ends_at_once
-from include.cli.options import DEFAULT_ROOT, Database
+from include.cli.options import DEFAULT_ROOT, Database, existing
 from include.model.errors import command
 
 
@@ -42,9 +41,11 @@ def report(
     if is_shadow(Path(folder)):
         verdict(Path(folder))
         return
+    if not is_remote(folder):
+        existing(Path(folder))
     again = command("report", folder)
     ends_at_once(f"Interrupted. What was published before stands; {again} begins again.")
-    with local_copy(folder) as here, alone(here, REPORT) if here.is_dir() else nullcontext():
+    with local_copy(folder) as here, alone(here, REPORT):
         if under_way := [name for name in locked(here) if name != REPORT]:
             names = ", ".join(under_way)
             typer.echo(f"not in this report, because they are being measured: {names}")
@@ -67,7 +68,7 @@ def copy(
     """Copy an experiment to S3, Google Cloud Storage, Azure or HDFS."""
     from include.runs.measurements.remote_store import copy, without_secrets
 
-    typer.echo(f"{copy(folder.resolve(), to)} files: {without_secrets(to)}")
+    typer.echo(f"{copy(existing(folder), to)} files: {without_secrets(to)}")
 
 
 def remove(
@@ -99,7 +100,7 @@ def crate(
     """Pack a published experiment as an RO-Crate, for an archive."""
     from include.results.reports.crate import pack_crate
 
-    files = pack_crate(folder.resolve(), out, license_, overwrite=overwrite)
+    files = pack_crate(existing(folder), out, license_, overwrite=overwrite)
     typer.echo(f"Crate: {out}, {files} files")
 
 
@@ -117,10 +118,12 @@ def figure(
     from include.files.whole import write_bytes
     from include.results.reports.figures import front as front_figure
     from include.results.reports.figures import style, tournament
+    from include.results.reports.integrity import require_published
     from include.results.reports.tournament import matches
     from include.results.tables.staged import read_table
 
-    rows = read_table(folder.resolve() / "published" / "tournament.parquet")
+    published = require_published(existing(folder)).parent
+    rows = read_table(published / "tournament.parquet")
     if front:
         patterns = [name.strip() for name in fitted.split(",") if name.strip()]
         svg = front_figure.draw(rows, patterns)

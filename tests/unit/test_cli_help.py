@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from typer.main import get_command
 
@@ -35,3 +37,22 @@ def test_columns_explains_every_column(table: str) -> None:
 
 def test_columns_of_a_table_that_is_not_there_names_the_closest() -> None:
     assert "Did you mean 'cost'?" in refused("columns", "csot")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("report",), ("figure", "--out", "a.svg"), ("crate", "--out", "a.zip"), ("copy", "s3://b/a")],
+)
+def test_a_folder_that_is_not_there_is_named_as_such(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    name, *others = words
+    missing = tmp_path / "mine"
+    assert f"there is no folder {missing}; check the path" in refused(name, missing, *others)
+    assert not missing.exists()
+
+
+@pytest.mark.parametrize("name", ["figure", "crate"])
+def test_what_needs_a_report_says_how_to_make_one(name: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert f"first: tidebench report {tmp_path}" in refused(name, tmp_path, "--out", out)

@@ -98,6 +98,7 @@ def test_names_beside_each_other_do_not_cover_each_other() -> None:
 def test_the_command_draws_what_was_published(tmp_path: Path) -> None:
     restage(tmp_path, "tournament", ALL)
     (tmp_path / "staged").rename(tmp_path / "published")
+    (tmp_path / "published" / "manifest.json").touch()
     command = ["figure", str(tmp_path), "--front", "--fitted", "stepwise", "--out"]
     said(*command, str(tmp_path / "out.svg"))
     svg = (tmp_path / "out.svg").read_text()

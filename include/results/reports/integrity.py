@@ -15,13 +15,19 @@ EXPECTED = {
 }  # fmt: skip
 
 
+def require_published(folder: Path) -> Path:
+    """The manifest's path. Raises PublishError where nothing has been published."""
+    path = folder / "published" / "manifest.json"
+    if not path.is_file():
+        first = command("report", folder)
+        raise PublishError(f"{folder} holds nothing that was published; first: {first}")
+    return path
+
+
 def published_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a publication. Raises PublishError when there is none, when it is damaged, or
     when an earlier version wrote it, without the files that the tables were made of."""
-    path = folder / "published" / "manifest.json"
-    first = command("report", folder)
-    if not path.is_file():
-        raise PublishError(f"{folder} holds nothing that was published; first: {first}")
+    path = require_published(folder)
     try:
         manifest = read_json(path)
     except StoreError:
@@ -31,13 +37,13 @@ def published_manifest(folder: Path) -> dict[str, Any]:
         or any(not isinstance(manifest.get(name), kind) for name, kind in EXPECTED.items())
         or not all(isinstance(row, dict) and "run" in row for row in manifest["runs"])
     ):
-        raise PublishError(f"{path} is damaged; publish again: {first}")
+        raise PublishError(f"{path} is damaged; publish again: {command('report', folder)}")
     made_of = manifest.get("made_of")
     digests = made_of if isinstance(made_of, dict) else {}
     if any(f"runs/{row['run']}/run.json" not in digests for row in manifest["runs"]):
         raise PublishError(
             f"{path} does not say which measurements the tables are of, for an earlier version has "
-            f"written it; publish again: {first}"
+            f"written it; publish again: {command('report', folder)}"
         )
     return {**manifest, "made_of": digests}
 
