@@ -276,6 +276,16 @@ def test_a_glance_has_the_mean_of_every_case_and_the_cheapest_first() -> None:
     assert len(glance_of([_outcome(f"c{k}", 1, 1.0) for k in range(MOST_CASES + 1)])) == 13
 
 
+@pytest.mark.parametrize(
+    ("btus_min", "billed"), [((1,), "per 1 minute, on"), ((1, 10), "per 1 and 10 minutes, on")]
+)
+def test_one_minute_is_no_minutes(tmp_path: Path, btus_min: tuple[float, ...], billed: str) -> None:
+    tables = _of_many(tmp_path, len(btus_min))
+    for row, btu_min in zip(tables["runs"], btus_min, strict=True):
+        row["btu_min"] = btu_min
+    assert f"billed {billed}" in dict(pages(tables, VERDICT, ORIGIN))["report.html"]
+
+
 def test_a_summary_is_a_whole_sentence() -> None:
     summaries = {table: schema_of(table).summary for table in PUBLISHED}
     assert "Figs. 8-11" in summaries["timeline"]

@@ -6,7 +6,7 @@ It has everything in it where runs are few; of many it has the tables and the fi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -183,16 +183,20 @@ def _sentence(runs: Sequence[Row]) -> str:
     alone = len(runs) == 1
     controllers = _listed(controller_name(row) if alone else row["controller"] for row in runs)
     patterns = _listed(row["pattern"] for row in runs)
-    lengths = _listed(f"{row['duration_min']:g}" for row in runs)
-    btus = _listed(f"{row['btu_min']:g}" for row in runs)
+    lengths, btus = (_minutes(row[name] for row in runs) for name in ("duration_min", "btu_min"))
     testbeds = _listed(row["testbed"] for row in runs)
     topologies = _listed(row["topology"] for row in runs)
     count = "One run" if len(runs) == 1 else f"{len(runs)} runs"
     return (
-        f"{count} of {lengths} minutes: controller {controllers} provisioned the {topologies} "
-        f"topology under arrival pattern {patterns}, with hosts billed per {btus} minutes, "
+        f"{count} of {lengths}: controller {controllers} provisioned the {topologies} "
+        f"topology under arrival pattern {patterns}, with hosts billed per {btus}, "
         f"on the {testbeds} testbed."
     )
+
+
+def _minutes(values: Iterable[float]) -> str:
+    listed = _listed(f"{value:g}" for value in values)
+    return f"{listed} minute{'s' * (listed != '1')}"
 
 
 def _listed(values: Any) -> str:
