@@ -69,10 +69,10 @@ class RunResult:
             return f"FAILED: {reason[-1] if reason else 'for no known reason'}"
         percent = self.compliance_percent
         shares = (f"{percent[level]:.1f}" if level in percent else "-" for level in LEVEL_NAMES)
-        left = self.summaries[-1]["waiting_items"]
+        waiting = self.summaries[-1]["waiting_items"]
         return (
             f"compliance {' / '.join(shares)} % (real-time / near real-time / relaxed), "
-            f"{left} items left  {self.how}"
+            f"{waiting} items waiting  {self.how}"
         )
 
     @property
