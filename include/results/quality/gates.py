@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from include.files.whole import new_folder, swap_in
 from include.model.errors import GateFailed
+from include.results.quality.data_docs import settle
 from include.results.quality.expectations import CHECKED, SEVERITIES, suite_of
 from include.results.quality.verdict import Verdict, staged_digests, verdict_path, write_verdict
 from include.results.tables.build import leave_out
@@ -93,6 +94,7 @@ def _data_docs(
     docs = folder / "data_docs"
     with new_folder(docs) as draft:
         checks = tuple(_checked(folder, runs, draft, tables))
+        settle(draft, folder, checks)
         swap_in(draft, docs)
     return checks
 

@@ -3,7 +3,7 @@
 The folder of the experiment is the crate. ``ro-crate-metadata.json`` at its top names every file
 that a reader needs to judge or repeat the results, with its SHA-256, and which action made it of
 what. Nothing in it depends on when or by whom it is written: the only times are those at which
-runs were complete.
+runs were complete and tables were checked.
 
 Profiles: Process Run Crate 0.5, Workflow Run Crate 0.5 (https://w3id.org/ro/wfrun/), Workflow
 RO-Crate 1.0, all of RO-Crate 1.1.
@@ -302,12 +302,16 @@ class _Description:
         tables = [file for name, file in published.items() if name.endswith(".parquet")]
         pages = [file for name, file in published.items() if not name.endswith(".parquet")]
         pages.append(self._file("published/manifest.json", "What was published, with what"))
-        verdict = verdict_path(self.folder).relative_to(self.folder).as_posix()
-        checks = self._file(verdict, "Every check of the tables and whether it passed")
+        docs = verdict_path(self.folder).parent
+        checks = [
+            self._file(path.relative_to(self.folder).as_posix(), f"Checks: {path.name}")
+            for path in sorted(docs.rglob("*"))
+            if path.is_file()
+        ]
         steps = (
             ("tables", "Spark SQL makes tables of the runs", "pyspark", measured, tables),
-            ("checks", "The gate checks the tables", "great-expectations", tables, [checks]),
-            ("publication", "Pages and texts are written", "python", [*tables, checks], pages),
+            ("checks", "The gate checks the tables", "great-expectations", tables, checks),
+            ("publication", "Pages and texts are written", "python", [*tables, *checks], pages),
         )
         return [
             self._context(

@@ -48,7 +48,6 @@ from tidebench.page.files import (
     files_of,
     find_file,
     in_theme,
-    styled,
     with_way_back,
 )
 from tidebench.page.listing import runs_csv, runs_list
@@ -222,8 +221,7 @@ def show_file(request: Request, experiment: str, path: str) -> Response:
     if path == DOCS_INDEX:
         return RedirectResponse(f"../../../checks/{experiment}")
     if file.suffix == ".html":
-        docs = path.startswith("data_docs/")
-        text = styled(file) if docs else file.read_text(encoding="utf-8", errors="replace")
+        text = file.read_text(encoding="utf-8", errors="replace")
         text = with_way_back(text, home(), experiment, files_of(root, experiment))
         text = in_theme(text, request.cookies.get("tidebench_theme", ""))
         return HTMLResponse(text, headers=dict(HEADERS))

@@ -35,9 +35,9 @@ HEADERS: Mapping[str, str] = {
     "Referrer-Policy": "no-referrer",
 }
 """No script runs in a served file, whoever wrote it: it would act as the user of Airflow. Nor is
-anything fetched from elsewhere. Pages of Data Docs would fetch how they look, so they get a style
-sheet of ours; their index is empty without scripts, so the page of checks (checks.py) stands in."""
+anything fetched from elsewhere."""
 DOCS_INDEX = "data_docs/index.html"
+"""The page of checks (checks.py) stands in for it."""
 
 
 def is_experiment(name: str) -> bool:
@@ -58,13 +58,6 @@ def find_file(root: Path, experiment: str, path: str) -> Path | None:
     file = (top / rest).resolve()
     inside = top.is_relative_to(root.resolve()) and file.is_relative_to(top)
     return file if inside and file.suffix in KINDS and file.is_file() else None
-
-
-def styled(page: Path) -> str:
-    """A page of Data Docs with our style sheet in it: to fetch one it would need a log-in."""
-    sheet = (HERE / "data_docs.css").read_text(encoding="utf-8")
-    text = page.read_text(encoding="utf-8")
-    return text.replace("</head>", f"<style>\n{sheet}</style>\n</head>", 1)
 
 
 def files_of(root: Path, experiment: str) -> Mapping[str, bool]:
