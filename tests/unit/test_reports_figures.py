@@ -122,6 +122,24 @@ def test_a_run_is_drawn_where_the_axes_are() -> None:
     assert line[1] == pytest.approx(zero - height * 5 / 43.2, abs=0.01)
 
 
+def test_a_run_far_above_the_others_leaves_the_chart_and_says_so() -> None:
+    """Its peak is more than three times the median of all: 40, 40 and 9000 items wait."""
+    runs = {name: tables_of(name) for name in ("calm", "even", "wild")}
+    runs["wild"]["timeline"][3]["waiting_items"] = 9000
+    runs["wild"]["scaling"][0] |= {"upscaling": 300, "migrations": 10, "downscaling": 70}
+    for name, kind in (("timeline", timeline), ("scaling", scaling)):
+        scale = kind.scale_of([row for tables in runs.values() for row in tables[name]], 2.0)
+        alone = kind.scale_of(runs["calm"][name], 2.0)
+        assert scale == alone, "as if the wild run were not there"
+        svgs = {run: kind.draw(run, tables[name], scale) for run, tables in runs.items()}
+        assert "leaves the chart" not in svgs["calm"]
+        wild = re.findall("leaves the chart: ([0-9,]+)", svgs["wild"])
+        assert wild == {"timeline": ["9,000"], "scaling": ["70", "310"]}[name]
+        tops = {run: min(top for *_, top in places_of(svg)) for run, svg in svgs.items()}
+        assert tops["wild"] > 0, "inside of the picture"
+    assert style.up_to_most(runs["calm"]["timeline"], lambda _: None) == 1.08
+
+
 def advised(advisor: str, *instances: tuple[int, int]) -> list[dict[str, Any]]:
     """Actual and advised instances, a minute apart."""
     return [

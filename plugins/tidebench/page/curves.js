@@ -29,7 +29,18 @@
     return made;
   }
 
+  /** Where an axis ends: one run of more than three times the median peak, which would make lines on
+      the ground of all others, leaves the chart. As the reports do (figures/style.py). */
+  function edgeOf(chart) {
+    const peaks = chart.series.map((own, k) => (shown[k] ? Math.max(0, ...own.mean) : 0));
+    const some = peaks.filter((peak) => peak > 0).sort((a, b) => a - b);
+    const median = (some[(some.length - 1) >> 1] + some[some.length >> 1]) / 2;
+    const edge = Math.max(0, ...some.filter((peak) => peak <= 3 * median));
+    return { edge, leaving: data.labels.filter((_, k) => peaks[k] > edge) };
+  }
+
   function draw(chart, place) {
+    const { edge } = edgeOf(chart);
     const ink = getComputedStyle(section.querySelector(".bar")).color;
     const line = getComputedStyle(place.parentNode).borderTopColor;
     const columns = [data.x], series = [{ label: "minute" }], bands = [];
@@ -40,7 +51,7 @@
     const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "12px system-ui" };
     return new uPlot({
       width: place.clientWidth, height: HEIGHT, series, bands,
-      scales: { x: { time: false }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.05] } },
+      scales: { x: { time: false }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), (Math.min(high, edge) || 1) * 1.05] } },
       axes: [{ ...axis, label: "minute", labelSize: 18, size: 36, labelFont: "12px system-ui" }, { ...axis, size: 56 }],
       legend: { show: false },
       cursor: { sync: { key: "tidebench", scales: ["x", null] }, drag: { x: true, y: false } },
@@ -122,11 +133,16 @@
     return `${chart.title} over ${read(data.x.at(-1))} minutes, on average: ${means.join("; ")}`;
   }
 
+  function heading(chart) {
+    const { leaving } = edgeOf(chart);
+    return leaving.length ? `${chart.title}; leaves the chart: ${leaving.join(", ")}` : chart.title;
+  }
+
   function redraw() {
     const kept = plots.length ? { ...plots[0].scales.x } : null;
     for (const plot of plots) plot.destroy();
     plots = [];
-    const places = data.charts.map((chart) => element("div", { class: "chart", role: "img", "aria-label": spoken(chart) }, element("h3", {}, chart.title), element("div")));
+    const places = data.charts.map((chart) => element("div", { class: "chart", role: "img", "aria-label": spoken(chart) }, element("h3", {}, heading(chart)), element("div")));
     section.querySelector(".charts").replaceChildren(...places);
     plots = data.charts.map((chart, c) => draw(chart, places[c].lastChild));
     if (kept) plots[0].setScale("x", { min: kept.min, max: kept.max });

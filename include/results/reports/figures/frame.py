@@ -41,6 +41,17 @@ class Panel:
         return self.origin[0] + self.factors[0] * x, self.origin[1] + self.factors[1] * y
 
 
+def beyond(panel: Panel, right: float, edge: float, furthest: float) -> str:
+    """A note at the right end of an axis for what goes further than its ``edge``, else nothing."""
+    if furthest <= abs(edge):
+        return ""
+    x, y = panel.at(right, edge)
+    text = f"leaves the chart: {furthest:,.0f}"
+    look = f"{style.FONT}; fill: currentColor; text-anchor: end"
+    y += 10 if edge > 0 else -4
+    return f'<text style="{look}" x="{x - 2:.1f}" y="{y:.1f}">{text}</text>'
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """Axes, titles and legend as SVG, and the panels between them, from top to bottom."""

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from include.results.reports.figures import style
-from include.results.reports.figures.frame import Frame, framed
+from include.results.reports.figures.frame import Frame, beyond, framed
 
 Rows = Sequence[Mapping[str, Any]]
 CAUSES = {"controller": style.INSTANCES, "crash": "#c8443a", "engine": style.KEPT}
@@ -23,13 +24,13 @@ LONGEST_NAME = 24
 
 
 def scale_of(rescales: Rows, timeline: Rows, length_min: float) -> style.Scale:
-    """Axes that fit the rows of `rescales` and `timeline` of all runs that are compared.
+    """Axes that fit the rows of `rescales` and `timeline` of most runs that are compared.
 
     ``length_min`` is the length of the longest.
     """
-    waiting = (row["waiting_items"] for row in timeline if row["waiting_items"] is not None)
+    waiting = style.up_to_most(timeline, itemgetter("waiting_items"))
     gaps_s = (row["gap_s"] for row in rescales if row["gap_s"] is not None)
-    return style.Scale(length_min, ((0.0, style.up_to(waiting)), (0.0, style.up_to(gaps_s))))
+    return style.Scale(length_min, ((0.0, waiting), (0.0, style.up_to(gaps_s))))
 
 
 def draw(run: str, rescales: Rows, timeline: Rows, scale: style.Scale) -> str:
@@ -43,10 +44,12 @@ def draw(run: str, rescales: Rows, timeline: Rows, scale: style.Scale) -> str:
     (_, highest), _ = scale.limits
     waits, gaps = frame.panels
     stops = "".join(_line(row, highest) for row in rescales)
+    furthest = max((row["waiting_items"] or 0 for row in timeline), default=0)
     return frame.filled(
         run,
         [
-            waits.holding(_area(timeline) + stops),
+            waits.holding(_area(timeline, highest) + stops),
+            beyond(waits, scale.length_min, highest, furthest),
             gaps.holding("".join(_line(row, row["gap_s"] or 0.0, 2.5) for row in rescales)),
         ],
     )
@@ -82,9 +85,9 @@ def _line(row: Mapping[str, Any], height: float, width: float = 1.0) -> str:
     )
 
 
-def _area(rows: Rows) -> str:
+def _area(rows: Rows, top: float) -> str:
     points = [
-        (row["time_s"] / 60, row["waiting_items"])
+        (row["time_s"] / 60, min(row["waiting_items"], top))
         for row in rows
         if row["waiting_items"] is not None
     ]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from include.results.reports.figures import style
-from include.results.reports.figures.frame import Frame, framed
+from include.results.reports.figures.frame import Frame, beyond, framed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Rows = Sequence[Mapping[str, Any]]
 Series = Sequence[tuple[str, str, str, int]]
 """Column, label, colour, and whether it is drawn upwards or downwards."""
 
@@ -27,33 +28,32 @@ _HOSTS = (
 )
 
 
-def scale_of(rows: Sequence[Mapping[str, Any]], length_min: float) -> style.Scale:
-    """Axes that fit the rows of `scaling` of one run, or of all that are compared.
+def scale_of(rows: Rows, length_min: float) -> style.Scale:
+    """Axes that fit the rows of `scaling` of one run, or of most that are compared.
 
     ``length_min`` is the length of the longest.
     """
     limits = []
     for series in (_INSTANCES, _HOSTS):
-        up, down = (
-            style.up_to(
-                sum(row[column] for column, _, _, sign in series if sign == side) for row in rows
-            )
-            for side in (1, -1)
-        )
+        up, down = (style.up_to_most(rows, partial(_sum, series, side)) for side in (1, -1))
         limits.append((-down, up))
     return style.Scale(length_min, tuple(limits))
 
 
-def draw(run: str, rows: Sequence[Mapping[str, Any]], scale: style.Scale) -> str:
+def draw(run: str, rows: Rows, scale: style.Scale) -> str:
     """Bars per minute from the rows of `scaling` of one run, in order of the minutes."""
-    frame = _frame(scale)
-    return frame.filled(
-        run,
-        [
-            panel.holding(_bars(rows, series))
-            for panel, series in zip(frame.panels, (_INSTANCES, _HOSTS), strict=True)
-        ],
-    )
+    frame, shapes = _frame(scale), list[str]()
+    for panel, series, limits in zip(frame.panels, (_INSTANCES, _HOSTS), scale.limits, strict=True):
+        shapes.append(panel.holding(_bars(rows, series, limits)))
+        for edge, side in zip(limits, (-1, 1), strict=True):
+            furthest = max((_sum(series, side, row) for row in rows), default=0)
+            shapes.append(beyond(panel, scale.length_min, edge, furthest))
+    return frame.filled(run, shapes)
+
+
+def _sum(series: Series, side: int, row: Mapping[str, Any]) -> int:
+    """How high the bars of a minute are together, above the line (1) or below it (-1)."""
+    return sum(row[column] for column, _, _, sign in series if sign == side)
 
 
 @lru_cache(maxsize=64)
@@ -72,16 +72,20 @@ def _frame(scale: style.Scale) -> Frame:
     return framed(figure, axes, "scaling", "Scaling activity per minute of run")
 
 
-def _bars(rows: Sequence[Mapping[str, Any]], series: Series) -> str:
-    top = {(row["minute"], sign): 0 for row in rows for sign in (1, -1)}
+def _bars(rows: Rows, series: Series, limits: tuple[float, float]) -> str:
+    """Bars on each other, which end where the axis does."""
+    low, high = limits
+    top = {(row["minute"], sign): 0.0 for row in rows for sign in (1, -1)}
     shapes = ""
     for column, _, colour, sign in series:
         path = ""
         for row in rows:
-            if row[column]:
-                minute, height = row["minute"], sign * row[column]
-                path += f"M{minute}.05 {top[minute, sign]}h.9v{height}h-.9z"
-                top[minute, sign] += height
+            begin = top[row["minute"], sign]
+            end = min(max(begin + sign * row[column], low), high)
+            if end != begin:
+                height = f"{end - begin:g}"
+                path += f"M{row['minute']}.05 {begin:g}h.9v{height}h-.9z"
+                top[row["minute"], sign] = end
         shapes += f'<path fill="{colour}" d="{path}"/>' if path else ""
     return shapes
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -56,6 +57,21 @@ class Scale:
 def up_to(values: Iterable[float]) -> float:
     """Where an axis ends that shows all of these and has some room above them."""
     return max([1.0, *values]) * 1.08
+
+
+BEYOND = 3.0
+"""A run whose highest value is more than so many times the median of all leaves the chart."""
+
+
+def up_to_most(rows: Iterable[Mapping[str, Any]], value: Callable[[Any], float | None]) -> float:
+    """Where an axis ends that compares runs: one run far above the others, which would make lines
+    on the ground of all of them, leaves it."""
+    highest: dict[str, float] = {}
+    for row in rows:
+        if (of_row := value(row)) is not None and of_row > highest.get(row["run"], 0.0):
+            highest[row["run"]] = of_row
+    most = BEYOND * median(highest.values()) if highest else 0.0
+    return up_to(peak for peak in highest.values() if peak <= most)
 
 
 def share_limits(axes: Sequence[Axes], *, x: bool = True) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from include.results.reports.figures import style
-from include.results.reports.figures.frame import Frame, framed, step_path
+from include.results.reports.figures.frame import Frame, beyond, framed, step_path
 
 _PANELS = (
     ("level_machines", "Load: machines that publish", style.LOAD, 1.05),
@@ -18,24 +19,26 @@ _PANELS = (
 
 
 def scale_of(rows: Sequence[Mapping[str, Any]], length_min: float) -> style.Scale:
-    """Axes that fit the rows of `timeline` of one run, or of all that are compared.
+    """Axes that fit the rows of `timeline` of one run, or of most that are compared.
 
     ``length_min`` is the length of the longest.
     """
-    columns = ([row[name] for row in rows if row[name] is not None] for name, *_ in _PANELS)
-    return style.Scale(length_min, tuple((0.0, style.up_to(values)) for values in columns))
+    tops = (style.up_to_most(rows, itemgetter(name)) for name, *_ in _PANELS)
+    return style.Scale(length_min, tuple((0.0, top) for top in tops))
 
 
 def draw(run: str, rows: Sequence[Mapping[str, Any]], scale: style.Scale) -> str:
     """One panel per quantity from the rows of `timeline` of one run, in time order."""
-    frame = _frame(scale)
-    return frame.filled(
-        run,
-        [
-            panel.holding(_area(rows, column, colour))
-            for panel, (column, _, colour, _) in zip(frame.panels, _PANELS, strict=True)
-        ],
-    )
+    frame, shapes = _frame(scale), list[str]()
+    for panel, (column, _, colour, _), (_, top) in zip(
+        frame.panels, _PANELS, scale.limits, strict=True
+    ):
+        points = [(row["time_s"] / 60, row[column]) for row in rows if row[column] is not None]
+        if points:
+            shapes.append(panel.holding(_area(points, top, colour)))
+            furthest = max(value for _, value in points)
+            shapes.append(beyond(panel, scale.length_min, top, furthest))
+    return frame.filled(run, shapes)
 
 
 @lru_cache(maxsize=64)
@@ -51,13 +54,10 @@ def _frame(scale: style.Scale) -> Frame:
     return framed(figure, axes, "timeline", description)
 
 
-def _area(rows: Sequence[Mapping[str, Any]], column: str, colour: str) -> str:
-    """A step line over minutes, and the area below it."""
-    points = [(row["time_s"] / 60, row[column]) for row in rows if row[column] is not None]
-    if not points:
-        return ""
+def _area(points: Sequence[tuple[float, float]], top: float, colour: str) -> str:
+    """A step line over minutes, and the area below it, up to the end of the axis."""
     begin_min, end_min = points[0][0], points[-1][0]
-    line = f"{step_path(points)}H{end_min:g}"
+    line = f"{step_path([(minute, min(value, top)) for minute, value in points])}H{end_min:g}"
     return (
         f'<path fill="{colour}" fill-opacity=".22" d="{line}V0H{begin_min:g}Z"/>'
         f'<path fill="none" stroke="{colour}" stroke-width="1.5" '
