@@ -1,7 +1,8 @@
-"""What a spec asks for: every run of its product, or every problem at once, in two stages.
+"""What a spec asks for: every run of its product, or every problem at once.
 
-First its shapes: fields, kinds of values, what is listed twice, how many runs. Where these are
-right, the names: topologies, controllers, patterns and all that has to be looked up for a run.
+Its shapes: fields, kinds of values, what is listed twice, how many runs. And the names: topologies,
+controllers, patterns and all that has to be looked up for a run. A field of a wrong shape hides
+only its own names.
 """
 
 from __future__ import annotations
@@ -59,21 +60,42 @@ def matrix_of(
     if not isinstance(raw, Mapping):
         text = "the file: write fields with their values, such as name: mine"
         return Matrix([], [Problem("", f"{text}; see include/experiment/specs for examples")])
-    try:
-        spec = ExperimentSpec.model_validate(raw)
-    except ValidationError as error:
-        return Matrix([], list(_shape_problems(error, called or {})))
-    problems = list(spec.problems())
+    spec, shapes = _shaped(raw, called or {})
+    if spec is None:
+        return Matrix([], shapes)
+    listed = list(spec.problems())
     if spec.runs > most:
-        problems.append(_too_many(spec, most))
-    if problems:
-        return Matrix([], problems)
+        return Matrix([], [*shapes, *listed, _too_many(spec, most)])
     spec = spec if path is None else located(spec, path)
-    kinds, problems = _kinds_with_problems(spec)
+    kinds, problems = _kinds_with_problems(spec, runs_named=not (shapes or listed))
+    wrong = {problem.field for problem in shapes}
+    problems = [problem for problem in problems if problem.field not in wrong]
+    if shapes or listed:
+        return Matrix([], [*shapes, *listed, *problems])
     if problems:
         return Matrix(kinds, problems)
     points = list(spec.points())
     return Matrix(points, [Problem("", text) for text in size_problems(points)])
+
+
+def _shaped(
+    raw: Mapping[Any, Any], called: Mapping[str, str]
+) -> tuple[ExperimentSpec | None, list[Problem]]:
+    """The spec, without fields of a wrong shape, and what is wrong with these."""
+    try:
+        return ExperimentSpec.model_validate(raw), []
+    except ValidationError as error:
+        problems = list(_shape_problems(error, called))
+    wrong = {problem.field for problem in problems}
+    rest = {field: value for field, value in raw.items() if str(field) not in wrong}
+    try:
+        return ExperimentSpec.model_validate(_STAND_INS | rest), problems
+    except ValidationError:
+        return None, problems
+
+
+_STAND_INS = {"name": "mine", "controllers": "fixed", "patterns": "constant"}
+"""Of fields that a spec needs, so that its other names can be looked up."""
 
 
 def _shape_problems(error: ValidationError, called: Mapping[str, str]) -> Iterator[Problem]:
@@ -93,8 +115,11 @@ def _too_many(spec: ExperimentSpec, most: int) -> Problem:
     )
 
 
-def _kinds_with_problems(spec: ExperimentSpec) -> tuple[list[RunSpec], list[Problem]]:
-    """One run of each kind with its problems. Runs that differ in the seed are of one kind."""
+def _kinds_with_problems(
+    spec: ExperimentSpec, *, runs_named: bool
+) -> tuple[list[RunSpec], list[Problem]]:
+    """One run of each kind, and problems, which end with the runs that have them where all have
+    their names. Runs that differ in the seed are of one kind."""
     one_seed = spec.model_copy(update={"seeds": spec.seeds[:1]})
     kinds: list[RunSpec] = []
     affected_by: dict[Problem, list[RunSpec]] = {}
@@ -111,6 +136,8 @@ def _kinds_with_problems(spec: ExperimentSpec) -> tuple[list[RunSpec], list[Prob
                 affected_by.setdefault(problem, []).append(kind)
     problems += [
         Problem(problem.field, problem.text + _whose(affected, len(kinds), spec.seeds))
+        if runs_named
+        else problem
         for problem, affected in affected_by.items()
     ]
     return kinds, problems

@@ -114,7 +114,7 @@ def test_the_command_line_tells_the_same_without_a_traceback(tmp_path: Path) -> 
     assert len(done.exception.problems) == len(NAMES)
 
 
-def test_all_shapes_are_told_before_any_name_is_looked_up(tmp_path: Path) -> None:
+def test_a_field_of_a_wrong_shape_hides_only_its_own_names(tmp_path: Path) -> None:
     path = a_file(
         tmp_path,
         controllers=[{"name": "btu", "observations": {"sweep": []}}, 3, "btuu"],
@@ -126,7 +126,8 @@ def test_all_shapes_are_told_before_any_name_is_looked_up(tmp_path: Path) -> Non
     text = "\n".join(problems_of(runs_in_file, path))
     for part in ("name: missing", "sweep: [...]", "seeds.0", "often", "colour: unknown field"):
         assert part in text
-    assert "flavor" not in text
+    assert "unknown flavor 'tiny'" in text
+    assert "btuu" not in text
 
 
 @pytest.mark.parametrize("axis", ["controllers", "patterns", "btus_min", "seeds", "topology"])
