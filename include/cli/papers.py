@@ -71,11 +71,13 @@ def _conduct(
 ) -> StudyResults:
     """Take a study to its page, and say what came out."""
     from include.cli.progress import Progress
+    from include.experiment.size import size_of
     from include.results.tables.quarantine import read_quarantine, sentences
     from include.studies.conduct import conclude, measure
 
-    root = root.resolve()
-    progress = Progress(len(study.runs(seeds)))
+    root, points = root.resolve(), study.runs(seeds)
+    typer.echo(f"{size_of(points)}. Runs that are measured already are reused.")
+    progress = Progress(len(points))
     runs = measure(study, root, seeds=seeds, processes=processes or None, report=progress.finished)
     results = conclude(study, root, runs, database, typer.echo)
     typer.echo(f"{study.title}\n{study.summary(results)}")

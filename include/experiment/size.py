@@ -3,8 +3,9 @@
 Measured with manufacturing at constant levels of 6 to 600 under ``fixed`` and ``btu``, on one core
 of a machine with two: 2.8 to 5.4 million executions a second on ``simulated`` and 5 to 11 on
 ``flow``, 30 to 190 bytes of memory per execution of a window (many where items wait), 1.6 to 26
-bytes of files. The low end of the speeds is taken and what is usual of the others: right to
-a factor of some three, which is enough to tell an hour from a month.
+bytes of files. The low end of the speeds is taken and what is usual of the others. Controllers
+take their time as well: runs of two hours of stepwise and random walk 1 under thirteen of them took
+0.7 (``fixed``) to 2.9 times (``tide``) as long as computed, twenty-eight side by side 1.4 times.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ LEAST_PER_S = 3e6
 """Of a testbed in virtual time that nobody has measured."""
 RUN_S_PER_HOUR = 0.2
 """Seconds that an hour of a run takes however little arrives."""
+QUICKEST, SLOWEST = 0.5, 4.0
+"""How many times as long as computed the runs take."""
+REPORT_S, REPORT_RUN_S = 35.0, 0.7
+"""Of tables, checks and page: 37 s for one run of two hours, 56 s for twenty-eight."""
 MEMORY_BYTES = 100.0
 IDLE_BYTES = 200e6
 FILE_BYTES = 3.0
@@ -35,7 +40,7 @@ TELL_S, TELL_FILE_BYTES = 600.0, 5e9
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSize:
-    """Executions of all runs, seconds on all cores, bytes of files, and of memory at once."""
+    """Executions of all runs, seconds on all cores, bytes of files, of memory at once."""
 
     runs: int
     executions: float
@@ -46,8 +51,10 @@ class ExperimentSize:
     def __str__(self) -> str:
         runs = f"{self.runs} run{'s' * (self.runs != 1)}, {_amount(self.executions)} executions"
         return (
-            f"{runs}: about {_time(self.time_s)} on this machine, {_bytes(self.file_bytes)} of "
-            f"files and up to {_bytes(self.memory_bytes)} of memory"
+            f"{runs}: {_time(QUICKEST * self.time_s)} to {_time(SLOWEST * self.time_s)} to measure on "
+            "this machine when idle, then about "
+            f"{_time(REPORT_S + REPORT_RUN_S * self.runs)} for the report; "
+            f"{_bytes(self.file_bytes)} of files and up to {_bytes(self.memory_bytes)} of memory"
         )
 
     @property
@@ -132,7 +139,7 @@ def _time(seconds: float) -> str:
     for size, word in ((86_400 * 365, "years"), (86_400, "days"), (3600, "hours"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:,.0f} {word}"
-    return f"{seconds:.0f} s"
+    return f"{max(1.0, seconds):.0f} s"
 
 
 def _bytes(count: float) -> str:

@@ -26,6 +26,13 @@ def test_executions_are_those_of_the_demo_within_a_percent():
     assert busiest == pytest.approx(total / 12)
 
 
+def test_the_time_is_a_range_that_measured_runs_are_in():
+    """Two hours took 0.7 (fixed) to 2.9 times (tide) as long as computed, a report 37 s."""
+    size = replace(size_of([SPEC]), time_s=10.0)
+    assert "1 run, 2.52 million executions: 5 s to 40 s to measure" in str(size)
+    assert "about 36 s for the report" in str(size)
+
+
 def test_seeds_multiply_and_real_time_counts_nothing():
     single = size_of([SPEC])
     three = size_of([replace(SPEC, seed=seed) for seed in (1, 2, 3)])
