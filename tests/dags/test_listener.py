@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 pytestmark = [
@@ -33,3 +35,18 @@ def test_a_dag_run_that_begins_has_its_name_first_in_its_note(
     dag_run = DagRun(dag_id=dag_id, run_id="manual__1", conf=CONF, note=before)
     on_dag_run_running(dag_run, "started")
     assert dag_run.note == (before if after is None else after)
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "name"),
+    [
+        ("experiment", "experiment · btu · random_walk_1 · seed 1"),
+        ("shadow_report", "shadow · day before"),
+        ("nightly_reproducibility", "reproducibility · peerj141"),
+    ],
+)
+def test_a_dag_run_without_parameters_is_listed_under_its_defaults(dag_id: str, name: str) -> None:
+    from tidebench.naming import name_of
+    from tidebench.page.under_way import _params
+
+    assert name_of(dag_id, _params(SimpleNamespace(dag_id=dag_id, conf=None))) == name

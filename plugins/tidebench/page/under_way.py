@@ -22,7 +22,9 @@ from airflow.models.xcom import XComModel
 from sqlalchemy import func, select, tuple_
 
 from include.experiment.form import batch_params, experiment_params
+from include.service.form import shadow_params
 from include.testbeds import TESTBEDS
+from tidebench import studies
 from tidebench.listener import MARKED_FAILED, OURS, REASON
 from tidebench.naming import name_of
 from tidebench.page.advance import TAIL, Advance, TasksInState, advance_of
@@ -216,7 +218,12 @@ def _params(run: Any) -> Mapping[str, Any]:
 
 @cache
 def _defaults(dag_id: str) -> Mapping[str, Any]:
-    form = {"experiment": experiment_params, "experiment_batch": batch_params}.get(dag_id)
+    form = {
+        "experiment": experiment_params,
+        "experiment_batch": batch_params,
+        "shadow_report": shadow_params,
+        "nightly_reproducibility": lambda: studies.PARAMS,
+    }.get(dag_id)
     return {name: field["default"] for name, field in form().items()} if form else {}
 
 
