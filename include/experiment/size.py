@@ -50,11 +50,12 @@ class ExperimentSize:
 
     def __str__(self) -> str:
         runs = f"{self.runs} run{'s' * (self.runs != 1)}, {_amount(self.executions)} executions"
+        least, most = (_time(times * self.time_s) for times in (QUICKEST, SLOWEST))
+        report = _time(REPORT_S + REPORT_RUN_S * self.runs)
         return (
-            f"{runs}: {_time(QUICKEST * self.time_s)} to {_time(SLOWEST * self.time_s)} to measure on "
-            "this machine when idle, then about "
-            f"{_time(REPORT_S + REPORT_RUN_S * self.runs)} for the report; "
-            f"{_bytes(self.file_bytes)} of files and up to {_bytes(self.memory_bytes)} of memory"
+            f"{runs}: {least} to {most} to measure on this machine when idle, then about {report} "
+            f"for the report; {_bytes(self.file_bytes)} of files and up to "
+            f"{_bytes(self.memory_bytes)} of memory"
         )
 
     @property
