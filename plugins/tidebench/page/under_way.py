@@ -218,13 +218,13 @@ def _params(run: Any) -> Mapping[str, Any]:
 
 @cache
 def _defaults(dag_id: str) -> Mapping[str, Any]:
-    form = {
-        "experiment": experiment_params,
-        "experiment_batch": batch_params,
-        "shadow_report": shadow_params,
-        "nightly_reproducibility": lambda: studies.PARAMS,
-    }.get(dag_id)
-    return {name: field["default"] for name, field in form().items()} if form else {}
+    forms: dict[str, Mapping[str, Any]] = {
+        "experiment": experiment_params(),
+        "experiment_batch": batch_params(),
+        "shadow_report": shadow_params(),
+        "nightly_reproducibility": studies.PARAMS,
+    }
+    return {name: field["default"] for name, field in forms.get(dag_id, {}).items()}
 
 
 def _experiment_of(run: Any) -> str:
