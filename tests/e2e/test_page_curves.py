@@ -44,6 +44,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }  # fmt: skip
         for row in run_tables["timeline"]:
             row["hosts"] = 2 + k
+            row["waiting_items"] *= 1000 if k == len(RUNS) else 1
         for table in (*TABLES, "runs", "timeline", "scaling"):
             tables.setdefault(table, []).extend(run_tables[table])
     publication = Publication(experiment="many", edition="1", checks=302)
@@ -197,6 +198,16 @@ def test_a_reader_hovers_zooms_labels_and_comes_back(
     page.get_by_role("button", name="Take the chosen back").click()
     page.get_by_text("No run matches").wait_for()
     assert wrong == []
+
+
+@NEEDS_CHROMIUM
+def test_a_run_far_above_the_others_is_named_over_its_chart(airflow: Airflow, page: Page) -> None:
+    """A thousand times as many items wait in the last run, which leaves only that chart."""
+    page.goto(airflow.url + address("compare", KEYS[5], KEYS[10], KEYS[-1]))
+    page.wait_for_selector("#curves .uplot")
+    titles = page.locator("#curves h3").all_inner_texts()
+    (leaving,) = [title for title in titles if "leaves the chart" in title]
+    assert leaving == "Waiting items; leaves the chart: btu · seed 9"
 
 
 @NEEDS_CHROMIUM
