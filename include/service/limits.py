@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import yaml
@@ -20,6 +20,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
 from include.files.inputs import input_text
@@ -96,6 +97,12 @@ class QuietHours(Strict):
     days: Annotated[tuple[Day, ...], Field(min_length=1)] = DAYS
     begin: MinuteOfDay = 0
     end: MinuteOfDay = DAY_MIN
+
+    @model_validator(mode="after")
+    def _last(self) -> Self:
+        if self.begin == self.end:
+            raise ValueError("begin and end are the same; leave both out for the whole day")
+        return self
 
     def hold(self, local: datetime) -> bool:
         """Whether a time on the clock of the wall is in them."""

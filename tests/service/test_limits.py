@@ -114,3 +114,11 @@ def test_a_time_that_yaml_leaves_as_text_needs_no_quotes(tmp_path):
 def test_hours_that_never_end_are_told_so():
     always = limits_of(quiet=[{"begin": "00:00", "end": "24:00"}])
     assert always.quiet_until(0.0).year == 9999
+
+
+@pytest.mark.parametrize(
+    "hours", [{"begin": "08:00", "end": "08:00"}, {"begin": "24:00"}, {"end": "00:00"}]
+)
+def test_hours_that_begin_when_they_end_are_refused(hours):
+    with pytest.raises(ValueError, match="the same; leave both out for the whole day"):
+        limits_of(quiet=[hours])
