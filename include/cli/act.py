@@ -57,7 +57,6 @@ def act(  # noqa: PLR0913  options of a command
     from include.service.beside import beside
     from include.service.follow import Follower
     from include.service.limits import load_limits
-    from include.service.rest import FlinkRest
     from include.service.shadow import asked_controllers
 
     controller_options = {
@@ -66,11 +65,11 @@ def act(  # noqa: PLR0913  options of a command
     }
     allowed, asked = load_limits(limits), asked_controllers([controller], controller_options)
     stop = stopped_by_signal()
-    url, job = resolved(url, job, stop)
+    url, job, client = resolved(url, job, stop)
     mandate = Mandate(
         job_name=job, controller=controller, limits=allowed, really=really, state=state
     )
-    with closing(FlinkRest(url)) as flink:
+    with closing(client(url)) as flink:
         beside(
             url,
             job,
@@ -86,6 +85,7 @@ def act(  # noqa: PLR0913  options of a command
             told=lambda line: typer.echo(line, err=True),
             advised=lambda line: typer.echo(line, err=True),
             follower=Follower(Actor(mandate, flink, ends=stop.is_set), every, typer.echo),
+            client=client,
         )
     typer.echo(f"What it did, and why: {command('journal', state)}")
 

@@ -16,6 +16,7 @@ from include.model.errors import SpecError, command
 
 if TYPE_CHECKING:
     from include.service.record import Polled
+    from include.service.rest import FlinkRest
 
 URL = Annotated[
     str,
@@ -54,11 +55,17 @@ def record(  # noqa: PLR0913  options of a command
     ] = "",
 ) -> None:
     """Record a job on Flink, by REST or by Prometheus, for advise."""
+    from include.advise.edges import edges_of
+    from include.service.prometheus import FlinkPrometheus
     from include.service.record import record as recorded
 
     stop = stopped_by_signal()
-    client = _client(url, job, prometheus, edges)
-    url, job = (prometheus, job) if prometheus else resolved(url, job, stop)
+    _require_one_source(url, job, prometheus, edges)
+    client: Callable[..., Polled]
+    if prometheus:
+        url, client = prometheus, partial(FlinkPrometheus, edges=edges_of(edges))
+    else:
+        url, job, client = resolved(url, job, stop)
     kept = recorded(
         url,
         job,
@@ -74,12 +81,8 @@ def record(  # noqa: PLR0913  options of a command
     typer.echo(f"  {command('operators', out)}")
 
 
-def _client(url: str, job: str, prometheus: str, edges: str) -> Callable[..., Polled]:
-    """What reads the job. Raises SpecError for options that do not go together."""
-    from include.advise.edges import edges_of
-    from include.service.prometheus import FlinkPrometheus
-    from include.service.rest import FlinkRest
-
+def _require_one_source(url: str, job: str, prometheus: str, edges: str) -> None:
+    """Raise SpecError for options that do not go together."""
     problems = []
     if bool(url) == bool(prometheus):
         problems.append("name either Flink's REST interface, or --prometheus URL")
@@ -91,7 +94,6 @@ def _client(url: str, job: str, prometheus: str, edges: str) -> Callable[..., Po
         problems.append("--edges: Flink's REST interface says itself how records flow")
     if problems:
         raise SpecError("record", problems)
-    return partial(FlinkPrometheus, edges=edges_of(edges)) if prometheus else FlinkRest
 
 
 def shadow(  # noqa: PLR0913  options of a command
@@ -121,7 +123,7 @@ def shadow(  # noqa: PLR0913  options of a command
         parsed_options(options or []),
     )
     stop = stopped_by_signal()
-    url, job = resolved(url, job, stop)
+    url, job, client = resolved(url, job, stop)
     beside(
         url,
         job,
@@ -136,6 +138,7 @@ def shadow(  # noqa: PLR0913  options of a command
         stop=stop,
         told=lambda line: typer.echo(line, err=True),
         advised=lambda line: typer.echo(line),
+        client=client,
     )
     typer.echo(f"What each would have cost: {command('verdict', state)}")
 
@@ -180,15 +183,19 @@ def verdict(  # noqa: PLR0913  options of a command
     typer.echo(f"\nPage: {published / PAGE}")
 
 
-def resolved(url: str, job: str, stop: threading.Event) -> tuple[str, str]:
-    """Address and name of the job; those of the testbed are looked for."""
-    from include.service.testbed import TESTBED, job_of_testbed
+def resolved(
+    url: str, job: str, stop: threading.Event
+) -> tuple[str, str, Callable[..., FlinkRest]]:
+    """Address and name of the job, and what reads it; a job of the testbed is looked for."""
+    from include.service.rest import FlinkRest
+    from include.service.testbed import TESTBED, TestbedRest, job_of_testbed
 
     if url == TESTBED:
-        return job_of_testbed(job, stop)
+        url, job = job_of_testbed(job, stop)
+        return url, job, partial(TestbedRest, job=job)
     if not job:
         raise SpecError("--job", ["write the name of the job, as Flink's page has it"])
-    return url, job
+    return url, job, FlinkRest
 
 
 def duration_s(option: str, text: str) -> float:

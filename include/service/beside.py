@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,6 +58,7 @@ def beside(  # noqa: PLR0913  what a user may say
     told: Told,
     advised: Told,
     follower: Follower | None = None,
+    client: Callable[..., FlinkRest] = FlinkRest,
 ) -> None:
     """Until it is late or stopped. ``advised`` gets a line for every change that one would make;
     a ``follower`` of the only controller may make it, and begins once Flink has the job.
@@ -67,7 +68,7 @@ def beside(  # noqa: PLR0913  what a user may say
     terms = terms_of(price_book(prices), parse_objective(objective))
     with alone_in(folder, "is a shadow"):
         state = opened(folder, job, controllers, told)
-        with closing(FlinkRest(url)) as flink:
+        with closing(client(url)) as flink:
             flink.job_named(job)  # else each start without Flink writes two entries of the journal
         state.objective, state.prices = objective, prices
         shadow: Shadow | None = None
@@ -110,6 +111,7 @@ def beside(  # noqa: PLR0913  what a user may say
                 missed=status.unanswered,
                 turned=status.turned,
                 clock=clock,
+                client=client,
             )
         if shadow is not None:
             shadow.close()

@@ -86,14 +86,20 @@ class FlinkRest:
         timeout_s: float = TIMEOUT_S,
         settles_s: float = SETTLES_S,
     ) -> None:
-        parts, self.url = address(url)
-        self._prefix = parts.path.rstrip("/")
         self._now_s, self._timeout_s, self._settles_s = now_s, timeout_s, settles_s
-        self._connection = _connection(parts.scheme, parts.hostname or "", parts.port, timeout_s)
+        self.connect(url)
         self._headers = {"Accept": "application/json", **_authorization()}
         self._socket: socket.socket | None = None
         self._over_at = math.inf
         self._names: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
+
+    def connect(self, url: str) -> None:
+        """Send the next requests to this address."""
+        parts, self.url = address(url)
+        self._prefix = parts.path.rstrip("/")
+        self._connection = _connection(
+            parts.scheme, parts.hostname or "", parts.port, self._timeout_s
+        )
 
     def jobs(self) -> list[Mapping[str, Any]]:
         """Flink's overview of every job that it knows: ``jid``, ``name``, ``state``, times."""

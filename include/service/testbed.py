@@ -1,10 +1,11 @@
-"""Finds the job that a run of the testbed `flink` has on this machine."""
+"""The job that a run of the testbed `flink` has on this machine, and its Flink."""
 
 from __future__ import annotations
 
 import re
 import threading
 from contextlib import closing
+from typing import Any
 
 from include.model.errors import SpecError
 from include.service.rest import FlinkRest
@@ -35,17 +36,44 @@ def running_jobs() -> list[tuple[str, str]]:
 
 
 def job_of_testbed(name: str, stop: threading.Event) -> tuple[str, str]:
-    """Wait for a job there, of that name if one is given. Raises SpecError when none comes, or when
-    nobody says which of several."""
+    """Wait for a job there, and return its address and name. ``name`` may be empty.
+
+    Raises SpecError when none comes, or when those that run are several or have other names.
+    """
     for _ in range(round(WAITS_S / LOOKS_EVERY_S)):
-        jobs = [job for job in running_jobs() if name in ("", job[1])]
-        if len(jobs) == 1:
-            return jobs[0]
+        jobs = running_jobs()
+        matches = [job for job in jobs if name in ("", job[1])]
+        if len(matches) == 1:
+            return matches[0]
         if jobs:
-            listed = ", ".join(job for _, job in jobs)
-            raise SpecError(TESTBED, [f"several jobs run there; name one with --job: {listed}"])
+            what = "several jobs run there" if matches else f"no job {name} runs there"
+            listed = ", ".join(sorted(job for _, job in jobs))
+            raise SpecError(TESTBED, [f"{what}; name one with --job: {listed}"])
         if stop.wait(LOOKS_EVERY_S):
             break
-    told = f"no job {name} runs on the testbed flink of this machine".replace("  ", " ")
+    told = "no job runs on the testbed flink of this machine"
     how = "tidebench run include/experiment/specs/flink_shadow.yaml begins one"
     raise SpecError(TESTBED, [f"{told}; {how}"])
+
+
+class TestbedRest(FlinkRest):
+    """The Flink of a job there: a run that is deployed again has another port."""
+
+    __test__ = False
+
+    def __init__(self, url: str, *, job: str, **options: Any) -> None:
+        super().__init__(url, **options)
+        self._job = job
+
+    def _request(self, method: str, path: str, body: bytes | None) -> Any:
+        try:
+            return super()._request(method, path, body)
+        except NoAnswerError:
+            url = next((url for url, name in running_jobs() if name == self._job), self.url)
+            if url == self.url:
+                raise
+            self.close()
+            self.connect(url)
+            if method != "GET":  # a change is never sent twice
+                raise
+            return super()._request(method, path, body)

@@ -1,0 +1,68 @@
+"""The address `testbed`: the job of a run on this machine, also at another port."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from include.model.errors import SpecError
+from include.service.testbed import TestbedRest, job_of_testbed
+from include.testbeds.flink.rest import NoAnswerError
+from tests.service.fake_flink import FakeFlink, a_flink, answers_500
+from tests.service.flink_world import World
+
+Deploy = Callable[[str, FakeFlink], None]
+
+
+@pytest.fixture
+def deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deploy:
+    """Writes where the REST interface of a run is, as the testbed does."""
+    monkeypatch.setenv("TIDEBENCH_FLINK_STATE", str(tmp_path))
+
+    def deployed(run: str, flink: FakeFlink) -> None:
+        config = tmp_path / "runs" / run / "conf" / "config.yaml"
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text(f"rest.port: {flink.url.rpartition(':')[2]}\n")
+
+    return deployed
+
+
+def test_a_job_that_does_not_run_is_told_at_once_with_those_that_do(
+    deploy: Deploy, flink: FakeFlink
+) -> None:
+    deploy("one", flink)
+    assert job_of_testbed("", threading.Event()) == (flink.url, "orders")
+    with pytest.raises(SpecError, match="no job order runs there; name one with --job: orders"):
+        job_of_testbed("order", threading.Event())
+    with a_flink(World(name="clicks")) as other:
+        deploy("two", other)
+        assert job_of_testbed("clicks", threading.Event()) == (other.url, "clicks")
+        with pytest.raises(SpecError, match=r"several jobs run there.*: clicks, orders"):
+            job_of_testbed("", threading.Event())
+
+
+def test_a_run_that_is_deployed_again_is_found_at_its_new_port(deploy: Deploy) -> None:
+    with a_flink(World()) as before:
+        deploy("one", before)
+        flink = TestbedRest(before.url, job="orders", settles_s=0.0)
+        assert flink.reading("orders").job == "a" * 32
+        flink.close()
+    with closing(flink), a_flink(World(job="b" * 32)) as now:
+        with pytest.raises(NoAnswerError):
+            flink.reading("orders")
+        deploy("one", now)
+        assert flink.reading("orders").job == "b" * 32
+        assert flink.url == now.url
+
+
+def test_a_change_is_not_sent_again_to_the_new_port(deploy: Deploy, flink: FakeFlink) -> None:
+    with a_flink(World()) as before, closing(TestbedRest(before.url, job="orders")) as client:
+        before.fault = answers_500
+        deploy("one", flink)
+        with pytest.raises(NoAnswerError):
+            client.ask_for("a" * 32, {})
+    assert "PUT" not in [method for method, _ in flink.asked]
