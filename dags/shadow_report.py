@@ -45,7 +45,7 @@ def shadow_report() -> None:
         policy=resolve.output
     )
     build = advice.BuildRanking(task_id="build_ranking", **OF)
-    publish = shadow.PublishShadowDay(task_id="publish_day", **OF)
+    publish = advice.PublishAdvice(task_id="publish_day", **OF)
 
     replay >> build >> publish
 

@@ -120,6 +120,17 @@ def keep_case(request: AdviceRequest, folder: Path) -> Case:
     return case
 
 
+def is_advice(folder: Path) -> bool:
+    """Whether `keep_case` has kept a request in it."""
+    return (folder / "case" / _REQUEST).is_file()
+
+
+def asked_in(folder: Path) -> AdviceRequest:
+    """The request that `keep_case` has kept. Raises TypeError or KeyError for another version."""
+    values = read_json(folder / "case" / _REQUEST)
+    return AdviceRequest(**{**values, "controllers": tuple(values["controllers"])})
+
+
 def require_ours(folder: Path) -> None:
     """Raise SpecError unless the folder is empty, not there yet, or that of an earlier advice."""
     inside = folder / "case"
@@ -136,8 +147,7 @@ def open_case(folder: Path) -> Case:
     """What `keep_case` has kept. Raises StoreError when it is missing or damaged."""
     inside = folder / "case"
     try:
-        values = read_json(inside / _REQUEST)
-        request = AdviceRequest(**{**values, "controllers": tuple(values["controllers"])})
+        request = asked_in(folder)
         book = load_book(inside / _BOOK) if is_file(request.prices) else price_book(request.prices)
         recording = kept_recording(inside / _RECORDING)
         sizes = read_json(inside / _SIZES)

@@ -197,6 +197,22 @@ def advise(  # noqa: PLR0913  options of a command
     typer.echo(f"The model as an experiment: {command('run', published / EXPERIMENT)}")
 
 
+def publish_again(folder: Path) -> None:
+    """Rank the replays of an advice, check the ranking, and publish and print the answer."""
+    from include.advise.answer import answer_of
+    from include.advise.case import open_case
+    from include.advise.publish import PAGE
+    from include.advise.ranking import build_ranking, check_ranking
+    from include.service.verdict import publish_verdict
+
+    case = open_case(folder)
+    build_ranking(folder)
+    check_ranking(folder)
+    answer = answer_of(case, folder)
+    typer.echo(advice_table(answer))
+    typer.echo(f"\nPage: {publish_verdict(answer, folder) / PAGE}")
+
+
 def operators(
     recording: Annotated[str, typer.Argument(help="A recording that names operators.")],
     edges: Annotated[

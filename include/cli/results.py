@@ -24,9 +24,11 @@ def report(
     """Build, check and publish tables and the page of measured runs.
 
     A run that fails its checks is left out; the others are published and the exit code is 1. An
-    experiment at a URI is fetched, and its tables and page are sent back. Of a shadow it is the
-    verdict.
+    experiment at a URI is fetched, and its tables and page are sent back. Of a shadow or a day of
+    it, it is the verdict, and an advice is ranked and published again.
     """
+    from include.advise.case import is_advice
+    from include.cli.advise import publish_again
     from include.cli.service import verdict
     from include.results.quality.gates import check_tables
     from include.results.reports.summary import summary
@@ -34,12 +36,16 @@ def report(
     from include.results.tables.quarantine import require_none_left_out
     from include.runs.measurements.locks import REPORT, alone, locked
     from include.runs.measurements.remote_store import is_remote, local_copy, without_secrets
-    from include.service.verdict import is_shadow
+    from include.service.day import day_of
     from include.studies import printed
     from include.studies.publish import publish_experiment
 
-    if is_shadow(Path(folder)):
-        verdict(Path(folder))
+    if shadow := day_of(Path(folder)):
+        state, day = shadow
+        verdict(state, day=day)
+        return
+    if is_advice(Path(folder)):
+        publish_again(Path(folder))
         return
     if not is_remote(folder):
         existing(Path(folder))

@@ -11,11 +11,23 @@ from include.files.whole import csv_text, new_folder, read_json, swap_in, write_
 from include.model.errors import SpecError, StoreError
 from include.service.record import EVENTS, TASK_MANAGERS
 from include.service.shadow import DECISIONS
-from include.service.verdict import RECORDING
+from include.service.verdict import RECORDING, is_shadow
 from include.workloads.recordings.folder import ABOUT, EDGES, JOB, OPERATORS
 
 DAYS = "days"
 DAY_S = 86_400.0
+
+
+def day_of(folder: Path) -> tuple[Path, str] | None:
+    """The state of a shadow and the day of it, such as 2026-01-31, that ``folder`` is.
+
+    The day is empty if the folder is the state itself; None: it is neither.
+    """
+    folder = folder.resolve()
+    if is_shadow(folder):
+        return folder, ""
+    state = folder.parent.parent
+    return (state, folder.name) if folder.parent.name == DAYS and is_shadow(state) else None
 
 
 def cut_day(folder: Path, day: date) -> Path:

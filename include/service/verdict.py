@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from include.advise.answer import Answer, advise
-from include.advise.case import keep_case
+from include.advise.case import asked_in, keep_case
 from include.advise.publish import publish_answer
 from include.advise.request import SUITABLE, AdviceRequest
 from include.files.appended import whole_lines
-from include.files.whole import read_json
+from include.files.whole import read_json, write_bytes
 from include.model.errors import SpecError, StoreError
-from include.service.shadow import READS_IN_S, STATE
+from include.service.record import EVENTS
+from include.service.shadow import DECISIONS, READS_IN_S, STATE
 from include.workloads.recordings.folder import is_recorded
 
 RECORDING = "recording"
@@ -63,6 +64,16 @@ def request_of(folder: Path, recording: Path, request: AdviceRequest) -> AdviceR
     return replace(request, recording=str(recording), controllers=tuple(known), options=known)
 
 
+def publish_verdict(answer: Answer, folder: Path) -> Path:
+    """Publish an answer; of a day also what was decided and what happened. Returns the folder."""
+    published = publish_answer(answer, folder)
+    recording = Path(asked_in(folder).recording)
+    if (recording / DECISIONS).is_file():
+        for name in (DECISIONS, EVENTS):
+            write_bytes(published / name, (recording / name).read_bytes())
+    return published
+
+
 def verdict(
     folder: Path, recording: Path, request: AdviceRequest, out: Path
 ) -> tuple[Answer, Path]:
@@ -72,7 +83,7 @@ def verdict(
     """
     case = keep_case(request_of(folder, recording, request), out)
     answer = advise(case, out)
-    return answer, publish_answer(answer, out)
+    return answer, publish_verdict(answer, out)
 
 
 def decision_counts(decisions: Path) -> dict[str, tuple[int, int, int]]:

@@ -130,12 +130,12 @@ class PublishAdvice(Review):
         """Return the paths of what was published."""
         from include.advise.answer import answer_of
         from include.advise.case import open_case
-        from include.advise.publish import publish_answer
         from include.cli.advise import advice_table
+        from include.service.verdict import publish_verdict
 
         folder = root / experiment
         answer = answer_of(open_case(folder), folder)
-        target = publish_answer(answer, folder)
+        target = publish_verdict(answer, folder)
         for line in advice_table(answer).splitlines():
             self.say("%s", line)
         return [str(path) for path in sorted(target.iterdir())]

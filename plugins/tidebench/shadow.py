@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from tidebench.advice import KEPT, PublishAdvice
+from tidebench.advice import KEPT
 from tidebench.lineage import files
 from tidebench.stage import data_root, without_vain_retries
 
@@ -45,21 +44,3 @@ class ResolveShadowDay(BaseOperator):
         context["ti"].xcom_push(key="experiment", value=asked.folder)
         self.log.info("tidebench: %d controllers to replay", len(case.policies))
         return [{"position": k, "name": one.name} for k, one in enumerate(case.policies)]
-
-
-class PublishShadowDay(PublishAdvice):
-    """Publish the verdict, and beside it what was decided and what happened on that day."""
-
-    def work(self, experiment: str, root: Path) -> list[str]:
-        """Return the paths of what was published."""
-        from include.files.whole import read_json, write_bytes
-        from include.service.record import EVENTS
-        from include.service.shadow import DECISIONS
-
-        paths = super().work(experiment, root)
-        day = Path(read_json(root / experiment / "case" / "request.json")["recording"])
-        for name in (DECISIONS, EVENTS):
-            target = root / experiment / "published" / name
-            write_bytes(target, (day / name).read_bytes())
-            paths.append(str(target))
-        return paths

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -342,3 +343,19 @@ def test_a_verdict_is_what_advise_says_of_the_same_recording(
     assert "ds2: " in judged.output
     assert "of them to change something" in judged.output
     assert (shadowed / "verdict" / "published" / "advice.html").is_file()
+
+
+def test_report_takes_a_day_and_what_was_published_of_it(shadowed: Path) -> None:
+    runner, day = CliRunner(), "2027-01-15"
+    judged = runner.invoke(app, ["report", str(shadowed / "days" / day)])
+    assert judged.exit_code == 0, judged.output
+    published = shadowed / f"verdict-{day}" / "published"
+    before = {path.name: path.read_bytes() for path in published.iterdir()}
+    assert before["decisions.csv"].count(b",ds2,map,") > 100
+    assert b",restarted," in before["events.csv"]
+    shutil.rmtree(published)
+
+    again = runner.invoke(app, ["report", str(published.parent)])
+    assert again.exit_code == 0, again.output
+    assert again.output.splitlines()[:4] == judged.output.splitlines()[:4]
+    assert {path.name: path.read_bytes() for path in published.iterdir()} == before

@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from starlette.datastructures import QueryParams
+
 from tidebench.page.advice import advice_list
+from tidebench.page.listing import runs_list
+from tidebench.page.query import query_of
 
 HEAD = "rank,policy,holds,guessed,cost_per_month,share_within\n"
 AS_RUN = "0,as it was run,yes,no,90,0.95\n"
@@ -31,4 +35,20 @@ def test_the_newest_answer_is_first_with_the_policy_that_can_be_relied_on(tmp_pa
     assert (new["name"], new["best"]["policy"], new["policies"]) == ("advice-new", "tide", 2)
     assert new["as_run"]["cost_per_month"] == "90"
     assert old["best"] is none["best"] is none["as_run"] is None
+    assert [one["name"] for one in advice_list(tmp_path, 2)] == ["advice-new", "advice-none"]
     assert advice_list(tmp_path / "nowhere") == []
+
+
+def test_the_list_of_runs_begins_with_the_newest_answers_unless_it_is_narrowed(
+    tmp_path: Path,
+) -> None:
+    for day in range(1, 6):
+        answer(tmp_path, f"advice-shadow-2026-01-0{day}", 1e9 + day, AS_RUN)
+    nothing = f"sqlite:///{tmp_path / 'results.db'}"
+
+    def listed(query: str) -> list[str]:
+        content = runs_list(nothing, tmp_path, query_of(QueryParams(query)))
+        return [one["name"] for one in content["advice"]]
+
+    assert listed("") == [f"advice-shadow-2026-01-0{day}" for day in (5, 4, 3)]
+    assert listed("experiment=mine") == listed("page=2") == []

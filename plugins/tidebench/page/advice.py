@@ -10,19 +10,21 @@ from typing import Any
 
 from include.advise.publish import PAGE
 from include.results.tables.catalogue import ADVICE_RANKING
-from tidebench.page.files import find_file
+from tidebench.page.files import changed_s, find_file
 
 AS_RUN = "0"
 """The rank of the job as it was run."""
 
 
-def advice_list(root: Path) -> list[Mapping[str, Any]]:
-    """Answers, the newest first: the best policy, and the job as it was run where that is known."""
-    folders = (
-        [page.parents[1] for page in root.glob(f"*/published/{PAGE}")] if root.is_dir() else []
-    )
-    listed = [_answer(root, folder.name) for folder in folders]
-    return sorted((one for one in listed if one), key=lambda one: str(one["at"]), reverse=True)
+def advice_list(root: Path, most: int | None = None) -> list[Mapping[str, Any]]:
+    """Answers, the newest first: the best policy, and the job as it was run where that is known.
+
+    Only the newest ``most`` folders are read if it is given.
+    """
+    pages = list(root.glob(f"*/published/{PAGE}")) if root.is_dir() else []
+    newest = sorted(pages, key=changed_s, reverse=True)[:most]
+    listed = (_answer(root, page.parents[1].name) for page in newest)
+    return [one for one in listed if one]
 
 
 def _answer(root: Path, name: str) -> Mapping[str, Any] | None:

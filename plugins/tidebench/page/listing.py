@@ -14,7 +14,8 @@ from typing import Any
 
 from include.results.quality.verdict import verdict_path
 from include.results.reports.results import CHOICES, SHOWN, Query, find_runs
-from tidebench.page.files import files_of
+from tidebench.page.advice import advice_list
+from tidebench.page.files import changed_s, files_of
 from tidebench.page.query import address_of, sorted_by
 
 HEADINGS: tuple[tuple[str, str, str], ...] = (
@@ -34,12 +35,16 @@ HEADINGS: tuple[tuple[str, str, str], ...] = (
 CALLED = {"btu_min": "BTU [min]"}
 """Fields whose name is not that of the column."""
 MOST_REFUSED = 20
+NEWEST_ADVICE = 3
 
 
 def runs_list(database_url: str, root: Path, query: Query) -> Mapping[str, object]:
     """Everything that the list shows."""
     runs_page = find_runs(database_url, query)
     experiments = {row["experiment"] for row in runs_page.runs}
+    narrowed = (
+        bool(query.equal or query.ranges or query.tag or query.text) or query.shown != SHOWN[0]
+    )
     return {
         "query": query,
         "runs_page": runs_page,
@@ -49,8 +54,8 @@ def runs_list(database_url: str, root: Path, query: Query) -> Mapping[str, objec
         "called": CALLED,
         "shown": SHOWN,
         "here": address_of(query),
-        "narrowed": bool(query.equal or query.ranges or query.tag or query.text)
-        or query.shown != SHOWN[0],
+        "narrowed": narrowed,
+        "advice": [] if narrowed or query.page > 1 else advice_list(root, NEWEST_ADVICE),
         "narrowed_more": bool(query.ranges or query.tag or query.shown != SHOWN[0])
         or not query.equal.keys() <= set(CHOICES[:4]),
         "files_at": {name: files_of(root, name) for name in experiments},
@@ -80,8 +85,8 @@ def refused(root: Path) -> Iterator[Mapping[str, Any]]:
     """Experiments whose last check failed, so that what is published of them is older."""
     waiting = []
     for folder in root.iterdir() if root.is_dir() else ():
-        checked_s = _changed_s(verdict_path(folder))
-        if checked_s > _changed_s(folder / "published" / "manifest.json"):
+        checked_s = changed_s(verdict_path(folder))
+        if checked_s > changed_s(folder / "published" / "manifest.json"):
             waiting.append((checked_s, folder))
     for _, folder in sorted(waiting, reverse=True)[:MOST_REFUSED]:
         with suppress(OSError, ValueError):
@@ -100,10 +105,3 @@ def left_out(root: Path) -> Iterator[Mapping[str, Any]]:
             manifest = json.loads((folder / "published" / "manifest.json").read_bytes())
             if runs := manifest.get("left_out"):
                 yield {"experiment": folder.name, "runs": len(runs)}
-
-
-def _changed_s(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
