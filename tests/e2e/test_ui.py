@@ -103,7 +103,7 @@ def test_who_is_not_logged_in_is_sent_to_the_log_in(
     shot("1-log-in")
     page.click("button[type=submit]")
     page.wait_for_url("**/tidebench/")
-    assert "Nothing is published yet" in page.content() or "Published" in page.content()
+    assert "No run is published yet" in page.content() or "Published" in page.content()
 
 
 def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
