@@ -6,7 +6,7 @@ from collections import deque
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,11 +20,12 @@ from include.cli.service import (
     Objective,
     Page,
     Prices,
+    common_checks,
     duration_s,
     resolved,
     stopped_by_signal,
 )
-from include.model.errors import SpecError, command
+from include.model.errors import SpecError, all_checked, command
 
 State = Annotated[Path, typer.Argument(help="The folder of its state.")]
 
@@ -59,11 +60,20 @@ def act(  # noqa: PLR0913  options of a command
     from include.service.limits import load_limits
     from include.service.shadow import asked_controllers
 
-    controller_options = {
-        name if name.startswith(f"{controller}.") else f"{controller}.{name}": value
-        for name, value in parsed_options(options or []).items()
-    }
-    allowed, asked = load_limits(limits), asked_controllers([controller], controller_options)
+    def asked_controller() -> dict[str, dict[str, Any]]:
+        own = {
+            name if name.startswith(f"{controller}.") else f"{controller}.{name}": value
+            for name, value in parsed_options(options or []).items()
+        }
+        return asked_controllers([controller], own)
+
+    allowed, asked, lasts_s = all_checked(
+        "act",
+        lambda: load_limits(limits),
+        asked_controller,
+        lambda: duration_s("--for", lasts),
+        *common_checks(url, job, prices, objective, page),
+    )[:3]
     stop = stopped_by_signal()
     url, job, client = resolved(url, job, stop)
     mandate = Mandate(
@@ -78,7 +88,7 @@ def act(  # noqa: PLR0913  options of a command
             prices=prices,
             objective=objective,
             every_s=every,
-            lasts_s=duration_s("--for", lasts),
+            lasts_s=lasts_s,
             most_slots=max_slots,
             page=page,
             stop=stop,
@@ -95,18 +105,20 @@ def pause(
     why: Annotated[str, typer.Option(help="The reason, for the journal.")] = "",
 ) -> None:
     """Stop the changes of an acting service; it goes on watching."""
+    from include.service.journal import FILE
     from include.service.pause import pause as paused
 
-    _require_state(state)
+    _require_state(state, FILE)
     paused(state, why)
     typer.echo(f"paused; {command('resume', state)} ends it")
 
 
 def resume(state: State) -> None:
     """Allow an acting service to change the job again."""
+    from include.service.journal import FILE
     from include.service.pause import resume as resumed
 
-    _require_state(state)
+    _require_state(state, FILE)
     typer.echo("resumed" if resumed(state) else "it was not paused")
 
 
@@ -115,9 +127,9 @@ def journal(
     last: Annotated[int, typer.Option(min=0, help="Number of entries; 0: all.")] = 50,
 ) -> None:
     """Print the changes of an acting service, with reasons."""
-    from include.service.journal import ChangeJournal, sentence
+    from include.service.journal import FILE, ChangeJournal, sentence
 
-    _require_state(state)
+    _require_state(state, FILE)
     for entry in deque(ChangeJournal(state).read(), maxlen=last or None):
         time = f"{datetime.fromtimestamp(entry.at.at_s, UTC):%Y-%m-%d %H:%M:%SZ}"
         typer.echo(f"{time}  {sentence(entry)}")
@@ -141,6 +153,9 @@ def keda(
     server.stop(grace=1.0).wait()
 
 
-def _require_state(state: Path) -> None:
+def _require_state(state: Path, file: str = "") -> None:
+    """Raise SpecError unless the folder is there, and the file of it."""
     if not state.is_dir():
         raise SpecError("STATE", [f"{state} is no folder; name the --state of shadow or act"])
+    if not (state / file).exists():
+        raise SpecError("STATE", [f"{state} has no {file}; name the --state of act"])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from include.model.errors import SpecError, command
+from include.model.errors import SpecError, all_checked, command
 
 if TYPE_CHECKING:
     from include.service.record import Polled
@@ -59,8 +59,13 @@ def record(  # noqa: PLR0913  options of a command
     from include.service.prometheus import FlinkPrometheus
     from include.service.record import record as recorded
 
+    lasts_s, *_ = all_checked(
+        "record",
+        lambda: duration_s("--for", lasts),
+        lambda: _require_one_source(url, prometheus, edges),
+        lambda: _require_job(url, job),
+    )
     stop = stopped_by_signal()
-    _require_one_source(url, job, prometheus, edges)
     client: Callable[..., Polled]
     if prometheus:
         url, client = prometheus, partial(FlinkPrometheus, edges=edges_of(edges))
@@ -71,7 +76,7 @@ def record(  # noqa: PLR0913  options of a command
         job,
         out,
         every_s=every,
-        lasts_s=duration_s("--for", lasts),
+        lasts_s=lasts_s,
         stop=stop,
         told=lambda line: typer.echo(line, err=True),
         client=client,
@@ -81,13 +86,11 @@ def record(  # noqa: PLR0913  options of a command
     typer.echo(f"  {command('operators', out)}")
 
 
-def _require_one_source(url: str, job: str, prometheus: str, edges: str) -> None:
+def _require_one_source(url: str, prometheus: str, edges: str) -> None:
     """Raise SpecError for options that do not go together."""
     problems = []
     if bool(url) == bool(prometheus):
         problems.append("name either Flink's REST interface, or --prometheus URL")
-    if prometheus and not job:
-        problems.append("--job: write the name of the job, as Flink's page has it")
     if prometheus and not edges:
         problems.append("--edges: the reporter does not say how records flow; SOURCE>MAP>SINK does")
     if edges and not prometheus:
@@ -118,10 +121,13 @@ def shadow(  # noqa: PLR0913  options of a command
     from include.service.beside import beside
     from include.service.shadow import asked_controllers
 
-    asked = asked_controllers(
-        [name.strip() for name in controllers.split(",") if name.strip()],
-        parsed_options(options or []),
-    )
+    names = [name.strip() for name in controllers.split(",") if name.strip()]
+    asked, lasts_s = all_checked(
+        "shadow",
+        lambda: asked_controllers(names, parsed_options(options or [])),
+        lambda: duration_s("--for", lasts),
+        *common_checks(url, job, prices, objective, page),
+    )[:2]
     stop = stopped_by_signal()
     url, job, client = resolved(url, job, stop)
     beside(
@@ -132,7 +138,7 @@ def shadow(  # noqa: PLR0913  options of a command
         prices=prices,
         objective=objective,
         every_s=every,
-        lasts_s=duration_s("--for", lasts),
+        lasts_s=lasts_s,
         most_slots=max_slots,
         page=page,
         stop=stop,
@@ -183,6 +189,32 @@ def verdict(  # noqa: PLR0913  options of a command
     typer.echo(f"\nPage: {published / PAGE}")
 
 
+def common_checks(
+    url: str, job: str, prices: str, objective: str, page: str
+) -> Iterator[Callable[[], object]]:
+    """Checks of options that shadow and act have, before anything is asked or written."""
+    from include.advise.objective import parse_objective
+    from include.experiment.prices import price_book
+    from include.service.page import address_of
+    from include.service.rest import FlinkRest
+    from include.service.testbed import TESTBED
+
+    if url != TESTBED:
+        yield lambda: FlinkRest(url)
+    yield lambda: _require_job(url, job)
+    yield lambda: price_book(prices)
+    yield lambda: parse_objective(objective)
+    if page:
+        yield lambda: address_of(page)
+
+
+def _require_job(url: str, job: str) -> None:
+    from include.service.testbed import TESTBED
+
+    if not job and url != TESTBED:
+        raise SpecError("--job", ["write the name of the job, as Flink's page has it"])
+
+
 def resolved(
     url: str, job: str, stop: threading.Event
 ) -> tuple[str, str, Callable[..., FlinkRest]]:
@@ -193,8 +225,6 @@ def resolved(
     if url == TESTBED:
         url, job = job_of_testbed(job, stop)
         return url, job, partial(TestbedRest, job=job)
-    if not job:
-        raise SpecError("--job", ["write the name of the job, as Flink's page has it"])
     return url, job, FlinkRest
 
 

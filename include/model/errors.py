@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _ADDRESS = re.compile(r"://|:[^@]*@")
 
@@ -72,6 +72,22 @@ class PublishError(TidebenchError):
 
 class SetupError(TidebenchError):
     """The machine lacks something that a run needs."""
+
+
+def all_checked(source: str, *checks: Callable[[], Any]) -> list[Any]:
+    """What the checks return. Raises SpecError with the problems of all that raise one."""
+    results, problems = [], []
+    for check in checks:
+        try:
+            results.append(check())
+        except SpecError as error:
+            problems += [
+                one if error.source == source else f"{error.source}: {one}"
+                for one in error.problems
+            ]
+    if problems:
+        raise SpecError(source, problems)
+    return results
 
 
 def command(*words: object) -> str:

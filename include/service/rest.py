@@ -431,6 +431,8 @@ def address(
         raise SpecError(whose, [f"write {usage}"])
     if "@" in parts.netloc:
         raise SpecError(whose, [f"credentials do not belong into addresses; set {token}"])
+    if parts.query:
+        raise SpecError(whose, [f"write {usage}, without ? and what follows"])
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return parts, f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
 

@@ -64,12 +64,12 @@ def test_a_terminal_is_told_what_is_asked_for_held_and_cut():
 
 
 def test_the_switch_and_the_journal_on_the_command_line(tmp_path):
+    for number in range(3):
+        ChangeJournal(tmp_path).append(Entry(moment(number), "paused", {"why": f"pause {number}"}))
     assert "tidebench resume" in called("pause", tmp_path, "--why", "release day").output
     assert "release day" in why_paused(tmp_path)
     assert "resumed" in called("resume", tmp_path).output
     assert "was not paused" in called("resume", tmp_path).output
-    for number in range(3):
-        ChangeJournal(tmp_path).append(Entry(moment(number), "paused", {"why": f"pause {number}"}))
     assert called("journal", tmp_path, "--last", 2).output.splitlines() == [
         "2025-11-25 12:00:01Z  pause 1",
         "2025-11-25 12:00:02Z  pause 2",
@@ -97,10 +97,19 @@ def test_a_state_that_is_not_there_is_told(tmp_path, command):
     assert "name the --state of shadow or act" in str(error)
 
 
-def test_limits_and_controller_are_checked_before_flink_is_asked(tmp_path):
+@pytest.mark.parametrize("command", ["pause", "resume", "journal"])
+def test_a_folder_that_no_service_acts_from_is_told(tmp_path, command):
+    error = called(command, tmp_path).exception
+    assert isinstance(error, SpecError)
+    assert "has no journal.jsonl; name the --state of act" in str(error)
+    assert why_paused(tmp_path) == ""
+
+
+def test_everything_is_checked_before_flink_is_asked(tmp_path):
     (tmp_path / "limits.yaml").write_text("quiet: [{begin: 25}]\n")
     given = ("--state", tmp_path / "s", "--limits", tmp_path / "limits.yaml", "--job", "orders")
-    error = called("act", "http://127.0.0.1:1", "--controller", "tide", *given).exception
+    wrong = ("--controller", "tied", "--prices", "free", "--for", "soon", "--page", "here")
+    error = called("act", "http://127.0.0.1:1", *wrong, *given).exception
     assert isinstance(error, SpecError)
-    assert len(error.problems) == 3
+    assert len(error.problems) == 3 + 4
     assert not (tmp_path / "s").exists()

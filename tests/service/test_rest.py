@@ -155,6 +155,7 @@ def test_a_token_may_be_in_a_file(
     [
         ("jobmanager:8081", "write http://HOST:8081"),
         ("http://me:secret@host:8081", f"set {TOKEN}"),
+        ("http://host:8081/?token=secret", "without"),
         ("ftp://host", "write http://HOST:8081"),
         ("http://host:port", "write http://HOST:8081"),
     ],
