@@ -1,30 +1,17 @@
-"""The cluster of a replay: instances and hosts as a controller's decisions leave them."""
+"""The cluster of a replay: a testbed's bookkeeping, with changes that take effect later."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
 
-from include.model.decision import (
-    Decision,
-    LeaseHost,
-    MigrateInstance,
-    ProlongLease,
-    ReleaseHost,
-    StartInstance,
-    StopInstance,
-)
+from include.model.decision import Decision, LeaseHost, MigrateInstance
+from include.model.errors import TestbedError
 from include.model.observation import HostSample, InstanceSample
+from include.testbeds.actions import carry_out
+from include.testbeds.fleet import Fleet, FleetHost, FleetInstance
 
 OPERATOR = "job"
-
-
-@dataclass(slots=True)
-class _Instance:
-    host: str
-    started_s: float
-    ready_s: float
-    stops_s: float = math.inf
 
 
 @dataclass(slots=True)
@@ -34,121 +21,146 @@ class ReplayLease:
     ordered_s: float
     paid_until_s: float
     ends_s: float = math.inf
-    releasing: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class ReplayHost(FleetHost):
+    """A host with its lease."""
+
+    lease: ReplayLease
+
+    @property
+    def ended(self) -> bool:
+        return not math.isinf(self.lease.ends_s)
+
+
+@dataclass(slots=True, kw_only=True)
+class ReplayInstance(FleetInstance):
+    """An instance that works from ``ready_s`` to ``stops_s``."""
+
+    started_s: float
+    ready_s: float
+    stops_s: float = math.inf
+
+    @property
+    def stopping(self) -> bool:
+        return not math.isinf(self.stops_s)
 
 
 @dataclass(slots=True)
 class ReplayCluster:
     """Changes take effect ``takes_s`` after they were decided; new hosts are up at once, as the
-    time to boot is part of it."""
+    time to boot is part of it. Hosts and instances have numbers of one series."""
 
     flavor: str
     btu_s: float
     takes_s: float
     max_hosts: int
     max_instances: int
-    instances: dict[str, _Instance] = field(default_factory=dict)
-    leases: dict[str, ReplayLease] = field(default_factory=dict)
-    numbers: int = 0
+    fleet: Fleet[ReplayHost, ReplayInstance] = field(default_factory=Fleet)
+    now_s: float = 0.0
+    operator_names: tuple[str, ...] = (OPERATOR,)
 
     def apply(self, decision: Decision, now_s: float) -> None:
         """Carry out what can be; hosts and instances beyond the most are left out."""
-        real: dict[str, str] = {}
-        for action in decision.actions:
-            if isinstance(action, LeaseHost):
-                if len(self.held()) < self.max_hosts:
-                    real[action.handle] = self._lease(now_s)
-            elif isinstance(action, StartInstance):
-                self._start(real.get(action.host, action.host), now_s)
-            elif isinstance(action, StopInstance):
-                self._stop(action.instance, now_s)
-            elif isinstance(action, MigrateInstance):
-                self._migrate(action, real.get(action.host, action.host), now_s)
-            elif isinstance(action, ProlongLease):
-                self.leases[action.host].paid_until_s += self.btu_s
-            elif isinstance(action, ReleaseHost):
-                self.leases[action.host].releasing = True
+        self.now_s = now_s
+        carry_out(decision, self)
 
-    def _lease(self, now_s: float) -> str:
-        self.numbers += 1
-        name = f"host-{self.numbers}"
-        self.leases[name] = ReplayLease(now_s, now_s + self.btu_s)
-        return name
+    def lease(self, action: LeaseHost) -> ReplayHost:
+        if len([*self.fleet.leased()]) >= self.max_hosts:
+            raise TestbedError(f"all {self.max_hosts} hosts are leased")
+        lease = ReplayLease(self.now_s, self.now_s + self.btu_s)
+        host = ReplayHost(number=self._next_number(), flavor=action.flavor, lease=lease)
+        self.fleet.hosts[host.number] = host
+        self.fleet.hosts_leased += 1
+        return host
 
-    def _migrate(self, action: MigrateInstance, host: str, now_s: float) -> None:
-        """The instance stops when its copy works: all migrations overlap.
+    def start(self, operator: str, host: ReplayHost) -> ReplayInstance:
+        lasting = sum(not instance.stopping for instance in self.fleet.instances.values())
+        if lasting >= self.max_instances:
+            raise TestbedError(f"all {self.max_instances} instances are started")
+        instance = ReplayInstance(
+            number=self._next_number(),
+            operator=operator,
+            host=host.number,
+            started_s=self.now_s,
+            ready_s=self.now_s + self.takes_s,
+        )
+        self.fleet.instances[instance.number] = instance
+        self.fleet.instances_started += 1
+        return instance
 
-        Where no copy can start, only one that asked for it goes on.
-        """
-        one = self.instances[action.instance]
-        stops_s = one.stops_s
-        self._stop(action.instance, now_s)  # first: the copy takes its place
-        if not self._start(host, now_s) and action.overlaps:
-            one.stops_s = stops_s
+    def stop(self, instance: ReplayInstance, serves_s: float) -> None:
+        instance.stops_s = self.now_s + self.takes_s
 
-    def _start(self, host: str, now_s: float) -> bool:
-        """Whether there is room for one."""
-        lasting = sum(math.isinf(one.stops_s) for one in self.instances.values())
-        if host not in self.held() or lasting >= self.max_instances:
-            return False
-        self.numbers += 1
-        ready_s = now_s + self.takes_s
-        self.instances[f"{OPERATOR}-{self.numbers}"] = _Instance(host, now_s, ready_s)
-        return True
+    def migrate(
+        self, instance: ReplayInstance, host: ReplayHost, action: MigrateInstance
+    ) -> ReplayInstance:
+        """The instance stops when its copy works: all migrations overlap."""
+        self.stop(instance, action.serves_s)  # first: the copy takes its place
+        return self.start(instance.operator, host)
 
-    def _stop(self, name: str, now_s: float) -> None:
-        self.instances[name].stops_s = min(self.instances[name].stops_s, now_s + self.takes_s)
+    def prolong(self, host: ReplayHost) -> None:
+        host.lease.paid_until_s += self.btu_s
 
-    def held(self) -> dict[str, ReplayLease]:
-        """Hosts that are paid for."""
-        return {name: one for name, one in self.leases.items() if math.isinf(one.ends_s)}
+    def release(self, host: ReplayHost) -> None:
+        host.releasing = True
+
+    def _next_number(self) -> int:
+        return self.fleet.hosts_leased + self.fleet.instances_started + 1
+
+    @property
+    def leases(self) -> list[ReplayLease]:
+        """All leases, ended ones too, in the order of the hosts."""
+        return [host.lease for host in self.fleet.hosts.values()]
 
     def settle(self, now_s: float) -> None:
         """What has stopped is gone, released hosts end when they are empty, leases go on."""
-        self.instances = {n: one for n, one in self.instances.items() if one.stops_s > now_s}
-        used = {one.host for one in self.instances.values()}
-        for name, lease in self.held().items():
-            if lease.releasing and name not in used:
-                lease.ends_s = now_s
-            while math.isinf(lease.ends_s) and lease.paid_until_s <= now_s:
-                lease.paid_until_s += self.btu_s
+        instances = self.fleet.instances
+        for number in [n for n, instance in instances.items() if instance.stops_s <= now_s]:
+            del instances[number]
+        used = {instance.host for instance in instances.values()}
+        for host in self.fleet.leased():
+            if host.releasing and host.number not in used:
+                host.lease.ends_s = now_s
+            while not host.ended and host.lease.paid_until_s <= now_s:
+                host.lease.paid_until_s += self.btu_s
 
     def running(self, now_s: float) -> int:
         """Instances that work."""
-        return sum(one.ready_s <= now_s for one in self.instances.values())
+        return sum(instance.ready_s <= now_s for instance in self.fleet.instances.values())
 
-    def hosts_seen(self) -> dict[str, HostSample]:
-        """Hosts as a controller sees them."""
+    def host_samples(self) -> dict[str, HostSample]:
         return {
-            name: HostSample(
-                host=name,
+            host.name: HostSample(
+                host=host.name,
                 flavor=self.flavor,
-                ordered_s=one.ordered_s,
-                paid_until_s=one.paid_until_s,
+                ordered_s=host.lease.ordered_s,
+                paid_until_s=host.lease.paid_until_s,
                 up=True,
-                releasing=one.releasing,
+                releasing=host.releasing,
                 images=frozenset(),
             )
-            for name, one in self.held().items()
+            for host in self.fleet.leased()
         }
 
-    def instances_seen(
+    def instance_samples(
         self, now_s: float, cpu_share: float | None, readable_since_s: float
     ) -> dict[str, InstanceSample]:
-        """Instances as a controller sees them: ready once the reading covers them wholly.
+        """An instance is ready once the reading covers it wholly.
 
         So does the HPA (kubernetes, replica_calculator.go, ``groupPods``): it passes over metrics
         that are older than a window after the pod became ready.
         """
         return {
-            name: InstanceSample(
-                instance=name,
-                operator=OPERATOR,
-                host=one.host,
-                started_s=one.started_s,
-                ready=one.ready_s <= readable_since_s,
-                stopping=not math.isinf(one.stops_s),
-                cpu_share=cpu_share if one.ready_s <= now_s else None,
+            instance.name: InstanceSample(
+                instance=instance.name,
+                operator=instance.operator,
+                host=self.fleet.hosts[instance.host].name,
+                started_s=instance.started_s,
+                ready=instance.ready_s <= readable_since_s,
+                stopping=instance.stopping,
+                cpu_share=cpu_share if instance.ready_s <= now_s else None,
             )
-            for name, one in self.instances.items()
+            for instance in self.fleet.instances.values()
         }

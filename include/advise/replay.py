@@ -208,8 +208,8 @@ class _Replay:
         return Observation(
             now_s=now_s,
             operators={OPERATOR: operator},
-            hosts=self.cluster.hosts_seen(),
-            instances=self.cluster.instances_seen(
+            hosts=self.cluster.host_samples(),
+            instances=self.cluster.instance_samples(
                 now_s, cpu_share, read_s - self.conditions.metrics_every_s
             ),
             job_started_s=max(self.runs_s, self.started_s),
@@ -230,7 +230,7 @@ def replay(
     controller = build(state.setting)
     at_start = {OPERATOR: conditions.instances_at_start}
     state.cluster.apply(first_deployment(state.setting, at_start), -conditions.takes_s)
-    for lease in state.cluster.leases.values():
+    for lease in state.cluster.leases:
         lease.ordered_s, lease.paid_until_s = 0.0, conditions.btu_s
     memory = controller.initial_memory()
     per_look = max(1, round(controller.interval_s / job.step_s))
@@ -248,7 +248,7 @@ def replay(
             if conditions.redeploy_s and any(isinstance(a, SCALINGS) for a in decision.actions):
                 state.take_down(now_s)
     end_s = load_per_s.size * job.step_s
-    for lease in state.cluster.leases.values():
+    for lease in state.cluster.leases:
         lease.ends_s = min(lease.ends_s, end_s)
     instances, cpu, lag, latency = state.columns
     return Replayed(
@@ -256,5 +256,5 @@ def replay(
         cpu_share=cpu,
         lag_items=lag,
         latency_s=latency,
-        leases=tuple(state.cluster.leases.values()),
+        leases=tuple(state.cluster.leases),
     )
