@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from include.controllers import CONTROLLERS
@@ -19,9 +20,6 @@ from include.runs.session import Session
 from include.testbeds.base import ACTS
 
 PATTERN, BTU_MIN, SEED, DURATION_MIN = "random_walk_2", 10.0, 123, 120.0
-SHOWN: Mapping[str, str] = {"keda": "O6", "drs": "O6"}
-"""The operator at which a rule shows best what it does; O1 has most of the work."""
-LARGEST = "O1"
 
 
 def figure_of(controller: str, duration_min: float = DURATION_MIN) -> str:
@@ -38,31 +36,39 @@ def figure_of(controller: str, duration_min: float = DURATION_MIN) -> str:
     rule = resolve(spec).build_controller()
     if not isinstance(rule, Watching):
         raise TypeError(f"{controller} does not show what it watches")
-    operator = SHOWN.get(controller, LARGEST)
-    readings = [*readings_of(spec, rule, operator)]
+    operator, readings = max(readings_of(spec, rule).items(), key=lambda item: _spread(item[1]))
     return autoscaler.draw(f"{controller}: {operator}", rule.watches, readings, duration_min)
 
 
-def readings_of(spec: RunSpec, rule: Watching, operator: str) -> Iterator[autoscaler.Reading]:
-    """Every reading of an operator in a run whose sources follow one level; nothing is stored."""
+def _spread(readings: Sequence[autoscaler.Reading]) -> int:
+    """Between the most and the fewest instances: where it is largest, a rule shows what it does."""
+    counts = [reading.instances for reading in readings]
+    return max(counts) - min(counts)
+
+
+def readings_of(spec: RunSpec, rule: Watching) -> Mapping[str, Sequence[autoscaler.Reading]]:
+    """Every reading by operator, in a run whose sources follow one level; nothing is stored."""
     run = resolve(spec)
     session = Session.open(run)
     session.deploy()
     memories = session.memories
-    (level,), each = run.levels, run.instances_per_level[operator]
+    (level,) = run.levels
+    readings = defaultdict[str, list[autoscaler.Reading]](list)
     for turn in session.loop.run(memories, 0, spec.duration_s):
         if turn.acted is None:
             continue
         observation = turn.acted.observed
-        if operator in observation.operators:
-            yield autoscaler.Reading(
+        for operator, sample in observation.operators.items():
+            reading = autoscaler.Reading(
                 minute=observation.now_s / 60,
                 watched=rule.watched(memories[ACTS], observation, operator),
                 instances=len(observation.serving(operator)),
-                busy_instances=each * level.at(observation.now_s),
-                waiting_items=observation.operators[operator].waiting_items,
+                busy_instances=run.instances_per_level[operator] * level.at(observation.now_s),
+                waiting_items=sample.waiting_items,
             )
+            readings[operator].append(reading)
         memories = turn.memories
+    return readings
 
 
 def main(folder: Path) -> None:
