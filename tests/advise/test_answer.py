@@ -21,11 +21,11 @@ from include.advise.answer import (
     share_of_recorded,
     what_if,
 )
-from include.advise.beside import contradictions
 from include.advise.bill import bound_of, cost_of, whole_hosts
 from include.advise.candidates import fixed, policy, tried
 from include.advise.case import Case, case_of, load_of, seeded
 from include.advise.cluster import ReplayLease
+from include.advise.contradictions import contradictions
 from include.advise.outcomes import leases_of, outcome, recorded_outcome, replayed
 from include.advise.page import page_of
 from include.advise.paste import configuration, platforms_of

@@ -16,9 +16,9 @@ from include.results.reports.autoscalers import figure_of
 from include.results.reports.figures import style
 from include.results.reports.figures.autoscaler import Reading, draw
 from include.testing.builders import a_setting, a_topology
+from tests.autoscaler_world import Look as Seen
+from tests.autoscaler_world import look, looked, numbers
 from tests.docs.pages import REPOSITORY
-from tests.today_world import Look as Seen
-from tests.today_world import look, looked, numbers
 
 TODAY = [
     name for name, registration in CONTROLLERS.items() if registration.group is Group.IN_USE_TODAY

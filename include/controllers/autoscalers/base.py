@@ -98,8 +98,8 @@ class Autoscaler(ABC):
 def reconcile(plan: Plan, operator: str, target: Recommendation | None) -> None:
     """Start or stop instances until there are as many as the target says, and at least one."""
     if plan.count(operator) == 0:
-        told = f"{operator} has no instance left"
-        start_first_fit(plan, operator, Why(Reason.INSTANCE_LOST, told))
+        detail = f"{operator} has no instance left"
+        start_first_fit(plan, operator, Why(Reason.INSTANCE_LOST, detail))
     if target is None:
         return
     while plan.count(operator) < target.instances:
@@ -121,16 +121,16 @@ def release_at_btu_end(plan: Plan, interval_s: float) -> None:
     for host in plan.hosts:
         left_s = host.paid_until_s - plan.now_s
         if left_s < interval_s and plan.is_empty(host.host) and len(plan.free) > 1:
-            told = f"{host.host} is empty, and its BTU ends in {left_s:.0f} s"
-            plan.release(host, Why(Reason.HOST_EMPTY, told))
+            detail = f"{host.host} is empty, and its BTU ends in {left_s:.0f} s"
+            plan.release(host, Why(Reason.HOST_EMPTY, detail))
 
 
 def target_of(
     current: int,
     wanted: int,
-    told: str,
+    detail: str,
     up: Reason = Reason.UTILISATION_HIGH,
     down: Reason = Reason.UTILISATION_LOW,
 ) -> Recommendation:
     """A target with the reason that its direction gives."""
-    return Recommendation(wanted, Why(up if wanted > current else down, told))
+    return Recommendation(wanted, Why(up if wanted > current else down, detail))

@@ -176,8 +176,8 @@ def problems_of(options: Any) -> Iterator[str]:
 
 
 def _problems_of_direction(place: str, rules: Mapping[str, Any]) -> Iterator[str]:
-    known = ("window_s", "policies", "select", "tolerance")
-    yield from (unknown_name(place, name, known) for name in rules if name not in known)
+    names = ("window_s", "policies", "select", "tolerance")
+    yield from (unknown_name(place, name, names) for name in rules if name not in names)
     for name in ("window_s", "tolerance"):
         value = rules.get(name, 0)
         if not _is_number(value) or value < 0:

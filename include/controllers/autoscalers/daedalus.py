@@ -89,7 +89,7 @@ class OperatorHistory:
 class ScaleOutForecast:
     """What a scale-out is judged by; the forecast has a rate for every second."""
 
-    known: OperatorHistory
+    history: OperatorHistory
     current: int
     workload_per_s: float
     lag: int
@@ -101,7 +101,7 @@ class ScaleOutForecast:
         """``predict_recovery_time``: until what has piled up is worked off."""
         stopped_s = self.down_s if instances < self.current else self.up_s
         piled_up = self.workload_per_s * CHECKPOINT_S + self.forecast[:stopped_s].sum() + self.lag
-        spare = self.known.capacity_per_s(instances) - self.forecast[stopped_s:]
+        spare = self.history.capacity_per_s(instances) - self.forecast[stopped_s:]
         done = np.maximum(spare, 0.0).cumsum() > piled_up
         # The source counts the downtime once in the time stamp and once beside it.
         return int(done.argmax()) + 2 * stopped_s if done.any() else NEVER_S
@@ -115,7 +115,7 @@ def scale_out(
     ``since_s`` is how long ago the last one was; before ``settle_s`` only what must be is done.
     """
     highest = float(of.forecast.max())
-    capacity = of.known.capacity_per_s
+    capacity = of.history.capacity_per_s
     now = capacity(of.current)
     if since_s < settle_s and now > of.workload_per_s and now > of.forecast[:60].max():
         return of.current
@@ -143,7 +143,7 @@ def percentage_error(workload: float, forecast: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class DaedalusMemory:
-    """Counts of the last look, and what is known by operator."""
+    """Counts of the last look, and the history of every operator."""
 
     counts: Counts = field(default_factory=dict)
     known: Mapping[str, OperatorHistory] = field(default_factory=dict)
@@ -176,15 +176,15 @@ class Daedalus(Autoscaler):
         self, memory: DaedalusMemory, seen: Observation
     ) -> tuple[DaedalusMemory, dict[str, Recommendation]]:
         counts, rates = rates_since(memory.counts, seen)
-        known, targets = dict(memory.known), dict[str, Recommendation]()
+        histories, targets = dict(memory.known), dict[str, Recommendation]()
         for name, rate in rates.items():
             current = len(seen.serving(name))
             if not current:
                 continue
             error = percentage_error(
-                rate.arrived_per_s, known.get(name, OperatorHistory()).forecast
+                rate.arrived_per_s, histories.get(name, OperatorHistory()).forecast
             )
-            now = self._analysed(known.get(name, OperatorHistory()), rate, current, seen.now_s)
+            now = self._analysed(histories.get(name, OperatorHistory()), rate, current, seen.now_s)
             since_s = seen.now_s - now.rescaled_s
             if since_s >= self.wait_s and now.capacity_per_s(current) > 0:
                 lag = seen.operators[name].waiting_items
@@ -193,49 +193,52 @@ class Daedalus(Autoscaler):
                 wanted = scale_out(outlook, since_s, most, self.settle_s, RECOVER_S)
                 if wanted != current:
                     now = replace(now, rescaled_s=seen.now_s)
-                    told = (
+                    detail = (
                         f"{name} gets {rate.arrived_per_s:.2f} items/s, {wanted} instances can do "
                         f"{now.capacity_per_s(wanted):.2f}"
                     )
-                    targets[name] = target_of(current, wanted, told)
-            known[name] = now
-        return DaedalusMemory(counts, known), targets
+                    targets[name] = target_of(current, wanted, detail)
+            histories[name] = now
+        return DaedalusMemory(counts, histories), targets
 
     def watched(self, memory: DaedalusMemory, seen: Observation, operator: str) -> Gauge | None:
         """The load against the capacity of the instances that there are."""
         rate = rates_since(memory.counts, seen)[1].get(operator)
         if rate is None:
             return None
-        known, current = memory.known.get(operator, OperatorHistory()), len(seen.serving(operator))
-        return Gauge(rate.arrived_per_s, high=known.capacity_per_s(current) or None)
+        history, current = (
+            memory.known.get(operator, OperatorHistory()),
+            len(seen.serving(operator)),
+        )
+        return Gauge(rate.arrived_per_s, high=history.capacity_per_s(current) or None)
 
     def _analysed(
-        self, known: OperatorHistory, rate: Rate, current: int, now_s: float
+        self, history: OperatorHistory, rate: Rate, current: int, now_s: float
     ) -> OperatorHistory:
         """The line, capacities and a forecast after one more look."""
-        workload = (*known.workload, rate.arrived_per_s)[-KEPT:]
+        workload = (*history.workload, rate.arrived_per_s)[-KEPT:]
         steps = int(HORIZON_S / self.interval_s) + 1
         ahead = tuple(forecast.autoregressive(workload, steps))
-        known = replace(known, workload=workload, forecast=ahead)
-        warm = now_s - known.rescaled_s >= WARM_UP_S
+        history = replace(history, workload=workload, forecast=ahead)
+        warm = now_s - history.rescaled_s >= WARM_UP_S
         if not warm or rate.busy_share is None or rate.busiest_share is None or not rate.ready:
-            return known
+            return history
         each = rate.completed_per_s / rate.ready
-        fitted = known.line.with_one(rate.busy_share, each)
+        fitted = history.line.with_one(rate.busy_share, each)
         # Where one instance works more than the others, these cannot be used up.
         full = 1 - (rate.busiest_share - rate.busy_share)
-        known = replace(known, line=fitted)
-        return known.with_capacity(current, current * fitted.at(full))
+        history = replace(history, line=fitted)
+        return history.with_capacity(current, current * fitted.at(full))
 
     def _outlook(
-        self, known: OperatorHistory, current: int, rate: Rate, lag: int, *, good: bool
+        self, history: OperatorHistory, current: int, rate: Rate, lag: int, *, good: bool
     ) -> ScaleOutForecast:
         steps = int(LINE_S / self.interval_s) + 1
-        ahead = known.forecast if good else forecast.line(known.workload[-LINE_OVER:], steps)
+        ahead = history.forecast if good else forecast.line(history.workload[-LINE_OVER:], steps)
         horizon_s = int(HORIZON_S if good else LINE_S)
         seconds = np.repeat(np.array(ahead), max(1, round(self.interval_s)))[:horizon_s]
         return ScaleOutForecast(
-            known=known,
+            history=history,
             current=current,
             workload_per_s=rate.arrived_per_s,
             lag=lag,

@@ -56,8 +56,8 @@ class Dhalion(Autoscaler):
         worst = max(held_ms, key=lambda name: held_ms[name])
         current = len(seen.serving(worst))
         wanted = scaled_up(current, held_ms[worst])
-        told = f"{worst} would hold up the others for {held_ms[worst]:.0f} ms of a second"
-        target = Recommendation(wanted, Why(Reason.QUEUE_LONG, told))
+        detail = f"{worst} would hold up the others for {held_ms[worst]:.0f} ms of a second"
+        target = Recommendation(wanted, Why(Reason.QUEUE_LONG, detail))
         return DhalionMemory(counts, seen.now_s + self.wait_s), {worst: target}
 
     def watched(self, memory: DhalionMemory, seen: Observation, operator: str) -> Gauge | None:

@@ -184,9 +184,9 @@ class Drs(Autoscaler):
         wanted = fewest(stations, qos_s, correction, MAX_IN_ALL)
         if wanted is None:
             wanted = best_of(stations, sum(current.values())) or current
-        told = f"an item of the sources shall take {qos_s * 1000:.0f} ms"
+        detail = f"an item of the sources shall take {qos_s * 1000:.0f} ms"
         return memory, {
-            name: target_of(current[name], wanted[name], told, Reason.SLO_AT_RISK, Reason.SLO_MET)
+            name: target_of(current[name], wanted[name], detail, Reason.SLO_AT_RISK, Reason.SLO_MET)
             for name in stations
         }
 

@@ -93,8 +93,8 @@ class Ds2(Autoscaler):
         targets = {}
         for name, (instances, per_s) in self._optimal(true, rates).items():
             current = len(seen.serving(name))
-            told = f"{per_s:.2f} items/s reach {name}, an instance can do {true[name]:.2f}"
-            targets[name] = target_of(current, max(1, instances), told)
+            detail = f"{per_s:.2f} items/s reach {name}, an instance can do {true[name]:.2f}"
+            targets[name] = target_of(current, max(1, instances), detail)
         return targets
 
     @cached_property
@@ -111,7 +111,7 @@ def optimal_instances(
     would if there were as many as it takes, not rounded: so much as comes in, times what leaves
     for each.
     """
-    out, found = dict(source_per_s), dict[str, tuple[int, float]]()
+    out, optimum = dict(source_per_s), dict[str, tuple[int, float]]()
     for name in paths.order:
         edges = paths.inbound[name]
         if not all(edge.origin in out for edge in edges):
@@ -119,8 +119,8 @@ def optimal_instances(
         per_s = sum(out[edge.origin] * ratio(edge) for edge in edges)
         if name in true_per_s:
             parallelism = per_s / true_per_s[name]
-            found[name] = (math.ceil(parallelism * (1 + factor) - 1e-9), per_s)
+            optimum[name] = (math.ceil(parallelism * (1 + factor) - 1e-9), per_s)
             out[name] = parallelism * true_per_s[name]
         else:
             out[name] = per_s
-    return found
+    return optimum

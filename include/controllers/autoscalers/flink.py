@@ -182,8 +182,8 @@ class Flink(Autoscaler):
         targets = dict[str, Recommendation]()
         for name, wanted in self.summary(free, now_s, delayed, backlog=backlog).items():
             one = vertices[name]
-            told = f"{name} can do {one.true_per_s:.2f} of {one.target_per_s:.2f} items/s"
-            targets[name] = target_of(one.current, wanted, told)
+            detail = f"{name} can do {one.true_per_s:.2f} of {one.target_per_s:.2f} items/s"
+            targets[name] = target_of(one.current, wanted, detail)
         if not targets:
             return replace(memory, delayed=delayed), {}
         raised = {name: at for name, at in memory.raised.items() if name not in targets}
@@ -266,8 +266,8 @@ class Flink(Autoscaler):
     ) -> tuple[dict[str, Vertex], bool]:
         """``ScalingMetricEvaluator``: operators that were read, and whether one is far behind."""
         read = {name: _over(window, name) for name in sorted(current)}
-        known = {name: one for name, one in read.items() if one is not None}
-        ingested = {name: max(0.0, in_s + lag_s) for name, (in_s, lag_s, _) in known.items()}
+        measured = {name: one for name, one in read.items() if one is not None}
+        ingested = {name: max(0.0, in_s + lag_s) for name, (in_s, lag_s, _) in measured.items()}
         entries = {name: ingested[name] for name in self._paths.entries if name in ingested}
         sources = self._paths.source_rates(entries)
         target = self._paths.propagated(sources, ingested)
@@ -281,10 +281,10 @@ class Flink(Autoscaler):
                 true_per_s=self.true_per_s(_readings(window, name)),
                 busiest_share=busy,
             )
-            for name, (_, _, busy) in known.items()
+            for name, (_, _, busy) in measured.items()
             if current[name] and name in target
         }
-        return vertices, any(self.is_backlog(lag[name], known[name][0]) for name in entries)
+        return vertices, any(self.is_backlog(lag[name], measured[name][0]) for name in entries)
 
     def is_backlog(self, lag: float, in_per_s: float) -> bool:
         """``isProcessingBacklog`` of one source."""
@@ -329,8 +329,8 @@ class Flink(Autoscaler):
         if share == 0:
             return math.inf
         restart = restart and self.catch_up_s > 0
-        again = one.target_per_s * self.restart_s / self.catch_up_s if restart else 0.0
-        return math.floor(one.catch_up_per_s + again + one.target_per_s / share + 0.5)
+        restart_per_s = one.target_per_s * self.restart_s / self.catch_up_s if restart else 0.0
+        return math.floor(one.catch_up_per_s + restart_per_s + one.target_per_s / share + 0.5)
 
     def wanted(self, name: str, one: Vertex) -> int:
         """``JobVertexScaler``: instances times the factor, within its limits, aligned."""

@@ -22,13 +22,13 @@ def autoregressive(values: Sequence[float], steps: int) -> list[float]:
     mean = fmean(changes) if len(changes) >= LEAST_CHANGES else 0.0
     weights = _weights([change - mean for change in changes])
     recent = [change - mean for change in changes[-MOST_LAGS:]]
-    value, found = values[-1], []
+    value, predicted = values[-1], []
     for _ in range(steps):
         change = sum(w * c for w, c in zip(weights, reversed(recent), strict=False))
         recent.append(change)
         value += mean + change
-        found.append(max(0.0, value))
-    return found
+        predicted.append(max(0.0, value))
+    return predicted
 
 
 def _weights(changes: Sequence[float]) -> list[float]:

@@ -50,11 +50,11 @@ class Hpa(Replicas):
         if wanted is None:
             return None
         read = [share for share in shares if share is not None]
-        told = (
+        detail = (
             f"{operator} uses {percent(read)} % of its CPU, the target is {self.target_cpu:.0%}: "
             f"{wanted} instances"
         )
-        return wanted, told
+        return wanted, detail
 
 
 def percent(shares: Sequence[float]) -> int:

@@ -87,7 +87,7 @@ class Replicas(Autoscaler):
             advice = self.recommendation(name, seen) if current else None
             if advice is None:
                 continue
-            wanted, told = advice
+            wanted, detail = advice
             # An HPA that is new takes what is there for its first recommendation.
             history = self._recent(recommended.get(name, ((seen.now_s, current),)), seen.now_s)
             changes = self._recent(changed.get(name, ()), seen.now_s)
@@ -95,7 +95,7 @@ class Replicas(Autoscaler):
             wanted = self.normalised(seen.now_s, current, wanted, history, changes)
             if wanted != current and self.rules:
                 changed[name] = (*changes, (seen.now_s, wanted - current))
-            targets[name] = target_of(current, wanted, told, *self.reasons)
+            targets[name] = target_of(current, wanted, detail, *self.reasons)
         return HpaMemory(recommended, changed), targets
 
     def normalised(

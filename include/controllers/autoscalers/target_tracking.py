@@ -83,8 +83,8 @@ class TargetTracking(Autoscaler):
             if wanted != current:
                 alarms = replace(alarms, changed_s=seen.now_s)
             of[name] = alarms
-            told = f"{name} works {share:.0%} of the time, the target is {self.target_share:.0%}"
-            targets[name] = target_of(current, wanted, told)
+            detail = f"{name} works {share:.0%} of the time, the target is {self.target_share:.0%}"
+            targets[name] = target_of(current, wanted, detail)
         return TrackingMemory(of), targets
 
     def watched(self, memory: TrackingMemory, seen: Observation, operator: str) -> Gauge | None:

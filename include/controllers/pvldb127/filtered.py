@@ -99,9 +99,9 @@ class Filtered:
 
     def problems(self) -> Iterator[str]:
         """Options that make no sense, each with what to do."""
-        for name, known in (("filter", FILTERS), ("rule", RULES)):
-            if getattr(self, name) not in known:
-                yield f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}"
+        for name, names in (("filter", FILTERS), ("rule", RULES)):
+            if getattr(self, name) not in names:
+                yield f"{name} must be one of {', '.join(names)}, got {getattr(self, name)!r}"
         above_0 = ("interval_s", "variance_s2", "window_s", "cpu_noise", "q_floor")
         for name in above_0:
             if getattr(self, name) <= 0:
@@ -126,11 +126,11 @@ class Filtered:
     def decide(self, memory: FilteredMemory, seen: Observation) -> tuple[FilteredMemory, Decision]:
         """Filter every operator, then scale those whose estimate leaves its thresholds."""
         kept, changes = self._verdicts(memory, seen, RULES[self.rule](self))
-        said = next((f"; {name}: {one.why}" for name, one in changes.items()), "")
+        detail = next((f"; {name}: {one.why}" for name, one in changes.items()), "")
         idle = Why(
             Reason.NOTHING_TO_DO if changes else Reason.NO_MEASUREMENT,
             f"nothing to do: of {len(seen.operators)} operators {len(changes)} have an estimate, "
-            f"and none is to be scaled{said}",
+            f"and none is to be scaled{detail}",
         )
         after = FilteredMemory(seen.now_s, kept)
         if not self._is_due(seen.now_s):
@@ -239,11 +239,11 @@ def _ekf(options: Filtered) -> Any:
     b = (options.cpu_per_rate_change, 0.0)
     # A slow monitor leaves a and b at 0: a line through one or two readings is no model.
     fewest_s = FEWEST_TO_FIT * options.setting.monitor_every_s
-    given = any((*a, *b)) or options.dead_time_s < fewest_s
+    has_model = any((*a, *b)) or options.dead_time_s < fewest_s
     return Ekf(
         r=(options.cpu_noise**2, MEMORY_NOISE**2),
-        a=a if given else (),
-        b=b if given else (),
+        a=a if has_model else (),
+        b=b if has_model else (),
         dead_time_s=options.dead_time_s,
         q_floor=options.q_floor,
         keeps_total=options.keeps_total,
@@ -285,12 +285,12 @@ def measure(seen: Observation, rule: Rule, since_s: float) -> Measured | None:
         serving = seen.serving(name)
         ready = sorted((one for one in serving if one.ready), key=_name)
         read = rule.measure(sample, ready)
-        found = [row for row in read if row is not None]
-        if not found or since_s <= 0:
+        complete = [row for row in read if row is not None]
+        if not complete or since_s <= 0:
             continue
         names += [one.instance for one, row in zip(ready, read, strict=True) if row is not None]
-        rows += found
-        owner += [len(operators)] * len(found)
+        rows += complete
+        owner += [len(operators)] * len(complete)
         operators.append(name)
         starting.append(len(serving) - len(ready))
         rates.append(sample.arrived_items / since_s)

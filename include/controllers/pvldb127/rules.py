@@ -87,18 +87,18 @@ class Utilisation:
         averages = [value / instances for value in total]
         needed = math.ceil(max(total) / self.aim_at - 1e-9)
         highest = max(range(len(averages)), key=lambda i: averages[i])
-        seen = f"{METRICS[highest]} {averages[highest]:.2f} on average"
+        reading = f"{METRICS[highest]} {averages[highest]:.2f} on average"
         if averages[highest] > self.scale_up_above:
             change = max(1, needed - instances) if counts else 1
-            told, reason = f" is above {self.scale_up_above:g}", Reason.UTILISATION_HIGH
+            detail, reason = f" is above {self.scale_up_above:g}", Reason.UTILISATION_HIGH
         elif averages[highest] < self.scale_down_below:
             change = min(0, needed - instances) if counts else -1
-            told = f", nothing is above {self.scale_down_below:g}"
+            detail = f", nothing is above {self.scale_down_below:g}"
             reason = Reason.UTILISATION_LOW
         else:
-            change, told, reason = 0, "", Reason.NOTHING_TO_DO
+            change, detail, reason = 0, "", Reason.NOTHING_TO_DO
         more = f"; {needed} needed" if counts else ""
-        why = Why(reason, f"{seen} of {instances}{told}{more}")
+        why = Why(reason, f"{reading} of {instances}{detail}{more}")
         return InstanceChange(max(change, 1 - instances), why)
 
 
@@ -131,9 +131,9 @@ class Waiting:
         waiting = total[0]
         if waiting > self.scale_up_above_items:
             more = 2 if waiting > self.scale_up_twice_above_items else 1
-            told = f"{waiting:.0f} > {self.scale_up_above_items:g} items wait"
-            return InstanceChange(more, Why(Reason.QUEUE_LONG, told))
+            detail = f"{waiting:.0f} > {self.scale_up_above_items:g} items wait"
+            return InstanceChange(more, Why(Reason.QUEUE_LONG, detail))
         if waiting < self.scale_down_below_items:
-            told = f"{waiting:.0f} < {self.scale_down_below_items:g} items wait"
-            return InstanceChange(-min(1, instances - 1), Why(Reason.QUEUE_SHORT, told))
+            detail = f"{waiting:.0f} < {self.scale_down_below_items:g} items wait"
+            return InstanceChange(-min(1, instances - 1), Why(Reason.QUEUE_SHORT, detail))
         return InstanceChange(0, Why(Reason.NOTHING_TO_DO, f"{waiting:.0f} items wait"))

@@ -223,8 +223,8 @@ class FlinkMonitor:
         """Returns how many they are."""
         state, scale = self._state, self._state.clock.scale
         names = state.names.get(file.graph, {}).get(file.operator, [])
-        known = file.subtask < len(names)
-        instance = names[file.subtask] if known else f"{file.operator}-0"
+        named = file.subtask < len(names)
+        instance = names[file.subtask] if named else f"{file.operator}-0"
         rows = []
         for row in file.rows()[0]:
             done_s = round(state.clock.at(row.done_us), 6)

@@ -151,8 +151,8 @@ class FlinkReconciler:
         return self._state.calibration.placement == "steered"
 
     def _missed(self, host: FlinkHost) -> bool:
-        found = time.monotonic() - self._manager_at > FIND_AGAIN_S
-        return found and self._registered_at > 0 and host.name not in self._registered
+        is_due = time.monotonic() - self._manager_at > FIND_AGAIN_S
+        return is_due and self._registered_at > 0 and host.name not in self._registered
 
     def _boot(self, host: FlinkHost) -> None:
         state = self._state

@@ -82,8 +82,8 @@ class Rest:
             ids[name]: {"parallelism": {**BOUND, "upperBound": count}}
             for name, count in instances.items()
         }
-        asked = self._get("/resource-requirements")
-        self._send("PUT", "/resource-requirements", {**asked, **wanted})
+        requirements = self._get("/resource-requirements")
+        self._send("PUT", "/resource-requirements", {**requirements, **wanted})
 
     def trigger_checkpoint(self) -> str:
         """Begin one, and return what to ask for it by."""

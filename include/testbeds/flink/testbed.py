@@ -199,15 +199,15 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
         )
 
     def _look(self, by: str) -> tuple[Observation, Watch]:
-        seen, watch = super()._look(by)
+        observation, watch = super()._look(by)
         state = self._state
-        seen = replace(
-            seen,
+        observation = replace(
+            observation,
             job_started_s=state.job_started_s,
             job_starts=state.job_starts,
             job_paused_in_all_s=state.job_paused_in_all_s,
         )
-        return seen, watch
+        return observation, watch
 
     # ------------------------------------------------------------------- end
 

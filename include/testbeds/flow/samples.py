@@ -67,7 +67,7 @@ class ItemSampler:
 
     def _of(self, operator: I64, number: I64) -> F64:
         """The draws of each row; numbers of an operator only grow from call to call."""
-        found = np.empty((operator.size, 4))
+        samples = np.empty((operator.size, 4))
         block, column = np.divmod(number, BLOCK)
         left = np.arange(operator.size)
         while left.size:
@@ -77,9 +77,9 @@ class ItemSampler:
                 self._draw(int(o), int(now[o]))
             mine = block[left] == now[operator[left]]
             rows = left[mine]
-            found[rows] = self._drawn[operator[rows], column[rows]]
+            samples[rows] = self._drawn[operator[rows], column[rows]]
             left = left[~mine]
-        return found
+        return samples
 
     def _draw(self, o: int, block: int) -> None:
         generator = self.draws.generator("sample", self.names[o], block)

@@ -126,11 +126,11 @@ class FlowTestbed(VirtualTestbed):
 
     def look(self, by: str = ACTS) -> Observation:
         """The last reading of the monitor, and the hosts and instances as they are now."""
-        seen = VirtualTestbed.look(self, by)
+        observation = VirtualTestbed.look(self, by)
         missed = self.monitor.reading.missed
         paused_us = [down_us for up_us, down_us in self.cloud.ups_us if up_us <= self.now_us]
         return replace(
-            seen,
+            observation,
             tenants={} if missed else dict(self.tenants.samples),
             job_starts=len(paused_us),
             job_paused_in_all_s=sum(paused_us) / 1e6,

@@ -171,8 +171,8 @@ class LiveReconciler:
         for host in self._state.fleet.leased():
             if host.endpoint and host.number not in self._asked:
                 engine = Engine(host.endpoint)
-                asked = self._asking.submit(engine.containers, self._state.run)
-                self._asked[host.number] = asked
+                future = self._asking.submit(engine.containers, self._state.run)
+                self._asked[host.number] = future
         wait(self._asked.values(), timeout=PATIENCE_S)
         containers: dict[int, dict[str, Container] | None] = {}
         for number, answer in list(self._asked.items()):

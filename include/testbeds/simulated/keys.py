@@ -22,8 +22,8 @@ def shares_of_instances(keyed: Keyed, instances: int) -> NDArray[np.float64]:
     keys = np.arange(keyed.keys)
     weights = (keys + 1.0) ** -keyed.exponent
     instance = key_group(keys) * instances // KEY_GROUPS
-    found = np.bincount(instance, weights, minlength=instances)
-    return np.asarray(found * instances / weights.sum())
+    sums = np.bincount(instance, weights, minlength=instances)
+    return np.asarray(sums * instances / weights.sum())
 
 
 def key_group(keys: NDArray[np.int64]) -> NDArray[np.int64]:

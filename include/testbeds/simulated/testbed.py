@@ -46,18 +46,18 @@ class SimulatedTestbed(VirtualTestbed):
 
     def look(self, by: str = ACTS) -> Observation:
         """The last reading; of an engine there is none before the first period is over."""
-        seen = VirtualTestbed.look(self, by)
+        observation = VirtualTestbed.look(self, by)
         if not self.job:
-            return seen
-        seen = replace(
-            seen,
+            return observation
+        observation = replace(
+            observation,
             job_started_s=self.job.started_us(self.now_us) / 1e6,
             job_starts=self.job.rescales,
             job_paused_in_all_s=self.job.paused_us / 1e6,
         )
         if self.now_us < us(self.config.monitor_every_s):
-            seen = replace(seen, operators={}, published_in_all={})
-        return seen
+            observation = replace(observation, operators={}, published_in_all={})
+        return observation
 
     # ------------------------------------------------------------------ time
 

@@ -111,8 +111,8 @@ def is_transient(error: BaseException) -> bool:
 def _wait_s(state: RetryCallState) -> float:
     """Seconds of the Retry-After header if longer than the exponential back-off."""
     error = state.outcome.exception() if state.outcome else None
-    asked = getattr(getattr(error, "response", None), "headers", {}).get("Retry-After", "")
-    return max(BACK_OFF(state), float(asked) if asked.isdigit() else 0.0)
+    retry_after = getattr(getattr(error, "response", None), "headers", {}).get("Retry-After", "")
+    return max(BACK_OFF(state), float(retry_after) if retry_after.isdigit() else 0.0)
 
 
 def _configured() -> str:

@@ -73,8 +73,8 @@ class OpenStackHosts:
         name = f"{self._tags.run}.{uuid.uuid4().hex[:8]}"
         self._ordered[name] = ""
         began_s = time.monotonic()
-        asked = self._request(name, options)
-        host = servers.order(self._cloud, asked, self._settings.order_within_s)
+        request = self._request(name, options)
+        host = servers.order(self._cloud, request, self._settings.order_within_s)
         self._ordered[name] = host
         self._ordered_s[host] = began_s
         return host

@@ -46,7 +46,7 @@ def find(connection: Connection, tags: Iterable[str]) -> list[Server]:
     return [_server(server) for server in listed if server.status not in GONE]
 
 
-def order(cloud: CloudClient, asked: dict[str, Any], within_s: float) -> str:
+def order(cloud: CloudClient, request: dict[str, Any], within_s: float) -> str:
     """Create a server and return its id, without waiting for it to boot.
 
     A request whose answer was lost may have created the server, so a retry looks for its unique
@@ -56,10 +56,10 @@ def order(cloud: CloudClient, asked: dict[str, Any], within_s: float) -> str:
 
     def attempt(connection: Connection) -> str:
         if lost:
-            for existing in connection.compute.servers(name=f"^{asked['name']}$"):
+            for existing in connection.compute.servers(name=f"^{request['name']}$"):
                 return str(existing.id)
         lost.append(True)
-        return str(connection.compute.create_server(**asked).id)
+        return str(connection.compute.create_server(**request).id)
 
     return cloud.with_retries(attempt, "create a server", within_s)
 

@@ -12,7 +12,7 @@ import pytest
 
 from include.controllers.autoscalers.flink import Flink, Vertex
 from include.testing.builders import a_setting, a_topology, an_operator
-from tests.today_world import look, looked, numbers
+from tests.autoscaler_world import look, looked, numbers
 
 SETTING = a_setting(a_topology("O1", "O2"))
 FLINK = Flink(setting=SETTING)

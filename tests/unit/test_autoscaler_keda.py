@@ -9,7 +9,7 @@ import pytest
 
 from include.controllers.autoscalers.keda import Keda, counted_lag, per_instance
 from include.testing.builders import a_setting
-from tests.today_world import look, looked, numbers
+from tests.autoscaler_world import look, looked, numbers
 
 KEDA = Keda(setting=a_setting())
 

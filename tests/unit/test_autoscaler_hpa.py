@@ -9,7 +9,7 @@ import pytest
 
 from include.controllers.autoscalers.hpa import Hpa, percent, replicas
 from include.testing.builders import a_setting
-from tests.today_world import look, looked, numbers
+from tests.autoscaler_world import look, looked, numbers
 
 HPA = Hpa(setting=a_setting())
 

@@ -10,7 +10,7 @@ import pytest
 
 from include.controllers.autoscalers.dhalion import Dhalion, scaled_up
 from include.testing.builders import a_setting
-from tests.today_world import look, looked, numbers
+from tests.autoscaler_world import look, looked, numbers
 
 DHALION = Dhalion(setting=a_setting())
 

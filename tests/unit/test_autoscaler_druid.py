@@ -11,7 +11,7 @@ import pytest
 
 from include.controllers.autoscalers.druid import Druid, StreamMetrics, amplified, shared_counts
 from include.testing.builders import a_setting
-from tests.today_world import look, looked, numbers
+from tests.autoscaler_world import look, looked, numbers
 
 DRUID = Druid(setting=a_setting())
 

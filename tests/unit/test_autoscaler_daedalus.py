@@ -21,7 +21,7 @@ from include.controllers.autoscalers.daedalus import (
     scale_out,
 )
 from include.testing.builders import a_setting
-from tests.today_world import look, looked, numbers
+from tests.autoscaler_world import look, looked, numbers
 
 DAEDALUS = Daedalus(setting=a_setting())
 
@@ -53,7 +53,7 @@ def test_observed_capacity_fades_by_half_and_others_are_in_proportion():
 
 def an_outlook(current=2, each=10.0, workload=15.0, lag=0, ahead=15.0):
     return ScaleOutForecast(
-        known=OperatorHistory(each=each),
+        history=OperatorHistory(each=each),
         current=current,
         workload_per_s=workload,
         lag=lag,

@@ -14,7 +14,7 @@ from include.controllers.autoscalers.rates import Paths
 from include.model.decision import Reason
 from include.model.topology import Edge, Source
 from include.testing.builders import a_setting, a_topology, an_operator
-from tests.today_world import look, looked, numbers
+from tests.autoscaler_world import look, looked, numbers
 
 DS2 = Ds2(setting=a_setting(a_topology("O1", "O2")))
 

@@ -10,7 +10,7 @@ import pytest
 
 from include.controllers.autoscalers.target_tracking import TargetTracking
 from include.testing.builders import a_setting
-from tests.today_world import look, looked, numbers
+from tests.autoscaler_world import look, looked, numbers
 
 TRACKING = TargetTracking(setting=a_setting())
 

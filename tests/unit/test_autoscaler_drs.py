@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from include.controllers.autoscalers.drs import Drs, Greedy, Station, best_of, fewest, sojourn_s
 from include.testing.builders import a_setting, a_topology
-from tests.today_world import look, looked, numbers
+from tests.autoscaler_world import look, looked, numbers
 
 PUBLISHED = {"split": Station(8.0, 9.639, 1.0), "counter": Station(8.008, 4.855, 1.0)}
 
