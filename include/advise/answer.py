@@ -117,22 +117,22 @@ class Answer:
         rivals = "; ".join(
             f"{row.name} ({row.cost_per_month / best.cost_per_month - 1:+.1%})" for row in others
         )
-        told = "choose by scalings and worst hour, or ask again with more seeds"
-        return f"With other seeds the cheapest is {rivals}: {told}."
+        advice = "choose by scalings and worst hour, or ask again with more seeds"
+        return f"With other seeds the cheapest is {rivals}: {advice}."
 
     @property
     def untold(self) -> str:
         """The cheapest policy that may hold the objective for less, and what would tell; empty
         where there is none."""
-        best, asked = self.recommended, self.question.objective
+        best, goal = self.recommended, self.question.objective
         for row in sorted(self.rows, key=lambda row: row.cost_per_month):
             dear = best is not None and row.cost_per_month >= best.cost_per_month
-            if row.holds != CANNOT_TELL or row.share_within < asked.share or dear or row.guessed:
+            if row.holds != CANNOT_TELL or row.share_within < goal.share or dear or row.guessed:
                 continue
             more = f" (above {self.job.known_to_per_s:,.0f} records/s), such as with fewer of them"
             more *= "load" in row.to_record
             return (
-                f"{row.name} may hold {asked} at {row.cost_per_month:,.2f} {self.currency} a month "
+                f"{row.name} may hold {goal} at {row.cost_per_month:,.2f} {self.currency} a month "
                 f"({row.lowest_cost:,.2f} to {row.highest_cost:,.2f}), which cannot be told from "
                 f"this recording: record {row.to_record}{more}."
             )
@@ -260,12 +260,12 @@ def what_if(case: Case, policies: Sequence[Policy]) -> tuple[WhatIf, ...]:
 
 def _changes(question: Question) -> Iterable[tuple[str, float, Question]]:
     """What changes, what the load is multiplied by, and what is asked then."""
-    given = question.conditions
-    slower = replace(given, takes_s=2 * given.takes_s)
-    wider = replace(given, max_instances=2 * given.max_instances)
+    conditions = question.conditions
+    slower = replace(conditions, takes_s=2 * conditions.takes_s)
+    wider = replace(conditions, max_instances=2 * conditions.max_instances)
     yield "starts take twice as long", 1.0, replace(question, conditions=slower)
-    told = "the load doubles, and so does the most there may be"
-    yield told, 2.0, replace(question, conditions=wider)
+    change = "the load doubles, and so does the most there may be"
+    yield change, 2.0, replace(question, conditions=wider)
     yield "prices rise by half", 1.0, _priced(question, 1.5, question.book.btu_s)
     if question.book.btu_s < HOUR_S:
         yield "hosts are billed by whole hours", 1.0, _priced(question, 1.0, HOUR_S)
@@ -273,7 +273,7 @@ def _changes(question: Question) -> Iterable[tuple[str, float, Question]]:
 
 def _priced(question: Question, factor: float, btu_s: float) -> Question:
     """The question with other prices: controllers are told, and the bill is made by them."""
-    book, given = question.book, question.conditions
+    book, conditions = question.book, question.conditions
     more = factor * btu_s / book.btu_s
     changed: PriceBook = replace(book, btu_s=btu_s, price_per_btu=more * book.price_per_btu)
     if isinstance(book, CloudPriceBook) and isinstance(changed, CloudPriceBook):
@@ -284,20 +284,20 @@ def _priced(question: Question, factor: float, btu_s: float) -> Question:
             cap_per_month=cap,
             reserved_per_hour=factor * book.reserved_per_hour,
         )
-    told_s = max(given.btu_s, btu_s)
-    price = factor * given.price_per_btu * told_s / given.btu_s
+    billed_s = max(conditions.btu_s, btu_s)
+    price = factor * conditions.price_per_btu * billed_s / conditions.btu_s
     return replace(
         question,
         book=changed,
-        conditions=replace(given, btu_s=told_s, price_per_btu=price),
+        conditions=replace(conditions, btu_s=billed_s, price_per_btu=price),
     )
 
 
-def _with_most(policy: Policy, given: Question, changed: Question) -> Policy:
+def _with_most(policy: Policy, question: Question, changed: Question) -> Policy:
     """The policy with the most instances that there may be then; of a fixed size, with twice."""
-    if policy.at_start and changed.conditions.max_instances > given.conditions.max_instances:
+    if policy.at_start and changed.conditions.max_instances > question.conditions.max_instances:
         return fixed(policy.at_start * 2)
-    if policy.options.get(CAPPED) != given.conditions.max_instances:
+    if policy.options.get(CAPPED) != question.conditions.max_instances:
         return policy
     return replace(policy, options={**policy.options, CAPPED: changed.conditions.max_instances})
 
@@ -306,10 +306,10 @@ def _fidelity(job: JobModel, read: Readings) -> tuple[tuple[str, float, float], 
     """Load and instances as recorded, through the model: what it gives back."""
     each = read.load_per_s / np.maximum(read.instances, 1.0)
     cpu = job.cpu_share(np.nan_to_num(each))
-    known = ~np.isnan(read.cpu_share) & ~np.isnan(each)
+    measured = ~np.isnan(read.cpu_share) & ~np.isnan(each)
     quiet = np.full(read.load_per_s.size, job.quiet_latency_s)
     return (
-        ("mean CPU", float(cpu[known].mean()), float(read.cpu_share[known].mean())),
+        ("mean CPU", float(cpu[measured].mean()), float(read.cpu_share[measured].mean())),
         ("median latency, s", float(np.median(quiet)), median_of(read.latency_s)),
         (
             "median of the records that wait",

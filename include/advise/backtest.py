@@ -63,7 +63,7 @@ class Backtest:
 
 def backtest(
     fitted: Recording | JobModel,
-    seen: Recording,
+    test: Recording,
     controller: str,
     options: Mapping[str, Any],
     seeds: Sequence[int] = SEEDS,
@@ -77,7 +77,7 @@ def backtest(
     or the options.
     """
     job = fitted if isinstance(fitted, JobModel) else fit(fitted)
-    runs, read = replays_of(job, seen, controller, options, seeds)
+    runs, read = replays_of(job, test, controller, options, seeds)
     return Backtest(
         job=job,
         rows=tuple(_compared(runs, read, limits)),
@@ -87,31 +87,31 @@ def backtest(
 
 def replays_of(
     job: JobModel,
-    seen: Recording,
+    test: Recording,
     controller: str,
     options: Mapping[str, Any],
     seeds: Sequence[int],
 ) -> tuple[list[Replayed], Readings]:
     """The load of ``seen`` replayed with every seed, and its readings, both at its interval."""
-    read = readings_of(seen)
-    known = np.flatnonzero(~np.isnan(read.instances))
-    if known.size == 0:
-        raise SpecError(seen.name, ["has no readings of instances to hold the replay against"])
-    given = ReplayConditions(
-        instances_at_start=max(1, round(float(read.instances[known[0]]))),
+    read = readings_of(test)
+    measured = np.flatnonzero(~np.isnan(read.instances))
+    if measured.size == 0:
+        raise SpecError(test.name, ["has no readings of instances to hold the replay against"])
+    conditions = ReplayConditions(
+        instances_at_start=max(1, round(float(read.instances[measured[0]]))),
         max_instances=_most(options, read),
         takes_s=job.takes_s,
     )
-    made = policy(controller, options, given)
-    given = under(made, given, job.times.asked_restart_s)
+    made = policy(controller, options, conditions)
+    conditions = under(made, conditions, job.times.asked_restart_s)
     runs = [
-        replay(drawn(job, seed), read.load_per_s, replace(given, seed=seed), made.build())
+        replay(drawn(job, seed), read.load_per_s, replace(conditions, seed=seed), made.build())
         for seed in seeds
     ]
     steps = round(read.interval_s / read.step_s)
     if steps == 1:
         return runs, read
-    return [_at_interval(run, steps) for run in runs], readings_of(seen, read.interval_s)
+    return [_at_interval(run, steps) for run in runs], readings_of(test, read.interval_s)
 
 
 def _at_interval(run: Replayed, steps: int) -> Replayed:
@@ -125,32 +125,32 @@ def _at_interval(run: Replayed, steps: int) -> Replayed:
     )
 
 
-def doubts(job: JobModel, fitted: Recording, seen: Recording) -> list[str]:
+def doubts(job: JobModel, fitted: Recording, test: Recording) -> list[str]:
     """What speaks against two recordings being of one job; ``job`` is fitted to the first.
 
     The loads: how far the ranges from the 5th to the 95th percentile overlap, as a share of what
     both span. The CPU: how far that of ``seen`` is from the model's at the same load per instance,
     against how far that of ``fitted`` is.
     """
-    found = []
-    known, read = readings_of(fitted), readings_of(seen)
+    sentences = []
+    known, read = readings_of(fitted), readings_of(test)
     (low, high), (seen_low, seen_high) = (
         np.percentile(one.load_per_s, [5, 95]) for one in (known, read)
     )
     spanned = max(high, seen_high) - min(low, seen_low)
     overlap = max(0.0, min(high, seen_high) - max(low, seen_low)) / spanned if spanned else 1.0
     if overlap < LEAST_OVERLAP:
-        found.append(
+        sentences.append(
             f"the loads overlap by {overlap:.0%} ({low:,.0f} to {high:,.0f} records/s in "
-            f"{fitted.name}, {seen_low:,.0f} to {seen_high:,.0f} in {seen.name}): is it one job?"
+            f"{fitted.name}, {seen_low:,.0f} to {seen_high:,.0f} in {test.name}): is it one job?"
         )
     error = _cpu_error(job, read)
     if error > MOST_CPU_ERROR + _cpu_error(job, known):
-        found.append(
-            f"CPU in {seen.name} is {error:.0%} away from what the model has at the same load per "
+        sentences.append(
+            f"CPU in {test.name} is {error:.0%} away from what the model has at the same load per "
             f"instance (the median reading): does a record take as much work as in {fitted.name}?"
         )
-    return found
+    return sentences
 
 
 def _cpu_error(job: JobModel, read: Readings) -> float:
@@ -160,17 +160,17 @@ def _cpu_error(job: JobModel, read: Readings) -> float:
 
 
 def _most(options: Mapping[str, Any], read: Readings) -> int:
-    asked = options.get("max_instances")
-    if isinstance(asked, int | float) and float(asked).is_integer():
-        return int(asked)
+    most = options.get("max_instances")
+    if isinstance(most, int | float) and float(most).is_integer():
+        return int(most)
     return max(1, round(float(np.nanmax(read.instances))))
 
 
 def _correlation(run: Replayed, read: Readings) -> float:
-    known = ~np.isnan(read.instances)
-    if np.ptp(run.instances[known]) == 0 or np.ptp(read.instances[known]) == 0:
+    measured = ~np.isnan(read.instances)
+    if np.ptp(run.instances[measured]) == 0 or np.ptp(read.instances[measured]) == 0:
         return float("nan")
-    return float(np.corrcoef(run.instances[known], read.instances[known])[0, 1])
+    return float(np.corrcoef(run.instances[measured], read.instances[measured])[0, 1])
 
 
 def _compared(runs: Sequence[Replayed], read: Readings, limits: Limits) -> list[PredictedFigure]:
@@ -183,7 +183,7 @@ def _compared(runs: Sequence[Replayed], read: Readings, limits: Limits) -> list[
 
     limit = f"records within {objective.limit_s:g} s"
     behind = f"time with lag above {lag_above:g}"
-    asked: tuple[tuple[str, str, str, Callable[[Any], float]], ...] = (
+    figures: tuple[tuple[str, str, str, Callable[[Any], float]], ...] = (
         ("mean instances", "", "instances", reading_of("instances", read, np.mean)),
         ("scalings a day", "", "instances", scalings),
         ("median latency", "s", "latency_s", reading_of("latency_s", read, np.median)),
@@ -197,7 +197,7 @@ def _compared(runs: Sequence[Replayed], read: Readings, limits: Limits) -> list[
         ("mean CPU", "share", "cpu_share", reading_of("cpu_share", read, np.mean)),
     )
     rows = []
-    for name, unit, of, measure in asked:
+    for name, unit, of, measure in figures:
         recorded = not np.isnan(getattr(read, of)).all()
         values = [measure(run) if recorded else math.nan for run in runs]
         rows.append(
@@ -229,5 +229,5 @@ def reading_of(
     name: str, read: Readings, summed_up: Callable[[FloatArray], Any]
 ) -> Callable[[Replayed | Readings], float]:
     """A figure of the readings of one name, at the times at which the recording has some."""
-    known = ~np.isnan(getattr(read, name))
-    return lambda one: float(summed_up(getattr(one, name)[known]))
+    measured = ~np.isnan(getattr(read, name))
+    return lambda one: float(summed_up(getattr(one, name)[measured]))

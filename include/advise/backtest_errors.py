@@ -60,13 +60,13 @@ def read_scaled(path: Path) -> list[ScaledRecording]:
     except ValidationError as error:
         how = "write - {recording: a.csv, job: NAME, controller: hpa, options: {target_cpu: 0.35}}"
         raise SpecError(path.name, [*validation_problems(error), how]) from None
-    found, problems = [], list[str]()
+    recordings, problems = [], list[str]()
     for entry in entries:
         try:
             policy(entry.controller, entry.options, _ANY)
             mapping = parse_mapping(entry.columns) if entry.columns else {}
             recording = read_recording(str(path.parent / entry.recording), mapping)
-            found.append(
+            recordings.append(
                 ScaledRecording(
                     recording=recording,
                     job=entry.job,
@@ -78,7 +78,7 @@ def read_scaled(path: Path) -> list[ScaledRecording]:
             problems += [f"{error.source}: {one}" for one in error.problems]
     if problems:
         raise SpecError(path.name, problems)
-    return found
+    return recordings
 
 
 def backtest_errors(recordings: Sequence[ScaledRecording]) -> list[BacktestError]:

@@ -41,7 +41,7 @@ class Policy:
 
 
 def under(
-    policy: Policy, given: ReplayConditions, asked_restart_s: float | None
+    policy: Policy, conditions: ReplayConditions, asked_restart_s: float | None
 ) -> ReplayConditions:
     """The conditions that the policy brings: the Flink operator deploys a job again for a change,
     and ``key_groups`` are the parts that its records come in.
@@ -49,10 +49,10 @@ def under(
     What users say that a restart takes comes before what the controller is told of it.
     """
     if policy.controller != FLINK:
-        return given
+        return conditions
     told_s = policy.options.get("restart_s", REDEPLOY_S)
     redeploy_s = told_s if asked_restart_s is None else asked_restart_s
-    return replace(given, redeploy_s=redeploy_s, parts=policy.options.get("key_groups", 0))
+    return replace(conditions, redeploy_s=redeploy_s, parts=policy.options.get("key_groups", 0))
 
 
 def _build(of: Callable[..., Controller], options: dict[str, Any], setting: Setting) -> Controller:
@@ -83,16 +83,16 @@ def _some_setting(conditions: ReplayConditions) -> Setting:
     return setting_for(1.0, 15.0, conditions)
 
 
-def chosen_names(asked: Sequence[str]) -> tuple[str, ...]:
+def chosen_names(names: Sequence[str]) -> tuple[str, ...]:
     """The controllers that are tried: those asked for, else all that are suitable.
 
     Raises SpecError with every name that is not among them.
     """
     if unknown := [
-        unknown_name("controller", one, SUITABLE) for one in asked if one not in SUITABLE
+        unknown_name("controller", one, SUITABLE) for one in names if one not in SUITABLE
     ]:
         raise SpecError("controllers", unknown)
-    return tuple(asked) or SUITABLE
+    return tuple(names) or SUITABLE
 
 
 def tried(
@@ -102,7 +102,7 @@ def tried(
     lag_each_items: float,
     only: Sequence[str] = SUITABLE,
     busy: bool = False,
-    asked: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    options_of: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> tuple[Policy, ...]:
     """What ``advise`` compares: controllers as they ship, where that helps with settings of the
     job as well, and fixed ``sizes``.
@@ -118,7 +118,7 @@ def tried(
     }
     made = []
     for name in only:
-        trials = {"": asked[name]} if name in asked else settings.get(name, {"": {}})
+        trials = {"": options_of[name]} if name in options_of else settings.get(name, {"": {}})
         for told, options in trials.items():
             shown = f"{name}, {told}" if told else name
             guessed = name in (BY_CPU if busy else BY_BUSY_TIME)

@@ -139,8 +139,8 @@ def require_ours(folder: Path) -> None:
     if folder.is_dir() and not any(folder.iterdir()):
         return
     if folder.exists():
-        told = f"{folder} has something else in it; name a folder that is empty or not there yet"
-        raise SpecError("the folder of the advice", [told])
+        problem = f"{folder} has something else in it; name a folder that is empty or not there yet"
+        raise SpecError("the folder of the advice", [problem])
 
 
 def open_case(folder: Path) -> Case:
@@ -155,8 +155,8 @@ def open_case(folder: Path) -> Case:
         objective = parse_objective(request.objective)
         return _case(request, objective, book, recording, errors, sizes)
     except (SpecError, OSError, TypeError, KeyError, yaml.YAMLError) as error:
-        told = f"{inside} cannot be read ({error}); ask for the advice again"
-        raise StoreError(told) from error
+        problem = f"{inside} cannot be read ({error}); ask for the advice again"
+        raise StoreError(problem) from error
 
 
 def _looked_at(
@@ -222,16 +222,16 @@ def _case(
     job = with_times(fit(recording), request.start_up_s, request.restart_s)
     read = readings_of(recording)
     if np.isnan(job.quiet_latency_s):
-        told = "has no latency away from restarts and scalings"
+        problem = "has no latency away from restarts and scalings"
         if np.isnan(read.latency_s).all():
-            told = "has no latency"
-        told = f"{told}; map it (--map latency=COLUMN) or record it: an objective is about latency"
-        raise SpecError(recording.name, [told])
-    known = np.round(read.instances[~np.isnan(read.instances)])
+            problem = "has no latency"
+        remedy = "map it (--map latency=COLUMN) or record it: an objective is about latency"
+        raise SpecError(recording.name, [f"{problem}; {remedy}"])
+    counts = np.round(read.instances[~np.isnan(read.instances)])
     btu_s = max(SHORTEST_BTU_S, book.btu_s)
     conditions = ReplayConditions(
-        instances_at_start=max(1, int(known[0])),
-        max_instances=request.max_instances or max(1, int(known.max())),
+        instances_at_start=max(1, int(counts[0])),
+        max_instances=request.max_instances or max(1, int(counts.max())),
         instances_per_host=request.per_host or recording.instances_per_host or 1,
         btu_s=btu_s,
         price_per_btu=book.price_per_btu * btu_s / book.btu_s,
@@ -249,7 +249,7 @@ def _case(
     )
     names = chosen_names(request.controllers)
     errors = read_errors(errors_csv, "--errors")
-    lasting = lasting_counts(known, read.dip_steps)
+    lasting = lasting_counts(counts, read.dip_steps)
     lasted = None if request.recorded or np.ptp(lasting) else fixed(max(1, int(lasting[0])))
     if sizes is None:
         margin = policy_margin(errors, lasted, FIXED, question, job)
@@ -260,7 +260,7 @@ def _case(
         lag_each_items=job.quiet_lag_s * rate_at_half(job),
         only=names,
         busy=recording.is_busy_time,
-        asked=request.options,
+        options_of=request.options,
     )
     return Case(
         question=question,
@@ -286,26 +286,26 @@ def fixed_sizes(question: Question, job: JobModel, read: Readings, margin: float
 
     The fewest are found by halving: in a replay that never scales more instances are not later.
     """
-    given = question.conditions
+    conditions = question.conditions
     loads = [load_of(read, seed) for seed in range(1, question.seeds + 1)]
     loads = list({id(load): load for load in loads}.values())  # noise of CPU moves no latency
 
     def holds(count: int, *, certain: bool) -> bool:
-        conditions, build = replace(given, instances_at_start=count), fixed(count).build()
+        started, build = replace(conditions, instances_at_start=count), fixed(count).build()
         shares = []
         for load in loads:
-            run = replay(job, load, conditions, build)
+            run = replay(job, load, started, build)
             beyond = job.is_beyond(load, run.instances) & certain
             shares.append(question.objective.between(load, run.latency_s, beyond)[0])
         return min(shares) >= question.objective.share + certain * margin
 
     def fewest(*, certain: bool) -> int:
-        sizes = range(1, given.max_instances + 1)
+        sizes = range(1, conditions.max_instances + 1)
         return 1 + bisect_left(sizes, True, key=lambda count: holds(count, certain=certain))
 
     sizes = {fewest(certain=False), fewest(certain=True)}
-    sizes |= {given.instances_at_start, given.max_instances}
-    return sorted(one for one in sizes if 1 <= one <= given.max_instances)
+    sizes |= {conditions.instances_at_start, conditions.max_instances}
+    return sorted(one for one in sizes if 1 <= one <= conditions.max_instances)
 
 
 def rate_at_half(job: JobModel) -> float:

@@ -26,8 +26,8 @@ def advise_beside(request: AdviceRequest, other: str, folder: Path) -> Answer:
     against = advise(second, folder / BESIDE)
     recordings = [kept_recording(each / "case" / "recording.parquet")
                   for each in (folder, folder / BESIDE)]  # fmt: skip
-    told = (*doubts(case.job, *recordings), *contradictions(answer, against))
-    return replace(answer, against=told)
+    against_answer = (*doubts(case.job, *recordings), *contradictions(answer, against))
+    return replace(answer, against=against_answer)
 
 
 def contradictions(answer: Answer, other: Answer) -> list[str]:
@@ -35,7 +35,7 @@ def contradictions(answer: Answer, other: Answer) -> list[str]:
     other."""
     names = answer.job.name, other.job.name
     others = {row.name: row for row in (*other.rows, *other.idle)}
-    told = []
+    sentences = []
     for row in (*answer.rows, *answer.idle):
         pair = [row, others.get(row.name, row)]
         if {one.holds for one in pair} != {HOLDS, MISSES}:
@@ -43,11 +43,11 @@ def contradictions(answer: Answer, other: Answer) -> list[str]:
         says = " and ".join(
             f"{_share(one)} in {name}" for one, name in zip(pair, names, strict=True)
         )
-        told.append(
+        sentences.append(
             f"The two recordings say the opposite of {row.name}: {says}. Follow neither before "
             "tidebench backtest has told which of them predicts the other."
         )
-    return told
+    return sentences
 
 
 def _share(row: PolicyRow) -> str:

@@ -46,19 +46,19 @@ class _Edges(BaseModel):
     edges: Annotated[list[_Edge], Field(min_length=1)]
 
 
-def edges_of(given: str) -> tuple[tuple[str, str], ...]:
+def edges_of(text: str) -> tuple[tuple[str, str], ...]:
     """The edges as they were typed, or of a YAML file: ``edges: [{from: map, to: sink}]``.
     Raises SpecError with all problems at once."""
-    if not given.strip().endswith((".yaml", ".yml")):
-        return parse_edges(given)
-    name = Path(given.strip()).name
+    if not text.strip().endswith((".yaml", ".yml")):
+        return parse_edges(text)
+    name = Path(text.strip()).name
     try:
-        raw = read_yaml(input_text(given.strip(), "edges"))
-        found = _Edges.model_validate(raw if isinstance(raw, Mapping) else {"edges": raw})
+        raw = read_yaml(input_text(text.strip(), "edges"))
+        document = _Edges.model_validate(raw if isinstance(raw, Mapping) else {"edges": raw})
     except yaml.YAMLError as error:
         raise SpecError(name, [f"not readable as YAML: {error}"]) from error
     except ValidationError as error:
         how = "write edges: [{from: SOURCE, to: MAP}, {from: MAP, to: SINK}]"
         raise SpecError(name, [*validation_problems(error), how]) from None
-    pairs = ((plain_name(one.origin), plain_name(one.target)) for one in found.edges)
+    pairs = ((plain_name(one.origin), plain_name(one.target)) for one in document.edges)
     return tuple(dict.fromkeys(pairs))

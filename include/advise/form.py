@@ -53,8 +53,8 @@ class WhatIsAsked(Section):
 
 
 def _seconds(title: str, told_by: str) -> Any:
-    told = f"None: what the recording tells, where it has {told_by}."
-    return Field(None, title=title, description=told)
+    description = f"None: what the recording tells, where it has {told_by}."
+    return Field(None, title=title, description=description)
 
 
 class FineTuning(Section):
@@ -107,18 +107,18 @@ def advice_params() -> dict[str, dict[str, Any]]:
 def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
     """The folder's name and what is asked. Raises SpecError for what the form itself has wrong;
     `keep_case` looks at everything else."""
-    known = advice_params()
-    problems = [unknown_name("param", name, known) for name in params if name not in known]
-    values = {name: params.get(name, field["default"]) for name, field in known.items()}
+    fields = advice_params()
+    problems = [unknown_name("param", name, fields) for name in params if name not in fields]
+    values = {name: params.get(name, field["default"]) for name, field in fields.items()}
     texts = (*WhatIsAsked.model_fields, "recorded", "platform", "errors")
     problems += [
         f"{name} must be text, got {values[name]!r}"
         for name in texts
         if not isinstance(values[name] or "", str)
     ]
-    given = entries_of(values["controllers"] or [])
-    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-        problems.append(f"controllers must be names, got {given!r}")
+    controllers = entries_of(values["controllers"] or [])
+    if not isinstance(controllers, list) or not all(isinstance(one, str) for one in controllers):
+        problems.append(f"controllers must be names, got {controllers!r}")
     if not isinstance(values["sort"], bool):
         problems.append(f"sort must be true or false, got {values['sort']!r}")
     if not values["recording"]:
@@ -127,14 +127,14 @@ def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
         problems.append(f"name: use small letters, digits, - and _, got {values['name']!r}")
     if problems:
         raise SpecError("the params", problems)
-    asked: dict[str, Any] = {
-        name: values[name] or known[name]["default"] or "" for name in texts[1:]
+    options: dict[str, Any] = {
+        name: values[name] or fields[name]["default"] or "" for name in texts[1:]
     }
     numbers = {
         name: values[name]
         for name in ("max_instances", "per_host", "seeds", "start_up_s", "restart_s", "sort")
     }
-    request = AdviceRequest(**asked, **numbers, controllers=tuple(given))
+    request = AdviceRequest(**options, **numbers, controllers=tuple(controllers))
     return FOLDER + values["name"], request
 
 

@@ -86,8 +86,8 @@ class JobModel:
     @property
     def takes_s(self) -> float:
         """From the decision to an instance that works."""
-        known = self.times.start_up.value
-        return TAKES_S if known is None else known.value
+        start_up_s = self.times.start_up.value
+        return TAKES_S if start_up_s is None else start_up_s.value
 
     def is_beyond(self, load_per_s: FloatArray, instances: FloatArray) -> Flags:
         """Where the load of an instance is above all that were recorded."""
@@ -110,29 +110,29 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
     """The model that the readings give. Raises SpecError where they cannot give one."""
     read = readings_of(recording, step_s)
     if np.nanmax(read.instances) <= LEAST_INSTANCES:
-        told = "instances are below 1 throughout; map the column that counts them"
-        raise SpecError(recording.name, [told])
+        note = "instances are below 1 throughout; map the column that counts them"
+        raise SpecError(recording.name, [note])
     starts = restarts_in(read)
     settled = _settled(read, starts)
     if settled.sum() < 10 * BINS:
-        told = f"has {settled.sum()} readings between restarts, a model needs {10 * BINS}"
-        raise SpecError(recording.name, [f"{told}; record at least an hour"])
+        note = f"has {settled.sum()} readings between restarts, a model needs {10 * BINS}"
+        raise SpecError(recording.name, [f"{note}; record at least an hour"])
     counts = np.fmax(read.instances, lasting_counts(read.instances, read.dip_steps))
     each = read.load_per_s[settled] / counts[settled]
     cpu = read.cpu_share[settled]
     if each.max() <= 1.2 * each.min():
-        told = f"loads of an instance from {each.min():.0f} to {each.max():.0f} records/s only"
+        note = f"loads of an instance from {each.min():.0f} to {each.max():.0f} records/s only"
         raise SpecError(
-            recording.name, [f"{told}; CPU per record cannot be told from overhead: record a day"]
+            recording.name, [f"{note}; CPU per record cannot be told from overhead: record a day"]
         )
     rates, shares = _curve(each, cpu)
     overhead, demand = _line(each, cpu, round(3600 / step_s))
     if demand.low <= 0:
-        told = (
+        note = (
             f"CPU does not rise with the load ({demand.low:.3g} to {demand.high:.3g} ms a record)"
         )
         problem = (
-            f"{told}; map the CPU of the instances, or record more of the load's ups and downs"
+            f"{note}; map the CPU of the instances, or record more of the load's ups and downs"
         )
         raise SpecError(recording.name, [problem])
     changed = lasting_changes(read.instances, read.dip_steps)
@@ -185,8 +185,8 @@ def with_times(job: JobModel, start_up_s: float | None, restart_s: float | None)
     if restart_s is None:
         return replace(job, times=times)
     restart, share = timed(job.restart, job.quiet_lag_s, job.step_s, restart_s)
-    asked = _as_asked(restart_s, "--restart-s")
-    times = replace(times, by_scaling=asked, asked_restart_s=restart_s)
+    asked_s = _as_asked(restart_s, "--restart-s")
+    times = replace(times, by_scaling=asked_s, asked_restart_s=restart_s)
     return replace(
         job, times=times, restart=restart, planned_share=share, planned_range=(share, share)
     )
@@ -223,10 +223,10 @@ def _most_per_s(
     after = [each[start : start + steps] for start in starts if start >= 0]
     peaks = [float(np.nanmax(one)) for one in after if not np.isnan(one).all()]
     if len(peaks) >= LEAST_SEEN:
-        told = f"capacity is the highest reading after a restart that {100 - PEAK:g} % of"
-        return float(np.percentile(peaks, PEAK, method="lower")), f"{told} {len(peaks)} exceed"
-    told = f"capacity is what {100 - STEADY:g} % of the readings exceed, and may be higher"
-    return float(np.nanpercentile(each, STEADY)), f"{told}; record {LEAST_SEEN} restarts to tell"
+        note = f"capacity is the highest reading after a restart that {100 - PEAK:g} % of"
+        return float(np.percentile(peaks, PEAK, method="lower")), f"{note} {len(peaks)} exceed"
+    note = f"capacity is what {100 - STEADY:g} % of the readings exceed, and may be higher"
+    return float(np.nanpercentile(each, STEADY)), f"{note}; record {LEAST_SEEN} restarts to tell"
 
 
 def _coarse(recording: Recording, step_s: float) -> list[str]:
@@ -234,21 +234,21 @@ def _coarse(recording: Recording, step_s: float) -> list[str]:
     apart_s = interval_of(recording)
     if apart_s <= 2 * step_s:
         return []
-    told = f"readings come every {apart_s:g} s, so what a restart does is smeared"
-    return [f"{told}; record one every {step_s:g} s"]
+    note = f"readings come every {apart_s:g} s, so what a restart does is smeared"
+    return [f"{note}; record one every {step_s:g} s"]
 
 
 def _settled(read: Readings, starts: list[int]) -> Flags:
     """Steps with all readings, away from restarts, changes of the instances and the beginning."""
-    known = ~(np.isnan(read.cpu_share) | np.isnan(read.instances)) & (
+    measured = ~(np.isnan(read.cpu_share) | np.isnan(read.instances)) & (
         read.instances > LEAST_INSTANCES
     )
     wait = round(SETTLES_S / read.step_s)
-    known[:wait] = False
+    measured[:wait] = False
     changes = np.flatnonzero(lasting_changes(read.instances, read.dip_steps))
     for start in (*starts, *changes.tolist()):
-        known[max(0, start - 4) : start + wait] = False
-    return known
+        measured[max(0, start - 4) : start + wait] = False
+    return measured
 
 
 def _curve(each: FloatArray, cpu: FloatArray) -> tuple[FloatArray, FloatArray]:

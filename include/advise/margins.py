@@ -101,9 +101,9 @@ def share_range(
     return max(0.0, low), min(1.0, high)
 
 
-def verdict(asked: float, low: float, high: float) -> str:
+def verdict(target: float, low: float, high: float) -> str:
     """Whether a share from low to high is as high as asked."""
-    return HOLDS if low >= asked else MISSES if high < asked else CANNOT_TELL
+    return HOLDS if low >= target else MISSES if high < target else CANNOT_TELL
 
 
 def errors_csv(errors: Sequence[BacktestError]) -> str:
@@ -117,7 +117,7 @@ def read_errors(text: str, name: str) -> tuple[BacktestError, ...]:
     """What `errors_csv` wrote. Raises SpecError for anything else."""
     rows = csv.DictReader(text.splitlines())
     try:
-        found = tuple(
+        errors = tuple(
             BacktestError(
                 fitted=row["fitted"],
                 fitted_under=row["fitted_under"],
@@ -132,11 +132,11 @@ def read_errors(text: str, name: str) -> tuple[BacktestError, ...]:
             for row in rows
         )
     except (KeyError, ValueError, TypeError) as error:
-        told = f"is no table of backtest errors ({error}); write one with backtest-errors"
-        raise SpecError(name, [told]) from error
-    if not found:
+        problem = f"is no table of backtest errors ({error}); write one with backtest-errors"
+        raise SpecError(name, [problem]) from error
+    if not errors:
         raise SpecError(name, ["has no backtests; write one with backtest-errors"])
-    return found
+    return errors
 
 
 def errors_text(path: str) -> str:

@@ -35,9 +35,9 @@ class LatencyObjective:
         Where latency is absent nothing is known, and nothing counts; where no record comes, none
         is late.
         """
-        known = ~np.isnan(latency_s)
-        met = known & (latency_s <= self.limit_s)
-        came = float(load_per_s[known].sum())
+        measured = ~np.isnan(latency_s)
+        met = measured & (latency_s <= self.limit_s)
+        came = float(load_per_s[measured].sum())
         return float(load_per_s[met].sum()) / came if came else 1.0
 
     def between(
@@ -51,12 +51,12 @@ class LatencyObjective:
 def parse_objective(text: str) -> LatencyObjective:
     """``latency p95 < 2 s`` or ``95 % within 2 s``. Raises SpecError for anything else."""
     for form in (_PERCENTILE, _SHARE):
-        found = form.fullmatch(text.strip().lower())
-        if found is None:
+        match = form.fullmatch(text.strip().lower())
+        if match is None:
             continue
-        percent, limit, unit = float(found[1]), float(found[2]), found[3]
+        percent, limit, unit = float(match[1]), float(match[2]), match[3]
         limit_s = limit * _SECONDS[unit]
         if 0 < percent < 100 and 0 < limit_s <= MOST_S:
             return LatencyObjective(percent / 100, limit_s)
-    told = f"cannot read {text!r}; write 'latency p95 < 2 s' or '95 % within 2 s'"
-    raise SpecError("--objective", [told])
+    problem = f"cannot read {text!r}; write 'latency p95 < 2 s' or '95 % within 2 s'"
+    raise SpecError("--objective", [problem])

@@ -80,8 +80,8 @@ def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]
     edges, notes = _without_idle_sources(named, edges)
     targets = {target for _, target in edges}
     filled: dict[str, dict[str, FloatArray]] = {}
-    for name, given in named.items():
-        has = dict(given)
+    for name, columns in named.items():
+        has = dict(columns)
         if name not in targets and "in" not in has and "out" in has:
             has["in"] = has["out"]  # a source: what it takes in is what it gives on
         filled[name] = has
@@ -144,8 +144,8 @@ def _wrong_edges(edges: Sequence[tuple[str, str]], named: Mapping[str, object]) 
         for one in sorted(ends - set(named))
     ]
     if edges:
-        told = "is in none of them; write where its records come from, or take its columns out"
-        problems += [f"--edges: {one} {told}" for one in sorted(set(named) - ends)]
+        problem = "is in none of them; write where its records come from, or take its columns out"
+        problems += [f"--edges: {one} {problem}" for one in sorted(set(named) - ends)]
     before: dict[str, list[str]] = {}
     for origin, target in edges:
         before.setdefault(target, []).append(origin)
@@ -159,11 +159,11 @@ def _wrong_edges(edges: Sequence[tuple[str, str]], named: Mapping[str, object]) 
 
 def _whole(name: str, values: FloatArray, notes: list[str]) -> FloatArray:
     """The load everywhere, bridged by a line where it was not read."""
-    known = np.flatnonzero(~np.isnan(values))
-    if known.size < values.size:
-        absent = f"{values.size - known.size} of {values.size} readings of records in are absent"
+    measured = np.flatnonzero(~np.isnan(values))
+    if measured.size < values.size:
+        absent = f"{values.size - measured.size} of {values.size} readings of records in are absent"
         notes.append(f"{name}: {absent}, and a line between their neighbours is the load there")
-    whole: FloatArray = np.interp(np.arange(values.size), known, values[known])
+    whole: FloatArray = np.interp(np.arange(values.size), measured, values[measured])
     return whole
 
 
@@ -186,15 +186,15 @@ def _factors(
     for origin, target in edges:
         alone = sum(to == target for _, to in edges) == 1
         if not alone and "out" not in of[origin]:
-            told = f"{target} has several predecessors; record records_out_per_s[{origin}]"
-            problems.append(told)
+            problem = f"{target} has several predecessors; record records_out_per_s[{origin}]"
+            problems.append(problem)
             continue
         goes = of[target]["in"] if alone else of[origin]["out"]
         both = ~(np.isnan(goes) | np.isnan(of[origin]["in"]))
         factor = _ratio(goes[both], of[origin]["in"][both])
         if not factor.value > 0:
-            told = "no reading has records that go over it; record for longer, or leave it out"
-            problems.append(f"{origin}>{target}: {told}")
+            problem = "no reading has records that go over it; record for longer, or leave it out"
+            problems.append(f"{origin}>{target}: {problem}")
             continue
         made.append((origin, target, factor))
     return tuple(made)
@@ -221,21 +221,23 @@ def _drawn(size: int) -> list[NDArray[np.int64]]:
 
 def _fit(name: str, has: Mapping[str, FloatArray]) -> OperatorModel:
     counts, busy = has["instances"], has["busy"]
-    known = ~(np.isnan(has["in"]) | np.isnan(busy) | np.isnan(counts)) & (counts > 0)
-    known &= busy < FULL
-    if known.sum() < LEAST_ROWS:
-        told = f"has {known.sum()} readings with records in, busy below {FULL:.0%} and instances"
-        raise SpecError(name, [f"{told}; {LEAST_ROWS} are needed, record for longer"])
-    each, share = has["in"][known] / counts[known], busy[known]
+    usable = ~(np.isnan(has["in"]) | np.isnan(busy) | np.isnan(counts)) & (counts > 0)
+    usable &= busy < FULL
+    if usable.sum() < LEAST_ROWS:
+        has_few = (
+            f"has {usable.sum()} readings with records in, busy below {FULL:.0%} and instances"
+        )
+        raise SpecError(name, [f"{has_few}; {LEAST_ROWS} are needed, record for longer"])
+    each, share = has["in"][usable] / counts[usable], busy[usable]
     line = _through_zero if share.max() < LITTLE else _line
     if line is _line and each.max() <= FEWEST_UP * each.min():
         raise SpecError(
             name, ["its load hardly changes; record its ups and downs to tell demand from overhead"]
         )
-    out = has["out"][known] if "out" in has else None
+    out = has["out"][usable] if "out" in has else None
     if out is not None and (~np.isnan(out)).sum() < LEAST_ROWS:
         out = None
-    taken = has["in"][known]
+    taken = has["in"][usable]
     drawn = [np.arange(each.size), *_drawn(each.size)]
     rows = np.array([_values(line, each[i], share[i], taken[i], out, i) for i in drawn])
     if np.percentile(rows[:, 0], 2.5) <= 0:
@@ -251,8 +253,8 @@ def _fit(name: str, has: Mapping[str, FloatArray]) -> OperatorModel:
         overhead=overhead,
         capacity_per_s=capacity,
         selectivity=None if out is None else selectivity,
-        instances=max(1, round(float(np.median(counts[known])))),
-        rows=int(known.sum()),
+        instances=max(1, round(float(np.median(counts[usable])))),
+        rows=int(usable.sum()),
     )
 
 
@@ -278,11 +280,11 @@ def _values(
     rows: Any,
 ) -> tuple[float, float, float, float]:
     slope, offset = line(each, share)
-    given = 0.0
+    ratio = 0.0
     if out is not None:
         both = ~np.isnan(out[rows])
-        given = float(out[rows][both].sum() / max(float(taken[both].sum()), 1e-9))
-    return 1000 * float(slope), float(offset), float((1 - offset) / max(slope, 1e-12)), given
+        ratio = float(out[rows][both].sum() / max(float(taken[both].sum()), 1e-9))
+    return 1000 * float(slope), float(offset), float((1 - offset) / max(slope, 1e-12)), ratio
 
 
 def write_graph(graph: JobGraph, folder: Path) -> Path:

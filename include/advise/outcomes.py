@@ -75,38 +75,38 @@ class ReplayOutcome(PolicyOutcome):
 
 def measure_policy(case: Case, position: int, folder: Path) -> Path:
     """Replay the policy at ``position`` with every seed; write its rows, and return the file."""
-    policy, found = case.policies[position], dict[int, PolicyOutcome]()
+    policy, outcomes = case.policies[position], dict[int, PolicyOutcome]()
     for seed in range(1, case.question.seeds + 1):
         load = load_of(case.read, seed)
-        found[seed] = outcome(case.job, load, seeded(case.question, seed), policy)
+        outcomes[seed] = outcome(case.job, load, seeded(case.question, seed), policy)
     margin = case.margin(policy)
     if case.recorded is not None and policy.name == case.recorded.name:
-        found, margin = _beside_recorded(found, recorded_outcome(case.read, case.question))
-    rows = [_row(case, position + 1, policy, seed, one, margin) for seed, one in found.items()]
+        outcomes, margin = _beside_recorded(outcomes, recorded_outcome(case.read, case.question))
+    rows = [_row(case, position + 1, policy, seed, one, margin) for seed, one in outcomes.items()]
     return _write(folder, position + 1, rows)
 
 
 def _beside_recorded(
-    found: Mapping[int, PolicyOutcome], as_run: PolicyOutcome
+    outcomes: Mapping[int, PolicyOutcome], as_run: PolicyOutcome
 ) -> tuple[dict[int, PolicyOutcome], Margin]:
     """Replays of the policy that was recorded itself: the share is between theirs and what was
     recorded, and how far off its cost is, is known."""
-    off = as_run.cost_per_month / fmean(one.cost_per_month for one in found.values()) - 1
+    off = as_run.cost_per_month / fmean(one.cost_per_month for one in outcomes.values()) - 1
     between = {
         seed: replace(
             one,
             known_share=min(one.share_within, as_run.share_within),
             possible_share=max(one.share_within, as_run.share_within),
         )
-        for seed, one in found.items()
+        for seed, one in outcomes.items()
     }
     return between, Margin(cost=abs(off))
 
 
 def measure_recorded(case: Case, folder: Path) -> Path:
     """Write what the recording says of itself, as position 0."""
-    found = recorded_outcome(case.read, case.question)
-    return _write(folder, 0, [_row(case, 0, Policy(AS_RUN, ""), 0, found, Margin())])
+    outcome = recorded_outcome(case.read, case.question)
+    return _write(folder, 0, [_row(case, 0, Policy(AS_RUN, ""), 0, outcome, Margin())])
 
 
 def forget_outcomes(folder: Path) -> None:
@@ -133,7 +133,7 @@ def read_outcomes(folder: Path) -> list[ReplayOutcome]:
 
 
 def _row(
-    case: Case, position: int, policy: Policy, seed: int, found: PolicyOutcome, margin: Margin
+    case: Case, position: int, policy: Policy, seed: int, outcome: PolicyOutcome, margin: Margin
 ) -> ReplayOutcome:
     return ReplayOutcome(
         position=position,
@@ -142,7 +142,7 @@ def _row(
         as_run=position == 0,
         guessed=policy.guessed,
         seed=seed,
-        **asdict(found),
+        **asdict(outcome),
         asked_share=case.question.objective.share,
         share_margin=margin.share,
         cost_margin=margin.cost,
@@ -159,20 +159,21 @@ def _write(folder: Path, position: int, rows: Sequence[ReplayOutcome]) -> Path:
 def outcome(job: JobModel, load: FloatArray, question: Question, policy: Policy) -> PolicyOutcome:
     """One replay, summed up."""
     run = replayed(job, load, question, policy)
-    found = outcome_of(run, load, job.step_s, question)
-    if found.scalings_per_day and not job.restart.latency_excess_s:
-        return replace(found, known_share=0.0, possible_share=1.0)  # what a scaling does is unknown
+    figures = outcome_of(run, load, job.step_s, question)
+    if figures.scalings_per_day and not job.restart.latency_excess_s:
+        # what a scaling does is unknown
+        return replace(figures, known_share=0.0, possible_share=1.0)
     beyond = job.is_beyond(load, run.instances)
     known, possible = question.objective.between(load, run.latency_s, beyond)
-    return replace(found, known_share=known, possible_share=possible)
+    return replace(figures, known_share=known, possible_share=possible)
 
 
 def replayed(job: JobModel, load: FloatArray, question: Question, policy: Policy) -> Replayed:
     """One replay; a policy that begins with a number of its own gets it."""
     start = policy.at_start or question.conditions.instances_at_start
-    given = replace(question.conditions, instances_at_start=start)
-    conditions = under(policy, given, job.times.asked_restart_s)
-    return replay(drawn(job, given.seed), load, conditions, policy.build())
+    conditions = replace(question.conditions, instances_at_start=start)
+    conditions = under(policy, conditions, job.times.asked_restart_s)
+    return replay(drawn(job, conditions.seed), load, conditions, policy.build())
 
 
 def outcome_of(run: Replayed, load: FloatArray, step_s: float, question: Question) -> PolicyOutcome:
@@ -189,12 +190,12 @@ def outcome_of(run: Replayed, load: FloatArray, step_s: float, question: Questio
     )
 
 
-def _worst_hour(load: FloatArray, latency: FloatArray, step_s: float, asked: Question) -> float:
+def _worst_hour(load: FloatArray, latency: FloatArray, step_s: float, question: Question) -> float:
     """The lowest share within the limit of any whole hour."""
     per_hour = round(3600 / step_s)
     hours = range(0, max(1, load.size - per_hour + 1), per_hour)
     return min(
-        asked.objective.within(load[at : at + per_hour], latency[at : at + per_hour])
+        question.objective.within(load[at : at + per_hour], latency[at : at + per_hour])
         for at in hours
     )
 
@@ -205,8 +206,8 @@ def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
     Instances that are away for a moment have kept their hosts: no cloud bills them as new leases.
     """
     counts = held_counts(read.instances)
-    kept = np.fmax(counts, lasting_counts(counts, read.dip_steps))
-    leases = leases_of(np.ceil(kept / question.conditions.instances_per_host), read.step_s)
+    lasting = np.fmax(counts, lasting_counts(counts, read.dip_steps))
+    leases = leases_of(np.ceil(lasting / question.conditions.instances_per_host), read.step_s)
     run = Replayed(
         instances=counts,
         cpu_share=read.cpu_share,
@@ -214,13 +215,13 @@ def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
         latency_s=read.latency_s,
         leases=tuple(leases),
     )
-    found = outcome_of(run, read.load_per_s, read.step_s, question)
+    figures = outcome_of(run, read.load_per_s, read.step_s, question)
     steps = round(read.interval_s / read.step_s)
     if steps == 1:
-        return found
+        return figures
     days = read.load_per_s.size * read.step_s / DAY_S
     scalings = scalings_of(averaged(counts, steps), read.interval_s)
-    return replace(found, scalings_per_day=scalings / days)
+    return replace(figures, scalings_per_day=scalings / days)
 
 
 def scalings_of(instances: FloatArray, step_s: float) -> int:

@@ -43,8 +43,8 @@ NEAR = (0.04, 0.8)
 """Points so near each other (share of the highest cost, percent points) have one label."""
 
 
-def page_of(answer: Answer, told: str, pasted: str) -> str:
-    """The page as HTML; ``told`` says what to do with ``pasted``."""
+def page_of(answer: Answer, how_to_use: str, pasted: str) -> str:
+    """The page as HTML; ``how_to_use`` says what to do with ``pasted``."""
     templates = Environment(
         loader=FileSystemLoader([HERE, HERE.parent / "results" / "reports"]),
         autoescape=True,
@@ -55,7 +55,7 @@ def page_of(answer: Answer, told: str, pasted: str) -> str:
         answer=answer,
         rows=(answer.as_run, *answer.rows),
         shown=answer.best,
-        told=told,
+        how_to_use=how_to_use,
         pasted=pasted,
         currency=answer.currency,
         origin=origin_of(answer),
@@ -117,8 +117,8 @@ def _tradeoff(answer: Answer) -> str:
     axis.set_ylim(max(0.0, share - SHOWN_BELOW), 100 + SHOWN_BELOW / 20)
     axis.set_xlabel(f"cost of a month, {answer.currency}")
     axis.set_ylabel(f"% within {answer.question.objective.limit_s:g} s")
-    told = "Cost against objective; dashed: the objective, dotted: the bound"
-    return as_svg(figure, "tradeoff", told)
+    description = "Cost against objective; dashed: the objective, dotted: the bound"
+    return as_svg(figure, "tradeoff", description)
 
 
 def _spans(numbers: Sequence[int]) -> str:

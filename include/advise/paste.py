@@ -29,14 +29,14 @@ _COLUMNS = {
 """Columns, metrics and queries of a recording that say what its job runs on."""
 
 
-def platforms_of(asked: str, columns: Sequence[str], provider: str) -> tuple[str, ...]:
+def platforms_of(choice: str, columns: Sequence[str], provider: str) -> tuple[str, ...]:
     """What the job may run on: as asked, else by what was recorded, else by whose prices it has."""
     recorded = (
         platform
         for platform, names in _COLUMNS.items()
         if any(names.search(column) for column in columns)
     )
-    if platform := asked or next(recorded, ""):
+    if platform := choice or next(recorded, ""):
         return (platform,)
     return ("kubernetes", "ecs") if provider.lower() in ("aws", "amazon") else ("kubernetes",)
 
@@ -48,9 +48,9 @@ def configuration(
     forms = FORMS.get(policy.controller, {})
     platform = next((one for one in forms if one in platforms), None)
     if platform is None:
-        told = f"No autoscaler of {' or '.join(platforms)} has this rule: these are the options of"
+        intro = f"No autoscaler of {' or '.join(platforms)} has this rule: these are the options of"
         options = {"controller": policy.controller, "controller_options": dict(policy.options)}
-        return f"{told} the controller.", _yaml(options)
+        return f"{intro} the controller.", _yaml(options)
     how, write = forms[platform]
     return how, write(policy.build()(setting_for(1.0, 15.0, conditions)))
 

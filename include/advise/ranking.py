@@ -48,7 +48,7 @@ def ranked(outcomes: Sequence[ReplayOutcome]) -> list[dict[str, Any]]:
     won = _seeds_won([own for own in policies if _holds(own) and _is_candidate(own[0])])
     as_run = [_means(own, 0) for own in policies if own[0].as_run]
     others = [_means(own, won.get(own[0].policy, 0)) for own in policies if not own[0].as_run]
-    others.sort(key=partial(_place, asked=outcomes[0].asked_share))
+    others.sort(key=partial(_place, target=outcomes[0].asked_share))
     return [
         *({**row, "rank": 0} for row in as_run),
         *({**row, "rank": rank} for rank, row in enumerate(others, start=1)),
@@ -92,11 +92,11 @@ def _price(replay: ReplayOutcome) -> tuple[float, float, float]:
     return round(replay.cost_per_month, DECIMALS), replay.scalings_per_day, replay.share_margin
 
 
-def _place(row: Mapping[str, Any], asked: float) -> tuple[int, float, float, float]:
+def _place(row: Mapping[str, Any], target: float) -> tuple[int, float, float, float]:
     ties = row["scalings_per_day"], row["share_margin"]
     if row["holds"] == HOLDS:
         return int(row["guessed"]), row["cost_per_month"], *ties
-    if row["holds"] == CANNOT_TELL and row["share_within"] >= asked:
+    if row["holds"] == CANNOT_TELL and row["share_within"] >= target:
         return 2, row["cost_per_month"], *ties
     place = 3 if row["holds"] == CANNOT_TELL else 4
     return place, -row["share_within"], *ties

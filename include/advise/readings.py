@@ -97,10 +97,10 @@ def _load(even: Recording, step_s: float) -> tuple[FloatArray, str]:
     """Records that arrived per second, everywhere; and where that is from."""
     name = "arrivals_per_s" if "arrivals_per_s" in even.readings else "rate_per_s"
     values = even.readings[name]
-    known = np.flatnonzero(~np.isnan(values))
-    if known.size == 0:
+    measured = np.flatnonzero(~np.isnan(values))
+    if measured.size == 0:
         raise SpecError(even.name, [f"{name} has no readings"])
-    whole = np.interp(np.arange(values.size), known, values[known])
+    whole = np.interp(np.arange(values.size), measured, values[measured])
     if name == "arrivals_per_s":
         return whole, "the load is what arrived, as recorded"
     half = round(LOAD_WINDOW_S / 2 / step_s)
@@ -115,8 +115,8 @@ def _load(even: Recording, step_s: float) -> tuple[FloatArray, str]:
 
 def median_of(values: FloatArray) -> float:
     """The median of what was read; NaN where nothing was."""
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if known.size else float("nan")
+    measured = values[~np.isnan(values)]
+    return float(np.median(measured)) if measured.size else float("nan")
 
 
 def lasting_counts(instances: FloatArray, dip_steps: int) -> FloatArray:
@@ -144,9 +144,9 @@ def lasting_changes(instances: FloatArray, dip_steps: int) -> Flags:
 
 def held_counts(values: FloatArray) -> FloatArray:
     """Absent readings as the last one before them, or the first one after, rounded; 0 of none."""
-    known = np.flatnonzero(~np.isnan(values))
-    if known.size == 0:
+    measured = np.flatnonzero(~np.isnan(values))
+    if measured.size == 0:
         return np.zeros(values.size)
-    before = np.searchsorted(known, np.arange(values.size), side="right") - 1
-    counts: FloatArray = np.round(values[known[np.maximum(0, before)]])
+    before = np.searchsorted(measured, np.arange(values.size), side="right") - 1
+    counts: FloatArray = np.round(values[measured[np.maximum(0, before)]])
     return counts

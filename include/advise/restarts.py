@@ -96,8 +96,8 @@ def _late(read: Readings, starts: list[int]) -> FloatArray:
 
 def _by_itself(late: FloatArray) -> EstimatedTime:
     if len(late) < LEAST_SEEN:
-        told = f"{len(late)} restarts that no scaling explains were recorded with their latency"
-        return EstimatedTime(said=f"{told}, {LEAST_SEEN} are needed; record for longer")
+        note = f"{len(late)} restarts that no scaling explains were recorded with their latency"
+        return EstimatedTime(said=f"{note}, {LEAST_SEEN} are needed; record for longer")
     peaks = _drawn(late).max(axis=1)
     value = _interval(float(late.mean(axis=0).max()), peaks)
     return EstimatedTime(value=value, said=f"fitted on {len(late)} that no scaling explains")
@@ -105,19 +105,19 @@ def _by_itself(late: FloatArray) -> EstimatedTime:
 
 def _by_scaling(late: FloatArray, planned: FloatArray, used_s: float) -> EstimatedTime:
     """What the replay uses, where it was read off scalings, with the interval of resampled ones."""
-    seen = f"{len(planned)} scalings and {len(late)} restarts by themselves"
+    counts = f"{len(planned)} scalings and {len(late)} restarts by themselves"
     enough = len(planned) >= LEAST_SEEN and (len(late) >= LEAST_SEEN or not len(late))
     if not enough or used_s <= 0 or planned.mean(axis=0).clip(0).sum() <= 0:
-        told = f"{seen} were recorded with their latency: {used_s:.2g} s are assumed"
+        note = f"{counts} were recorded with their latency: {used_s:.2g} s are assumed"
         how = f"record {LEAST_SEEN} scalings, with latency, or give --restart-s"
-        return EstimatedTime(said=f"{told}; {how}")
+        return EstimatedTime(said=f"{note}; {how}")
     drawn = _drawn(planned)
     if len(late):
         itself = _drawn(late)
         peaks = drawn.sum(axis=1) / np.maximum(itself.sum(axis=1), 1e-9) * itself.max(axis=1)
     else:
         peaks = drawn.max(axis=1)
-    return EstimatedTime(value=_interval(used_s, peaks), said=f"fitted on {seen}")
+    return EstimatedTime(value=_interval(used_s, peaks), said=f"fitted on {counts}")
 
 
 def _drawn(late: FloatArray) -> FloatArray:
@@ -161,10 +161,10 @@ def restarts_in(read: Readings) -> list[int]:
     factor = 2.0 if signal is read.latency_s else 5.0
     hot = np.nan_to_num(signal, nan=0.0) > factor * float(np.nanmedian(signal))
     apart, back = round(120 / read.step_s), round(BEFORE_S / read.step_s)
-    found = [
+    restarts = [
         step for step in np.flatnonzero(hot) if step >= apart and not hot[step - apart : step].any()
     ]
-    return [int(step) - back for step in found]
+    return [int(step) - back for step in restarts]
 
 
 def _scalings(read: Readings, changed: Flags) -> list[int]:
@@ -180,17 +180,17 @@ def _compared(own: Restart, scaling: Restart, notes: list[str]) -> tuple[Restart
     late_s, planned_s = sum(own.latency_excess_s), sum(scaling.latency_excess_s)
     if scaling.seen >= LEAST_SEEN and planned_s > 0:
         if not own.seen:
-            told = f"what a scaling does is the mean of {scaling.seen} that were recorded"
-            return scaling, 1.0, [f"{told}; no other restart was"]
+            note = f"what a scaling does is the mean of {scaling.seen} that were recorded"
+            return scaling, 1.0, [f"{note}; no other restart was"]
         if own.seen >= LEAST_SEEN and late_s > 0:
             share = planned_s / late_s
-            told = f"a scaling does {share:.2f} of what a restart does by itself"
-            return own, share, [*notes, f"{told} ({scaling.seen} and {own.seen} recorded)"]
+            note = f"a scaling does {share:.2f} of what a restart does by itself"
+            return own, share, [*notes, f"{note} ({scaling.seen} and {own.seen} recorded)"]
     if not own.seen:
         return own, PLANNED_SHARE, notes
-    told = f"fewer than {LEAST_SEEN} scalings, or restarts by themselves, were recorded: that a"
+    note = f"fewer than {LEAST_SEEN} scalings, or restarts by themselves, were recorded: that a"
     low, high = PLANNED_RANGE
-    assumed = f"{told} scaling does {low:g} to {high:g} times what a restart does is assumed"
+    assumed = f"{note} scaling does {low:g} to {high:g} times what a restart does is assumed"
     return own, PLANNED_SHARE, [*notes, assumed]
 
 

@@ -81,19 +81,19 @@ def start_up_in(recording: Recording, presumed_s: float) -> EstimatedTime:
     wanted = recording.readings.get("desired_instances")
     count = recording.readings.get("instances")
     if wanted is None or count is None:
-        told = "the recording does not say when instances were asked for, so their start cannot be"
+        note = "the recording does not say when instances were asked for, so their start cannot be"
         how = "record how many are asked for (kube_deployment_spec_replicas, for example), and map"
-        return EstimatedTime(said=f"{told} told from it: {else_s}; {how} it (--map desired=COLUMN)")
-    known = ~(np.isnan(wanted) | np.isnan(count))
-    times_s = recording.times_s[known]
-    took = _starts(times_s, wanted[known], count[known])
+        return EstimatedTime(said=f"{note} told from it: {else_s}; {how} it (--map desired=COLUMN)")
+    measured = ~(np.isnan(wanted) | np.isnan(count))
+    times_s = recording.times_s[measured]
+    took = _starts(times_s, wanted[measured], count[measured])
     if took.size < LEAST_STARTS:
-        told = f"{took.size} scale-ups were recorded that came to their end, {LEAST_STARTS} are"
-        return EstimatedTime(said=f"{told} needed: {else_s}; record more of them")
+        note = f"{took.size} scale-ups were recorded that came to their end, {LEAST_STARTS} are"
+        return EstimatedTime(said=f"{note} needed: {else_s}; record more of them")
     apart_s = float(np.median(np.diff(times_s)))
     value = resampled_mean(took, at_least=2 * apart_s / (12 * took.size) ** 0.5)
-    told = f"fitted on {took.size} scale-ups: from the reading that asks for more to the one that"
-    return EstimatedTime(value=value, said=f"{told} has as many, with readings every {apart_s:g} s")
+    note = f"fitted on {took.size} scale-ups: from the reading that asks for more to the one that"
+    return EstimatedTime(value=value, said=f"{note} has as many, with readings every {apart_s:g} s")
 
 
 def _starts(times_s: FloatArray, wanted: FloatArray, count: FloatArray) -> FloatArray:

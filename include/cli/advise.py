@@ -163,8 +163,8 @@ def advise(  # noqa: PLR0913  options of a command
 ) -> None:
     """Rank policies by the cost at which they would have run a job."""
     from include.advise.answer import advise as answer_to
-    from include.advise.beside import advise_beside
     from include.advise.case import keep_case
+    from include.advise.contradictions import advise_beside
     from include.advise.publish import EXPERIMENT, PAGE, publish_answer
     from include.advise.request import AdviceRequest
 
@@ -271,14 +271,14 @@ def graph_lines(graph: JobGraph) -> list[str]:
 
 def advice_table(answer: Answer) -> str:
     """The answer, as the terminal shows it."""
-    best, asked = answer.recommended, answer.question.objective
+    best, goal = answer.recommended, answer.question.objective
     most = answer.question.conditions.max_instances
     if best:
         won = f"{round(best.share_cheapest * best.seeds)} of {best.seeds}"
         cost = f"{cost_range(best)} {answer.currency} a month; the cheapest with {won} seeds"
-        lines = [f"{best.name} holds {asked} at the lowest cost ({cost})."]
+        lines = [f"{best.name} holds {goal} at the lowest cost ({cost})."]
     else:
-        lines = [f"No policy is known to hold {asked}."]
+        lines = [f"No policy is known to hold {goal}."]
     lines += [*answer.against, *([answer.untold] if answer.untold else [])]
     if answer.most_needed > most:
         needed = f"the load needs {answer.most_needed} instances at its highest"

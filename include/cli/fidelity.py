@@ -109,8 +109,8 @@ def fit_flink(
 
 
 def _is_named(run: Run, seeds_or_runs: str) -> bool:
-    given = {name.strip() for name in seeds_or_runs.split(",")}
-    return bool({run.spec.run_id, str(run.spec.seed)} & given)
+    names = {name.strip() for name in seeds_or_runs.split(",")}
+    return bool({run.spec.run_id, str(run.spec.seed)} & names)
 
 
 def _runs_of(folder: Path) -> tuple[list[Run], dict[str, str]]:

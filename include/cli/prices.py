@@ -58,10 +58,10 @@ def _require_sized(
     Types of unknown size may be closer to it and cheaper, so one that is larger in both CPUs and
     memory does not stand in for them; one that was named does, if its own size is known.
     """
-    asked = f"{_plain(size[0])} vCPU and {_plain(size[1])} GB"
+    size_text = f"{_plain(size[0])} vCPU and {_plain(size[1])} GB"
     left_out = f"{_some(price_list.unsized)} have no known size and were left out"
     if not offers:
-        raise SpecError("--out", [f"no type of {asked} or more is known; {left_out}"])
+        raise SpecError("--out", [f"no type of {size_text} or more is known; {left_out}"])
     first = offers[0]
     if first.vcpus is None:
         problem = f"the size of {first.instance_type} is not known"
@@ -70,7 +70,7 @@ def _require_sized(
     fits = any(offer.vcpus == size[0] or offer.memory_gb == size[1] for offer in offers)
     if price_list.unsized and not fits and not named:
         larger = f"{_plain(first.vcpus)} vCPU and {_plain(first.memory_gb)} GB"
-        problem = f"no type of {asked} is known; {left_out}"
+        problem = f"no type of {size_text} is known; {left_out}"
         how = f"The cheapest that is known has {larger}: take it with --type {first.instance_type}"
         raise SpecError("--out", [f"{problem}. {how}"])
 

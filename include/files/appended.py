@@ -82,12 +82,12 @@ class AppendedRows:
             except OSError as error:
                 raise self._not_written(error) from error
         elif there != header:
-            told = f"{self.path} has other columns: another version wrote it; name another folder"
-            raise StoreError(told)
+            hint = f"{self.path} has other columns: another version wrote it; name another folder"
+            raise StoreError(hint)
 
     def _not_written(self, error: OSError) -> SetupError:
-        told = "make the folder writable, or free some space"
-        return SetupError(f"{self.path} cannot be written ({error.strerror}); {told}")
+        hint = "make the folder writable, or free some space"
+        return SetupError(f"{self.path} cannot be written ({error.strerror}); {hint}")
 
 
 def whole_lines(path: Path, last_bytes: int | None = None) -> Iterator[str]:

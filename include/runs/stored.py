@@ -74,16 +74,16 @@ def mark_asked(folder: Path, runs: Iterable[str]) -> None:
 
 def not_measured(folder: Path) -> list[str]:
     """Ids of the runs that were asked for last and are not complete; empty where nobody said."""
-    asked = folder / ASKED
-    runs = read_json(asked) if asked.is_file() else []
+    file = folder / ASKED
+    runs = read_json(file) if file.is_file() else []
     return [run for run in runs if not (folder / "runs" / run / "manifest.json").is_file()]
 
 
 def forget_asked(folder: Path, runs: Collection[str]) -> None:
     """Runs that were removed are missed no more."""
-    asked = folder / ASKED
-    if asked.is_file():
-        mark_asked(folder, [run for run in read_json(asked) if run not in runs])
+    file = folder / ASKED
+    if file.is_file():
+        mark_asked(folder, [run for run in read_json(file) if run not in runs])
 
 
 def mark_code(store: RunStore, spec: RunSpec) -> None:

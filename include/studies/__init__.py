@@ -39,8 +39,8 @@ def study_named(name: str) -> Study:
     """
     if name not in (*STUDIES, *ALIASES):
         raise SpecError("study", [unknown_name("study", name, (*STUDIES, *ALIASES))])
-    found: Study = import_module(f"{__name__}.{ALIASES.get(name, name)}.study").STUDY
-    return found
+    study: Study = import_module(f"{__name__}.{ALIASES.get(name, name)}.study").STUDY
+    return study
 
 
 def study_of(experiment: str) -> Study | None:
@@ -57,5 +57,5 @@ def study_of(experiment: str) -> Study | None:
 
 def printed(run: Mapping[str, Any], metric: str, btu_min: float) -> PublishedFigure | None:
     """What any source prints about a run (a row of ``runs``); a Reference."""
-    found = (study_named(name).printed(run, metric, btu_min) for name in STUDIES)
-    return next((figure for figure in found if figure is not None), None)
+    figures = (study_named(name).printed(run, metric, btu_min) for name in STUDIES)
+    return next((figure for figure in figures if figure is not None), None)

@@ -160,11 +160,11 @@ def runs_of(
     changes: dict[str, Any] = {"name": experiment}
     if seeds is not None:
         changes["seeds"] = list(seeds)
-    found: dict[str, RunSpec] = {}
+    runs: dict[str, RunSpec] = {}
     for name in specs:
         for point in load_spec(SPECS / f"{name}.yaml").model_copy(update=changes).points():
-            found.setdefault(point.run_id, point)
-    return list(found.values())
+            runs.setdefault(point.run_id, point)
+    return list(runs.values())
 
 
 @cache
@@ -229,8 +229,8 @@ def cells_of(
     sigma is the sample standard deviation, 0 for a single run.
     """
     rows: list[Row] = []
-    for of, controller, metric, found in values:
-        sigma = stdev(found) if len(found) > 1 else 0.0
-        cell = (controller, metric, fmean(found), sigma, len(found))
+    for of, controller, metric, samples in values:
+        sigma = stdev(samples) if len(samples) > 1 else 0.0
+        cell = (controller, metric, fmean(samples), sigma, len(samples))
         rows.append({workload: of, **dict(zip(CELL_COLUMNS, cell, strict=True))})
     return rows

@@ -43,13 +43,13 @@ def baseline_path(folder: Path) -> Path:
 
 def run_digests(folder: Path, runs: Iterable[str]) -> dict[str, dict[str, str]]:
     """Spec hash and SHA-256 over path and content of every measured file, per run id."""
-    found = {}
+    digests = {}
     for run in sorted(runs):
         manifest = read_json(folder / "runs" / run / "manifest.json")
         listed = "".join(f"{part['path']} {part['sha256']}\n" for part in manifest["parts"])
         digest = hashlib.sha256(listed.encode()).hexdigest()
-        found[run] = {"spec_hash": manifest["spec_hash"], "measurements_sha256": digest}
-    return found
+        digests[run] = {"spec_hash": manifest["spec_hash"], "measurements_sha256": digest}
+    return digests
 
 
 def set_baseline(
@@ -63,14 +63,14 @@ def set_baseline(
 
 def baselines(folder: Path, committed: Path | None = None) -> list[Baseline]:
     """The stored baseline, if one was set, and the committed one, if a study has one."""
-    found = []
+    available = []
     if baseline_path(folder).is_file():
         stored = read_json(baseline_path(folder))
-        found.append(Baseline("stored", _by_key(stored["cells"]), stored["runs"]))
+        available.append(Baseline("stored", _by_key(stored["cells"]), stored["runs"]))
     if committed is not None and committed.is_file():
         with committed.open(encoding="utf-8", newline="") as file:
-            found.append(Baseline("committed", _by_key(list(csv.DictReader(file)))))
-    return found
+            available.append(Baseline("committed", _by_key(list(csv.DictReader(file)))))
+    return available
 
 
 def moved_runs(baseline: Baseline, runs: Mapping[str, Mapping[str, str]]) -> list[str]:
@@ -84,8 +84,8 @@ def drift(baseline: Baseline, cells: Sequence[Mapping[str, Any]]) -> list[dict[s
     ``moved`` is this mean minus that of the baseline, in the unit of the metric. A metric that an
     earlier version did not have is in no cell of its baseline, and cannot have moved.
     """
-    known = {metric for _, _, _, metric in baseline.cells}
-    now = {key: mean for key, mean in _by_key(cells).items() if key[-1] in known}
+    metrics = {metric for _, _, _, metric in baseline.cells}
+    now = {key: mean for key, mean in _by_key(cells).items() if key[-1] in metrics}
     return [
         dict(zip(DRIFT_COLUMNS, (baseline.name, *key, *_compared(before, after)), strict=True))
         for key in sorted({*baseline.cells, *now})

@@ -81,14 +81,14 @@ def _problems(error: ValidationError | yaml.YAMLError) -> list[str]:
 
 def seen_rows(study: str) -> list[Mapping[str, Any]]:
     """One row per entry, then one for what is withheld."""
-    found = read_seen(study)
+    training = read_seen(study)
     rows = [
         {**entry.model_dump(), "patterns": ", ".join(entry.patterns), "seeds": _listed(entry.seeds)}
-        for entry in found.entries
+        for entry in training.entries
     ]
-    if found.withheld:
+    if training.withheld:
         of = {"what": "nothing", "where": "", "how": "withheld", "seeds": "", "figures": "none"}
-        rows.append({**of, "patterns": ", ".join(found.withheld)})
+        rows.append({**of, "patterns": ", ".join(training.withheld)})
     columns = ("what", "how", "patterns", "seeds", "figures", "where")
     return [{name: row[name] for name in columns} for row in rows]
 

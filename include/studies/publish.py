@@ -99,15 +99,17 @@ def with_strict_figures(study: Study, measured: StudyData) -> StudyResults:
     results = study.evaluate(measured)
     if study.cell_of is None:
         return results
-    found: dict[tuple[Cell, str], list[float]] = {}
+    by_cell: dict[tuple[Cell, str], list[float]] = {}
     outcomes = {row["run"]: row for row in read_staged(measured.folder, "outcomes")}
     for run in measured.runs:
         if (cell := study.cell_of(run)) is None:
             continue
         for metric in STRICT:
             if (value := outcomes[run.run_id][metric]) is not None:
-                found.setdefault((cell, metric), []).append(float(value))
+                by_cell.setdefault((cell, metric), []).append(float(value))
     own = results.tables.get("cells", ())
     workload = next(iter(own[0])) if own else "scenario"
-    rows = cells_of(((*cell, metric, values) for (cell, metric), values in found.items()), workload)
+    rows = cells_of(
+        ((*cell, metric, values) for (cell, metric), values in by_cell.items()), workload
+    )
     return replace(results, tables={**results.tables, "cells": [*own, *rows]})

@@ -84,8 +84,8 @@ class Trace:
             levels = [rate / self.items_per_level_s for rate in levels]
         scale = self.scale if self.highest_level is None else self.highest_level / max(levels)
         times_s = [t_s / self.speedup for t_s in load.times_s]
-        kept = [i for i, t_s in enumerate(times_s) if t_s < duration_s]
-        return Levels(tuple(times_s[i] for i in kept), tuple(levels[i] * scale for i in kept))
+        steps = [i for i, t_s in enumerate(times_s) if t_s < duration_s]
+        return Levels(tuple(times_s[i] for i in steps), tuple(levels[i] * scale for i in steps))
 
     def _load(self) -> TraceLoad:
         mapping = self.map if isinstance(self.map, str) else tuple(sorted(self.map.items()))

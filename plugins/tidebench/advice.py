@@ -84,12 +84,12 @@ class MeasurePolicy(TidebenchOperator):
         return str(path)
 
 
-def require_same(policies: Sequence[Policy], asked: Mapping[str, Any]) -> None:
+def require_same(policies: Sequence[Policy], params: Mapping[str, Any]) -> None:
     """Raise StoreError when a newer request of this name has taken the place of the case."""
     names = [one.name for one in policies]
-    if asked["name"] not in names[asked["position"] : asked["position"] + 1]:
+    if params["name"] not in names[params["position"] : params["position"] + 1]:
         raise StoreError(
-            f"{asked['name']} is not what is asked now: a newer DAG run has this name. Trigger "
+            f"{params['name']} is not what is asked now: a newer DAG run has this name. Trigger "
             "the DAG again, with a name of its own"
         )
 

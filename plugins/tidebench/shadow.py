@@ -32,15 +32,15 @@ class ResolveShadowDay(BaseOperator):
 
         after = context["dag_run"].run_after or datetime.now(UTC)
         with without_vain_retries():
-            asked = day_from_params(context["params"], after.astimezone(UTC).date())
-            shadow, folder = data_root() / asked.shadow, data_root() / asked.folder
+            chosen = day_from_params(context["params"], after.astimezone(UTC).date())
+            shadow, folder = data_root() / chosen.shadow, data_root() / chosen.folder
             require_free(folder)
-            day = cut_day(shadow, asked.day)
-            case = keep_case(request_of(shadow, day, asked.request), folder)
+            day = cut_day(shadow, chosen.day)
+            case = keep_case(request_of(shadow, day, chosen.request), folder)
         forget_outcomes(folder)
         measure_recorded(case, folder)
         self.add_inlets(files(day, "*.csv"))
         self.add_outlets(files(folder, KEPT))
-        context["ti"].xcom_push(key="experiment", value=asked.folder)
+        context["ti"].xcom_push(key="experiment", value=chosen.folder)
         self.log.info("tidebench: %d controllers to replay", len(case.policies))
         return [{"position": k, "name": one.name} for k, one in enumerate(case.policies)]

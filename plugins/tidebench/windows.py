@@ -60,8 +60,8 @@ class ControlWindow(Stage):
         wait_s = IN_PROCESS_S * (index - turn - 1) if in_process else OUT_OF_TURN_S
         if wait_s:
             self.say("it is the turn of window %d; looking again in %g s", turn, wait_s)
-        again = datetime.now(UTC) + timedelta(seconds=wait_s)
-        raise AirflowRescheduleException(again)  # type: ignore[no-untyped-call]
+        retry_at = datetime.now(UTC) + timedelta(seconds=wait_s)
+        raise AirflowRescheduleException(retry_at)  # type: ignore[no-untyped-call]
 
     def _turn(self) -> int:
         """The first window that is not committed, if that is not behind this one."""

@@ -62,9 +62,9 @@ def predictions(
     by: str,
     measured: Mapping[Case, Figures],
     predicted: Mapping[Case, Figures],
-    seen: Collection[Case],
+    fitted: Collection[Case],
 ) -> Iterator[Prediction]:
-    """Every figure of every run that both have; a calibration has ``seen`` some of them."""
+    """Every figure of every run that both have; a calibration is ``fitted`` to some of them."""
     for case in sorted(measured.keys() & predicted.keys()):
         load, controller, seed = case
         for name, figure in FIGURES.items():
@@ -74,7 +74,7 @@ def predictions(
                 load=load,
                 controller=controller,
                 seed=seed,
-                role=FITTED if case in seen else HELD_OUT,
+                role=FITTED if case in fitted else HELD_OUT,
                 figure=name,
                 measured=measured[case][name],
                 predicted=predicted[case][name],

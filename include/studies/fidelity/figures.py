@@ -81,12 +81,12 @@ def figures_of(root: Path, runs: list[RunSpec]) -> dict[str, dict[str, float]]:
     for row in read_staged(folder, "timeline"):
         ready.setdefault(row["run"], []).append(row["ready_instances"])
         waiting.setdefault(row["run"], []).append(row["waiting_items"])
-    found = {}
+    by_run = {}
     for run in runs:
         if (outcome := outcomes.get(run.run_id)) is None:
             continue
         lag, store = waiting[run.run_id], store_of(run, root)
-        found[run.run_id] = {
+        by_run[run.run_id] = {
             "instances_mean": float(np.mean(ready[run.run_id])),
             "scalings": float(_scalings(store)),
             "job_starts": float(_job_starts(store)),
@@ -99,7 +99,7 @@ def figures_of(root: Path, runs: list[RunSpec]) -> dict[str, dict[str, float]]:
             "resource_cost": outcome["resource_cost"],
             "strict_total_cost": outcome["strict_total_cost"],
         }
-    return found
+    return by_run
 
 
 def _scalings(store: RunStore) -> int:

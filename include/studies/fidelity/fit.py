@@ -87,19 +87,19 @@ def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
             service_ms[name] = _mean(took_ms + rest_ms)
             variation.append(float(took_ms.std() / took_ms.mean()))
             weights.append(float(took_ms.sum()))
-    found = {}
+    estimates = {}
     for name in topology.operator_names:
         full = [one[name].in_front[one[name].held_back] for one in items if name in one]
         in_front = np.concatenate(full) if full else np.zeros(0)
         if name in source_fed and in_front.size >= LEAST_ROWS:
-            found[name] = _mean(in_front + 1)  # it had room itself
+            estimates[name] = _mean(in_front + 1)  # it had room itself
     cv = float(np.average(variation, weights=weights))
     return FlinkFit(
         runs=tuple(f"{run.spec.experiment}/{run.spec.run_id}" for run in runs),
         service_ms=service_ms,
         service_cv=FlinkEstimate(cv, min(variation), max(variation), len(variation)),
-        room_items=found,
-        buffer_items=dict(_buffers(service_ms, found)),
+        room_items=estimates,
+        buffer_items=dict(_buffers(service_ms, estimates)),
         gap_s=tuple(float(gap_s) for gap_s in np.sort(gaps_s).round(2)),
         gap_median_s=_quantile(gaps_s, 0.5),
         gap_p90_s=_quantile(gaps_s, 0.9),
@@ -131,7 +131,7 @@ def _items(run: Run, root: Path) -> dict[str, _Items]:
     started_us = sent_us + np.rint(wait_ms * 1e3).astype(np.int64)
     took_us = np.rint((duration_ms - wait_ms) * 1e3).astype(np.int64)
     late = (age_ms - duration_ms) * 1e3 > LATE_US
-    found = {}
+    items = {}
     for name in np.unique(operator).tolist():
         own = np.flatnonzero(operator == name)
         own = own[np.argsort(sent_us[own], kind="stable")]
@@ -150,30 +150,30 @@ def _items(run: Run, root: Path) -> dict[str, _Items]:
             waited = sent_us_of[1:] < done_us[:-1]
             between.append((begun_us[1:] - done_us[:-1])[waited] / 1000)
             since_us[at] = np.where(begun > 0, sent - begun_us[begun - 1], AT_ONCE_US)
-        found[name] = _Items(
+        items[name] = _Items(
             took_ms=took_us[own] / 1000,
             between_ms=np.concatenate(between),
             in_front=in_front.clip(0),
             held_back=late[own] & paused & (since_us < AT_ONCE_US),
         )
-    return found
+    return items
 
 
 def _buffers(
-    service_ms: Mapping[str, FlinkEstimate], found: Mapping[str, FlinkEstimate]
+    service_ms: Mapping[str, FlinkEstimate], buffers: Mapping[str, FlinkEstimate]
 ) -> Iterator[tuple[str, int]]:
     """Room of every operator: as found, else ``least + seconds / service time``, fitted to those
     that were found; without any 16, which is the order of what has been seen."""
-    rates = np.array([1000 / service_ms[name].value for name in found])
-    rooms = np.array([one.value for one in found.values()])
-    if len(found) > 1:
+    rates = np.array([1000 / service_ms[name].value for name in buffers])
+    rooms = np.array([one.value for one in buffers.values()])
+    if len(buffers) > 1:
         seconds, least = np.polyfit(rates, rooms, 1)
         if seconds < 0:
             seconds, least = 0.0, float(rooms.mean())
     else:
-        seconds, least = 0.0, float(rooms.mean()) if len(found) else 16.0
+        seconds, least = 0.0, float(rooms.mean()) if len(buffers) else 16.0
     for name, service in service_ms.items():
-        room = found[name].value if name in found else least + seconds * 1000 / service.value
+        room = buffers[name].value if name in buffers else least + seconds * 1000 / service.value
         yield name, max(1, round(room))
 
 
@@ -214,20 +214,20 @@ def _quantile(values: F64, share: float) -> FlinkEstimate:
     return FlinkEstimate(float(np.quantile(values, share)), float(low), float(high), len(values))
 
 
-def as_yaml(found: FlinkFit, memory_factor: float) -> str:
+def as_yaml(fitted: FlinkFit, memory_factor: float) -> str:
     """A calibration file of the simulator, with what it has seen and how sure it is."""
-    width = max(map(len, found.service_ms))
-    gaps = [f"{gap_s:g}" for gap_s in found.gap_s]
+    width = max(map(len, fitted.service_ms))
+    gaps = [f"{gap_s:g}" for gap_s in fitted.gap_s]
     lines = [
         "# The simulator's parameters for a job on Flink, written by `tidebench fit-flink` from",
-        *(f"#   {run}" for run in found.runs),
+        *(f"#   {run}" for run in fitted.runs),
         "# It has seen these runs and no others. Intervals are those of 95 %.",
         "service_ms:",
-        *(f"  {n:<{width}}: {e.value:<8.4g} # {e}" for n, e in found.service_ms.items()),
-        f"service_cv: {found.service_cv.value:.3f}  # by operator {found.service_cv}",
+        *(f"  {n:<{width}}: {e.value:<8.4g} # {e}" for n, e in fitted.service_ms.items()),
+        f"service_cv: {fitted.service_cv.value:.3f}  # by operator {fitted.service_cv}",
         "latency_ms: 0",
         f"memory_factor: {memory_factor:g}",
-        f"host_boot_s: [{found.boot_s[0]:g}, {found.boot_s[1]:g}]",
+        f"host_boot_s: [{fitted.boot_s[0]:g}, {fitted.boot_s[1]:g}]",
         "instance_start_s: [0, 0]",
         "image_pull_s: [0, 0]",
         "drain_s: 0",
@@ -238,12 +238,12 @@ def as_yaml(found: FlinkFit, memory_factor: float) -> str:
         "buffer_items:",
         *(
             f"  {name:<{width}}: {room}"
-            + (f"  # {found.room_items[name]}" if name in found.room_items else "")
-            for name, room in found.buffer_items.items()
+            + (f"  # {fitted.room_items[name]}" if name in fitted.room_items else "")
+            for name, room in fitted.buffer_items.items()
         ),
-        f"# {len(gaps)} gaps. Median {found.gap_median_s.value:.2f} s ({found.gap_median_s});",
-        f"# 90th percentile {found.gap_p90_s.value:.2f} s ({found.gap_p90_s});",
-        f"# items done again, median {found.undone_items.value:.0f} ({found.undone_items}).",
+        f"# {len(gaps)} gaps. Median {fitted.gap_median_s.value:.2f} s ({fitted.gap_median_s});",
+        f"# 90th percentile {fitted.gap_p90_s.value:.2f} s ({fitted.gap_p90_s});",
+        f"# items done again, median {fitted.undone_items.value:.0f} ({fitted.undone_items}).",
         "rescale:",
         "  packs: true",
         "  gap_s:",

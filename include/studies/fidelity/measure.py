@@ -34,12 +34,12 @@ def why_unsound(run: Run, root: Path) -> str:
     store = store_of(run.spec, root)
     events = measured_rows(store, "event", ("event",))["event"].to_pylist()
     counts = Counter(() if run.spec.faults else (e for e in events if e in NOT_ASKED_FOR))
-    found = [f"{count} x {event}" for event, count in sorted(counts.items())]
+    faults = [f"{count} x {event}" for event, count in sorted(counts.items())]
     if any(store.part("machine", 0).parent.glob("part-*.parquet")):
         lags_ms = measured_rows(store, "machine", ("timer_lag_p99_ms",))["timer_lag_p99_ms"]
         if (lag_ms := max(lags_ms.to_pylist(), default=0.0)) > LATEST_TIMERS_MS:
-            found.append(f"timers {lag_ms:.0f} ms late")
-    return ", ".join(found)
+            faults.append(f"timers {lag_ms:.0f} ms late")
+    return ", ".join(faults)
 
 
 def measured_figures(runs: Sequence[Run], root: Path) -> dict[Case, Figures]:
@@ -73,5 +73,5 @@ def _figures(specs: list[RunSpec], root: Path) -> dict[Case, Figures]:
     folder = root / experiment
     build_tables(folder, experiment, [spec.run_id for spec in specs])
     check_tables(folder, experiment)
-    found = figures_of(root, specs)
-    return {case_of(spec): found[spec.run_id] for spec in specs if spec.run_id in found}
+    figures = figures_of(root, specs)
+    return {case_of(spec): figures[spec.run_id] for spec in specs if spec.run_id in figures}

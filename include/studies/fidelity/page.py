@@ -93,8 +93,8 @@ lost hosts or was late. They say more about the machine than about a policy.
 def _coverage(rows: Sequence[Prediction], asked: Mapping[str, int]) -> Iterator[str]:
     yield "| load | runs measured | of |\n|---|--:|--:|"
     for load, count in asked.items():
-        found = {(row.controller, row.seed) for row in rows if row.load == load}
-        yield f"| {load} | {len(found)} | {count} |"
+        cases = {(row.controller, row.seed) for row in rows if row.load == load}
+        yield f"| {load} | {len(cases)} | {count} |"
     yield ""
 
 
@@ -118,17 +118,17 @@ def _error_cell(rows: Sequence[Prediction], *, points: bool) -> str:
     scale, unit = (1, "") if points else (100, " %")
     errors = [scale * row.error for row in rows]
     text = f"{fmean(map(abs, errors)):.1f}{unit} ({fmean(errors):+.1f})"
-    known = [row.holds for row in rows if row.holds is not None]
-    return f"{text}, {sum(known)} of {len(known)}" if known else text
+    verdicts = [row.holds for row in rows if row.holds is not None]
+    return f"{text}, {sum(verdicts)} of {len(verdicts)}" if verdicts else text
 
 
-def _orders(found: Sequence[Order]) -> Iterator[str]:
-    found = [order for order in found if order.controllers > 2]
-    if not found:
+def _orders(orders: Sequence[Order]) -> Iterator[str]:
+    orders = [order for order in orders if order.controllers > 2]
+    if not orders:
         yield "No load has three controllers yet.\n"
         return
     yield "| load | by | predicted by | runs | controllers | tau |\n|---|---|---|---|--:|--:|"
-    for order in found:
+    for order in orders:
         tau = "" if order.tau is None else f"{order.tau:.2f}"
         yield (
             f"| {order.load} | {order.figure} | {order.by} | {order.role} | {order.controllers} "

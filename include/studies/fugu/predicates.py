@@ -29,12 +29,12 @@ def _both(metrics: FuguMetrics, one: Case) -> tuple[float, float]:
 
 
 def _is(metrics: FuguMetrics, one: Case, utilisation: float, latency_ms: float) -> Answer:
-    found = _both(metrics, one)
+    pairs = _both(metrics, one)
     holds = (
-        abs(found[0] - utilisation) <= UTILISATION_AROUND
-        and abs(found[1] / latency_ms - 1) <= LATENCY_AROUND
+        abs(pairs[0] - utilisation) <= UTILISATION_AROUND
+        and abs(pairs[1] / latency_ms - 1) <= LATENCY_AROUND
     )
-    return holds, f"{found[0]:.2f} and {found[1]:.0f} ms"
+    return holds, f"{pairs[0]:.2f} and {pairs[1]:.0f} ms"
 
 
 def _local_default(metrics: FuguMetrics) -> Answer:
@@ -192,34 +192,34 @@ def _pairs(pairs: Mapping[str, tuple[float, float]]) -> str:
 
 
 def _learning_utilisation(metrics: FuguMetrics) -> Answer:
-    found = _settings(metrics)
-    gain = found["default"][0] - found["none"][0]
-    return gain >= 0.025, f"{gain:+.3f}: {_pairs(found)}"
+    settings = _settings(metrics)
+    gain = settings["default"][0] - settings["none"][0]
+    return gain >= 0.025, f"{gain:+.3f}: {_pairs(settings)}"
 
 
 def _learning_latency(metrics: FuguMetrics) -> Answer:
-    found = _settings(metrics)
-    ratio = found["default"][1] / found["none"][1]
-    return ratio <= LEARNING_CUTS_TO, f"{ratio:.2f} times: {_pairs(found)}"
+    settings = _settings(metrics)
+    ratio = settings["default"][1] / settings["none"][1]
+    return ratio <= LEARNING_CUTS_TO, f"{ratio:.2f} times: {_pairs(settings)}"
 
 
 def _more_is_worse(metrics: FuguMetrics) -> Answer:
-    found = _settings(metrics)
-    utilisation, latency_ms = found["default"]
-    others = (found["more intensive"], found["longer"])
-    return all(u < utilisation and ms > latency_ms for u, ms in others), _pairs(found)
+    settings = _settings(metrics)
+    utilisation, latency_ms = settings["default"]
+    others = (settings["more intensive"], settings["longer"])
+    return all(u < utilisation and ms > latency_ms for u, ms in others), _pairs(settings)
 
 
 def _impact_is_worst(metrics: FuguMetrics) -> Answer:
-    found = _settings(metrics)
-    more, longer = found["more intensive"], found["longer"]
-    return more[0] < longer[0] and more[1] > longer[1], _pairs(found)
+    settings = _settings(metrics)
+    more, longer = settings["more intensive"], settings["longer"]
+    return more[0] < longer[0] and more[1] > longer[1], _pairs(settings)
 
 
 def _all_beat_local(metrics: FuguMetrics) -> Answer:
-    local, found = _both(metrics, case(LOCAL)), _settings(metrics)
-    holds = all(u > local[0] and ms < local[1] for u, ms in found.values())
-    return holds, f"{_pairs(found)}; local {local[0]:.3f} and {local[1]:.0f} ms"
+    local, settings = _both(metrics, case(LOCAL)), _settings(metrics)
+    holds = all(u > local[0] and ms < local[1] for u, ms in settings.values())
+    return holds, f"{_pairs(settings)}; local {local[0]:.3f} and {local[1]:.0f} ms"
 
 
 def _by_configuration(

@@ -54,8 +54,8 @@ def cells(metrics: FuguMetrics) -> Rows:
     """Every figure of every case, for ``cells.csv``; a configuration stands with its controller."""
     return cells_of(
         (
-            (*_cell(case), UNITS[name], [getattr(run, name) for run in found.values()])
-            for case, found in metrics.runs.items()
+            (*_cell(case), UNITS[name], [getattr(run, name) for run in runs.values()])
+            for case, runs in metrics.runs.items()
             for name in METRICS
         ),
         workload="pattern",

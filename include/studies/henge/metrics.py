@@ -123,16 +123,16 @@ def read_run(measured: StudyData, spec: RunSpec) -> HengeRun:
 
 
 def _changes(rows: Mapping[str, Any], jobs: Sequence[str]) -> list[JobChange]:
-    found: dict[tuple[float, str], list[Any]] = {}
+    changes: dict[tuple[float, str], list[Any]] = {}
     for time_s, action, operator, reason, accepted in zip(
         *(rows[name] for name in ("time_s", "action", "operator", "reason", "accepted")),
         strict=True,
     ):
         job = str(operator).rpartition(".")[0]
         if accepted and job in jobs and action in ("start_instance", "stop_instance"):
-            entry = found.setdefault((float(time_s), job), [0, 0, Reason(reason)])
+            entry = changes.setdefault((float(time_s), job), [0, 0, Reason(reason)])
             entry[action == "stop_instance"] += 1
-    return [JobChange(time_s, job, *entry) for (time_s, job), entry in sorted(found.items())]
+    return [JobChange(time_s, job, *entry) for (time_s, job), entry in sorted(changes.items())]
 
 
 def _last_instances(rows: Mapping[str, Any]) -> dict[str, int]:
@@ -149,14 +149,14 @@ class HengeMetrics:
 
     def of(self, topology: str, controller: str = "henge") -> list[HengeRun]:
         """Runs of a topology, one per seed. Raises NotKnown when none was measured."""
-        found = [
+        rows = [
             run
             for run in self.runs
             if (run.spec.topology, run.spec.controller) == (topology, controller)
         ]
-        if not found:
+        if not rows:
             raise NotKnown(f"no run of {controller} on {topology}")
-        return found
+        return rows
 
     def one(self, topology: str, controller: str = "henge") -> HengeRun:
         return min(self.of(topology, controller), key=lambda run: run.spec.seed)

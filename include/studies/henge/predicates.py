@@ -57,10 +57,10 @@ def _rounds(metrics: HengeMetrics, slo_ms: int, most: tuple[int, int]) -> Answer
     holds = (
         all(_final(run) >= FULL for run in runs) and rounds[0] <= most[0] and rounds[1] <= most[1]
     )
-    found = zip(rounds, runs, strict=True)
+    pairs = zip(rounds, runs, strict=True)
     return holds, "; ".join(
         f"{n} rounds to {run.instances_at_end[MIDDLE]} executors, {_final(run):.1f} %"
-        for n, run in found
+        for n, run in pairs
     )
 
 
@@ -89,14 +89,14 @@ def _initial_stringent_more(metrics: HengeMetrics) -> Answer:
 
 def _initial_hogging(metrics: HengeMetrics) -> Answer:
     """Both fewer reconfigurations and fewer executors: a tie means nobody was black-listed."""
-    found = {
+    shares = {
         slo: [run for rate in (1, 2) for run in metrics.initial(slo, rate).values()]
         for slo in (40, 50)
     }
     rounds = {slo: fmean(len(run.reconfigurations()) for run in runs)
-              for slo, runs in found.items()}  # fmt: skip
+              for slo, runs in shares.items()}  # fmt: skip
     mean = {slo: fmean(run.instances_at_end[MIDDLE] for run in runs)
-            for slo, runs in found.items()}  # fmt: skip
+            for slo, runs in shares.items()}  # fmt: skip
     holds = mean[40] < mean[50] and rounds[40] < rounds[50]
     return holds, "; ".join(
         f"{slo} ms {mean[slo]:.1f} executors after {rounds[slo]:.1f} rounds" for slo in (40, 50)
@@ -194,14 +194,14 @@ def _diurnal_manual(metrics: HengeMetrics) -> Answer:
 
 
 def _diurnal_percentiles(metrics: HengeMetrics) -> Answer:
-    found = {
+    percentiles = {
         name: _percentiles(_diurnal(metrics, name)) for name in ("henge", "manual", "default-storm")
     }
-    own, manual = found["henge"], found["manual"]
+    own, manual = percentiles["henge"], percentiles["manual"]
     holds = own[0] > manual[0] and all(a >= b - 1 for a, b in zip(own[1:], manual[1:], strict=True))
     return holds, "; ".join(
         f"{name} {', '.join(f'{share:.1f}' for share in shares)} %"
-        for name, shares in found.items()
+        for name, shares in percentiles.items()
     )
 
 

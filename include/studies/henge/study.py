@@ -45,11 +45,11 @@ def cells(metrics: HengeMetrics) -> Rows:
 
     Runs that differ in level, seed or instances at the start are the runs of a cell.
     """
-    found: dict[tuple[str, str, str], list[float]] = {}
+    by_cell: dict[tuple[str, str, str], list[float]] = {}
     for run in metrics.runs:
         for name, value in figures_of(run).items():
-            found.setdefault((run.spec.topology, run.spec.controller, name), []).append(value)
-    return cells_of((*key, values) for key, values in found.items())
+            by_cell.setdefault((run.spec.topology, run.spec.controller, name), []).append(value)
+    return cells_of((*key, values) for key, values in by_cell.items())
 
 
 def claims_of(metrics: HengeMetrics) -> Rows:

@@ -48,14 +48,14 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path, default=Path("var"), help="where runs are stored")
     parser.add_argument("--out", type=Path, required=True, help="the calibration to write")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        text = calibrate(given.root.resolve())
+        text = calibrate(options.root.resolve())
     except TidebenchError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201 (a command)
         return 1
-    write_bytes(given.out.resolve(), text.encode())
-    print(f"{text}\nCalibration: {given.out}")  # noqa: T201
+    write_bytes(options.out.resolve(), text.encode())
+    print(f"{text}\nCalibration: {options.out}")  # noqa: T201
     return 0
 
 

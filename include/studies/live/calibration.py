@@ -50,12 +50,12 @@ class ServiceTime:
 
 def services(durations: Rows) -> dict[str, ServiceTime]:
     """By operator, from rows of ``processing_duration``: duration without the wait."""
-    found: dict[str, list[float]] = {}
+    times: dict[str, list[float]] = {}
     for row in durations:
-        found.setdefault(row["operator"], []).append(row["duration_ms"] - row["wait_ms"])
+        times.setdefault(row["operator"], []).append(row["duration_ms"] - row["wait_ms"])
     return {
         name: ServiceTime(len(values), fmean(values), pstdev(values) / fmean(values))
-        for name, values in sorted(found.items())
+        for name, values in sorted(times.items())
     }
 
 
@@ -85,17 +85,17 @@ def starts(events: Rows, activities: Rows) -> Iterator[Start]:
     up = {row["subject"]: row["time_s"] for row in events if row["event"] == "host_up"}
     decided = {row["instance"]: row for row in activities if row["instance"]}
     for row in events:
-        told = STARTED.search(row["detail"])
+        match = STARTED.search(row["detail"])
         order = decided.get(row["subject"])
-        if row["event"] == "instance_started" and told and order:
-            pull_s = float(told["pull"] or 0)
+        if row["event"] == "instance_started" and match and order:
+            pull_s = float(match["pull"] or 0)
             boot_s = max(0.0, up.get(order["host"], 0.0) - order["time_s"])
-            yield Start(pull_s, max(0.0, float(told["ready"]) - boot_s - pull_s))
+            yield Start(pull_s, max(0.0, float(match["ready"]) - boot_s - pull_s))
 
 
 def _times(seconds: Iterable[float]) -> Times | None:
-    found = tuple(seconds)
-    return Times(found) if found else None
+    values = tuple(seconds)
+    return Times(values) if values else None
 
 
 def as_yaml(recorded: Rows, events: Rows, activities: Rows, sample_every_items: int) -> str:

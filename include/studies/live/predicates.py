@@ -16,16 +16,16 @@ def compliance_is_near(level: str, metrics: LiveMetrics) -> Answer:
     """The mean of the simulations is within so many points."""
     row = metrics.compliance(level)
     off = abs(row["mean"] - row["live"])
-    said = f"{row['live']:.1f} % live, {row['mean']:.1f} % simulated: {off:.1f} points off"
-    return off <= COMPLIANCE_POINTS, said
+    detail = f"{row['live']:.1f} % live, {row['mean']:.1f} % simulated: {off:.1f} points off"
+    return off <= COMPLIANCE_POINTS, detail
 
 
 def instances_are_near(metrics: LiveMetrics) -> Answer:
     """The mean of the simulations is within so many percent."""
     row = metrics.instances()
     off = 100 * abs(row["mean"] / row["live"] - 1)
-    said = f"{row['live']:.1f} live, {row['mean']:.1f} simulated: {off:.1f} % off"
-    return off <= INSTANCES_PERCENT, said
+    detail = f"{row['live']:.1f} live, {row['mean']:.1f} simulated: {off:.1f} % off"
+    return off <= INSTANCES_PERCENT, detail
 
 
 PREDICATES: Mapping[str, Predicate] = {

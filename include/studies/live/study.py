@@ -30,8 +30,8 @@ CLAIMS = read_claims(Path(__file__).parent)
 
 def scaled(seed: int | None = None) -> RunSpec:
     """The run of specs/live.yaml under the threshold controller, on real containers."""
-    found = runs_of(EXPERIMENT, ["live"], None if seed is None else [seed])
-    return next(run for run in found if run.controller == "threshold")
+    runs = runs_of(EXPERIMENT, ["live"], None if seed is None else [seed])
+    return next(run for run in runs if run.controller == "threshold")
 
 
 def runs(seeds: Sequence[int] | None = None) -> list[RunSpec]:
@@ -56,10 +56,10 @@ def cells(metrics: LiveMetrics) -> Rows:
     """The run on real containers and its simulations as two workloads, for ``cells.csv``."""
     (controller,) = {run.controller for run in runs()}
     return cells_of(
-        (kind, controller, metric, [one[metric] for one in found])
+        (kind, controller, metric, [one[metric] for one in figures])
         for kind, own in (("live", metrics.live), ("simulated", metrics.simulated))
-        for found in [[cell_figures(run) for run in own]]
-        for metric in (found[0] if found else ())
+        for figures in [[cell_figures(run) for run in own]]
+        for metric in (figures[0] if figures else ())
     )
 
 

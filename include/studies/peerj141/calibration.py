@@ -156,9 +156,9 @@ def evaluate(
     values: Mapping[str, float], points: Sequence[RunSpec], pool: Executor
 ) -> dict[str, FitErrors]:
     """Errors of every controller against the published figures of the points' patterns."""
-    found = published_means(values, points, pool)
+    means = published_means(values, points, pool)
     names = dict.fromkeys(spec.controller for spec in points)
-    return {name: errors_of({c: e for c, e in found.items() if c[0] == name}) for name in names}
+    return {name: errors_of({c: e for c, e in means.items() if c[0] == name}) for name in names}
 
 
 def published_means(
@@ -219,9 +219,9 @@ def as_yaml(
         "# The simulator's parameters for the manufacturing topology.",
         "# Written by `tidebench calibrate`: fitted on stepwise and random walk 1 of",
         f"# PeerJ CS 141 with seeds 1 to {seeds}. Mean absolute errors there:",
-        *(f"#   {name}: {found}" for name, found in fitted.items()),
+        *(f"#   {name}: {number}" for name, number in fitted.items()),
         f"# and with seeds {seeds + 1} to {2 * seeds}, which took no part:",
-        *(f"#   {name}: {found}" for name, found in others.items()),
+        *(f"#   {name}: {number}" for name, number in others.items()),
         "",
         f"# service_scale {values['service_scale']:g} of what an operator does itself plus its",
         f"# connections to the broker, {CONNECTION_MS:g} ms each (include/studies/peerj141)",

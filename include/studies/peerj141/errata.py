@@ -30,11 +30,11 @@ Column = tuple[str, str, float | None]
 
 def find_errata(cells: Cells) -> dict[CellKey, str]:
     """What is wrong with each cell that cannot be right, in a sentence."""
-    found: dict[CellKey, list[str]] = {}
+    sources: dict[CellKey, list[str]] = {}
     for check in CHECKS:
         for key, sentence in check(cells):
-            found.setdefault(key, []).append(sentence)
-    return {key: " ".join(sentences) for key, sentences in found.items()}
+            sources.setdefault(key, []).append(sentence)
+    return {key: " ".join(sentences) for key, sentences in sources.items()}
 
 
 def implied_items(cells: Cells, column: Column) -> dict[str, tuple[float, float]]:

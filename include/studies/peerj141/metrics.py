@@ -94,17 +94,17 @@ def mean_curves(
     timeline: Rows, cases: Mapping[str, Sequence[Any]]
 ) -> dict[Any, list[tuple[float, float, float, float]]]:
     """Minute, level, hosts and instances at every monitoring time, means over a case's runs."""
-    seen: dict[Any, dict[float, list[tuple[float, float, float]]]] = {}
+    by_case: dict[Any, dict[float, list[tuple[float, float, float]]]] = {}
     for row in timeline:
         values = (float(row["level_machines"] or 0), float(row["hosts"]), float(row["instances"]))
         for case in cases.get(row["run"], ()):
-            seen.setdefault(case, {}).setdefault(row["time_s"] / 60, []).append(values)
+            by_case.setdefault(case, {}).setdefault(row["time_s"] / 60, []).append(values)
     return {
         case: [
             (minute, *(fmean(column) for column in zip(*points, strict=True)))  # type: ignore[misc]
             for minute, points in sorted(times.items())
         ]
-        for case, times in seen.items()
+        for case, times in by_case.items()
     }
 
 

@@ -93,7 +93,7 @@ def published_cells(folder: Path = FOLDER) -> Mapping[CellKey, PublishedFigure]:
 
     Raises StoreError when two files print different means for one cell.
     """
-    found: dict[CellKey, PublishedFigure] = {}
+    cells: dict[CellKey, PublishedFigure] = {}
     for path in sorted(folder.glob("peerj_cs_141_*.csv")):
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
@@ -102,19 +102,19 @@ def published_cells(folder: Path = FOLDER) -> Mapping[CellKey, PublishedFigure]:
                 sigma = float(row["sigma"]) if row.get("sigma") else None
                 mean, unit = float(row["mean"]), row["unit"]
                 figure = PublishedFigure(mean, unit, row["table"], sigma, SOURCE)
-                found[key] = _merged(found.get(key), figure, key, path)
-    return found
+                cells[key] = _merged(cells.get(key), figure, key, path)
+    return cells
 
 
 def _merged(
-    known: PublishedFigure | None, figure: PublishedFigure, key: CellKey, path: Path
+    earlier: PublishedFigure | None, figure: PublishedFigure, key: CellKey, path: Path
 ) -> PublishedFigure:
     """One figure of what two files say about a cell; either may know the sigma."""
-    if known is None:
+    if earlier is None:
         return figure
-    if known.mean != figure.mean:
+    if earlier.mean != figure.mean:
         raise StoreError(
             f"{path} prints {figure.mean:g} for {key}, another file of that folder "
-            f"{known.mean:g}. Correct the one that was copied wrongly."
+            f"{earlier.mean:g}. Correct the one that was copied wrongly."
         )
-    return replace(figure, sigma=known.sigma if figure.sigma is None else figure.sigma)
+    return replace(figure, sigma=earlier.sigma if figure.sigma is None else figure.sigma)

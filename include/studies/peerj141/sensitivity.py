@@ -122,24 +122,24 @@ def rows(seeds: Sequence[int], pool: Executor) -> Iterator[dict[str, str]]:
     """One row per constant and controller; the errors of what the source states stay empty."""
     points = specs(FITTED, CONTROLLERS, seeds)
     for one in CONSTANTS:
-        told = {
+        row = {
             "constant": one.name, "value": one.value, "changed_to": one.changed_to,
             "origin": one.origin, "source": one.source,
         }  # fmt: skip
         if one.changed is None and one.origin:
-            yield told | dict.fromkeys(COLUMNS[5:], "")
+            yield row | dict.fromkeys(COLUMNS[5:], "")
             continue
         changed = {**changes(START), **(one.changed() if one.changed else {})}
         trials = zip(points, pool.map(trial, points, [changed] * len(points)), strict=True)
         measured = list(trials)
         for controller in CONTROLLERS:
             own = [(spec, run) for spec, run in measured if spec.controller == controller]
-            found = errors_of(means_of(own))
-            yield told | {
+            errors = errors_of(means_of(own))
+            yield row | {
                 "controller": controller,
-                "compliance_points": f"{found.compliance_points:.2f}",
-                "resource_cost_percent": f"{found.resource_cost_percent:.1f}",
-                "total_cost_percent": f"{found.total_cost_percent:.1f}",
+                "compliance_points": f"{errors.compliance_points:.2f}",
+                "resource_cost_percent": f"{errors.resource_cost_percent:.1f}",
+                "total_cost_percent": f"{errors.total_cost_percent:.1f}",
             }
 
 

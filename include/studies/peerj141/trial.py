@@ -33,13 +33,13 @@ class CalibrationRun:
 
     def figures(self, book: PriceBook) -> dict[str, float]:
         """Every metric of the published tables under one price book."""
-        found: dict[str, float] = {}
+        by_level: dict[str, float] = {}
         cost = self.resource_cost[book.name]
         for (level, _), percent in zip(LEVELS, self.compliance_percent, strict=True):
             penalty = (100 - percent) / 100 * self.items * book.penalty_per_item
-            found[f"{level}_compliance"] = percent
-            found[f"{level}_total_cost"] = cost + penalty
-        return {**found, "resource_cost": cost}
+            by_level[f"{level}_compliance"] = percent
+            by_level[f"{level}_total_cost"] = cost + penalty
+        return {**by_level, "resource_cost": cost}
 
 
 def calibrated(spec: RunSpec, changes: Mapping[str, Any]) -> Run:
@@ -57,16 +57,16 @@ def attempt(run: Run) -> CalibrationRun:
     session.run(0, run.spec.duration_s)
     tables = session.loop.testbed.take_measurements()
     tables["decision"] = {"accepted": []}
-    seen = session.summary(tables)
-    within = seen["samples_within"]
+    summary = session.summary(tables)
+    within = summary["samples_within"]
     leases = session.loop.testbed.leases()
-    real, near, relaxed = (100 * within[level] / seen["samples"] for level, _ in LEVELS)
+    real, near, relaxed = (100 * within[level] / summary["samples"] for level, _ in LEVELS)
     return CalibrationRun(
         compliance_percent=(real, near, relaxed),
         resource_cost={
             name: resource_cost(leases, PRICE_BOOKS[name], run.spec.window_s) for name in BOOKS
         },
-        items=seen["samples"] * run.calibration["sample_every_items"],
+        items=summary["samples"] * run.calibration["sample_every_items"],
         leases=len(leases["host"]),
     )
 

@@ -47,10 +47,10 @@ def verdict(
             pattern, approach, btu_min, metric = key
             if approach != approach_of(controller):
                 continue
-            found = measured.get((pattern, controller, btu_min or _lowest_btu(cells), metric))
-            if found is not None:
+            means = measured.get((pattern, controller, btu_min or _lowest_btu(cells), metric))
+            if means is not None:
                 rows.append(
-                    _compared(controller, key, figure, found) | {"erratum": errata.get(key)}
+                    _compared(controller, key, figure, means) | {"erratum": errata.get(key)}
                 )
     return _judged(rows, metrics)
 
@@ -97,7 +97,7 @@ def _judged(rows: list[Row], metrics: Rows) -> list[Row]:
 
 
 def _compared(
-    controller: str, key: CellKey, figure: PublishedFigure, found: Mapping[str, Any]
+    controller: str, key: CellKey, figure: PublishedFigure, measured: Mapping[str, Any]
 ) -> Row:
     pattern, _, btu_min, metric = key
     points = is_compliance(metric)
@@ -112,10 +112,10 @@ def _compared(
         "unit": figure.unit,
         "published_mean": figure.mean,
         "published_sigma": figure.sigma,
-        "measured_mean": found["mean"],
-        "measured_sigma": found["sigma"],
-        "runs": found["runs"],
-        "error": (found["mean"] - figure.mean) * scale,
+        "measured_mean": measured["mean"],
+        "measured_sigma": measured["sigma"],
+        "runs": measured["runs"],
+        "error": (measured["mean"] - figure.mean) * scale,
         "error_unit": "points" if points else "percent",
     }
 

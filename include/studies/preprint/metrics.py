@@ -81,33 +81,33 @@ def most_at_once(spans: Sequence[tuple[float, float]]) -> int:
 def compliance(durations: Columns, slo_ms: Mapping[str, float]) -> dict[str, float]:
     """Percent of samples within 1, 2 and 5 times the o_slo, of all operators and without O2, O6."""
     operators, shares = _shares(durations, slo_ms)
-    found: dict[str, float] = {}
+    percents: dict[str, float] = {}
     for own, name in ((shares, ""), (shares[~np.isin(operators, HIGH_VOLUME)], "_without_o2_o6")):
         for level, factor in LEVELS:
             percent = float(100 * (own <= factor).mean()) if own.size else 0.0
-            found[f"{level}_compliance{name}_percent"] = percent
-    gain = found["real_time_compliance_without_o2_o6_percent"]
-    gain -= found["real_time_compliance_percent"]
-    return {**found, "real_time_gain_without_o2_o6_points": gain}
+            percents[f"{level}_compliance{name}_percent"] = percent
+    gain = percents["real_time_compliance_without_o2_o6_percent"]
+    gain -= percents["real_time_compliance_percent"]
+    return {**percents, "real_time_gain_without_o2_o6_points": gain}
 
 
 def times_to_adapt(durations: Columns, slo_ms: Mapping[str, float]) -> dict[str, float]:
     """Mean and deviation over all operators; {} when nothing was ever that late."""
     operators, shares = _shares(durations, slo_ms)
     times_s = np.asarray(durations["time_s"], dtype=float)
-    found: list[float] = []
+    took_s: list[float] = []
     for operator in np.unique(operators):
         own = operators == operator
         order = np.argsort(times_s[own], kind="stable")
         at_s, share = times_s[own][order], shares[own][order]
-        told = (share >= 5) | (share <= 1)
-        at_s, late = at_s[told], share[told] >= 5
+        crossing = (share >= 5) | (share <= 1)
+        at_s, late = at_s[crossing], share[crossing] >= 5
         ends = np.flatnonzero(late[:-1] & ~late[1:])
         spans_s = at_s[ends + 1] - at_s[ends]
-        found += spans_s[spans_s > 0].tolist()
-    if not found:
+        took_s += spans_s[spans_s > 0].tolist()
+    if not took_s:
         return {}
-    return {"time_to_adapt_mean_s": fmean(found), "time_to_adapt_sigma_s": pstdev(found)}
+    return {"time_to_adapt_mean_s": fmean(took_s), "time_to_adapt_sigma_s": pstdev(took_s)}
 
 
 def _shares(durations: Columns, slo_ms: Mapping[str, float]) -> tuple[Any, Any]:

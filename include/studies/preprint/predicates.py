@@ -22,8 +22,8 @@ def _cheaper(means: Means) -> Answer:
 def _cheaper_than_constant(means: Means) -> Answer:
     constant = max(_both(means, "fixed_paid_btus_count"))
     own, other = _both(means, "paid_btus_count")
-    told = f"BTU-based {own:.1f}, threshold {other:.1f}, constant {constant:.1f}"
-    return max(own, other) < constant, told
+    figures = f"BTU-based {own:.1f}, threshold {other:.1f}, constant {constant:.1f}"
+    return max(own, other) < constant, figures
 
 
 def _early_releases(means: Means) -> Answer:

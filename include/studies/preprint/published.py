@@ -47,10 +47,10 @@ TEXT: Mapping[Key, float] = {
 @cache
 def printed() -> Mapping[Key, float]:
     """Every printed figure."""
-    found: dict[Key, float] = {}
+    figures: dict[Key, float] = {}
     with TABLE.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             metric = COUNTS.get(row["metric"], row["metric"])
             for approach in APPROACHES:
-                found[row["pattern"], approach, metric] = float(row[approach])
-    return {**found, **TEXT}
+                figures[row["pattern"], approach, metric] = float(row[approach])
+    return {**figures, **TEXT}

@@ -100,9 +100,9 @@ def supported(
     errors: Mapping[str, float], among: Sequence[PreprintReading] = READINGS
 ) -> dict[str, str]:
     """By approach, the measured reading whose counts are off least."""
-    found: dict[str, str] = {}
+    support: dict[str, str] = {}
     for one in among:
-        best = found.get(one.approach)
+        best = support.get(one.approach)
         if one.name in errors and (best is None or errors[one.name] < errors[best]):
-            found[one.approach] = one.name
-    return found
+            support[one.approach] = one.name
+    return support

@@ -50,7 +50,7 @@ def evaluate(measured: StudyData) -> StudyResults:
 
 def figures_of(measured: StudyData) -> Figures:
     """What every run counted."""
-    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    by_reading: dict[tuple[str, str], dict[str, list[float]]] = {}
     for run in measured.runs:
         reading = reading_of(run)
         if reading is None:
@@ -62,10 +62,10 @@ def figures_of(measured: StudyData) -> Figures:
             measured.columns(run, "lease", "ordered_s", "ended_s", "paid_until_s", "released"),
             slo_ms,
         )
-        values = found.setdefault((run.pattern, reading.name), {})
+        values = by_reading.setdefault((run.pattern, reading.name), {})
         for metric, value in figures.items():
             values.setdefault(metric, []).append(float(value))
-    return found
+    return by_reading
 
 
 def results_of(figures: Figures) -> StudyResults:
@@ -74,11 +74,11 @@ def results_of(figures: Figures) -> StudyResults:
         case: {metric: fmean(values) for metric, values in own.items()}
         for case, own in figures.items()
     }
-    known = printed()
+    printed_figures = printed()
     errors = {
         one.name: count_error_percent(
             means["stepwise", one.name],
-            _of_approach(known, "stepwise", one.approach),
+            _of_approach(printed_figures, "stepwise", one.approach),
         )
         for one in READINGS
         if ("stepwise", one.name) in means
@@ -96,7 +96,7 @@ def results_of(figures: Figures) -> StudyResults:
         tables={
             "claims": claims_of(chosen),
             "readings": _readings(errors, best),
-            "verdict": verdict(means, chosen, best, known),
+            "verdict": verdict(means, chosen, best, printed_figures),
             "cells": _cells(figures),
         }
     )
@@ -106,18 +106,18 @@ def verdict(
     means: Mapping[tuple[str, str], Mapping[str, float]],
     chosen: Mapping[str, Means],
     best: Mapping[str, str],
-    known: Mapping[Key, float],
+    printed_figures: Mapping[Key, float],
 ) -> Rows:
     """A row per printed figure and reading that measured it; figures of both stand once."""
     rows: list[dict[str, Any]] = []
-    for (pattern, approach, metric), value in known.items():
-        found: dict[str, float | None]
+    for (pattern, approach, metric), value in printed_figures.items():
+        compared_means: dict[str, float | None]
         if approach == "both":
-            found = {"both": compared(chosen.get(pattern, {})).get(metric)}
+            compared_means = {"both": compared(chosen.get(pattern, {})).get(metric)}
         else:
             names = [one.name for one in READINGS if one.approach == approach]
-            found = {name: means.get((pattern, name), {}).get(metric) for name in names}
-        for name, mean in found.items():
+            compared_means = {name: means.get((pattern, name), {}).get(metric) for name in names}
+        for name, mean in compared_means.items():
             if mean is not None:
                 rows.append(_judged(pattern, approach, name, metric, value, mean))
                 rows[-1]["supported"] = "yes" if name in (*best.values(), "both") else "no"
@@ -147,9 +147,9 @@ def claims_of(chosen: Mapping[str, Means]) -> Rows:
     return check_claims(CLAIMS, PREDICATES, cases)
 
 
-def _of_approach(known: Mapping[Key, float], pattern: str, approach: str) -> dict[str, float]:
+def _of_approach(figures: Mapping[Key, float], pattern: str, approach: str) -> dict[str, float]:
     return {
-        metric: value for (p, a, metric), value in known.items() if (p, a) == (pattern, approach)
+        metric: value for (p, a, metric), value in figures.items() if (p, a) == (pattern, approach)
     }
 
 

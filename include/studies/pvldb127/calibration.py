@@ -141,13 +141,13 @@ def means(values: Values, specs: Sequence[RunSpec], pool: Executor) -> Means:
     for spec, figures in zip(specs, attempts, strict=True):
         for metric, value in figures.items():
             cells.setdefault((FILTERS[spec.controller], metric), []).append(value)
-    return {key: fmean(found) for key, found in cells.items()}
+    return {key: fmean(figures) for key, figures in cells.items()}
 
 
-def loss(found: Means) -> float:
+def loss(measured: Means) -> float:
     """Squares of how many tolerances every cell is off, summed."""
     total = 0.0
-    for (name, metric), value in found.items():
+    for (name, metric), value in measured.items():
         figure = published()[FITTED, name, metric]
         off_percent = 100 * (value / figure.mean - 1)
         total += min(8.0, abs(off_percent) / TOLERANCE_PERCENT[metric]) ** 2
@@ -167,9 +167,9 @@ def search(
     best, lowest = dict(start), float("inf")
     for turn in range(evaluations):
         values = _near(best, draw, (0.0, 0.06, 0.02)[min(turn, 1 + turn % 2)])
-        found = means(values, specs, pool)
-        value = loss(found)
-        report(turn, values, found, value)
+        measured = means(values, specs, pool)
+        value = loss(measured)
+        report(turn, values, measured, value)
         if value < lowest:
             best, lowest = values, value
     return best

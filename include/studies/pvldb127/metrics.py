@@ -62,13 +62,13 @@ class PvldbMetrics:
 
     def cell(self, scenario: str, name: str, metric: str) -> Replications:
         """One cell. Raises NotKnown when it was not measured."""
-        found: Replications = known(self.cells, (scenario, name, metric))
-        return found
+        replications: Replications = known(self.cells, (scenario, name, metric))
+        return replications
 
     def curve(self, scenario: str, name: str) -> np.ndarray:
         """VMs every half second. Raises NotKnown when they were not measured."""
-        found: np.ndarray = known(self.curves, (scenario, name))
-        return found
+        means: np.ndarray = known(self.curves, (scenario, name))
+        return means
 
     def mean(self, scenario: str, name: str, metric: str) -> float:
         """The mean of a cell. Raises NotKnown when it was not measured."""
@@ -109,8 +109,8 @@ def metrics_of(runs: Sequence[tuple[RunSpec, PvldbRun]]) -> PvldbMetrics:
         for metric, value in run.figures.items():
             values.setdefault((spec.pattern, name, metric), []).append(value)
     return PvldbMetrics(
-        {key: Replications(tuple(found)) for key, found in values.items()},
-        {key: np.mean(found, axis=0) for key, found in curves.items()},
+        {key: Replications(tuple(samples)) for key, samples in values.items()},
+        {key: np.mean(samples, axis=0) for key, samples in curves.items()},
     )
 
 

@@ -47,8 +47,8 @@ def _ordered(
             for name, value in values.items()
             if not _is_like_the_paper(scenario, name, metric, value)
         ]
-    told = f"; over {MOST_APART:g} times apart: {', '.join(apart)}" if apart else ""
-    return holds and not apart, ", ".join(parts) + unit + told
+    spread = f"; over {MOST_APART:g} times apart: {', '.join(apart)}" if apart else ""
+    return holds and not apart, ", ".join(parts) + unit + spread
 
 
 def _is_like_the_paper(scenario: str, name: str, metric: str, value: float) -> bool:

@@ -56,13 +56,13 @@ Key = tuple[str, str, str]
 @cache
 def published(folder: Path = FOLDER) -> Mapping[Key, PublishedFigure]:
     """Every printed figure. Raises StoreError when two rows contradict each other."""
-    found: dict[Key, PublishedFigure] = {}
+    figures: dict[Key, PublishedFigure] = {}
     for path in sorted(folder.glob("pvldb_12_7_*.csv")):
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 key = (row["scenario"], row["filter"], row["metric"])
                 mean, sigma = float(row["mean"]), float(row["sigma"])
                 figure = PublishedFigure(mean, "", row["table"], sigma)
-                if found.setdefault(key, figure) != figure:
+                if figures.setdefault(key, figure) != figure:
                     raise StoreError(f"{path}: two different rows for {key}; correct one of them")
-    return found
+    return figures

@@ -44,8 +44,8 @@ def read_recording(
     into one. Raises SpecError with all problems at once, each with where it is.
     """
     if is_server(source):
-        name, found = read_server(source, mapping)
-        return assemble(name, *joined(found))
+        name, recording = read_server(source, mapping)
+        return assemble(name, *joined(recording))
     if is_recorded(source):
         read = read_recording(inside(source, JOB), {**MAPPING, **mapping}, sort=sort)
         name = recording_name(source)

@@ -154,19 +154,19 @@ def _recording(
     began_s = float(times.seconds[0])
     times_s = times.seconds - began_s
     readings = {read.signal: _converted(read, times_s, values[read.signal]) for read in reads}
-    told = [said(read) for read in reads]
+    origins = [said(read) for read in reads]
     for signal, converted in readings.items():
         absent = int(np.isnan(converted).sum())
         if absent:
-            told.append(f"{signal}: {absent} of {converted.size} readings are absent")
+            origins.append(f"{signal}: {absent} of {converted.size} readings are absent")
     if not times.absolute and began_s != 0:
-        told.append(f"times were shifted by {-began_s:g} s to begin at 0")
+        origins.append(f"times were shifted by {-began_s:g} s to begin at 0")
     return Recording(
         name=name,
         times_s=times_s,
         readings=readings,
         began_at=began_s if times.absolute else None,
-        notes=(*notes, *told),
+        notes=(*notes, *origins),
         columns=tuple(read.column for read in reads),
     )
 
@@ -185,8 +185,8 @@ def _growth_per_s(times_s: FloatArray, totals: FloatArray) -> FloatArray:
     The first reading says nothing, nor does one that is below the last: the counter began again.
     """
     rates = np.full(totals.size, np.nan)
-    known = np.flatnonzero(~np.isnan(totals))
-    growth = np.diff(totals[known])
-    per_s = growth / np.diff(times_s[known])
-    rates[known[1:]] = np.where(growth >= 0, per_s, np.nan)
+    measured = np.flatnonzero(~np.isnan(totals))
+    growth = np.diff(totals[measured])
+    per_s = growth / np.diff(times_s[measured])
+    rates[measured[1:]] = np.where(growth >= 0, per_s, np.nan)
     return rates

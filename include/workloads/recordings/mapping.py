@@ -63,13 +63,13 @@ def parse_mapping(text: str) -> dict[str, str]:
     mapping: dict[str, str] = {}
     problems = []
     for entry in _entries(text):
-        found = _ENTRY.match(entry)
-        if not found or not entry[found.end() :].strip():
+        match = _ENTRY.match(entry)
+        if not match or not entry[match.end() :].strip():
             problems.append(f"{entry.strip()!r} maps nothing; write rate=COLUMN or time=COLUMN")
-        elif found[1] in mapping:
-            problems.append(f"{found[1]} is mapped twice; leave one out")
+        elif match[1] in mapping:
+            problems.append(f"{match[1]} is mapped twice; leave one out")
         else:
-            mapping[found[1]] = entry[found.end() :].strip()
+            mapping[match[1]] = entry[match.end() :].strip()
     if problems:
         raise SpecError("mapping", problems)
     return mapping
@@ -105,8 +105,8 @@ def asked_reads(
         elif signal in reads:
             problems.append(f"{_SHORT[signal]} is mapped twice, also as {key}; leave one out")
         else:
-            found = None if value in names else _UNIT.match(value)
-            column, unit = (found[1], unit_named(found[2])) if found else (value, "")
+            match = None if value in names else _UNIT.match(value)
+            column, unit = (match[1], unit_named(match[2])) if match else (value, "")
             if unit and unit not in UNITS[signal]:
                 problems.append(
                     f"{_SHORT[signal]}={value}: unknown unit @{unit}; {_SHORT[signal]} can be in "
@@ -127,11 +127,11 @@ def choose(names: Sequence[str], mapping: Mapping[str, str]) -> tuple[list[Reads
     for signal in UNITS:
         if any(one.signal == signal for one in asked):
             continue
-        found = [name for name in names if name not in taken and _is_obvious(signal, name)]
-        if len(found) > 1:
-            ways = " or ".join(f"{_SHORT[signal]}={name}" for name in found)
-            problems.append(f"{' and '.join(found)} could both be the {signal}; write {ways}")
-        reads += [Reads(signal, name, "", asked=False) for name in found[:1]]
+        candidates = [name for name in names if name not in taken and _is_obvious(signal, name)]
+        if len(candidates) > 1:
+            ways = " or ".join(f"{_SHORT[signal]}={name}" for name in candidates)
+            problems.append(f"{' and '.join(candidates)} could both be the {signal}; write {ways}")
+        reads += [Reads(signal, name, "", asked=False) for name in candidates[:1]]
     reads, unit_problems = _with_units(reads)
     problems += unit_problems
     if not any(one.signal == TIME for one in reads):
@@ -154,7 +154,7 @@ def _is_obvious(signal: str, name: str) -> bool:
 
 def _with_units(reads: Sequence[Reads]) -> tuple[list[Reads], list[str]]:
     """Units that columns name at their end, where the mapping gave none."""
-    found, problems = [], []
+    converted, problems = [], []
     for one in reads:
         unit = one.unit or stem_and_unit(one.column)[1]
         if not one.unit and unit and unit not in UNITS[one.signal]:
@@ -167,8 +167,8 @@ def _with_units(reads: Sequence[Reads]) -> tuple[list[Reads], list[str]]:
                 f"{one.column} does not say its unit; write {_SHORT[one.signal]}={one.column} "
                 f"with one of {known_units(one.signal)}"
             )
-        found.append(Reads(one.signal, one.column, unit, one.asked))
-    return found, problems
+        converted.append(Reads(one.signal, one.column, unit, one.asked))
+    return converted, problems
 
 
 def said(read: Reads) -> str:

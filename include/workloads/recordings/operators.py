@@ -83,8 +83,8 @@ def _require_rows(name: str, sheet: Sheet) -> None:
 def _of_columns(
     name: str, sheet: Sheet, mapping: Mapping[str, str], sort: bool
 ) -> OperatorRecording:
-    known = (TIME, OPERATOR, *_KINDS)
-    problems = [unknown_name("signal", one, known) for one in mapping if one not in known]
+    names = (TIME, OPERATOR, *_KINDS)
+    problems = [unknown_name("signal", one, names) for one in mapping if one not in names]
     time, by = mapping.get(TIME, "time_s"), mapping.get(OPERATOR, OPERATOR)
     if time not in sheet.cells:
         problems.append(f"there is no column {time!r}; write time=COLUMN")
@@ -123,12 +123,14 @@ def _wide(name: str, sheet: Sheet, time: str, by: str) -> _Wide:
     twice = cells.duplicated([by, time]) & ~nameless
     problems = []
     if nameless.any():
-        told = f"{by} is empty; write whose row it is, or leave the row out"
-        problems.append(f"{places(np.flatnonzero(nameless).tolist(), sheet.place)}: {told}")
+        problem = f"{by} is empty; write whose row it is, or leave the row out"
+        problems.append(f"{places(np.flatnonzero(nameless).tolist(), sheet.place)}: {problem}")
     if twice.any():
-        told = "an operator has two rows of one time; add up or average its subtasks, or have equal"
+        remedy = (
+            "an operator has two rows of one time; add up or average its subtasks, or have equal"
+        )
         where = places(np.flatnonzero(twice).tolist(), sheet.place)
-        problems.append(f"{where}: {told} rows made one (--sort)")
+        problems.append(f"{where}: {remedy} rows made one (--sort)")
     if problems:
         raise SpecError(name, problems)
     first = cells[[time]].drop_duplicates()
@@ -149,14 +151,14 @@ def _recording(name: str, wide: _Wide, time: str, mapping: Mapping[str, str]) ->
     if times is not None:
         late = (np.flatnonzero(np.diff(times.seconds) <= 0) + 1).tolist()
         if late:
-            told = f"{time} is not above that of the row before; sort the rows by time (--sort)"
+            problem = f"{time} is not above that of the row before; sort the rows by time (--sort)"
             if OPERATOR not in mapping and len(set(times.seconds.tolist())) < times.seconds.size:
                 columns = ", ".join(name for name in sheet.columns if name != time)
-                told += (
+                problem += (
                     ", or, where rows are of several operators, say which column names them: "
                     f"--map {OPERATOR}=COLUMN ({columns})"
                 )
-            problems.append(f"{places(late, sheet.place)}: {told}")
+            problems.append(f"{places(late, sheet.place)}: {problem}")
     readings: dict[str, dict[str, FloatArray]] = {}
     read_from: dict[tuple[str, str], str] = {}
     for column, operator, kind, divisor in _found(sheet.columns, mapping, problems):
@@ -167,8 +169,8 @@ def _recording(name: str, wide: _Wide, time: str, mapping: Mapping[str, str]) ->
             continue
         if (operator, kind) in read_from:
             both = f"{read_from[operator, kind]} and {column}"
-            told = f"map one ({kind}=COLUMN), or take the other out"
-            problems.append(f"{both} are both the {kind} of {operator}; {told}")
+            problem = f"map one ({kind}=COLUMN), or take the other out"
+            problems.append(f"{both} are both the {kind} of {operator}; {problem}")
         read_from[operator, kind] = column
         readings.setdefault(operator, {})[kind] = values / divisor
     if not readings and not problems:
@@ -185,14 +187,14 @@ def _impossible(
     """What no reading of that kind can be."""
     negative = np.flatnonzero(values < 0).tolist()
     if negative:
-        told = f"{column} is negative ({values[negative[0]]:g})"
+        problem = f"{column} is negative ({values[negative[0]]:g})"
         how = "leave cells empty where nothing was read"
-        return [f"{places(negative, place)}: {told}; {how}"]
+        return [f"{places(negative, place)}: {problem}; {how}"]
     above = np.flatnonzero(values / divisor > 1.01).tolist() if kind == "busy" else []
     if above:
-        told = f"{column} is above 1 (highest {np.nanmax(values):g})"
+        problem = f"{column} is above 1 (highest {np.nanmax(values):g})"
         how = "map it with its unit: @share, @percent or @ms_per_s, a mean over its instances"
-        return [f"{places(above, place)}: {told}; {how}"]
+        return [f"{places(above, place)}: {problem}; {how}"]
     return []
 
 
@@ -233,10 +235,10 @@ def _stem(name: str) -> tuple[str, str]:
 
 
 def _wrong_unit(column: str, kind: str, unit: str) -> list[str]:
-    known = _KINDS[kind][1]
-    if not unit or unit in known:
+    units = _KINDS[kind][1]
+    if not unit or unit in units:
         return []
-    listed = ", ".join(f"@{one}" for one in known)
+    listed = ", ".join(f"@{one}" for one in units)
     return [f"{column}: unknown unit {unit}; {kind} can be in {listed}"]
 
 
@@ -278,8 +280,8 @@ def operator_sheet(name: str, series: Sequence[Samples], mapping: Mapping[str, s
     asked = mapping.get("operator", "")
     label = asked or next((one for one in LABELS if one in have), "")
     if label not in have:
-        told = f"no series has a label {asked!r}" if asked else "no label names an operator"
-        problems.append(f"{told}; write operator=LABEL with one of {', '.join(sorted(have))}")
+        problem = f"no series has a label {asked!r}" if asked else "no label names an operator"
+        problems.append(f"{problem}; write operator=LABEL with one of {', '.join(sorted(have))}")
     chosen = {
         kind: found for kind in _COLUMN if (found := _chosen(kind, series, mapping, problems))
     }
@@ -338,16 +340,16 @@ def _chosen(
         pattern, unit = _FLINK[kind]
     else:
         return []
-    found = [one for one in series if re.fullmatch(pattern, one.metric)]
-    if not found and kind in mapping:
-        known = sorted({one.metric for one in series})
-        problems.append(f"{kind}: {unknown_name('metric', metric.strip(), known)}")
+    matches = [one for one in series if re.fullmatch(pattern, one.metric)]
+    if not matches and kind in mapping:
+        metrics = sorted({one.metric for one in series})
+        problems.append(f"{kind}: {unknown_name('metric', metric.strip(), metrics)}")
     known_units = [one for one in _DIVISORS[kind] if one != "total"]
     if unit not in known_units:
         listed = ", ".join(f"@{one}" for one in known_units)
         problems.append(f"{kind}: unknown unit {unit}; it can be in {listed}")
         return []
-    if counters := [one for one in found if one.is_counter]:
-        told = "counts since the start; export a rate, such as numRecordsInPerSecond"
-        problems.append(f"{kind}: {counters[0].metric} {told}")
-    return [(one, _DIVISORS[kind][unit]) for one in found]
+    if counters := [one for one in matches if one.is_counter]:
+        problem = "counts since the start; export a rate, such as numRecordsInPerSecond"
+        problems.append(f"{kind}: {counters[0].metric} {problem}")
+    return [(one, _DIVISORS[kind][unit]) for one in matches]

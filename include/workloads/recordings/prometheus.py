@@ -26,7 +26,7 @@ def series_in(path: Path, text: str) -> list[Samples] | None:
 
 def read_openmetrics(name: str, text: str) -> list[Samples]:
     """The series of OpenMetrics text whose samples have timestamps. Raises SpecError."""
-    found: dict[tuple[str, tuple[tuple[str, str], ...]], dict[float, float]] = {}
+    series: dict[tuple[str, tuple[tuple[str, str], ...]], dict[float, float]] = {}
     counters = set()
     without = 0
     for kind, sample in _openmetrics_samples(name, text):
@@ -34,17 +34,17 @@ def read_openmetrics(name: str, text: str) -> list[Samples]:
             without += 1
             continue
         key = (sample.name, tuple(sorted(sample.labels.items())))
-        found.setdefault(key, {})[float(sample.timestamp)] = _value(sample.value)
+        series.setdefault(key, {})[float(sample.timestamp)] = _value(sample.value)
         if kind == "counter" and sample.name.endswith("_total"):
             counters.add(key)
     if without:
         problem = f"{without} samples have no timestamp; export them with the time of each"
         raise SpecError(name, [problem])
-    if not found:
+    if not series:
         raise SpecError(name, ["there is no sample; check what was exported"])
     return [
         Samples(metric, dict(labels), values, (metric, labels) in counters)
-        for (metric, labels), values in found.items()
+        for (metric, labels), values in series.items()
     ]
 
 
@@ -82,9 +82,9 @@ def read_range(name: str, text: str) -> list[Samples]:
         problem = f"is no response of Prometheus; {_ASK}, and save what it answers"
         raise SpecError(name, [problem])
     if response["status"] != "success":
-        told = f"{response.get('errorType', 'error')}: {response.get('error', 'no reason given')}"
+        reason = f"{response.get('errorType', 'error')}: {response.get('error', 'no reason given')}"
         raise SpecError(
-            name, [f"Prometheus answered with an error ({_text(told):.300}); ask again"]
+            name, [f"Prometheus answered with an error ({_text(reason):.300}); ask again"]
         )
     data = response.get("data")
     kind = data.get("resultType") if isinstance(data, dict) else None

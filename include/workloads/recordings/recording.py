@@ -89,9 +89,9 @@ def evenly(recording: Recording, step_s: float) -> Recording:
 
 
 def _means(steps: NDArray[np.int64], values: FloatArray, count: int) -> FloatArray:
-    known = ~np.isnan(values)
-    times = np.bincount(steps[known], minlength=count)
-    sums = np.bincount(steps[known], weights=values[known], minlength=count)
+    measured = ~np.isnan(values)
+    times = np.bincount(steps[measured], minlength=count)
+    sums = np.bincount(steps[measured], weights=values[measured], minlength=count)
     means: FloatArray = np.full(count, np.nan)
     np.divide(sums, times, out=means, where=times > 0)
     return means
@@ -123,18 +123,18 @@ def _bridged(
 ) -> tuple[FloatArray, int, int]:
     """The values, how many were bridged, how many stay absent."""
     absent = np.isnan(values)
-    known = np.flatnonzero(~absent)
-    if not absent.any() or known.size == 0:
+    measured = np.flatnonzero(~absent)
+    if not absent.any() or measured.size == 0:
         return values, 0, int(absent.sum())
     rows = np.flatnonzero(absent)
-    after = np.searchsorted(known, rows)
-    inside = (after > 0) & (after < known.size)
+    after = np.searchsorted(measured, rows)
+    inside = (after > 0) & (after < measured.size)
     rows, after = rows[inside], after[inside]
-    before_s, after_s = times_s[known[after - 1]], times_s[known[after]]
+    before_s, after_s = times_s[measured[after - 1]], times_s[measured[after]]
     rows_in = rows[after_s - before_s <= longest_s + _LAST_DIGIT]
     result = values.copy()
     if hold:
-        result[rows_in] = values[known[np.searchsorted(known, rows_in) - 1]]
+        result[rows_in] = values[measured[np.searchsorted(measured, rows_in) - 1]]
     else:
-        result[rows_in] = np.interp(times_s[rows_in], times_s[known], values[known])
+        result[rows_in] = np.interp(times_s[rows_in], times_s[measured], values[measured])
     return result, rows_in.size, int(absent.sum()) - rows_in.size

@@ -48,15 +48,15 @@ def sheet_of(
         problems.append("samples carry their time; leave time out of the mapping")
     chosen: dict[Reads, Samples] = {}
     for one in asked:
-        found = _matching(one, series, problems)
-        if found:
-            chosen[with_unit(one, found, problems)] = found
+        matches = _matching(one, series, problems)
+        if matches:
+            chosen[with_unit(one, matches, problems)] = matches
     if not mapping:
         reads, problems = choose([CLOCK, *dict.fromkeys(s.metric for s in series)], {})
         for one in reads if not problems else ():
-            found = None if one.signal == TIME else _matching(one, series, problems)
-            if found:
-                chosen[with_unit(one, found, problems)] = found
+            matches = None if one.signal == TIME else _matching(one, series, problems)
+            if matches:
+                chosen[with_unit(one, matches, problems)] = matches
     if problems:
         listed = ", ".join(str(one) for one in series[:_MOST_NAMED])
         more = f" and {len(series) - _MOST_NAMED} more" if len(series) > _MOST_NAMED else ""
@@ -86,20 +86,20 @@ def _matching(read: Reads, series: Sequence[Samples], problems: list[str]) -> Sa
     if parsed is None or labels is None:
         problems.append(f'{read}: write a metric, or one with labels such as up{{job="x"}}')
         return None
-    found = [
+    matches = [
         one
         for one in series
         if parsed[1] in (None, one.metric)
         and all(one.labels.get(label) == value for label, value in labels.items())
     ]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
         problems.append(f"{read}: there is no such series")
     else:
-        some = ", ".join(str(one) for one in found[:_MOST_NAMED])
+        some = ", ".join(str(one) for one in matches[:_MOST_NAMED])
         problems.append(
-            f"{read}: {len(found)} series are called so ({some}); add labels until one is left, "
+            f"{read}: {len(matches)} series are called so ({some}); add labels until one is left, "
             "or add them up in the query"
         )
     return None
@@ -109,11 +109,11 @@ def _labels(text: str) -> dict[str, str] | None:
     labels: dict[str, str] = {}
     at = 0
     while text[at:].strip():
-        found = _LABEL.match(text, at)
-        if not found:
+        match = _LABEL.match(text, at)
+        if not match:
             return None
-        labels[found[1]] = found[2].replace('\\"', '"').replace("\\\\", "\\")
-        at = found.end()
+        labels[match[1]] = match[2].replace('\\"', '"').replace("\\\\", "\\")
+        at = match.end()
     return labels
 
 

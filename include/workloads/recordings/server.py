@@ -42,27 +42,27 @@ def is_server(source: str) -> bool:
 
 def read_server(source: str, mapping: Mapping[str, str]) -> tuple[str, dict[Reads, Samples]]:
     """The name of the recording, and one series per signal. Raises SpecError with all problems."""
-    asked = _parsed(source)
+    query = _parsed(source)
     reads, problems = asked_reads(mapping)
     if not reads and not problems:
         problems.append("map every signal to a query: --map 'rate=sum(rate(records_total[1m]))'")
     if any(one.signal == TIME for one in reads):
         problems.append("samples carry their time; leave time out of the mapping")
     if problems:
-        raise SpecError(asked.url, problems)
-    found: dict[Reads, Samples] = {}
+        raise SpecError(query.url, problems)
+    samples: dict[Reads, Samples] = {}
     for read in reads:
         try:
-            series = read_range(asked.url, _response(asked, read.column))
+            series = read_range(query.url, _response(query, read.column))
         except SpecError as error:
             problems += [f"{read}: {problem}" for problem in error.problems]
             continue
         if len(series) > 1:
             problems.append(f"{read}: answers {len(series)} series; add them up, as in sum(...)")
-        found[with_unit(read, series[0], problems)] = series[0]
+        samples[with_unit(read, series[0], problems)] = series[0]
     if problems:
-        raise SpecError(asked.url, problems)
-    return asked.url, found
+        raise SpecError(query.url, problems)
+    return query.url, samples
 
 
 def _parsed(source: str) -> RangeAsked:
@@ -167,8 +167,8 @@ def prometheus_answer(
             [f"does not answer ({type(error).__name__}); check the address and that it runs"],
         ) from None
     if answer.status_code in (401, 403):
-        told = "set TIDEBENCH_PROMETHEUS_TOKEN, or TIDEBENCH_PROMETHEUS_USER and _PASSWORD"
-        raise SpecError(url, [f"refuses (HTTP {answer.status_code}); {told}"])
+        hint = "set TIDEBENCH_PROMETHEUS_TOKEN, or TIDEBENCH_PROMETHEUS_USER and _PASSWORD"
+        raise SpecError(url, [f"refuses (HTTP {answer.status_code}); {hint}"])
     if answer.status_code not in (200, 400, 422, 503):  # the others say why, in JSON
         problem = (
             f"answers with HTTP {answer.status_code}; check that it is the address of Prometheus"
@@ -186,6 +186,6 @@ def _auth() -> tuple[str, str] | None:
 def _headers() -> dict[str, str]:
     token = os.environ.get("TIDEBENCH_PROMETHEUS_TOKEN", "")
     if not (token.isascii() and token.isprintable()):
-        told = "has a line end or letters that no token has; set it again"
-        raise SpecError("TIDEBENCH_PROMETHEUS_TOKEN", [told])
+        hint = "has a line end or letters that no token has; set it again"
+        raise SpecError("TIDEBENCH_PROMETHEUS_TOKEN", [hint])
     return {"Authorization": f"Bearer {token}"} if token else {}

@@ -47,8 +47,8 @@ def unit_named(text: str) -> str:
 def stem_and_unit(column: str) -> tuple[str, str]:
     """A column's name without the unit at its end, and that unit ("" when it names none)."""
     name = column.strip().lower()
-    found = _SUFFIX.match(name)
-    return (found[1], unit_named(found[2])) if found else (name, "")
+    match = _SUFFIX.match(name)
+    return (match[1], unit_named(match[2])) if match else (name, "")
 
 
 def known_units(signal: str) -> str:

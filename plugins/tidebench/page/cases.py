@@ -44,10 +44,10 @@ def cases_of(runs: Sequence[Mapping[str, Any]], by: str) -> list[SeedCase]:
     ]
 
 
-def way_of(runs: Sequence[Mapping[str, Any]], asked: str) -> str:
+def way_of(runs: Sequence[Mapping[str, Any]], choice: str) -> str:
     """How to show the runs: as asked for, else by case where some case has several."""
-    if asked in (BY_RUN, BY_CASE):
-        return asked
+    if choice in (BY_RUN, BY_CASE):
+        return choice
     return BY_CASE if len(cases_of(runs, BY_CASE)) < len(runs) else BY_RUN
 
 

@@ -213,9 +213,9 @@ def _by_price_book(
         ]
         for book in books
     }
-    known = {line.name for of_book in lines.values() for line in of_book if line.is_known}
+    names = {line.name for of_book in lines.values() for line in of_book if line.is_known}
     return {
-        book: [line for line in of_book if line.name in known] for book, of_book in lines.items()
+        book: [line for line in of_book if line.name in names] for book, of_book in lines.items()
     }
 
 

@@ -53,8 +53,8 @@ def address_of(query: Query, **changes: object) -> str:
 
 def sorted_by(query: Query, order: str) -> str:
     """The address of the list sorted by this; once more turns it around."""
-    again = query.sort == order
-    return address_of(query, sort=order, descending=again and not query.descending, page=1)
+    is_sorted = query.sort == order
+    return address_of(query, sort=order, descending=is_sorted and not query.descending, page=1)
 
 
 def _equal(values: Mapping[str, str]) -> Iterator[tuple[str, str | float]]:

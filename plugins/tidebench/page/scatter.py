@@ -52,18 +52,18 @@ def scatter_of(labels: Sequence[str], lines: Iterable[Line]) -> Scatter | None:
     """One point per column of the lines of cost and share; None where a column lacks either."""
     by_name = {line.name: [as_mean(value) for value in line.values] for line in lines}
     costs, shares = by_name.get(COST, []), by_name.get(SHARE, [])
-    known = [
+    dots = [
         (label, cost, share)
         for label, cost, share in zip(labels, costs, shares, strict=False)
         if cost is not None and share is not None
     ]
-    if len(known) < 2:
+    if len(dots) < 2:
         return None
-    height = max(LEAST_HEIGHT, TOP + LABEL_HEIGHT * len(known) + BOTTOM)
+    height = max(LEAST_HEIGHT, TOP + LABEL_HEIGHT * len(dots) + BOTTOM)
     bottom = height - BOTTOM
-    x_axis = _Axis([cost for _, cost, _ in known], LEFT, WIDTH - RIGHT)
-    y_axis = _Axis([share for _, _, share in known], bottom, TOP)
-    heights = _apart([y_axis.at(share.mean) for _, _, share in known], bottom)
+    x_axis = _Axis([cost for _, cost, _ in dots], LEFT, WIDTH - RIGHT)
+    y_axis = _Axis([share for _, _, share in dots], bottom, TOP)
+    heights = _apart([y_axis.at(share.mean) for _, _, share in dots], bottom)
     points = [
         CostPoint(
             label=label,
@@ -75,7 +75,7 @@ def scatter_of(labels: Sequence[str], lines: Iterable[Line]) -> Scatter | None:
             half_y=y_axis.length(share.half or 0.0),
             label_y=label_y,
         )
-        for (label, cost, share), label_y in zip(known, heights, strict=True)
+        for (label, cost, share), label_y in zip(dots, heights, strict=True)
     ]
     return Scatter(points, x_axis.ticks(), y_axis.ticks(), height, bottom)
 
