@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from starlette.datastructures import QueryParams
 
@@ -47,7 +49,7 @@ def test_the_list_of_runs_begins_with_the_newest_answers_unless_it_is_narrowed(
     nothing = f"sqlite:///{tmp_path / 'results.db'}"
 
     def listed(query: str) -> list[str]:
-        content = runs_list(nothing, tmp_path, query_of(QueryParams(query)))
+        content: Mapping[str, Any] = runs_list(nothing, tmp_path, query_of(QueryParams(query)))
         return [one["name"] for one in content["advice"]]
 
     assert listed("") == [f"advice-shadow-2026-01-0{day}" for day in (5, 4, 3)]
