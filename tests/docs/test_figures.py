@@ -172,14 +172,14 @@ def test_where_tide_is_weak() -> None:
     assert list(measured.groupby("pattern").tail(1)["controller"]) == ["tide"] * 4
     assert list(measured.groupby("pattern").head(1)["controller"]) == ["ds2"] * 4
 
-    assert "on random walk 1 at BTU 10 `threshold` costs 0.5 less" in page("README.md")
+    assert "on random walk 1 at BTU 10 `threshold` costs 0.3 less" in page("README.md")
     cell = table("tide_cells").query("pattern == 'random_walk_1' and btu_min == 10")
     costs = dict(zip(cell["controller"], cell["resource_cost"], strict=True))
-    assert round(costs["tide"] - costs["threshold"], 1) == 0.5
+    assert round(costs["tide"] - costs["threshold"], 1) == 0.3
 
-    assert "its total is 18th of 23" in page("README.md")
+    assert "its total is 13th of 23" in page("README.md")
     hard = table("hard_world").sort_values("strict_near_real_time_total_cost")
-    assert (list(hard["controller"]).index("tide") + 1, len(hard)) == (18, 23)
+    assert (list(hard["controller"]).index("tide") + 1, len(hard)) == (13, 23)
 
     assert "pays 35.3, a fixed deployment 30.0" in page("README.md")
     trading = table("tournament").query("topology == 'trading_queries'").round(1)
