@@ -87,13 +87,13 @@ def test_cells_in_which_a_change_pauses() -> None:
 
 
 def test_loads_that_do_not_come_back() -> None:
-    lowest, cells = stated(r"lowest in (\d+) of (\d+), 0\.75 of that of the best", "docs/tide.md")
+    lowest, cells = stated(r"lowest in (\d+) of (\d+), 0\.77 of that of the best", "docs/tide.md")
     by = table("tide_long").pivot_table(
         index=["load", "btu_min"], columns="controller", values=f"strict_{TOTAL}"
     )
     shares = by["tide"] / by[["btu", "btu-runtime"]].min(axis=1)
     assert (int((shares < 1).sum()), len(shares)) == (lowest, cells)
-    assert round(shares.mean(), 2) == 0.75
+    assert round(shares.mean(), 2) == 0.77
 
 
 def test_the_hard_world_as_it_is_told() -> None:
@@ -181,10 +181,10 @@ def test_where_tide_is_weak() -> None:
     hard = table("hard_world").sort_values("strict_near_real_time_total_cost")
     assert (list(hard["controller"]).index("tide") + 1, len(hard)) == (13, 23)
 
-    assert "pays 35.3, a fixed deployment 30.0" in page("README.md")
+    assert "pays 33.9, a fixed deployment 30.0" in page("README.md")
     trading = table("tournament").query("topology == 'trading_queries'").round(1)
     paid = dict(zip(trading["controller"], trading["resource_cost"], strict=True))
-    assert (paid["tide"], paid["fixed"]) == (35.3, 30.0)
+    assert (paid["tide"], paid["fixed"]) == (33.9, 30.0)
 
 
 @pytest.mark.parametrize("name", ["README.md", "ARTIFACT.md", "docs/reproduction.md"])
