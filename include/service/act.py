@@ -7,7 +7,7 @@ is in the journal alone, so a service that was killed goes on as if it had only 
 from __future__ import annotations
 
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -75,6 +75,8 @@ class Actor:
         self._journal = ChangeJournal(mandate.state)
         self.recent: deque[Entry] = deque(maxlen=RECENT)
         """The newest entries, for the page."""
+        self.written: Counter[str] = Counter()
+        """Entries of the whole journal by kind."""
         self._history = ChangeHistory()
         self._lock: tuple[int, int] | None = None
         self._noted: Any = None
@@ -86,6 +88,11 @@ class Actor:
         """Learn what became of changes before. Raises StoreError for a journal that is damaged."""
         for entry in self._journal.read():
             self._take(entry)
+
+    @property
+    def failures(self) -> int:
+        """Changes in a row that did not come up."""
+        return self._history.failures
 
     def begin(self) -> None:
         """Go on from the journal, and say there that this service begins.
@@ -202,6 +209,7 @@ class Actor:
     def _take(self, entry: Entry) -> None:
         self._history = self._history.after(entry)
         self.recent.append(entry)
+        self.written[entry.kind] += 1
 
 
 def _about(verdict: Permission, wish: Wish, reading: JobReading) -> dict[str, Any]:

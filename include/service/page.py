@@ -21,6 +21,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from include.model.errors import SetupError, SpecError
+from include.service.act import Actor
 from include.service.journal import sentence
 from include.service.pause import pause, resume, why_paused
 from include.service.reading import JobReading
@@ -119,6 +120,8 @@ class _Collector:
     def collect(self) -> Iterator[Metric]:
         status = self._status
         yield from _own(status)
+        if status.actor is not None:
+            yield from _acts(status.actor)
         if status.reading is None:
             return
         if status.is_current and status.reading.running:
@@ -157,6 +160,21 @@ def _own(status: ShadowStatus) -> Iterator[Metric]:
         for controller, count in counts.items():
             family.add_metric([controller], count)
         yield family
+
+
+def _acts(actor: Actor) -> Iterator[Metric]:
+    """Of who changes the job: what its journal holds, and whether it may."""
+    entries = CounterMetricFamily(
+        "tidebench_act_entries", "Entries of the journal.", labels=["kind"]
+    )
+    for kind, count in sorted(actor.written.items()):
+        entries.add_metric([kind], count)
+    yield entries
+    yield GaugeMetricFamily(
+        "tidebench_act_failed_in_a_row", "Last changes that did not come up.", actor.failures
+    )
+    paused = why_paused(actor.mandate.state) != ""
+    yield GaugeMetricFamily("tidebench_act_paused", "1 while it is paused.", paused)
 
 
 def _instances(reading: JobReading) -> Metric:

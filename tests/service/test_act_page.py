@@ -10,8 +10,8 @@ import pytest
 
 from include.service.act import Actor, Mandate, Wish
 from include.service.moment import moment
-from include.service.page import page_of, served
-from include.service.pause import why_paused
+from include.service.page import metrics_of, page_of, served
+from include.service.pause import pause, why_paused
 from include.service.status import ShadowStatus
 from tests.service.acting_world import limits_of
 
@@ -75,3 +75,17 @@ def test_a_shadow_has_no_switch(status, tmp_path):
     assert "Stop all changes" not in page_of(status, time.time())
     with served(status, "0") as url, pytest.raises(urllib.error.HTTPError, match="404"):
         thrown(url, "/pause", url)
+
+
+def test_prometheus_sees_what_was_changed_and_that_it_is_paused(status, tmp_path):
+    """The journal of a service before counts, too: counters go on after a kill."""
+    mandate = status.actor.mandate
+    status.actor = Actor(mandate, status.actor._flink)
+    status.actor.begin()
+    for paused in (0.0, 1.0):
+        lines = metrics_of(status).decode().splitlines()
+        assert 'tidebench_act_entries_total{kind="asks"} 1.0' in lines
+        assert 'tidebench_act_entries_total{kind="began"} 2.0' in lines
+        assert "tidebench_act_failed_in_a_row 0.0" in lines
+        assert f"tidebench_act_paused {paused}" in lines
+        pause(tmp_path, "by a test")
