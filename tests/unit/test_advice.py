@@ -253,8 +253,9 @@ def test_everything_wrong_with_advisors_is_told_at_once(tmp_path: Path) -> None:
             True
         ] * 3
     file.write_text(json.dumps(raw | {"advisors": [*WRONG, swept]}))
-    (problem,) = problems_of(runs_in_file, file)
-    assert "advisors: option interval_s: every run has all of these" in problem
+    unknown, sweep = problems_of(runs_in_file, file)
+    assert "unknown controller 'btuu'" in unknown
+    assert "advisors: option interval_s: every run has all of these" in sweep
 
 
 @pytest.mark.parametrize(
@@ -273,8 +274,9 @@ def test_what_is_no_list_of_advisors_is_refused(advisors: Any, message: str) -> 
 @pytest.mark.parametrize("line", ["{name: tide, care", "{name: [", "{{"])
 def test_a_line_that_is_no_yaml_is_told_beside_the_others(line: str) -> None:
     reported = problems_of(run_from_params, {"advisors": [line, "kedaa"], "seed": -1})
-    assert len(reported) == 2
-    assert any("advisors: write {name: ..., option: value}" in problem for problem in reported)
+    assert len(reported) == 3
+    assert "advisors: write {name: ..., option: value}" in reported[1]
+    assert "unknown advisor 'kedaa'" in reported[2]
 
 
 def test_a_form_gives_the_run_again() -> None:
