@@ -61,7 +61,7 @@ def mine(tmp_path: Path) -> Path:
 
 
 def test_check_says_what_would_run(mine: Path) -> None:
-    assert cli(mine, "check", "mine.yaml").count("10 min, 1 windows") == 2
+    assert cli(mine, "check", "mine.yaml").count("10 min, 1 window") == 2
 
 
 @pytest.mark.spark

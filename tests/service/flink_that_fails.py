@@ -54,6 +54,8 @@ class FailingFlink:
     others_s: float = -1e9
     read_s: float = 0.0
     last_asks: dict[str, int] = field(default_factory=dict)
+    came_up: bool = False
+    """Whether all that was asked for last ran in a reading; slots may be lost after it."""
 
     def __post_init__(self) -> None:
         self.runs = {name: min(most, self.slots) for name, (_, most) in self.bounds.items()}
@@ -125,6 +127,9 @@ class FailingFlink:
         if known and now != self.seen:
             self.others_s = self.up_s
         self.seen = now
+        running = {each: self.runs[each] for each in self.last_asks}
+        if self._state() == "RUNNING" and running == self.last_asks:
+            self.came_up = True
         reading = JobReading(
             at_s=self.wall_s,
             job=self.job,
@@ -224,18 +229,18 @@ class FailingFlink:
         if self.put:
             assert self.up_s - self.put[-1][0] >= self.limits.between_changes_s, "too soon"
         self.put.append((self.up_s, instances))
-        self.last_asks = asks
+        self.last_asks, self.came_up = asks, False
         intents = [line for line in self._lines() if line["kind"] == "asks"]
         assert intents[-1]["asks"] == asks, "the journal does not say so beforehand"
         assert intents[-1]["id"] not in self.ids, "asked for twice"
         self.ids.add(intents[-1]["id"])
 
     def _comes_up(self) -> bool:
-        """Whether the last change was taken, is as it was asked for, and does not run yet."""
+        """Whether the last change was taken, is as it was asked for, and never ran so far."""
         if not self.put or self.up_s - self.put[-1][0] >= self.limits.up_within_s:
             return False
         asked = {name: self.bounds[name][1] for name in self.last_asks}
-        return asked == self.last_asks != {name: self.runs[name] for name in asked}
+        return asked == self.last_asks and not self.came_up
 
     def _lines(self):
         text = self.journal.read_text() if self.journal.exists() else ""
