@@ -28,6 +28,7 @@ from infra.airflow.settings import SERVICES, service_settings
 from infra.airflow.supervision import CannotStay, Service, Supervisor
 
 USER = "admin"
+ENVIRONMENT = ("AIRFLOW_HOME", "TIDEBENCH_DATA_ROOT")
 POLL_S, TELL_S, SLOW_S = 1.0, 10.0, 600.0
 DAGS = (
     "experiment", "experiment_batch", "sweep", "nightly_reproducibility", "reap", "remove_runs",
@@ -44,6 +45,10 @@ PARTS = {
 
 def main(arguments: Sequence[str]) -> int:
     """Start or stop; on failure print what to do."""
+    if unset := [name for name in ENVIRONMENT if not os.environ.get(name)]:
+        verb = "is" if len(unset) == 1 else "are"
+        print(f"{' and '.join(unset)} {verb} not set: type make airflow, or source .ci/env.sh.")
+        return 2
     home = Path(os.environ["AIRFLOW_HOME"])
     if list(arguments) == ["down"]:
         return down(home / "services.json")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.airflow.local import welcome
+from infra.airflow.local import main, welcome
 from infra.airflow.processes import processes_of
 from infra.airflow.supervision import MOST_STARTS, CannotStay, Service, Supervisor, how_it_ended
 
@@ -117,3 +117,12 @@ def test_the_password_is_shown_to_eyes_and_kept_out_of_files(tmp_path: Path) -> 
     logged = welcome("http://127.0.0.1:8080", passwords, to_terminal=False)
     assert "only-for-eyes" not in logged
     assert str(passwords) in logged
+
+
+def test_airflow_without_its_environment_names_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AIRFLOW_HOME", "")
+    monkeypatch.delenv("TIDEBENCH_DATA_ROOT", raising=False)
+    assert main(["up"]) == 2
+    assert "AIRFLOW_HOME and TIDEBENCH_DATA_ROOT are not set" in capsys.readouterr().out
