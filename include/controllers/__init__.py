@@ -28,7 +28,7 @@ from include.controllers.pvldb127.filtered import Filtered
 from include.controllers.registry import Controllers
 from include.controllers.tide.controller import Tide
 
-_OURS = {
+_OF_THE_PROJECT = {
     "btu": Registration(Btu),
     "btu-runtime": Registration(BtuRuntime),
     "btu-preprint": Registration(
@@ -76,4 +76,4 @@ _OURS = {
     "daedalus": Registration(Daedalus, group=Group.IN_USE_TODAY),
     "druid": Registration(Druid, group=Group.IN_USE_TODAY),
 }
-CONTROLLERS = Controllers(_OURS)
+CONTROLLERS = Controllers(_OF_THE_PROJECT)
