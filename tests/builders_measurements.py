@@ -59,7 +59,7 @@ def measured(which: MadeUpRun) -> Tables:
     tables["operator"] = [
         {"operator": name, "label": f"Operator {name}", "slo_ms": slo_ms,
          "cpu_cores": 0.1, "memory_mb": 900.0, "instances_per_level": 0.5,
-         "high_volume": name in ("O2", "O6")}
+         "high_volume": name in ("O2", "O6"), "path_slo_ms": 2 * slo_ms}
         for name, slo_ms in SLO_MS.items()
     ]  # fmt: skip
     tables["price"] = [

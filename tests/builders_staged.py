@@ -83,6 +83,7 @@ def _results(dims: dict[str, Any]) -> dict[str, Rows]:
         "duration_p95_ms": 2000.0,
         "unprocessed_items": 40,
         **{f"strict_{level}_compliance_percent": share - 4 for level, share in shares.items()},
+        **{f"end_to_end_{level}_compliance_percent": share - 5 for level, share in shares.items()},
         "age_p50_ms": 3000.0,
         "age_p95_ms": 9000.0,
         "age_p99_ms": 12000.0,
@@ -106,6 +107,9 @@ def _results(dims: dict[str, Any]) -> dict[str, Rows]:
             **{f"{level}_total_cost": 70.0 + value for level, value in penalties.items()},
             **{f"strict_{level}_penalty_cost": value + 2 for level, value in penalties.items()},
             **{f"strict_{level}_total_cost": 72.0 + value for level, value in penalties.items()},
+            **{
+                f"end_to_end_{level}_total_cost": 73.0 + value for level, value in penalties.items()
+            },
         }
         for btu_min in (10.0, 30.0)
     ]

@@ -146,6 +146,17 @@ class Topology:
             inbound.setdefault(edge.target, []).append(edge)
         return inbound
 
+    def path_slo_ms(self) -> dict[str, float]:
+        """Of each operator o_slo, added up along the slowest path from a source, itself included.
+
+        That is how old an item is at its completion when nothing waits; in flow order.
+        """
+        paths: dict[str, float] = {}
+        for name in self.in_flow_order():
+            before = (paths.get(edge.origin, 0.0) for edge in self._inbound[name])
+            paths[name] = max(before, default=0.0) + self.operator[name].slo_ms
+        return paths
+
     def items_per_level(self) -> dict[str, float]:
         """Executions of each operator per level unit and emission period, in flow order."""
         return self.items_per_period(dict.fromkeys(self.source, 1.0))

@@ -298,6 +298,7 @@ def _summaries(run: Run, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, d
 
 def _once_per_run(run: Run, store: RunStore, session: Session) -> dict[str, Mapping[str, Any]]:
     spec, operators, books = run.spec, run.topology.operators, run.price_books
+    path_slo_ms = run.topology.path_slo_ms()
     row = {
         "controller": spec.controller,
         "pattern": spec.pattern,
@@ -326,6 +327,7 @@ def _once_per_run(run: Run, store: RunStore, session: Session) -> dict[str, Mapp
             },
             "instances_per_level": [run.instances_per_level[op.name] for op in operators],
             "high_volume": [op.high_volume for op in operators],
+            "path_slo_ms": [path_slo_ms[op.name] for op in operators],
         },
         "price": {
             "price_book": [book.name for book in books],

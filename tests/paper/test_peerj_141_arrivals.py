@@ -66,3 +66,10 @@ def test_twenty_eight_executions_per_machine_and_period():
     as_described = load_topology("manufacturing_as_described").items_per_level()
     assert sum(as_run.values()) == pytest.approx(28.0, abs=0.01)
     assert as_run["O8"] - as_described["O8"] == pytest.approx(5 * (0.98 - 0.02))
+
+
+def test_the_path_of_an_operator_is_the_slowest_of_those_that_lead_to_it():
+    """O8 hears from O2 after 600 ms, from O6 too, and by O1, O3, O7 and O9 after 4,250."""
+    path_slo_ms = load_topology("manufacturing").path_slo_ms()
+    assert (path_slo_ms["O2"], path_slo_ms["O7"]) == (600, 1500 + 750 + 700)
+    assert path_slo_ms["O8"] == 1500 + 750 + 700 + 1300 + 500

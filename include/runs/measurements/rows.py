@@ -41,7 +41,8 @@ class OperatorRow:
 
     ``instances_per_level`` instances are busy all the time per level unit: the demand that
     elasticity metrics compare the supply with. Compliance is totalled without those of
-    ``high_volume`` as well.
+    ``high_volume`` as well. ``path_slo_ms`` is o_slo added up along the slowest path from a source,
+    0 where nobody wrote it down.
     """
 
     operator: str
@@ -51,6 +52,7 @@ class OperatorRow:
     memory_mb: float
     instances_per_level: float
     high_volume: bool
+    path_slo_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
