@@ -41,6 +41,9 @@ so a controller that starts too few instances looks good. Rank controllers by th
 - **Unprocessed items** arrived at an operator and were not completed when the run ended.
 - **Age** is the time since the source emitted the item. Compliance looks at one operator at a time;
   age includes the waits at the operators before.
+- **End-to-end** compliance and total: an item is late when it is older than 1, 2 or 5 times o_slo,
+  added up along the slowest path from a source to its operator; overdue ones as above. With
+  back-pressure items wait at the source, before every queue: only these metrics and the age see it.
 
 Overdue items are counted per queue from the monitor's readings: items that arrived before the last
 passed deadline, less completed items. The count is exact if items arrive evenly within a monitoring
@@ -55,7 +58,7 @@ one look fine: read the rows per operator, and the age. Arrived and completed it
   service included.
 - `docker`, `openstack`: those sent, as the producer noted; those done in the ledger, each once.
   Lost and rejected items stay unprocessed.
-- `flink`: those sent to the operator; those confirmed by a checkpoint, each once.
+- `flink`: those sent to the operator or due at its source; those confirmed by a checkpoint, each once.
 
 ## Tables
 
