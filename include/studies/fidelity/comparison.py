@@ -14,7 +14,13 @@ from include.studies.fidelity.figures import FIGURES
 Figures = Mapping[str, float]
 Case = tuple[str, str, int]
 """Load, controller and seed."""
-RANKED_BY = ("strict_total_cost", "resource_cost", "strict_relaxed_percent")
+RANKED_BY = (
+    "strict_total_cost",
+    "end_to_end_total_cost",
+    "resource_cost",
+    "strict_relaxed_percent",
+    "end_to_end_percent",
+)
 """What controllers are put in order by: first what a tournament ranks by."""
 
 

@@ -56,11 +56,13 @@ FIGURES: Mapping[str, Figure] = {
     "strict_real_time_percent": Figure(title="in time", unit="%", decimals=1, points=3),
     "strict_near_real_time_percent": Figure(title="within 2x", unit="%", decimals=1, points=3),
     "strict_relaxed_percent": Figure(title="within 5x", unit="%", decimals=1, points=3),
+    "end_to_end_percent": Figure(title="end-to-end within 2x", unit="%", decimals=1, points=3),
     "waiting_mean_items": Figure(title="lag, mean", unit="items", decimals=0),
     "waiting_p95_items": Figure(title="lag, p95", unit="items", decimals=0),
     "age_p95_s": Figure(title="age p95", unit="s", decimals=2),
     "resource_cost": Figure(title="hosts", unit="cost", decimals=2, share=0.1),
     "strict_total_cost": Figure(title="total", unit="cost", decimals=2, share=0.1),
+    "end_to_end_total_cost": Figure(title="end-to-end total", unit="cost", decimals=2, share=0.1),
 }
 """By name in the CSV file."""
 
@@ -70,12 +72,15 @@ def figures_of(root: Path, runs: list[RunSpec]) -> dict[str, dict[str, float]]:
 
     Instances and lag are means and percentiles over the readings of the monitor, which are evenly
     spaced; instances are those that take items, of all operators. A scaling is a time at which a
-    decision starts, stops or moves instances. A run that the checks left out is not in the result.
+    decision starts, stops or moves instances. Every run has one price book. A run that the checks
+    left out is not in the result.
     """
     if not runs:
         return {}
     folder = root / runs[0].experiment
     outcomes = {row["run"]: row for row in read_staged(folder, "outcomes")}
+    ages = {r["run"]: r for r in read_staged(folder, "compliance") if r["scope"] == "overall"}
+    bills = {row["run"]: row for row in read_staged(folder, "cost")}
     ready: dict[str, list[float]] = {}
     waiting: dict[str, list[float]] = {}
     for row in read_staged(folder, "timeline"):
@@ -93,11 +98,13 @@ def figures_of(root: Path, runs: list[RunSpec]) -> dict[str, dict[str, float]]:
             "strict_real_time_percent": outcome["strict_real_time_compliance_percent"],
             "strict_near_real_time_percent": outcome["strict_near_real_time_compliance_percent"],
             "strict_relaxed_percent": outcome["strict_relaxed_compliance_percent"],
+            "end_to_end_percent": ages[run.run_id]["end_to_end_near_real_time_compliance_percent"],
             "waiting_mean_items": float(np.mean(lag)),
             "waiting_p95_items": float(np.percentile(lag, 95)),
             "age_p95_s": outcome["age_p95_ms"] / 1000,
             "resource_cost": outcome["resource_cost"],
             "strict_total_cost": outcome["strict_total_cost"],
+            "end_to_end_total_cost": bills[run.run_id]["end_to_end_near_real_time_total_cost"],
         }
     return by_run
 
